@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from diagnosis.gates.made import decided, pair
+from diagnosis.gates.check_scores import decided, pair
 from few_users import (
     Verdicts,
     ab_test,
@@ -44,7 +44,7 @@ from judged.comparison import Choices, collections_of_scores
 from judged.comparison.choices import JOINT_TESTS
 from judged.comparison.slicing import by_slice, compare_slices, slice_topics
 from judged.diagnosis.matrix import matrix
-from judged.diagnosis.matrix.points import OPEN
+from judged.diagnosis.matrix.points import UNDECIDED
 from judged.diagnosis.needs.needs import needs
 from judged.diagnosis.stages import stages
 from judged.diagnosis.stages.trace import SCORE
@@ -189,7 +189,7 @@ def matrices(n: int) -> Verdicts:
     alone = matrix(*collection(n)[:2], x="R@20", y="RR", cuts=(0.5, 0.3), **FAST)
     return [
         *(
-            point.quadrant not in {"", OPEN}
+            point.quadrant not in {"", UNDECIDED}
             for point in (*found.points, *alone.points)
             if point.n == n and point.slice != "kind=y"
         ),

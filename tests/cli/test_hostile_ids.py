@@ -16,7 +16,7 @@ from judged.data.records import read_records
 from judged.data.run import Run
 from judged.data.topics import Topics
 from judged.data.write import write_qrels, write_run
-from judged.diagnosis.review.answer import apply_review, as_form
+from judged.diagnosis.review.answer import apply_review, format_review_form
 from judged.labels import Labels, LabelStore, qrels_of, read_labels, write_labels
 from judged.labels.exchange import quepid_ratings, read_pairs
 from judged.labels.pooling import Pool
@@ -122,7 +122,7 @@ def test_a_review_gives_new_grades_to_the_same_documents(tmp_path: Path) -> None
     qrels, _ = of_ids(usable)
     rows = qrels.table.to_pylist()
     items: Any = [_Item(row["query_id"], row["doc_id"], row["relevance"]) for row in rows]
-    head, *lines = as_form(items).split("\n")
+    head, *lines = format_review_form(items).split("\n")
     filled = [line.replace("\t\t", "\t5\t", 1) for line in lines]
     assert len(filled) == len(rows)
     (tmp_path / "review.tsv").write_text("\n".join([head, *filled]) + "\n", encoding="utf-8")

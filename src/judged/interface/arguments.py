@@ -221,10 +221,10 @@ class SliceOptions:
 
     def known(self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: str | None = None) -> Attributes:
         """Give the attributes of the topics: from the files, or else derived."""
-        from judged.comparison.slicing.derived import topic_attributes
+        from judged.comparison.slicing.derived import read_topic_attributes
 
         given = {"attributes": self.attributes, "queries": self.queries, "documents": documents}
-        return topic_attributes(qrels, needed=[*self._needed(), *names], run=run, **given)
+        return read_topic_attributes(qrels, needed=[*self._needed(), *names], run=run, **given)
 
     def notes(self, run: Run) -> tuple[Note, ...]:
         """Give the note on topics that are chosen or cut by an outcome of this run."""

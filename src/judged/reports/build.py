@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from judged.comparison.answer import MeasureComparison
 from judged.comparison.choices import Choices, default_resamples, default_test
 from judged.comparison.compare import compare_scores
-from judged.comparison.slicing.derived import topic_attributes
+from judged.comparison.slicing.derived import read_topic_attributes
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
 from judged.data.qrels import Qrels
@@ -125,7 +125,7 @@ def report(
         asked = [*attributes_of(wanted or ()), *(Expression(where).names if where else ())]
         first = given.get(baseline or "", next(iter(given.values())))
         files = {"attributes": attributes, "queries": queries, "documents": policies.get("documents")}
-        known = topic_attributes(judgments, needed=asked, run=first, **files) if asked else None
+        known = read_topic_attributes(judgments, needed=asked, run=first, **files) if asked else None
         judgments, lacking = narrowed(judgments, where, known)
         scores = scored(judgments, list(given.values()), wanted, seed=seed, attributes=known, **policies)
         test, resamples = default_test(len(scores.query_ids)), default_resamples(len(scores.query_ids))

@@ -61,7 +61,7 @@ def matrix(material: Material) -> ReportPart:
     some = rows.take(range(min(_TOPICS, len(rows))))
     note = f"the first {_TOPICS} of {len(rows):,} topics" if len(rows) > _TOPICS else ""
     topics = quoted(some, "matrix_topics", title=f"Every topic of {run}", note=note)
-    aside = () if material.baseline is None else tuple(found.of_run(material.baseline))
+    aside = () if material.baseline is None else tuple(found.describe_run(material.baseline))
     first = tuple(sentence for sentence in found.sentences if sentence not in aside)
     about = Sentences(aside, "matrix_aside", f"What the matrix shows of {material.baseline}", folded=True)
     section = Section("matrix", "Performance matrix", (Sentences(first), chart, topics, *((about,) if aside else ())))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from judged.comparison.slicing.derived import topic_attributes
+from judged.comparison.slicing.derived import read_topic_attributes
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.diagnosis.stages import stages
 from judged.errors import InputError
@@ -172,10 +172,10 @@ class Material:
         """The slices that were asked for, or those by the attributes of the topics; None if there are none."""
         given: dict[str, Any] = {"attributes": self.attributes, "queries": self.topics}
         more = {"run": self.runs[self.two[0]], "documents": self.policies.get("documents")}
-        known = topic_attributes(self.qrels, needed=self.by, **more, **given)
+        known = read_topic_attributes(self.qrels, needed=self.by, **more, **given)
         names = self.by or _usable(known)
         if not names and self.topics is not None:
-            known, names = topic_attributes(self.qrels, needed=(_LENGTH,), **given), (_LENGTH,)
+            known, names = read_topic_attributes(self.qrels, needed=(_LENGTH,), **given), (_LENGTH,)
         return slice_topics(known, names, query_ids=self.scores.query_ids) if names else None
 
     @cached_property

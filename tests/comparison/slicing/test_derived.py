@@ -25,7 +25,7 @@ from judged.comparison.slicing.queries import (
 
 from judged import Documents, InputError, MissingExtraError, Qrels, Topics, judge
 from judged.comparison.slicing.by_document import parse_date
-from judged.comparison.slicing.derived import derive, topic_attributes
+from judged.comparison.slicing.derived import derive, read_topic_attributes
 from judged.comparison.slicing.topic_slices import AGE, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands, slice_topics
 from judged.data.attributes import Attributes
 
@@ -381,7 +381,7 @@ def test_values_are_counted_over_the_topics_of_the_qrels_and_not_the_whole_table
     """A table of many queries, of which few are judged, seemed to have too many values for slices."""
     table = {f"q{i}": {"intent": f"intent {i}"} for i in range(400)}
     qrels = Qrels.of({"q1": {"a": 1}, "q2": {"a": 1}, "q9": {"a": 0}, "other": {"a": 1}})
-    attributes = topic_attributes(qrels, attributes=table)
+    attributes = read_topic_attributes(qrels, attributes=table)
     assert sorted(attributes.query_ids) == ["other", "q1", "q2", "q9"]
     names = slice_topics(attributes, "intent").names
     assert names == ("intent=intent 1", "intent=intent 2", "intent=intent 9", "intent missing")

@@ -1,4 +1,4 @@
-"""The configuration of a gate: what is read, and what each mistake is told."""
+"""Parsing of gate configurations, and the error message of each mistake."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judged.comparison.slicing.topic_slices import read_slices
 from judged.diagnosis.gates import Check, GateConfig, Guardrail, config_of, parse_config, read_config
 from judged.errors import InputError
 
-WHOLE = '''\
+FULL_CONFIG = '''\
 attributes = "topics.csv"
 
 [gate]  # how sure
@@ -64,27 +64,32 @@ missing_topics = 0
 
 
 def test_every_key_is_read_with_its_line() -> None:
-    config = parse_config(WHOLE, path="gate.toml")
+    config = parse_config(FULL_CONFIG, path="gate.toml")
     assert (config.attributes, config.alpha, config.strict, config.test) == ("topics.csv", 0.1, True, "t")
     assert (config.correction, config.resamples, config.seed, config.power) == ("bonferroni", 5000, 3, 0.9)
     assert (config.topics, config.ties, config.depth, config.dialect) == ("both", "stable", 50, "trec_eval-10")
-    (long,) = config.slices
-    assert (long.name, long.expression.strip(), long.min_topics, long.owner) == ("long", "words > 5", 12, "search team")
+    (topic_slice,) = config.slices
+    assert (topic_slice.name, topic_slice.expression.strip(), topic_slice.min_topics, topic_slice.owner) == (
+        "long",
+        "words > 5",
+        12,
+        "search team",
+    )
     first, second = config.checks
-    lines = WHOLE.splitlines()
+    lines = FULL_CONFIG.splitlines()
     assert first == Check("ndcg_cut_10", margin=0.01, line=lines.index("[[check]]") + 1)
     assert second.line == lines.index("[[check]]   # of the slice") + 1
     assert (second.margin_relative, second.slice, second.min_topics, second.strict) == (0.02, "long", 5, False)
-    assert [one.kind for one in config.guardrails] == ["judged", "table", "missing topics"]
-    assert [one.line for one in config.guardrails] == [
-        at for at, text in enumerate(lines, 1) if "[[guardrail]]" in text
+    assert [guardrail.kind for guardrail in config.guardrails] == ["judged", "table", "missing topics"]
+    assert [guardrail.line for guardrail in config.guardrails] == [
+        number for number, line in enumerate(lines, 1) if "[[guardrail]]" in line
     ]
 
 
 CHECK = '[[check]]\nmeasure = "AP"\nmargin = 0.01\n'
 
 MISTAKES = {
-    # the text: the line, what the message names, and the fix
+    # text of the file: line number, part of the problem, part of the fix
     f"[gate]\nalpa = 0.1\n{CHECK}": (2, "[gate]: no key 'alpa'", "write alpha"),
     f"alpha = 0.1\n{CHECK}": (1, "no table or key 'alpha'", "write it under [gate]"),
     f"{CHECK}\n[[guardrails]]\nmissing_topics = 0": (5, "no table or key 'guardrails'", "write guardrail"),
@@ -95,46 +100,46 @@ MISTAKES = {
     f"[gate]\npower = 0.04\n{CHECK}": (2, "power is 0.04", "above alpha"),
     f'[gate]\ntest = "wilcoxon"\n{CHECK}': (2, "test is 'wilcoxon'", "one of randomisation, t"),
     f'[gate]\ncorrection = "holms"\n{CHECK}': (2, "correction is 'holms'", "write holm"),
-    f"[gate]\nresamples = 10\n{CHECK}": (2, "resamples is 10", "whole number from 1000"),
+    f"[gate]\nresamples = 10\n{CHECK}": (2, "resamples is 10", "integer from 1000"),
     f"[gate]\nlarge_loss = 0\n{CHECK}": (2, "large_loss is 0", "such as 0.2"),
     f"[gate]\nmax_share_of_large_losses = 1\n{CHECK}": (2, "max_share_of_large_losses is 1", "such as 0.05"),
     f"{CHECK}max_share_of_large_loss = 0.1": (4, "no key 'max_share_of_large_loss'", "write max_share_of_large_losses"),
-    f"[gate]\nseed = -1\n{CHECK}": (2, "seed is -1", "whole number from 0"),
-    f"[gate]\ndepth = 0\n{CHECK}": (2, "depth is 0", "whole number from 1"),
+    f"[gate]\nseed = -1\n{CHECK}": (2, "seed is -1", "integer from 0"),
+    f"[gate]\ndepth = 0\n{CHECK}": (2, "depth is 0", "integer from 1"),
     f'[gate]\ntopics = "all"\n{CHECK}': (2, "topics is 'all'", "one of qrels, run, both"),
     f'[gate]\nties = "docids"\n{CHECK}': (2, "ties is 'docids'", "write docid"),
     f"[gate]\ndialect = []\n{CHECK}": (2, "dialect is []", "one of judged, trec_eval-10"),
     f'[gate]\ndialect = "trec"\n{CHECK}': (2, "dialect is 'trec'", "write trec_eval-9"),
     f"[gate]\nattributes = 3\n{CHECK}": (2, "attributes is 3", 'attributes = "topics.csv"'),
-    f'attributes = "a.csv"\n[gate]\nattributes = "b.csv"\n{CHECK}': (3, "attributes are given twice", "keep one"),
-    "": (None, "nothing is checked", "[[check]]"),
+    f'attributes = "a.csv"\n[gate]\nattributes = "b.csv"\n{CHECK}': (3, "attributes is set twice", "remove one"),
+    "": (None, "no check or guardrail", "[[check]]"),
     '[check]\nmeasure = "AP"\nmargin = 0.01': (1, "check is not a list of tables", "write [[check]]"),
-    "[[check]]\nmargin = 0.01": (1, "[[check]] 1: measure is not given", "nDCG@10"),
-    '[[check]]\nmeasure = "AP"': (1, "[[check]] 1: it has no margin", "margin = 0.01"),
-    f"{CHECK}margin_relative = 0.1": (1, "[[check]] 1: both margin and margin_relative", "give one"),
+    "[[check]]\nmargin = 0.01": (1, "[[check]] 1: measure is missing", "nDCG@10"),
+    '[[check]]\nmeasure = "AP"': (1, "[[check]] 1: no margin is set", "margin = 0.01"),
+    f"{CHECK}margin_relative = 0.1": (1, "[[check]] 1: margin and margin_relative are both set", "set the largest"),
     f'{CHECK}[[check]]\nmeasure = "AP"\nmargn = 0.01': (6, "[[check]] 2: no key 'margn'", "write margin"),
     '[[check]]\nmeasure = "AP"\nmargin = -0.01': (3, "[[check]] 1: margin is -0.01", "0 or more"),
     '[[check]]\nmeasure = "AP"\nmargin = "1%"': (3, "[[check]] 1: margin is '1%'", "0 or more"),
     '[[check]]\nmeasure = "AP"\nmargin = nan': (3, "margin is nan", "a number from"),
     '[[check]]\nmeasure = "AP"\nmargin_relative = 2': (3, "[[check]] 1: margin_relative is 2", "a share"),
-    f"{CHECK}min_topics = 1": (4, "[[check]] 1: min_topics is 1", "whole number from 2"),
+    f"{CHECK}min_topics = 1": (4, "[[check]] 1: min_topics is 1", "integer from 2"),
     f"{CHECK}slice = 3": (4, "[[check]] 1: slice is 3", "name of a [[slice]]"),
     f'{CHECK}strict = "yes"': (4, "[[check]] 1: strict is 'yes'", "true or false"),
     '[[check]]\nmeasure = "nDGC@10"\nmargin = 0.01': (2, "there is no measure 'nDGC'", "did you mean nDCG"),
-    '[[check]]\nmeasure = "P@5,10"\nmargin = 0.01': (2, "P@5,10 names 2 measures", "one [[check]] for each"),
-    f"{CHECK}{CHECK}": (4, "[[check]] 2: it repeats AP", "keep one"),
-    f"{CHECK}[[guardrail]]": (4, "[[guardrail]] 1: it limits nothing", "measure, table, missing_topics"),
-    f'{CHECK}[[guardrail]]\nmeasure = "Judged@10"': (4, "[[guardrail]] 1: it has no limit", "at_least"),
+    '[[check]]\nmeasure = "P@5,10"\nmargin = 0.01': (2, "P@5,10 stands for 2 measures", "one [[check]] for each"),
+    f"{CHECK}{CHECK}": (4, "[[check]] 2: duplicate check of AP", "remove one"),
+    f"{CHECK}[[guardrail]]": (4, "[[guardrail]] 1: no limit is set", "measure, table, missing_topics"),
+    f'{CHECK}[[guardrail]]\nmeasure = "Judged@10"': (4, "[[guardrail]] 1: no limit is set", "at_least"),
     f'{CHECK}[[guardrail]]\nmeasure = "Judged@10"\nat_least = 90': (6, "at_least is 90", "from 0 to 1"),
-    f'{CHECK}[[guardrail]]\nmeasure = "Judged@10"\nat_most = 1': (6, "at_most does not go with measure", "at_least"),
-    f'{CHECK}[[guardrail]]\ntable = "a.csv"\nat_most = 1': (4, "column is not given", "column of numbers"),
-    f'{CHECK}[[guardrail]]\ntable = "a.csv"\ncolumn = "ms"\nquantile = 0.5': (4, "it has no limit", "at_most"),
-    f"{CHECK}[[guardrail]]\nmissing_topics = 0\nat_least = 1": (6, "does not go with missing_topics", "nothing else"),
-    f"{CHECK}[[guardrail]]\nmissing_topics = -1": (5, "missing_topics is -1", "whole number from 0"),
+    f'{CHECK}[[guardrail]]\nmeasure = "Judged@10"\nat_most = 1': (6, "at_most is not allowed with measure", "at_least"),
+    f'{CHECK}[[guardrail]]\ntable = "a.csv"\nat_most = 1': (4, "column is missing", "column of numbers"),
+    f'{CHECK}[[guardrail]]\ntable = "a.csv"\ncolumn = "ms"\nquantile = 0.5': (4, "no limit is set", "at_most"),
+    f"{CHECK}[[guardrail]]\nmissing_topics = 0\nat_least = 1": (6, "not allowed with missing_topics", "none"),
+    f"{CHECK}[[guardrail]]\nmissing_topics = -1": (5, "missing_topics is -1", "integer from 0"),
     f'{CHECK}[[slice]]\nname = "x"': (4, "[[slice]] 1: `expression` of a slice must be text", "expression"),
     f'{CHECK}[[slice]]\nname = "x"\nexpresion = "a > 1"': (6, "[[slice]] 1: no key 'expresion'", "write expression"),
     f'{CHECK}[[slice]]\nname = "x"\nexpression = "a >"': (4, "[[slice]] 1: slice 'x'", "compare attributes"),
-    f'{CHECK}[[slice]]\nname = "all"\nexpression = "a > 1"': (4, "the name 'all' is taken", "another one"),
+    f'{CHECK}[[slice]]\nname = "all"\nexpression = "a > 1"': (4, "slice name 'all' is already used", "another name"),
     f"{CHECK}margin = 0.02": (4, "this is not TOML", "[[check]]"),
     "[[check]\n": (1, "this is not TOML", "[[check]]"),
 }  # fmt: skip
@@ -169,10 +174,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_python_objects_and_dicts_say_the_same() -> None:
-    given = {"gate": {"alpha": 0.1}, "check": [{"measure": "AP", "margin": 0.01}], "guardrail": [{"missing_topics": 1}]}
-    made = GateConfig((Check("AP", margin=0.01),), (Guardrail(missing_topics=1),), alpha=0.1)
-    assert config_of(given) == made
-    assert config_of(made) is made
+    mapping = {
+        "gate": {"alpha": 0.1},
+        "check": [{"measure": "AP", "margin": 0.01}],
+        "guardrail": [{"missing_topics": 1}],
+    }
+    config = GateConfig((Check("AP", margin=0.01),), (Guardrail(missing_topics=1),), alpha=0.1)
+    assert config_of(mapping) == config
+    assert config_of(config) is config
     with pytest.raises(InputError, match="list is not a configuration"):
         config_of([])
     with pytest.raises(InputError, match=re.escape("[[check]] 1: no key 'x'")):
@@ -183,8 +192,8 @@ def test_the_configuration_in_the_documentation_is_accepted() -> None:
     page = Path(__file__).parents[3] / "docs" / "gate.md"
     (text,) = re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     config = parse_config(text)
-    assert [one.slice for one in config.checks] == ["all", "long queries"]
-    assert [one.kind for one in config.guardrails] == ["judged", "table", "missing topics"]
+    assert [check.slice for check in config.checks] == ["all", "long queries"]
+    assert [guardrail.kind for guardrail in config.guardrails] == ["judged", "table", "missing topics"]
     assert config == GateConfig(
         config.checks, config.guardrails, config.slices, "topics.csv", "queries.tsv", topics="qrels"
     )
@@ -204,7 +213,7 @@ def test_what_pythons_reader_fails_at_names_the_file(tmp_path: Path, text: str) 
 
 
 @pytest.mark.parametrize(
-    ("given", "fix"),
+    ("mapping", "fix"),
     [
         ({"check": [{"measure": "AP", "max_loss": 0.1}]}, "write margin"),
         ({"check": [{"measure": "AP", "at_most_ratio": 1.1}]}, "write margin"),
@@ -215,6 +224,6 @@ def test_what_pythons_reader_fails_at_names_the_file(tmp_path: Path, text: str) 
         ({"guardrail": [{"table": "t.csv", "column": "ms", "at_least_ratio": 0.1}]}, "(?!write at_most)"),
     ],
 )
-def test_what_is_meant_by_another_key(given: dict[str, object], fix: str) -> None:
+def test_what_is_meant_by_another_key(mapping: dict[str, object], fix: str) -> None:
     with pytest.raises(InputError, match=rf"no (table or )?key '\w+'\. Fix: {fix}"):
-        config_of(given)
+        config_of(mapping)

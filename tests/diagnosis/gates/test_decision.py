@@ -1,4 +1,4 @@
-"""The decision of a check: by hand, by enumeration, and how often it errs."""
+"""Decisions of checks: hand calculations, enumeration of sign flips, and error rates."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from diagnosis.gates.made import decided, pair
+from diagnosis.gates.check_scores import decided, pair
 from judged.stats.sample_size import detectable, minimum_detectable
 
-LOST = [0.0] * 8 + [-0.5] * 2
+LOSSES = [0.0] * 8 + [-0.5] * 2
 
 
-def share(gaps: list[float], margin: float, side: int) -> float:
-    """Flip all signs of the differences against the margin: the share of sums as far to one side as the one seen."""
-    shifted = np.array(gaps) + margin
-    sums = np.array(list(itertools.product((-1.0, 1.0), repeat=len(gaps)))) @ shifted
-    return float(np.mean(side * sums >= side * shifted.sum() - 1e-9))
+def sign_flip_p(differences: list[float], margin: float, sign: int) -> float:
+    """Flip the signs of the shifted differences in all ways: share of sums at least as extreme as the observed one."""
+    shifted = np.array(differences) + margin
+    sums = np.array(list(itertools.product((-1.0, 1.0), repeat=len(differences)))) @ shifted
+    return float(np.mean(sign * sums >= sign * shifted.sum() - 1e-9))
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.05, 0.2])
 def test_the_p_values_are_those_of_all_sign_flips(margin: float) -> None:
-    (found,) = decided(pair(LOST, margin=margin))
-    assert found.difference == pytest.approx(-0.1)
-    assert found.p == pytest.approx(share(LOST, margin, -1))
-    assert found.p_safe == pytest.approx(share(LOST, margin, 1))
+    (result,) = decided(pair(LOSSES, margin=margin))
+    assert result.difference == pytest.approx(-0.1)
+    assert result.p == pytest.approx(sign_flip_p(LOSSES, margin, -1))
+    assert result.p_safe == pytest.approx(sign_flip_p(LOSSES, margin, 1))
 
 
 def test_students_p_values_and_interval() -> None:
-    gaps = np.random.default_rng(5).normal(-0.03, 0.05, 30)
-    (found,) = decided(pair(gaps, margin=0.01), test="t")
-    assert found.p == pytest.approx(stats.ttest_1samp(gaps, -0.01, alternative="less").pvalue)
-    assert found.p_safe == pytest.approx(stats.ttest_1samp(gaps, -0.01, alternative="greater").pvalue)
-    expected = stats.ttest_1samp(gaps, 0).confidence_interval(0.9)
-    assert found.interval == pytest.approx((expected.low, expected.high))
-    assert found.level == pytest.approx(0.9)
-    once = 0.01 + detectable(gaps, 0.1)
-    assert found.detectable == pytest.approx(once)
+    differences = np.random.default_rng(5).normal(-0.03, 0.05, 30)
+    (result,) = decided(pair(differences, margin=0.01), test="t")
+    assert result.p == pytest.approx(stats.ttest_1samp(differences, -0.01, alternative="less").pvalue)
+    assert result.p_safe == pytest.approx(stats.ttest_1samp(differences, -0.01, alternative="greater").pvalue)
+    expected = stats.ttest_1samp(differences, 0).confidence_interval(0.9)
+    assert result.interval == pytest.approx((expected.low, expected.high))
+    assert result.level == pytest.approx(0.9)
+    detectable_loss = 0.01 + detectable(differences, 0.1)
+    assert result.detectable == pytest.approx(detectable_loss)
 
 
 @pytest.mark.parametrize(
-    ("gaps", "status"),
+    ("differences", "status"),
     [
         ([-0.5] * 12, "fail"),  # p = 2^-12
         ([-0.02] * 12, "inconclusive"),  # exactly the margin: neither more nor less
@@ -58,10 +58,10 @@ def test_students_p_values_and_interval() -> None:
     ],
 )
 @pytest.mark.parametrize("test", ["randomisation", "t"])
-def test_small_cases(gaps: list[float], status: str, test: str) -> None:
-    (found,) = decided(pair(gaps, margin=0.02), test=test)
-    assert found.status == status
-    assert found.blocks == (status == "fail")
+def test_small_cases(differences: list[float], status: str, test: str) -> None:
+    (result,) = decided(pair(differences, margin=0.02), test=test)
+    assert result.status == status
+    assert result.blocks == (status == "fail")
 
 
 gaps_and_margins = st.tuples(
@@ -72,73 +72,73 @@ gaps_and_margins = st.tuples(
 
 
 @given(gaps_and_margins)
-def test_limits_and_decisions_agree(drawn: tuple[list[int], int, str]) -> None:
-    gaps, margin = [value / 200 for value in drawn[0]], drawn[1] / 200 + 0.00123  # never at a limit by design
-    (found,) = decided(pair(gaps, margin=margin), test=drawn[2])
-    if any(gaps):
-        low, high = found.interval
-        assert (found.status == "fail") == (high < -margin)
-        assert (found.status == "pass") == (low > -margin)
-        assert found.largest_loss == -low
-        assert found.least_loss == -high
+def test_limits_and_decisions_agree(case: tuple[list[int], int, str]) -> None:
+    differences, margin = [value / 200 for value in case[0]], case[1] / 200 + 0.00123  # never at a limit by design
+    (result,) = decided(pair(differences, margin=margin), test=case[2])
+    if any(differences):
+        low, high = result.interval
+        assert (result.status == "fail") == (high < -margin)
+        assert (result.status == "pass") == (low > -margin)
+        assert result.largest_loss == -low
+        assert result.least_loss == -high
 
 
 def test_lower_is_better_turns_the_sign() -> None:
-    gaps = [*LOST, -0.3]
-    (up,) = decided(pair(gaps, margin=0.05))
-    (down,) = decided(pair([-gap for gap in gaps], "Fallout(n=100)", margin=0.05))
+    differences = [*LOSSES, -0.3]
+    (up,) = decided(pair(differences, margin=0.05))
+    (down,) = decided(pair([-difference for difference in differences], "Fallout(n=100)", margin=0.05))
     assert down.lower_is_better
     assert (down.p, down.p_safe, down.status, down.loss) == (up.p, up.p_safe, up.status, up.loss)
     assert down.difference == -up.difference
     assert down.interval == (-up.interval[1], -up.interval[0])
     assert (
-        [one.query_id for one in down.largest_losses]
-        == [one.query_id for one in up.largest_losses]
+        [topic.query_id for topic in down.largest_losses]
+        == [topic.query_id for topic in up.largest_losses]
         == ["q008", "q009", "q010"]
     )
 
 
 def test_geometric_means_are_compared_by_ratios() -> None:
-    (found,) = decided(pair([-0.25] * 10, "GMAP", margin_relative=0.1))
-    assert (found.kind, found.baseline, found.candidate) == ("ratio", pytest.approx(0.5), pytest.approx(0.25))
-    assert found.difference == pytest.approx(-0.5)
-    assert found.interval == pytest.approx((-0.5, -0.5))
-    assert (found.margin, found.status, found.p) == (0.1, "fail", 2**-10)
+    (result,) = decided(pair([-0.25] * 10, "GMAP", margin_relative=0.1))
+    assert (result.kind, result.baseline, result.candidate) == ("ratio", pytest.approx(0.5), pytest.approx(0.25))
+    assert result.difference == pytest.approx(-0.5)
+    assert result.interval == pytest.approx((-0.5, -0.5))
+    assert (result.margin, result.status, result.p) == (0.1, "fail", 2**-10)
     rng = np.random.default_rng(2)
     logs = rng.normal(-0.02, 0.05, 40)
-    (found,) = decided(pair(0.5 * np.exp(logs) - 0.5, "GMAP", margin_relative=0.1), test="t")
-    assert found.p_safe == pytest.approx(stats.ttest_1samp(logs, math.log(0.9), alternative="greater").pvalue)
+    (result,) = decided(pair(0.5 * np.exp(logs) - 0.5, "GMAP", margin_relative=0.1), test="t")
+    assert result.p_safe == pytest.approx(stats.ttest_1samp(logs, math.log(0.9), alternative="greater").pvalue)
     interval = stats.ttest_1samp(logs, 0).confidence_interval(0.9)
-    assert found.interval == pytest.approx(tuple(np.expm1([interval.low, interval.high])))
+    assert result.interval == pytest.approx(tuple(np.expm1([interval.low, interval.high])))
 
 
 def test_a_relative_margin_is_a_share_of_the_baselines_mean() -> None:
-    assert decided(pair(LOST, margin_relative=0.04))[0].margin == pytest.approx(0.02)
+    assert decided(pair(LOSSES, margin_relative=0.04))[0].margin == pytest.approx(0.02)
 
 
 def test_holm_allows_for_all_checks() -> None:
-    pairs = [
+    checks = [
         pair([-0.5] * 6, margin=0.02),
         pair([-0.5] * 8, "nDCG@10", margin=0.02),
         pair([0.1, -0.1] * 6, "RR", margin=0.1),
     ]
-    found = decided(*pairs)
-    assert [one.p for one in found] == [2**-6, 2**-8, found[2].p]
-    assert [one.adjusted for one in found] == [2 * 2**-6, 3 * 2**-8, found[2].p]
-    assert decided(*pairs, correction="bonferroni")[0].adjusted == 3 * 2**-6
-    alone = pair([-0.5] * 6, margin=0.02)
-    assert decided(alone, alpha=0.02)[0].status == "fail"
-    together = decided(alone, pair([-0.1, 0.1] * 6, "RR", margin=0.1), alpha=0.02)[0]
-    assert (together.status, together.adjusted) == ("inconclusive", 2 * 2**-6)
-    assert "by itself it would have failed (p = 0.016), but not after Holm's correction" in together.sentence
-    assert decided(alone, pairs[2], correction="none", alpha=0.02)[0].status == "fail"
+    results = decided(*checks)
+    assert [result.p for result in results] == [2**-6, 2**-8, results[2].p]
+    assert [result.adjusted for result in results] == [2 * 2**-6, 3 * 2**-8, results[2].p]
+    assert decided(*checks, correction="bonferroni")[0].adjusted == 3 * 2**-6
+    single = pair([-0.5] * 6, margin=0.02)
+    assert decided(single, alpha=0.02)[0].status == "fail"
+    corrected = decided(single, pair([-0.1, 0.1] * 6, "RR", margin=0.1), alpha=0.02)[0]
+    assert (corrected.status, corrected.adjusted) == ("inconclusive", 2 * 2**-6)
+    assert "by itself it would have failed (p = 0.016), but not after Holm's correction" in corrected.sentence
+    assert decided(single, checks[2], correction="none", alpha=0.02)[0].status == "fail"
 
 
 def test_small_slices_decide_nothing_and_take_no_part_in_the_correction() -> None:
-    small = pair([-0.5] * 9, slice="rare", min_topics=10)
-    large = pair([-0.5] * 6)
+    rare = pair([-0.5] * 9, slice="rare", min_topics=10)
+    common = pair([-0.5] * 6)
     for strict in (False, True):
-        first, second = decided(small, large, strict=strict)
+        first, second = decided(rare, common, strict=strict)
         assert (first.status, first.blocks, first.interval) == ("inconclusive", strict, None)
         assert math.isnan(first.p)
         assert "too few topics: 9 of at least 10" in first.sentence
@@ -146,176 +146,185 @@ def test_small_slices_decide_nothing_and_take_no_part_in_the_correction() -> Non
 
 
 def test_runs_with_the_same_scores_pass_whatever_is_asked() -> None:
-    pairs = [pair([0.0] * 3, min_topics=10), pair([0.0], "RR", margin=0.0)]
-    assert [one.status for one in decided(*pairs, strict=True)] == ["pass"] * 2
-    found = decided(*pairs, pair([0.1] * 10, "R@10"), strict=True)
-    assert [one.status for one in found] == ["inconclusive", "inconclusive", "pass"]
+    checks = [pair([0.0] * 3, min_topics=10), pair([0.0], "RR", margin=0.0)]
+    assert [result.status for result in decided(*checks, strict=True)] == ["pass"] * 2
+    results = decided(*checks, pair([0.1] * 10, "R@10"), strict=True)
+    assert [result.status for result in results] == ["inconclusive", "inconclusive", "pass"]
     unchanged = decided(pair([0.0] * 12, margin=0.0), pair([0.1] * 10, "R@10"))[0]
     assert unchanged.status == "pass"
     assert "both runs have the same score on 12 topics of the slice" in unchanged.sentence
 
 
 def test_topics_without_a_score_are_counted() -> None:
-    (found,) = decided(pair([-0.5] * 12 + [math.nan] * 2))
-    assert (found.n, found.left_out, found.status) == (12, 2, "fail")
-    assert "2 topics without a score for both runs did not count" in found.sentence
+    (result,) = decided(pair([-0.5] * 12 + [math.nan] * 2))
+    assert (result.n, result.left_out, result.status) == (12, 2, "fail")
+    assert "2 topics without a score for both runs did not count" in result.sentence
 
 
 def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
-    gaps = np.random.default_rng(0).normal(-0.02, 0.1, 40)
-    first, again, other = (decided(pair(gaps), seed=seed)[0] for seed in (1, 1, 2))
-    assert first == again
-    assert first.p != other.p
+    differences = np.random.default_rng(0).normal(-0.02, 0.1, 40)
+    first, repeated, other_seed = (decided(pair(differences), seed=seed)[0] for seed in (1, 1, 2))
+    assert first == repeated
+    assert first.p != other_seed.p
 
 
 def test_a_check_may_be_stricter_or_milder_than_the_gate() -> None:
-    from dataclasses import replace
-
     unclear = pair([-0.5, 0.5] * 6)
-    for gate, own, blocks in ((False, True, True), (True, False, False), (True, None, True), (False, None, False)):
-        (found,) = decided(replace(unclear, check=replace(unclear.check, strict=own)), strict=gate)
-        assert (found.status, found.blocks) == ("inconclusive", blocks)
+    for gate_strict, strict, blocks in (
+        (False, True, True),
+        (True, False, False),
+        (True, None, True),
+        (False, None, False),
+    ):
+        (result,) = decided(replace(unclear, check=replace(unclear.check, strict=strict)), strict=gate_strict)
+        assert (result.status, result.blocks) == ("inconclusive", blocks)
 
 
 def test_what_so_few_topics_cannot_show_is_not_called_noticeable() -> None:
     """One-sided, 6 topics have a least p of 1/64, which a second check doubles."""
-    lost = [-0.5, -0.4, -0.45, -0.55, -0.2, -0.3]
-    never = decided(pair(lost), alpha=0.01)[0]
-    assert (never.least_p, never.p, never.status) == (2**-6, 2**-6, "inconclusive")
-    assert math.isnan(never.detectable)
-    assert "; with 6 topics p cannot be below 0.016: this check can never fail." in never.sentence
-    assert "would have been noticed" not in never.sentence
-    alone = decided(pair(lost), alpha=0.02)[0]
-    assert (alone.status, alone.detectable > 0) == ("fail", True)
+    losses = [-0.5, -0.4, -0.45, -0.55, -0.2, -0.3]
+    undecidable = decided(pair(losses), alpha=0.01)[0]
+    assert (undecidable.least_p, undecidable.p, undecidable.status) == (2**-6, 2**-6, "inconclusive")
+    assert math.isnan(undecidable.detectable)
+    assert "; with 6 topics p cannot be below 0.016: this check can never fail." in undecidable.sentence
+    assert "would have been noticed" not in undecidable.sentence
+    single = decided(pair(losses), alpha=0.02)[0]
+    assert (single.status, single.detectable > 0) == ("fail", True)
     other = pair([-0.1, 0.1] * 6, "RR", margin=0.1)
-    six, twelve = decided(pair(lost), other, alpha=0.02)
+    six, twelve = decided(pair(losses), other, alpha=0.02)
     assert math.isnan(six.detectable)
     assert twelve.detectable > 0.1
     assert (
         "with 6 topics p cannot be below 0.016, nor below 0.031 after Holm's correction for 2 checks: this check can"
         " never fail unless others do."
     ) in six.sentence
-    never = decided(pair(lost), other, correction="bonferroni", alpha=0.02)[0]
-    assert "after Bonferroni's correction for 2 checks: this check can never fail." in never.sentence
-    assert decided(pair(lost), other, correction="none", alpha=0.02)[0].status == "fail"
-    assert decided(pair(lost), test="t", alpha=0.01)[0].status == "fail"  # which knows no such bound
+    undecidable = decided(pair(losses), other, correction="bonferroni", alpha=0.02)[0]
+    assert "after Bonferroni's correction for 2 checks: this check can never fail." in undecidable.sentence
+    assert decided(pair(losses), other, correction="none", alpha=0.02)[0].status == "fail"
+    assert decided(pair(losses), test="t", alpha=0.01)[0].status == "fail"  # which knows no such bound
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 @pytest.mark.parametrize("test", ["randomisation", "t", "bounded"])
 def test_fewer_than_six_topics_decide_nothing(n: int, test: str) -> None:
-    for gaps in ([-0.5 + 0.01 * at for at in range(n)], [0.5 - 0.01 * at for at in range(n)]):
-        (found,) = decided(pair(gaps, margin=0.02), test=test, alpha=0.2, max_share_of_large_losses=0.1)
-        assert (found.status, found.sensitivity) == ("inconclusive", None)
-        assert f"too few topics: {n} of at least 6" in found.sentence
+    for differences in ([-0.5 + 0.01 * i for i in range(n)], [0.5 - 0.01 * i for i in range(n)]):
+        (result,) = decided(pair(differences, margin=0.02), test=test, alpha=0.2, max_share_of_large_losses=0.1)
+        assert (result.status, result.sensitivity) == ("inconclusive", None)
+        assert f"too few topics: {n} of at least 6" in result.sentence
 
 
 def test_too_few_resamples_can_never_fail_either() -> None:
-    pairs = [pair([-0.1, 0.1, -0.2] * 6, slice=f"s{at}", margin=0.05) for at in range(60)]
-    found = decided(*pairs, resamples=1000)[0]  # p is at least 1/1001, and Holm asks for 0.05 / 60
-    assert math.isnan(found.detectable)
-    assert "with so few resamples p cannot be below 0.001, nor below 0.06 after Holm's" in found.sentence
-    assert decided(*pairs, resamples=2000)[0].detectable > 0
+    checks = [pair([-0.1, 0.1, -0.2] * 6, slice=f"s{i}", margin=0.05) for i in range(60)]
+    result = decided(*checks, resamples=1000)[0]  # p is at least 1/1001, and Holm asks for 0.05 / 60
+    assert math.isnan(result.detectable)
+    assert "with so few resamples p cannot be below 0.001, nor below 0.06 after Holm's" in result.sentence
+    assert decided(*checks, resamples=2000)[0].detectable > 0
 
 
 def test_no_topic_decides_nothing() -> None:
-    found = decided(pair([]), pair([0.0] * 12, "RR"), strict=True)
-    assert [one.status for one in found] == ["inconclusive", "pass"]
-    assert "no topic has a score for both runs" in found[0].sentence
+    result = decided(pair([]), pair([0.0] * 12, "RR"), strict=True)
+    assert [result.status for result in result] == ["inconclusive", "pass"]
+    assert "no topic has a score for both runs" in result[0].sentence
 
 
 MEASURES = ("nDCG@10", "AP", "R@100")
 MARGIN, SD, TOPICS = 0.02, 0.1, 48
 
 
-def often(losses: tuple[float, ...], trials: int, *, slices: bool = False, **options: object) -> tuple[float, float]:
-    """Give the shares of trials in which something fails, and in which everything passes."""
+def rates(losses: tuple[float, ...], trials: int, *, slices: bool = False, **options: object) -> tuple[float, float]:
+    """Return the shares of trials in which any check fails, and in which all checks pass."""
     rng = np.random.default_rng(7)
     failed = passed = 0
     for trial in range(trials):
         shared = rng.normal(size=TOPICS)
-        pairs = []
+        checks = []
         for measure, loss in zip(MEASURES, losses, strict=False):
-            gaps = -loss + SD * (0.6 * shared + 0.8 * rng.normal(size=TOPICS))
-            pairs.append(pair(gaps, measure, margin=MARGIN))
-            halves = (gaps[::2], gaps[1::2]) if slices else ()
-            pairs += [pair(half, measure, slice=f"s{at}", margin=MARGIN) for at, half in enumerate(halves)]
-        found = [one.status for one in decided(*pairs, seed=trial, **options)]
-        failed += "fail" in found
-        passed += set(found) == {"pass"}
+            differences = -loss + SD * (0.6 * shared + 0.8 * rng.normal(size=TOPICS))
+            checks.append(pair(differences, measure, margin=MARGIN))
+            halves = (differences[::2], differences[1::2]) if slices else ()
+            checks += [pair(half, measure, slice=f"s{i}", margin=MARGIN) for i, half in enumerate(halves)]
+        statuses = [result.status for result in decided(*checks, seed=trial, **options)]
+        failed += "fail" in statuses
+        passed += set(statuses) == {"pass"}
     return failed / trials, passed / trials
 
 
-def slack(chance: float, trials: int) -> float:
-    return 3 * math.sqrt(chance * (1 - chance) / trials)
+def three_standard_errors(p: float, trials: int) -> float:
+    return 3 * math.sqrt(p * (1 - p) / trials)
 
 
 def test_a_harmless_change_fails_at_most_as_often_as_alpha_over_all_checks() -> None:
-    failed, _ = often((MARGIN, MARGIN), 200, slices=True, test="t")  # six checks that each lose just the margin
-    assert failed <= 0.05 + slack(0.05, 200)
-    failed, _ = often((0.0, 0.0), 100, test="t")
+    failed, _ = rates((MARGIN, MARGIN), 200, slices=True, test="t")  # six checks that each lose the margin
+    assert failed <= 0.05 + three_standard_errors(0.05, 200)
+    failed, _ = rates((0.0, 0.0), 100, test="t")
     assert failed <= 0.02
 
 
 @pytest.mark.parametrize(("test", "trials"), [("t", 400), ("randomisation", 200)])
 def test_a_loss_of_the_detectable_size_fails_as_often_as_it_says(test: str, trials: int) -> None:
     loss = MARGIN + minimum_detectable(SD, TOPICS, 0.1, 0.8)
-    failed, passed = often((loss,), trials, test=test)
-    assert abs(failed - 0.8) <= slack(0.8, trials)
+    failed, passed = rates((loss,), trials, test=test)
+    assert abs(failed - 0.8) <= three_standard_errors(0.8, trials)
     assert passed <= 0.01
 
 
 @pytest.mark.parametrize(("test", "trials"), [("t", 300), ("randomisation", 150)])
 def test_strict_mode_lets_harm_through_at_most_as_often_as_alpha(test: str, trials: int) -> None:
-    _, passed = often((MARGIN, -1.0), trials, test=test)  # one measure loses just the margin, the other gains
-    assert passed <= 0.05 + slack(0.05, trials)
+    _, passed = rates((MARGIN, -1.0), trials, test=test)  # one measure loses just the margin, the other gains
+    assert passed <= 0.05 + three_standard_errors(0.05, trials)
     assert passed > 0  # the bound is not kept by never passing
 
 
 def test_without_a_true_difference_a_wide_margin_passes_as_often_as_planned() -> None:
     rng = np.random.default_rng(3)
     margin, trials = minimum_detectable(SD, TOPICS, 0.1, 0.8), 300
-    gaps = SD * rng.normal(size=(trials, TOPICS))
-    passed = np.mean([decided(pair(row, margin=margin), test="t")[0].status == "pass" for row in gaps])
-    assert abs(passed - 0.8) <= slack(0.8, trials)
+    differences = SD * rng.normal(size=(trials, TOPICS))
+    passed = np.mean([decided(pair(row, margin=margin), test="t")[0].status == "pass" for row in differences])
+    assert abs(passed - 0.8) <= three_standard_errors(0.8, trials)
 
 
 def test_a_p_next_to_alpha_has_the_digits_that_show_the_verdict() -> None:
-    (found,) = decided(pair(LOST))
-    assert "p = 0.0498" in replace(found, adjusted=0.0498, status="fail").sentence
-    assert "p = 0.0496" in replace(found, p_safe=0.0496, status="pass").sentence
+    (result,) = decided(pair(LOSSES))
+    assert "p = 0.0498" in replace(result, adjusted=0.0498, status="fail").sentence
+    assert "p = 0.0496" in replace(result, p_safe=0.0496, status="pass").sentence
 
 
 def test_every_verdict_shows_how_many_topics_lost_much_and_which_lost_most() -> None:
-    for lost, status in ((-0.5, "fail"), (-0.25, "inconclusive")):
-        (found,) = decided(pair([lost] * 5 + [0.0] * 7 + [-0.05], margin=0.05))
-        assert (found.status, found.large_losses, found.large_loss) == (status, 5, 0.2)
-        assert "5 of 13 topics lost more than 0.2; of all topics up to 64.5% may" in found.sentence
-        assert "q000 0.5000 to" in found.sentence
-    (found,) = decided(pair([-0.1] + [0.02] * 47))
-    assert (found.status, found.large_losses, [one.query_id for one in found.largest_losses]) == ("pass", 0, ["q000"])
-    assert "None of 48 topics lost more than 0.2; of all topics up to 6.1% may" in found.sentence
+    for loss, status in ((-0.5, "fail"), (-0.25, "inconclusive")):
+        (result,) = decided(pair([loss] * 5 + [0.0] * 7 + [-0.05], margin=0.05))
+        assert (result.status, result.large_losses, result.large_loss) == (status, 5, 0.2)
+        assert "5 of 13 topics lost more than 0.2; of all topics up to 64.5% may" in result.sentence
+        assert "q000 0.5000 to" in result.sentence
+    (result,) = decided(pair([-0.1] + [0.02] * 47))
+    assert (result.status, result.large_losses, [topic.query_id for topic in result.largest_losses]) == (
+        "pass",
+        0,
+        ["q000"],
+    )
+    assert "None of 48 topics lost more than 0.2; of all topics up to 6.1% may" in result.sentence
 
 
 def test_a_pass_names_the_losses_that_so_few_topics_may_have_missed() -> None:
     """Where none of n topics lost x, a share of 3/n of all topics may: from x = n margin / 3, that is the margin."""
-    (found,) = decided(pair([0.01, -0.01] * 24, margin=0.02))
-    assert found.unseen_loss == pytest.approx(0.02 / (1 - 0.05 ** (1 / 48)))
-    assert "but for losses of 0.3306 and more on up to 6.1% of all topics" in found.sentence
-    (found,) = decided(pair([0.01, -0.01] * 24, margin=0.1))  # no score can lose 1.7
-    assert math.isnan(found.unseen_loss)
-    assert "but for" not in found.sentence
+    (result,) = decided(pair([0.01, -0.01] * 24, margin=0.02))
+    assert result.unseen_loss == pytest.approx(0.02 / (1 - 0.05 ** (1 / 48)))
+    assert "but for losses of 0.3306 and more on up to 6.1% of all topics" in result.sentence
+    (result,) = decided(pair([0.01, -0.01] * 24, margin=0.1))  # no score can lose 1.7
+    assert math.isnan(result.unseen_loss)
+    assert "but for" not in result.sentence
 
 
-@pytest.mark.parametrize(("most", "status"), [(None, "pass"), (0.05, "pass"), (0.04, "fail"), (0.0, "fail")])
-def test_large_losses_fail_only_where_a_limit_is_configured(most: float | None, status: str) -> None:
-    gaps = [-0.3] + [0.02] * 19
-    for options in ({"max_share_of_large_losses": most}, {"max_share_of_large_losses": most, "large_loss": 0.29}):
-        (found,) = decided(pair(gaps, margin=0.05), **options)
-        assert found.status == status
-    assert decided(pair(gaps, margin=0.05), max_share_of_large_losses=most, large_loss=0.3)[0].status == "pass"
+@pytest.mark.parametrize(("maximum", "status"), [(None, "pass"), (0.05, "pass"), (0.04, "fail"), (0.0, "fail")])
+def test_large_losses_fail_only_where_a_limit_is_configured(maximum: float | None, status: str) -> None:
+    differences = [-0.3] + [0.02] * 19
+    for options in ({"max_share_of_large_losses": maximum}, {"max_share_of_large_losses": maximum, "large_loss": 0.29}):
+        (result,) = decided(pair(differences, margin=0.05), **options)
+        assert result.status == status
+    assert (
+        decided(pair(differences, margin=0.05), max_share_of_large_losses=maximum, large_loss=0.3)[0].status == "pass"
+    )
 
 
 def test_lower_is_better_loses_by_rising() -> None:
-    (found,) = decided(pair([0.3] * 3 + [-0.02] * 17, "Fallout(n=100)", margin=0.2))
-    assert (found.large_losses, found.largest_losses[0].candidate) == (3, 0.8)
+    (result,) = decided(pair([0.3] * 3 + [-0.02] * 17, "Fallout(n=100)", margin=0.2))
+    assert (result.large_losses, result.largest_losses[0].candidate) == (3, 0.8)

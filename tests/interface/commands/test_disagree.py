@@ -59,7 +59,7 @@ def test_refused(run: Callable[..., Ended]) -> None:
     one = run("disagree", "qrels.txt", "early.run", "many.run", "-m", "RR")
     assert (one.code, "one measure is given" in one.err) == (2, True)
     alone = run("disagree", "qrels.txt", "early.run")
-    assert (alone.code, "there is one run" in alone.err) == (2, True)
+    assert (alone.code, "at least two runs are required" in alone.err) == (2, True)
     by = run(*ARGUMENTS, "--by", "kind")
     assert (by.code, "no attribute 'kind'" in by.err or "pass the topics' texts" in by.err) == (2, True)
     bounds = run(*ARGUMENTS, "--ties", "bounds")

@@ -12,7 +12,7 @@ import judged
 from comparison_made import lists
 from judged.data.write import write_qrels, write_run
 from judged.diagnosis.gates import gate, parse_config, read_config
-from judged.diagnosis.gates.first_config import first_config, rounded_up
+from judged.diagnosis.gates.first_config import first_config, round_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,9 +164,9 @@ def test_init_slices_by_what_is_known_and_large_enough(folder: Path, run: Callab
     [
         ((), "gate.toml: this file exists already. Fix: give another name, or --force"),
         (("--by", "kind", "-o", "n.toml"), "the attribute kind is in no table"),
-        (("--attributes", "topics.csv", "-o", "n.toml"), "Fix: give --by with one of kind, order"),
-        (("--by", "first_relevant", "-o", "n.toml"), "no gate can be cut by first_relevant, an outcome of a run"),
-        (("-m", "AP(rel=5)", "-o", "n.toml"), "AP(rel=5) of the baseline old is 0 on every topic, so nothing"),
+        (("--attributes", "topics.csv", "-o", "n.toml"), "Fix: use --by with one of kind, order"),
+        (("--by", "first_relevant", "-o", "n.toml"), "a gate cannot be sliced by first_relevant, an outcome of a run"),
+        (("-m", "AP(rel=5)", "-o", "n.toml"), "AP(rel=5) of the baseline old is 0 on every topic, so no loss"),
         (("-m", "NumRelRet", "-o", "n.toml"), "NumRelRet cannot be checked by a gate"),
         (("-o", "qrels.txt", "--force"), "this file is an input"),
     ],
@@ -195,19 +195,17 @@ def test_margins_follow_from_the_spread_of_the_differences() -> None:
     told = minimum_detectable(float(np.std(gaps, ddof=1)), TOPICS, 0.1)
     text = first_config(qrels, {"old": runs["old"]}, {"mixed": runs["mixed"]}, "RR", strict=True)
     (check,) = parse_config(text).checks
-    assert check.margin == rounded_up(told)
+    assert check.margin == round_up(told)
     assert told <= check.margin <= 1.34 * told
     assumed = float(np.std(values[0], ddof=1)) * 0.2**0.5  # correlation 0.9
     (check,) = parse_config(first_config(qrels, {"old": runs["old"]}, None, "RR", strict=True)).checks
-    assert check.margin == rounded_up(minimum_detectable(assumed, TOPICS, 0.1))
+    assert check.margin == round_up(minimum_detectable(assumed, TOPICS, 0.1))
 
 
 def test_attributes_must_be_a_file() -> None:
     qrels, runs = lists(old=[1, 2] * 12)
     kinds = {topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(qrels)}
-    with pytest.raises(
-        judged.InputError, match="the attributes did not come from a file that a configuration could name"
-    ):
+    with pytest.raises(judged.InputError, match="attributes must be a path, got dict"):
         first_config(qrels, runs["old"], attributes=kinds)
 
 
@@ -256,13 +254,13 @@ TABLE = '[[guardrail]]\ntable = "{}"\ncolumn = "ms"\nat_most = 5\n'
 MISTAKES = {
     f'attributes = "nope.csv"\n{CONFIG}': "gate.toml:1: attributes: there is no file nope.csv",
     f'[gate]\nqueries = "nope.tsv"\n{CONFIG[7:]}': "gate.toml:2: queries: there is no file nope.tsv",
-    f'{CONFIG}slice = "foo"\n': "gate.toml:3: [[check]] 1: no slice 'foo'. Fix: add a [[slice]] of this name",
+    f'{CONFIG}slice = "foo"\n': "gate.toml:3: [[check]] 1: no slice 'foo'. Fix: add a [[slice]] with this name",
     f'attributes = "topics.csv"\n{CONFIG}{OF_SLICE}"kind == 3"\n': "gate.toml:8: [[slice]] 1: the attribute kind",
     f'attributes = "topics.csv"\n{CONFIG}{OF_SLICE}"kind == \'none\'"\n': (
         "gate.toml:4: [[check]] 1: no topic is in the slice 's': none satisfies kind == 'none'"
     ),
     f"{CONFIG}{OF_SLICE}\"first_relevant == '1'\"\n": (
-        "gate.toml:7: [[slice]] 1: the slice 's' is cut by first_relevant, an outcome of a run"
+        "gate.toml:7: [[slice]] 1: the slice 's' depends on first_relevant, an outcome of a run"
     ),
     CONFIG + TABLE.format("none.csv"): "gate.toml:6: [[guardrail]] 1: none.csv: there is no such file",
     CONFIG + TABLE.format("topics.csv"): "gate.toml:6: [[guardrail]] 1: topics.csv: no column run among query_id, kind",
@@ -314,10 +312,10 @@ def test_a_margin_for_a_measure_is_that_of_a_configuration(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-m", "RR"), "it has no margin"),
-        (("--margin", "0.02", "--config", "gate.toml"), "give one of them"),
+        (("-m", "RR"), "no margin is set"),
+        (("--margin", "0.02", "--config", "gate.toml"), "use one of them"),
         (("--margin", "-1"), "margin is -1.0"),
-        (("--margin", "0.1", "--margin-relative", "0.1"), "both margin and margin_relative"),
+        (("--margin", "0.1", "--margin-relative", "0.1"), "margin and margin_relative are both set"),
         (("-m", "NDCG10", "--margin", "0.1"), "did you mean nDCG@10"),
     ],
 )

@@ -322,7 +322,7 @@ def test_one_topic_by_the_public_functions(
     whole = diff(qrels, runs["bm25"], runs["tfidf"], topic=query_id, measure=measure, cutoff=10).topics[0]
     assert found["sentences"] == [whole.sentence]
     for which in (0, 1):
-        side = whole.side(which)
+        side = whole.ranked_rows(which)
         documents = documents_of(found, found["runs"][which])
         assert [one["doc_id"] for one in documents] == [row.doc_id for row in side]
         assert [one["grade"] for one in documents] == [row.grade for row in side]
@@ -339,7 +339,7 @@ def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
         at = whole.query_ids.index("t12")
         assert [loss["lost_candidates"], loss["lost_ranking"]] == whole.trace.parts[:, at].tolist()
         assert loss["attainable_candidates"] == whole.trace.attainable[at]
-        assert (loss["found"], loss["relevant"]) == (whole.trace.found[at], whole.trace.relevant[at])
+        assert (loss["found"], loss["relevant"]) == (whole.trace.num_found[at], whole.trace.relevant[at])
         assert loss["verdict"] == whole.verdicts[at]
     refused_by_stages = get(of_sample, "/api/v1/topic", topic="t12", measure="SetP")["losses"][0]
     assert refused_by_stages["score"] is None

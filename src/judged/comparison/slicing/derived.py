@@ -11,7 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from judged.comparison.slicing.by_document import document_columns
-from judged.comparison.slicing.queries import (
+from judged.comparison.slicing.topic_slices import DERIVED, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
+from judged.data.attributes import Attributes
+from judged.data.documents import Documents
+from judged.data.index import id_text
+from judged.data.qrels import Qrels
+from judged.data.query_text import (
     detect_languages,
     has_language_detector,
     normalize_query,
@@ -19,11 +24,6 @@ from judged.comparison.slicing.queries import (
     query_script,
     word_count,
 )
-from judged.comparison.slicing.topic_slices import DERIVED, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
-from judged.data.attributes import Attributes
-from judged.data.documents import Documents
-from judged.data.index import id_text
-from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.scoring.judging import judge
@@ -89,7 +89,7 @@ def derive(
                                          after today); ``relevant_source`` etc., one for each column of text
     ===================================  ============================================================================
 
-    See `judged.comparison.slicing.queries` for ``words`` and ``kind``, and
+    See `judged.data.query_text` for ``words`` and ``kind``, and
     `judged.comparison.slicing.topic_slices.frequency_bands` for head and tail.
 
     Parameters
@@ -119,7 +119,7 @@ def derive(
     languages
         Codes of possible languages, such as ``("en", "de")``; ``"any"`` for all. None: all if the library py3langid
         is installed, else no attribute ``language``. Detection is unreliable for short texts; values with a
-        probability below one half are None (see `judged.comparison.slicing.queries.detect_languages`).
+        probability below one half are None (see `judged.data.query_text.detect_languages`).
     cuts
         Cumulative shares of traffic at which head and torso end.
 
@@ -269,7 +269,7 @@ def _traffic_counts(traffic: Any, attributes: Attributes | None) -> dict[str, fl
     return traffic.numbers(_TRAFFIC if _TRAFFIC in traffic.names else names[0])
 
 
-def topic_attributes(
+def read_topic_attributes(
     qrels: Qrels,
     *,
     attributes: Any = None,
@@ -304,7 +304,7 @@ def topic_attributes(
     --------
     >>> from judged import Qrels
     >>> qrels = Qrels.of({"q1": {"d": 1, "e": 1}, "q2": {"d": 0}})
-    >>> attributes = topic_attributes(qrels, attributes={"q1": {"kind": "law"}}, needed=["relevant"])
+    >>> attributes = read_topic_attributes(qrels, attributes={"q1": {"kind": "law"}}, needed=["relevant"])
     >>> attributes.column("relevant").to_pylist()
     [2.0, 0.0]
     """

@@ -1,4 +1,4 @@
-"""`disagreement`: where two measures order two systems differently, and which topics pull them apart."""
+"""Find where two measures order two systems differently, and the topics that cause it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from judged.data.topics import Topics
 from judged.diagnosis.disagreement.answer import Disagreement, MeanSide, SliceDisagreement, TopicDisagreement
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
-from judged.scoring.default_measures import RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import Scores, dialect_of, runs_of
 from judged.scoring.evaluation.dialects import without_self
 from judged.scoring.evaluation.evaluate import chosen_measures, of_runs
@@ -44,24 +43,24 @@ def disagreement_of_scores(
     runs: Any = None,
     documents: Any = None,
 ) -> Disagreement:
-    """Show where two measures order two systems differently, which topics cause it, and what the measures see there.
+    """Find where two measures order two systems differently, and the topics and documents that cause it.
 
     Parameters
     ----------
     scores
-        What `evaluate` returned.
+        Result of `evaluate`.
     measures
-        Two of those that were evaluated; None where there are no others.
+        Two of the evaluated measures. None: all, if there are exactly two.
     pair
-        The names of the two systems; None: the two runs, or of several those that the measures pull apart most.
+        Names of the two systems. None: the two runs or, of more runs, those on which the measures disagree most.
     slicing
-        Slices of the topics, by which the preferences are shown too.
+        Slices of topics, for which the preferences are also shown.
     limit
-        How many of the topics that cause the disagreement are looked into.
+        Maximum number of topics for which reasons are computed.
     queries
         Texts of topics: `Topics`, a path, or ``{query_id: text}``.
     qrels, runs, documents
-        What the scores are of, to see which documents are the reasons.
+        Judgments, runs and documents of the scores, to find the documents that are the reasons.
 
     Returns
     -------
@@ -70,56 +69,56 @@ def disagreement_of_scores(
     Raises
     ------
     InputError
-        If there are fewer than two runs, no such run, one measure only, or something cannot be read.
+        If there are fewer than two runs, a run does not exist, there is only one measure, or the input cannot be read.
 
     Examples
     --------
     >>> from judged import evaluate
     >>> qrels = {"q": {"a": 1, "b": 1, "c": 1, "x": 0, "y": 0}}
     >>> ranked = {"old": ["a", "x", "y"], "new": ["x", "a", "b", "c"]}
-    >>> runs = {name: {"q": {doc: -at for at, doc in enumerate(docs)}} for name, docs in ranked.items()}
-    >>> found = evaluate(qrels, runs, ["RR", "R@4"]).disagree()  # give qrels= and runs= to see reasons
-    >>> [round(gap, 3) for gap in found.differences], found.agreement
+    >>> runs = {name: {"q": {doc: -i for i, doc in enumerate(docs)}} for name, docs in ranked.items()}
+    >>> result = evaluate(qrels, runs, ["RR", "R@4"]).disagree()  # with qrels= and runs=, it also has reasons
+    >>> [round(difference, 3) for difference in result.differences], result.agreement
     ([-0.5, 0.667], ((0, 0, 0), (0, 0, 0), (1, 0, 0)))
     """
     check_count("limit", limit)
     table = _two_measures(scores, measures)
-    ways = np.array([-1.0 if measure.properties.higher_is_better is False else 1.0 for measure in table.measures])
-    rows = _pair(table, ways, pair)
+    signs = np.array([-1.0 if measure.properties.higher_is_better is False else 1.0 for measure in table.measures])
+    rows = _select_pair(table, signs, pair)
     systems = (table.run_names[rows[0]], table.run_names[rows[1]])
-    gaps, kept = _differences(table, rows)
-    if not len(kept):
+    differences, topic_indices = _differences(table, rows)
+    if not len(topic_indices):
         problem = f"{' and '.join(systems)} have no topic with a score by both measures"
-        raise InputError(problem, fix="give runs of the same topics")
-    pulls, direction = _pulls(gaps * ways[:, None])
-    query_ids = [table.query_ids[at] for at in kept]
-    order = sorted(range(len(kept)), key=lambda at: (-pulls[at], query_ids[at]))
-    causes = [query_ids[at] for at in order[:limit] if pulls[at] > 0]
+        raise InputError(problem, fix="use runs of the same topics")
+    pulls, direction = _pulls(differences * signs[:, None])
+    query_ids = [table.query_ids[i] for i in topic_indices]
+    order = sorted(range(len(topic_indices)), key=lambda i: (-pulls[i], query_ids[i]))
+    causes = [query_ids[i] for i in order[:limit] if pulls[i] > 0]
     with_reasons = qrels is not None and runs is not None
-    why = _reasons(qrels, runs, table, systems, causes, documents) if with_reasons and causes else {}
+    explained = _reasons_by_topic(qrels, runs, table, systems, causes, documents) if with_reasons and causes else {}
     texts = None if queries is None else Topics.of(queries)
-    values = table.values[list(rows)][:, :, kept].transpose(2, 1, 0).tolist()  # topic, measure, system
-    sides = np.sign(gaps * ways[:, None]).astype(np.int64).T.tolist()
+    values = table.values[list(rows)][:, :, topic_indices].transpose(2, 1, 0).tolist()  # topic, measure, system
+    preferences = np.sign(differences * signs[:, None]).astype(np.int64).T.tolist()
     topics = [
         TopicDisagreement(
-            query_id=query_ids[at],
-            query="" if texts is None else texts.text(query_ids[at]),
-            scores=(tuple(values[at][0]), tuple(values[at][1])),
-            sides=tuple(sides[at]),
-            pull=float(pulls[at]),
-            reasons=why.get(query_ids[at], ()),
+            query_id=query_ids[i],
+            query="" if texts is None else texts.text(query_ids[i]),
+            scores=(tuple(values[i][0]), tuple(values[i][1])),
+            sides=tuple(preferences[i]),
+            pull=float(pulls[i]),
+            reasons=explained.get(query_ids[i], ()),
         )
-        for at in order
+        for i in order
     ]
     return Disagreement(
         scores=table,
         systems=systems,
-        means=_means(table, gaps, ways),
+        means=_means(table, differences, signs),
         topics=tuple(topics),
         limit=limit,
-        slices=_slices(table, slicing, query_ids, gaps, ways),
+        slices=_slices(table, slicing, query_ids, differences, signs),
         orders=orders(table).pairs[0] if len(table.runs) > 2 else None,
-        chosen=pair is None and len(table.runs) > 2,
+        auto_selected=pair is None and len(table.runs) > 2,
         direction=direction,
         with_reasons=with_reasons,
         notes=table.notes,
@@ -129,14 +128,14 @@ def disagreement_of_scores(
 disagree = of_runs(
     disagreement_of_scores,
     "disagree",
-    measures=RANKING_AND_CANDIDATES,
+    measures=("nDCG@10", "R@100"),
     examples="""
     >>> from judged import disagree
     >>> qrels = {"q": {"a": 1, "b": 1, "c": 1, "x": 0, "y": 0}}
     >>> ranked = {"old": ["a", "x", "y"], "new": ["x", "a", "b", "c"]}
-    >>> runs = {name: {"q": {doc: -at for at, doc in enumerate(docs)}} for name, docs in ranked.items()}
-    >>> found = disagree(qrels, runs, ["RR", "R@4"])
-    >>> [reason.kind for reason in found.topics[0].reasons]
+    >>> runs = {name: {"q": {doc: -i for i, doc in enumerate(docs)}} for name, docs in ranked.items()}
+    >>> result = disagree(qrels, runs, ["RR", "R@4"])
+    >>> [reason.kind for reason in result.topics[0].reasons]
     ['first relevant']
     """,
 )
@@ -146,116 +145,118 @@ def _two_measures(scores: Scores, measures: Any) -> Scores:
     table = scores if measures is None else chosen_measures(scores, measures)
     if len(table.measures) != 2:
         names = ", ".join(table.measure_names)
-        raise InputError(f"there are {len(table.measures)} measures: {names}", fix="name two different ones")
+        raise InputError(f"exactly two measures are required, got {len(table.measures)}: {names}", fix="select two")
     if len(table.runs) < 2:
-        raise InputError("there is one run", fix="give two runs or more")
+        raise InputError("at least two runs are required, got one", fix="add a run")
     return table
 
 
-def _pair(table: Scores, ways: Floats, pair: tuple[str, str] | None) -> tuple[int, int]:
-    """Find the two systems; of several those that the measures pull apart most, first where they prefer different."""
+def _select_pair(table: Scores, signs: Floats, pair: tuple[str, str] | None) -> tuple[int, int]:
+    """Return the rows of the two systems. Of several, select those on which the measures disagree most."""
     if pair is not None:
         rows = [table.run_names.index(run_named(name, table.run_names)) for name in pair]
         if len(rows) != 2 or rows[0] == rows[1]:
-            raise InputError(f"{pair} are not two runs", fix="name two different ones")
+            raise InputError(f"`pair` must be two different runs, got {pair}", fix="use the names of two runs")
         return rows[0], rows[1]
 
-    def apart(rows: tuple[int, int]) -> tuple[float, float]:
-        gaps, _ = _differences(table, rows)
-        first_gap, second_gap = (_in_errors(gap) * way for gap, way in zip(gaps, ways.tolist(), strict=True))
-        opposite = first_gap * second_gap < 0
-        return min(abs(first_gap), abs(second_gap)) if opposite else -1.0, abs(first_gap - second_gap)
+    # Pairs on which the measures prefer different systems are before all others.
+    def disagreement(rows: tuple[int, int]) -> tuple[float, float]:
+        differences, _ = _differences(table, rows)
+        first, second = (_in_standard_errors(row) * sign for row, sign in zip(differences, signs.tolist(), strict=True))
+        opposite = first * second < 0
+        return min(abs(first), abs(second)) if opposite else -1.0, abs(first - second)
 
     pairs = list(combinations(range(len(table.runs)), 2))
-    return pairs[0] if len(pairs) == 1 else max(pairs, key=apart)
+    return pairs[0] if len(pairs) == 1 else max(pairs, key=disagreement)
 
 
 def _differences(table: Scores, rows: tuple[int, int]) -> tuple[Floats, list[int]]:
-    """Subtract the first system from the second: (2, n), and which topics have a score for both by both measures."""
+    """Return second minus first, (2, n), and the indices of the topics with a score for both by both measures."""
     values = table.values[list(rows)]
-    kept = np.flatnonzero(~np.isnan(values).any(axis=(0, 1)))
-    gaps = [paired_differences(values[0, at, kept], values[1, at, kept])[0] for at in (0, 1)]
-    return np.stack(gaps), kept.tolist()
+    topic_indices = np.flatnonzero(~np.isnan(values).any(axis=(0, 1)))
+    differences = [paired_differences(values[0, i, topic_indices], values[1, i, topic_indices])[0] for i in (0, 1)]
+    return np.stack(differences), topic_indices.tolist()
 
 
-def _in_errors(gaps: Floats) -> float:
-    """Give the mean difference in units of its standard error; 0 where topics do not vary or are too few."""
-    deviation = spread(gaps)
-    return float(gaps.mean()) / deviation * math.sqrt(len(gaps)) if deviation > 0 else 0.0
+def _in_standard_errors(differences: Floats) -> float:
+    """Return the mean difference in standard errors; 0 if topics do not vary or are too few."""
+    deviation = spread(differences)
+    return float(differences.mean()) / deviation * math.sqrt(len(differences)) if deviation > 0 else 0.0
 
 
-def _pulls(gaps: Floats) -> tuple[Floats, int]:
-    """Give how far each topic pulls the mean differences apart, in standard errors, and to which side."""
-    # The parts of all topics add up to the distance of the two t statistics.
-    parts = np.zeros_like(gaps)
-    for row, values in enumerate(gaps):
+def _pulls(gains: Floats) -> tuple[Floats, int]:
+    """Return each topic's contribution to the distance of the mean differences in standard errors, and the sign."""
+    # The contributions of all topics sum to the distance of the two t statistics.
+    contributions = np.zeros_like(gains)
+    for row, values in enumerate(gains):
         deviation = spread(values)
         if deviation > 0:
-            parts[row] = values / (deviation * math.sqrt(len(values)))
-        else:  # one topic, or all alike: the sides are all there is
-            parts[row] = np.sign(values) / len(values)
-    apart = parts[0] - parts[1]
-    direction = -1 if apart.sum() < 0 else 1
-    return apart * direction, direction
+            contributions[row] = values / (deviation * math.sqrt(len(values)))
+        else:  # one topic, or equal differences: no standard error, so only the signs are used
+            contributions[row] = np.sign(values) / len(values)
+    distances = contributions[0] - contributions[1]
+    direction = -1 if distances.sum() < 0 else 1
+    return distances * direction, direction
 
 
-def _means(table: Scores, gaps: Floats, ways: Floats) -> tuple[MeanSide, MeanSide]:
-    n = gaps.shape[1]
+def _means(table: Scores, differences: Floats, signs: Floats) -> tuple[MeanSide, MeanSide]:
+    n = differences.shape[1]
     first, second = (
         MeanSide(
             name,
             n,
-            float(gap.mean()),
-            spread(gap) / math.sqrt(n) if n > 1 else math.nan,
-            *(int(np.count_nonzero(side * way * gap > 0)) for side in (1, -1)),
-            lower_is_better=way < 0,
+            float(difference.mean()),
+            spread(difference) / math.sqrt(n) if n > 1 else math.nan,
+            *(int(np.count_nonzero(direction * sign * difference > 0)) for direction in (1, -1)),
+            lower_is_better=sign < 0,
         )
-        for name, gap, way in zip(table.measure_names, gaps, ways.tolist(), strict=True)
+        for name, difference, sign in zip(table.measure_names, differences, signs.tolist(), strict=True)
     )
     return first, second
 
 
 def _slices(
-    table: Scores, slicing: Slicing | None, query_ids: Sequence[str], gaps: Floats, ways: Floats
+    table: Scores, slicing: Slicing | None, query_ids: Sequence[str], differences: Floats, signs: Floats
 ) -> tuple[SliceDisagreement, ...]:
     if slicing is None:
         return ()
-    over = as_slicing(slicing).over(query_ids)
-    both = np.sign(gaps[0] * ways[0]) * np.sign(gaps[1] * ways[1])
+    selected = as_slicing(slicing).over(query_ids)
+    agreement = np.sign(differences[0] * signs[0]) * np.sign(differences[1] * signs[1])
     return tuple(
         SliceDisagreement(
-            name=part.name,
+            name=topic_slice.name,
             n=(n := int(mask.sum())),
-            small=n < part.min_topics,
-            means=_means(table, gaps[:, mask], ways) if n else None,
-            opposite=int(np.count_nonzero(both[mask] < 0)),
-            same=int(np.count_nonzero(both[mask] > 0)),
+            small=n < topic_slice.min_topics,
+            means=_means(table, differences[:, mask], signs) if n else None,
+            opposite=int(np.count_nonzero(agreement[mask] < 0)),
+            same=int(np.count_nonzero(agreement[mask] > 0)),
         )
-        for part, mask in zip(over.slices, over.members, strict=True)
+        for topic_slice, mask in zip(selected.slices, selected.members, strict=True)
     )
 
 
-def _reasons(
+def _reasons_by_topic(
     qrels: Any, runs: Any, table: Scores, systems: Sequence[str], query_ids: Sequence[str], documents: Any
 ) -> dict[str, tuple[Reason, ...]]:
-    """Judge the two runs as they were judged for the scores, and look into some topics."""
-    rules, chosen = dialect_of(table.policies.dialect), table.policies
-    judgments = rules.prepare_qrels(Qrels.of(qrels))
-    ties = chosen.ties if chosen.ties not in {"expected", "bounds"} else rules.ties
-    how: dict[str, Any] = {"ties": ties, "depth": chosen.depth, "precision": chosen.precision}
-    kept = without_self if chosen.exclude_self else Run.of
-    named = {run.name: kept(run) for run in runs_of(runs) if run.name in systems}
-    lists = [judge(judgments, named[name], documents=documents, **how) for name in systems]
-    every = [judged.everything for judged in lists]
+    """Judge both runs with the policies of the scores, and find the reasons on some topics."""
+    dialect, policies = dialect_of(table.policies.dialect), table.policies
+    judgments = dialect.prepare_qrels(Qrels.of(qrels))
+    ties = policies.ties if policies.ties not in {"expected", "bounds"} else dialect.ties
+    options: dict[str, Any] = {"ties": ties, "depth": policies.depth, "precision": policies.precision}
+    prepare_run = without_self if policies.exclude_self else Run.of
+    runs_by_name = {run.name: prepare_run(run) for run in runs_of(runs) if run.name in systems}
+    lists = [judge(judgments, runs_by_name[name], documents=documents, **options) for name in systems]
+    all_documents = [judged.everything for judged in lists]
 
-    def only(at: int, query: str) -> Judged:
-        """Leave one topic, with every returned document: else the run would be read again for each topic."""
-        here = np.flatnonzero(every[at].topic == lists[at].query_ids.index(query))
-        own = Returned(np.zeros(len(here), dtype=np.int64), every[at].rank[here], every[at].doc.take(here))
-        return replace(lists[at].only(query), shown=own)
+    def select_topic(i: int, topic: str) -> Judged:
+        # With `shown` set, the run is not read again for each topic to list its unjudged documents.
+        documents = all_documents[i]
+        rows = np.flatnonzero(documents.topic == lists[i].query_ids.index(topic))
+        returned = Returned(np.zeros(len(rows), dtype=np.int64), documents.rank[rows], documents.doc.take(rows))
+        return replace(lists[i].only(topic), shown=returned)
 
     return {
-        query: reasons((only(0, query), only(1, query)), (table.measures[0], table.measures[1]))
-        for query in query_ids
-        if query in lists[0].query_ids
+        topic: reasons((select_topic(0, topic), select_topic(1, topic)), (table.measures[0], table.measures[1]))
+        for topic in query_ids
+        if topic in lists[0].query_ids
     }

@@ -1,6 +1,7 @@
-"""Why two measures order two lists differently: what one of them sees in the judged documents, and the other does not.
+"""Reasons why two measures order two lists differently: documents that affect one measure but not the other.
 
-What a measure sees is asked of it, by lists that hold some of the documents only; no formula stands here.
+To find out which documents affect a measure, it scores lists with some of the documents only. This module repeats no
+formula of a measure.
 """
 
 from __future__ import annotations
@@ -25,64 +26,64 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
 
 _ABOVE_ZERO = math.ulp(0.0)
-_TENTH = 10
+_LOW_RANK = 10  # compared with rank 1 to find out whether a measure depends on ranks
 
 
 @dataclass(frozen=True)
 class Reason:
-    """One thing that a measure sees in two judged lists, and that speaks for the system which it prefers."""
+    """Property of two judged lists that one measure rewards, for the system that this measure prefers."""
 
-    # `below the cutoff`: one list has more relevant documents where only the deeper measure looks
-    # `across the cutoff`: documents of both lists stand above the shallow cutoff in one and below it in the other
-    # `first relevant`: a measure looks at the first relevant document only
-    # `grades`: the lists differ in grades that the measures weigh differently
-    # `number against place`: one list has more relevant documents, the other has its own higher up
-    # `order within the first k`: the same documents stand at other ranks, which the measures weigh differently
-    # `unjudged documents`: one list has more documents without a judgment where one measure looks
+    # `below the cutoff`: one list has more relevant documents at ranks that only the deeper measure counts
+    # `across the cutoff`: documents of both lists are above the smaller cutoff in one list, below it in the other
+    # `first relevant`: one measure depends only on the first relevant document
+    # `grades`: the lists differ in grades, which the measures weight differently
+    # `number against place`: one list has more relevant documents, the other has them at higher ranks
+    # `order within the first k`: the same documents are at other ranks, which the measures weight differently
+    # `unjudged documents`: one list has more unjudged documents above the cutoff of one measure
     kind: str
-    measure: str  # the measure that sees it
-    system: str  # the system that it speaks for
+    measure: str  # the measure that depends on it
+    system: str  # the system that it favors
     documents: tuple[str, ...]
     text: str
 
 
 @dataclass(frozen=True, eq=False)
-class Eye:
-    """A measure, and how it looks at two lists."""
+class ListScorer:
+    """Measure, and its scores of two lists."""
 
     measure: Measure
     lists: tuple[Judged, Judged]
 
     @cached_property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the measure."""
         return str(self.measure)
 
     @cached_property
     def depth(self) -> float:
-        """Its cutoff; infinite for the whole list."""
+        """Cutoff of the measure; infinite without one."""
         cutoff = getattr(self.measure, "cutoff", None)
         return cutoff if isinstance(cutoff, int) else math.inf
 
     @cached_property
     def rel(self) -> float:
-        """The least grade that counts."""
+        """Lowest relevant grade."""
         rel = getattr(self.measure, "rel", None)
         return max(float(rel), _ABOVE_ZERO) if isinstance(rel, (int, float)) else _ABOVE_ZERO
 
     @cached_property
     def judged_only(self) -> bool:
-        """Whether it leaves out what has no judgment."""
+        """Whether the measure removes unjudged documents."""
         return bool(getattr(self.measure, "judged_only", False))
 
     @cached_property
-    def side(self) -> int:
-        """1 where it prefers the second list, -1 the first, 0 neither."""
+    def preference(self) -> int:
+        """1 if the measure prefers the second list, -1 if the first, 0 if neither."""
         first, second = (float(self.measure(judged)[0]) for judged in self.lists)
-        return self.better(second - first)
+        return self.sign_of_gain(second - first)
 
-    def better(self, difference: float) -> int:
-        """Give 1 where a difference is for the second list, -1 where it is against it, 0 where it is none."""
+    def sign_of_gain(self, difference: float) -> int:
+        """Return 1 if a difference favors the second list, -1 if the first, 0 if neither."""
         if math.isnan(difference) or abs(difference) <= ROUNDING:
             return 0
         return 1 if (difference > 0) != (self.measure.properties.higher_is_better is False) else -1
@@ -90,282 +91,298 @@ class Eye:
 
 @dataclass(frozen=True)
 class JudgedList:
-    """One judged list of one topic."""
+    """Judged list of one topic."""
 
     judged: Judged
     name: str
-    rel: float  # documents of a lower grade are not relevant
+    rel: float  # lowest relevant grade
 
     @cached_property
     def relevant(self) -> dict[str, int]:
-        """The rank of each relevant document, in rank order."""
-        return {doc: rank for doc, (rank, grade) in self.hits.items() if grade >= self.rel}
+        """Rank of each relevant document, in rank order."""
+        return {doc: rank for doc, (rank, grade) in self.judged_documents.items() if grade >= self.rel}
 
     @cached_property
-    def hits(self) -> dict[str, tuple[int, float]]:
+    def judged_documents(self) -> dict[str, tuple[int, float]]:
         """Rank and grade of each judged document, in rank order."""
         pairs = zip(self.judged.rank.tolist(), self.judged.grade.tolist(), strict=True)
         return dict(zip(self.judged.doc, pairs, strict=True))
 
-    def within(self, depth: float, above: float = 0, rel: float = 0) -> dict[str, int]:
-        """Give the relevant documents, of a grade or better, below a rank and down to another."""
-        return {doc: rank for doc, rank in self.relevant.items() if above < rank <= depth and self.grade(doc) >= rel}
+    def within(self, depth: float, after: float = 0, rel: float = 0) -> dict[str, int]:
+        """Return the relevant documents of at least grade `rel` at ranks after `after`, up to `depth`."""
+        return {doc: rank for doc, rank in self.relevant.items() if after < rank <= depth and self.grade(doc) >= rel}
 
     def grade(self, doc: str) -> float:
-        """Give the grade of a judged document."""
-        return self.hits[doc][1]
+        """Return the grade of a judged document."""
+        return self.judged_documents[doc][1]
 
     def unjudged(self, depth: float) -> tuple[str, ...]:
-        """Name the documents without a judgment down to a rank."""
-        every = self.judged.everything
-        names = every.doc.take(np.flatnonzero(every.rank <= depth)).to_pylist()
-        return tuple(doc for doc in names if doc not in self.hits)
+        """Return the unjudged documents up to a rank."""
+        all_documents = self.judged.everything
+        doc_ids = all_documents.doc.take(np.flatnonzero(all_documents.rank <= depth)).to_pylist()
+        return tuple(doc for doc in doc_ids if doc not in self.judged_documents)
 
-    def asked(self, measure: Measure, docs: Sequence[str], ranks: Sequence[int]) -> float:
-        """Score a list that holds only these documents, at these ranks."""
-        place = {doc: at for at, doc in enumerate(self.hits)}
-        hit = np.array([place[doc] for doc in docs], dtype=np.int64)
-        topic = np.zeros(len(hit), dtype=np.int64)
-        asked = placed(self.judged, np.zeros(1, dtype=np.int64), topic, hit, np.array(ranks, dtype=np.int64))
-        return float(measure(asked)[0])
+    def score(self, measure: Measure, docs: Sequence[str], ranks: Sequence[int]) -> float:
+        """Score a list that has only these documents, at these ranks."""
+        rows = {doc: i for i, doc in enumerate(self.judged_documents)}
+        selected = np.array([rows[doc] for doc in docs], dtype=np.int64)
+        topics = np.zeros(len(selected), dtype=np.int64)
+        score = placed(self.judged, np.zeros(1, dtype=np.int64), topics, selected, np.array(ranks, dtype=np.int64))
+        return float(measure(score)[0])
 
 
 @dataclass(frozen=True)
-class Case:
-    """Two lists, and the two measures that look at them."""
+class ListPair:
+    """Two lists and two measures."""
 
     lists: tuple[JudgedList, JudgedList]
-    eyes: tuple[Eye, Eye]
+    scorers: tuple[ListScorer, ListScorer]
 
     @property
     def depth(self) -> float:
-        """As far as both look."""
-        return min(eye.depth for eye in self.eyes)
+        """Depth that both measures depend on."""
+        return min(scorer.depth for scorer in self.scorers)
 
     @property
-    def inside(self) -> str:
-        """The same in words."""
+    def depth_text(self) -> str:
+        """Depth as text."""
         return "in the whole lists" if math.isinf(self.depth) else f"in the first {self.depth}"
 
     @property
-    def both_ways(self) -> tuple[tuple[Eye, Eye], tuple[Eye, Eye]]:
-        """Each measure, and the other one."""
-        one, two = self.eyes
-        return (one, two), (two, one)
+    def scorer_orders(self) -> tuple[tuple[ListScorer, ListScorer], tuple[ListScorer, ListScorer]]:
+        """Both orders of the two measures."""
+        first, second = self.scorers
+        return (first, second), (second, first)
 
-    def named(self, side: int) -> tuple[JudgedList, JudgedList]:
-        """Give the list on a side, and the other."""
+    def winner_and_loser(self, side: int) -> tuple[JudgedList, JudgedList]:
+        """Return the list on a side, then the other one."""
         return (self.lists[1], self.lists[0]) if side > 0 else self.lists
 
-    def more(self, docs: Callable[[JudgedList, JudgedList], list[str]]) -> tuple[int, list[str], list[str]]:
-        """Tell which list has more documents of a kind, 1 for the second, with these documents and the other's."""
-        first, second = docs(*self.lists), docs(*self.lists[::-1])
+    def longer_list(self, select: Callable[[JudgedList, JudgedList], list[str]]) -> tuple[int, list[str], list[str]]:
+        """Return the side of the list with more selected documents (1: second), its documents, and the other's."""
+        first, second = select(*self.lists), select(*self.lists[::-1])
         side = int(np.sign(len(second) - len(first)))
         return (side, second, first) if side > 0 else (side, first, second)
 
-    def worth(self, eye: Eye, *ranks: int) -> float:
-        """Score a list that holds nothing but a document that the measure counts; NaN where there is none."""
+    def score_of_ranks(self, scorer: ListScorer, *ranks: int) -> float:
+        """Score a list that has relevant documents at these ranks only; NaN without such a document."""
         for judged in self.lists:
-            if docs := list(judged.within(math.inf, rel=eye.rel))[:1]:
-                return judged.asked(eye.measure, docs * len(ranks), ranks)
+            if docs := list(judged.within(math.inf, rel=scorer.rel))[:1]:
+                return judged.score(scorer.measure, docs * len(ranks), ranks)
         return math.nan
 
-    def ordered(self, eye: Eye) -> bool:
-        """Ask whether a measure tells a high rank from a low one."""
-        return abs(self.worth(eye, 1) - self.worth(eye, int(min(eye.depth, _TENTH)))) > ROUNDING
+    def depends_on_rank(self, scorer: ListScorer) -> bool:
+        """Return whether the measure distinguishes a high rank from a low one."""
+        low_rank = int(min(scorer.depth, _LOW_RANK))
+        return abs(self.score_of_ranks(scorer, 1) - self.score_of_ranks(scorer, low_rank)) > ROUNDING
 
-    def only_first(self, eye: Eye) -> bool:
-        """Ask whether a measure looks at the first relevant document alone."""
-        return eye.depth >= 2 and abs(self.worth(eye, 1, 2) - self.worth(eye, 1)) <= ROUNDING
+    def counts_first_only(self, scorer: ListScorer) -> bool:
+        """Return whether the measure depends only on the first relevant document."""
+        return scorer.depth >= 2 and abs(self.score_of_ranks(scorer, 1, 2) - self.score_of_ranks(scorer, 1)) <= ROUNDING
 
-    def sees(self, eye: Eye, judged: JudgedList, docs: Sequence[str]) -> bool:
-        """Ask whether a measure would miss these documents."""
-        left = {doc: rank for doc, rank in judged.relevant.items() if doc not in docs}
-        whole, rest = (judged.asked(eye.measure, list(kept), list(kept.values())) for kept in (judged.relevant, left))
-        return abs(whole - rest) > ROUNDING
+    def depends_on(self, scorer: ListScorer, judged: JudgedList, docs: Sequence[str]) -> bool:
+        """Return whether the score changes without these documents."""
+        others = {doc: rank for doc, rank in judged.relevant.items() if doc not in docs}
+        score = judged.score(scorer.measure, list(judged.relevant), list(judged.relevant.values()))
+        return abs(score - judged.score(scorer.measure, list(others), list(others.values()))) > ROUNDING
 
 
 def reasons(lists: tuple[Judged, Judged], measures: tuple[Measure, Measure]) -> tuple[Reason, ...]:
-    """Say what in two judged lists makes two measures prefer what they prefer.
+    """Find the documents in two judged lists that explain the preferences of two measures.
 
     >>> from judged import judge
     >>> from judged.scoring.measures import parse
     >>> qrels = {"q": {"a": 1, "b": 1, "c": 1, "x": 0}}
-    >>> ranked = [{"q": {doc: -at for at, doc in enumerate(docs)}} for docs in (["a", "x"], ["x", "a", "y", "b", "c"])]
+    >>> ranked = [{"q": {doc: -i for i, doc in enumerate(docs)}} for docs in (["a", "x"], ["x", "a", "y", "b", "c"])]
     >>> lists = tuple(judge(qrels, run) for run in ranked)
     >>> [(reason.kind, reason.documents) for reason in reasons(lists, (parse("P@1"), parse("R@5")))]
     [('below the cutoff', ('b', 'c')), ('across the cutoff', ('a',))]
     """
-    # Only what speaks for the preference of a measure is named, and only where the other measure does not see it, or
-    # weighs it otherwise. Several may apply; where none of these kinds does, there is none.
-    eyes = Eye(measures[0], lists), Eye(measures[1], lists)
-    rel = min(eye.rel for eye in eyes)
+    # A reason must support the preference of its measure, and the other measure must ignore it or weight it
+    # differently. Several reasons may apply, or none.
+    scorers = ListScorer(measures[0], lists), ListScorer(measures[1], lists)
+    rel = min(scorer.rel for scorer in scorers)
     names = [judged.run.name for judged in lists]
     names = names if names[0] != names[1] else ["the first", "the second"]
-    condensed = all(eye.judged_only for eye in eyes)
+    condense = all(scorer.judged_only for scorer in scorers)
     first, second = (
-        JudgedList(judged.condensed if condensed else judged, name, rel)
+        JudgedList(judged.condensed if condense else judged, name, rel)
         for judged, name in zip(lists, names, strict=True)
     )
-    rules = _below, _across, _first_relevant, _grades, _lowest_relevant, _number_against_place, _order, _unjudged
-    return tuple(chain.from_iterable(rule(Case((first, second), eyes)) for rule in rules))
+    rules = (_below_cutoff, _across_cutoff, _first_relevant, _grades, _thresholds, _count_or_rank, _order, _unjudged)
+    return tuple(chain.from_iterable(rule(ListPair((first, second), scorers)) for rule in rules))
 
 
-def _below(case: Case) -> Iterator[Reason]:
-    near, deep = sorted(case.eyes, key=lambda eye: eye.depth)
-    side, docs, others = case.more(
+# Each rule below yields at most one reason. `side` is 1 for the second list and -1 for the first, as in `preference`.
+
+
+def _below_cutoff(pair: ListPair) -> Iterator[Reason]:
+    shallow, deep = sorted(pair.scorers, key=lambda scorer: scorer.depth)
+    side, docs, others = pair.longer_list(
         lambda judged, other: [
-            doc for doc in judged.within(deep.depth, near.depth, deep.rel) if doc not in other.within(deep.depth)
+            doc for doc in judged.within(deep.depth, shallow.depth, deep.rel) if doc not in other.within(deep.depth)
         ]
     )
-    winner, _ = case.named(side)
-    if near.depth < deep.depth and side and side == deep.side and case.sees(deep, winner, docs):
-        text = (
-            f"{winner.name} finds {counted(len(docs) - len(others), 'more relevant document')} below rank {near.depth}:"
-            f" {deep.name} looks there, {near.name} does not"
-        )
+    winner, _ = pair.winner_and_loser(side)
+    if shallow.depth < deep.depth and side and side == deep.preference and pair.depends_on(deep, winner, docs):
+        count = counted(len(docs) - len(others), "more relevant document")
+        text = f"{winner.name} finds {count} below rank {shallow.depth}: {deep.name} looks there"
+        text += f", {shallow.name} does not"
         yield Reason("below the cutoff", deep.name, winner.name, tuple(docs), text)
 
 
-def _across(case: Case) -> Iterator[Reason]:
-    near, deep = sorted(case.eyes, key=lambda eye: eye.depth)
-    both = case.lists[0].within(deep.depth).keys() & case.lists[1].within(deep.depth).keys()
-    side, docs, back = case.more(
+def _across_cutoff(pair: ListPair) -> Iterator[Reason]:
+    shallow, deep = sorted(pair.scorers, key=lambda scorer: scorer.depth)
+    in_both = pair.lists[0].within(deep.depth).keys() & pair.lists[1].within(deep.depth).keys()
+    side, docs, opposite_docs = pair.longer_list(
         lambda judged, other: [
-            doc for doc in judged.within(near.depth, 0, near.rel) if doc in both and doc not in other.within(near.depth)
+            doc
+            for doc in judged.within(shallow.depth, 0, shallow.rel)
+            if doc in in_both and doc not in other.within(shallow.depth)
         ]
     )
-    winner, loser = case.named(side)
-    parted = near.depth < deep.depth and side and near.side == side != deep.side
-    if not parted or not case.sees(near, winner, docs):
+    winner, loser = pair.winner_and_loser(side)
+    is_reason = shallow.depth < deep.depth and side and shallow.preference == side != deep.preference
+    if not is_reason or not pair.depends_on(shallow, winner, docs):
         return
-    if case.only_first(deep):
-        rest = "looks at the first relevant document alone"
-    elif not case.sees(deep, winner, docs):
-        rest = "does not see it"
+    if pair.counts_first_only(deep):
+        explanation = "looks at the first relevant document alone"
+    elif not pair.depends_on(deep, winner, docs):
+        explanation = "does not see it"
     else:
-        rest = "looks at both places" if case.ordered(deep) else "counts the same in both lists"
+        explanation = "looks at both places" if pair.depends_on_rank(deep) else "counts the same in both lists"
+    opposite = f", {len(opposite_docs)} the other way round" if opposite_docs else ""
     text = (
-        f"{winner.name} has {counted(len(docs), 'relevant document')} in the first {near.depth} that {loser.name} has"
-        f" below{f', {len(back)} the other way round' if back else ''}: {near.name} sees the step, {deep.name} {rest}"
+        f"{winner.name} has {counted(len(docs), 'relevant document')} in the first {shallow.depth} that {loser.name}"
+        f" has below{opposite}: {shallow.name} sees the step, {deep.name} {explanation}"
     )
-    yield Reason("across the cutoff", near.name, winner.name, tuple(docs), text)
+    yield Reason("across the cutoff", shallow.name, winner.name, tuple(docs), text)
 
 
-def _first_relevant(case: Case) -> Iterator[Reason]:
-    for eye, other in case.both_ways:
-        winner, loser = case.named(eye.side)
-        (doc, rank), (_, worse) = (
-            next(iter(judged.within(eye.depth, 0, eye.rel).items()), ("", math.inf)) for judged in (winner, loser)
+def _first_relevant(pair: ListPair) -> Iterator[Reason]:
+    for scorer, other in pair.scorer_orders:
+        winner, loser = pair.winner_and_loser(scorer.preference)
+        (doc, rank), (_, loser_rank) = (
+            next(iter(judged.within(scorer.depth, 0, scorer.rel).items()), ("", math.inf)) for judged in (winner, loser)
         )
-        if eye.side == 0 or not case.only_first(eye) or rank >= worse:
+        if scorer.preference == 0 or not pair.counts_first_only(scorer) or rank >= loser_rank:
             continue
-        against = f"where {loser.name} has none" if math.isinf(worse) else f"rather than {worse}"
-        kind = "relevant document" if eye.rel <= 1 else f"document of grade {eye.rel:g} or better"
-        text = f"{winner.name}'s first {kind} stands at {rank} {against}, and {eye.name} looks at no other"
-        favoured, behind = case.named(other.side)
-        there = behind.within(other.depth)
-        here = favoured.within(other.depth, 0, other.rel) if other.side else {}
-        higher = [name for name, place in here.items() if name != doc and place < there.get(name, math.inf)]
-        if higher and case.sees(other, favoured, higher):
-            text += f"; {favoured.name} has {counted(len(higher), 'other one')} higher, which {other.name} sees"
-        yield Reason("first relevant", eye.name, winner.name, tuple(dict.fromkeys((doc, *higher))), text)
+        loser_text = f"where {loser.name} has none" if math.isinf(loser_rank) else f"rather than {loser_rank}"
+        kind = "relevant document" if scorer.rel <= 1 else f"document of grade {scorer.rel:g} or better"
+        text = f"{winner.name}'s first {kind} stands at {rank} {loser_text}, and {scorer.name} looks at no other"
+        favored, other_list = pair.winner_and_loser(other.preference)
+        other_ranks = other_list.within(other.depth)
+        favored_ranks = favored.within(other.depth, 0, other.rel) if other.preference else {}
+        higher = [key for key in favored_ranks if key != doc and favored_ranks[key] < other_ranks.get(key, math.inf)]
+        if higher and pair.depends_on(other, favored, higher):
+            text += f"; {favored.name} has {counted(len(higher), 'other one')} higher, which {other.name} sees"
+        yield Reason("first relevant", scorer.name, winner.name, tuple(dict.fromkeys((doc, *higher))), text)
         return
 
 
-def _grades(case: Case) -> Iterator[Reason]:
-    """One list has more documents, the other better ones: a measure of grades against one that counts."""
-    eye, other = case.eyes
-    graded = [eye.measure.properties.graded for eye in case.eyes]
-    weighs, counts = (eye, other) if graded[0] else (other, eye)
-    alike = graded[0] == graded[1] and getattr(eye.measure, "gain", 0) == getattr(other.measure, "gain", 0)
-    if alike or weighs.side in {0, counts.side} or case.only_first(counts):
+def _grades(pair: ListPair) -> Iterator[Reason]:
+    """Compare grades: one list has more documents, the other has better ones."""
+    scorer, other = pair.scorers
+    is_graded = [scorer.measure.properties.graded for scorer in pair.scorers]
+    grading, counting = (scorer, other) if is_graded[0] else (other, scorer)
+    gains = [getattr(scorer.measure, "gain", 0) for scorer in pair.scorers]
+    same_weights = is_graded[0] == is_graded[1] and gains[0] == gains[1]
+    if same_weights or grading.preference in {0, counting.preference} or pair.counts_first_only(counting):
         return
-    inside = [judged.within(case.depth) for judged in case.lists]
-    first, second = (Counter(map(judged.grade, docs)) for judged, docs in zip(case.lists, inside, strict=True))
-    more = {grade: second[grade] - first[grade] for grade in sorted(first | second)}
-    plus, minus = (
-        [f"{abs(count)} of grade {grade:g}" for grade, count in more.items() if count * side > 0] for side in (1, -1)
+    relevant = [judged.within(pair.depth) for judged in pair.lists]
+    first, second = (Counter(map(judged.grade, docs)) for judged, docs in zip(pair.lists, relevant, strict=True))
+    excess = {grade: second[grade] - first[grade] for grade in sorted(first | second)}
+    second_more, first_more = (
+        [f"{abs(count)} of grade {grade:g}" for grade, count in excess.items() if count * sign > 0] for sign in (1, -1)
     )
-    if plus and minus:
-        how = "weighs them otherwise" if all(graded) else "sees only whether they are relevant"
+    if second_more and first_more:
+        counting_text = "weighs them otherwise" if all(is_graded) else "sees only whether they are relevant"
         text = (
-            f"{case.inside} {case.lists[1].name} has {' and '.join(plus)} more, {case.lists[0].name} has"
-            f" {' and '.join(minus)} more: {weighs.name} weighs grades, {counts.name} {how}"
+            f"{pair.depth_text} {pair.lists[1].name} has {' and '.join(second_more)} more,"
+            f" {pair.lists[0].name} has {' and '.join(first_more)} more: {grading.name} weighs grades,"
+            f" {counting.name} {counting_text}"
         )
-        apart = [doc for docs, other in (inside, inside[::-1]) for doc in docs if doc not in other]
-        yield Reason("grades", weighs.name, case.named(weighs.side)[0].name, tuple(apart), text)
+        exclusive = [doc for docs, other in (relevant, relevant[::-1]) for doc in docs if doc not in other]
+        yield Reason("grades", grading.name, pair.winner_and_loser(grading.preference)[0].name, tuple(exclusive), text)
 
 
-def _lowest_relevant(case: Case) -> Iterator[Reason]:
-    """One measure counts from a grade that is too low for the other."""
-    low, high = sorted(case.eyes, key=lambda eye: eye.rel)
-    side, docs, others = case.more(
-        lambda judged, _: [doc for doc in judged.within(low.depth) if judged.grade(doc) < high.rel]
+def _thresholds(pair: ListPair) -> Iterator[Reason]:
+    """Compare thresholds: one measure counts grades that are not relevant for the other."""
+    lenient, strict = sorted(pair.scorers, key=lambda scorer: scorer.rel)
+    side, docs, others = pair.longer_list(
+        lambda judged, _: [doc for doc in judged.within(lenient.depth) if judged.grade(doc) < strict.rel]
     )
-    if low.rel < high.rel and side and low.side == side != high.side:
-        winner, _ = case.named(side)
+    if lenient.rel < strict.rel and side and lenient.preference == side != strict.preference:
+        winner, _ = pair.winner_and_loser(side)
         text = (
-            f"{winner.name} has {counted(len(docs) - len(others), 'more document')} of a grade below {high.rel:g}:"
-            f" {low.name} counts such documents, {high.name} does not"
+            f"{winner.name} has {counted(len(docs) - len(others), 'more document')} of a grade below {strict.rel:g}:"
+            f" {lenient.name} counts such documents, {strict.name} does not"
         )
-        yield Reason("grades", low.name, winner.name, tuple(docs), text)
+        yield Reason("grades", lenient.name, winner.name, tuple(docs), text)
 
 
-def _number_against_place(case: Case) -> Iterator[Reason]:
-    for place, count in case.both_ways:
-        side, docs, others = case.more(lambda judged, _, rel=count.rel: [*judged.within(case.depth, 0, rel)])
-        parted = side and others and count.side == side == -place.side
-        if not parted or case.ordered(count) or not case.ordered(place) or case.only_first(place):
+def _count_or_rank(pair: ListPair) -> Iterator[Reason]:
+    for ranking, counting in pair.scorer_orders:
+        side, docs, others = pair.longer_list(lambda judged, _, rel=counting.rel: [*judged.within(pair.depth, 0, rel)])
+        is_reason = side and others and counting.preference == side == -ranking.preference
+        if not is_reason or pair.depends_on_rank(counting) or pair.counts_first_only(ranking):
             continue
-        many, few = case.named(side)
-        late, early = (next(iter(judged.within(case.depth, 0, place.rel).values()), math.inf) for judged in (many, few))
-        if early < late < math.inf:
+        if not pair.depends_on_rank(ranking):
+            continue
+        longer, shorter = pair.winner_and_loser(side)
+        late_rank, early_rank = (
+            next(iter(judged.within(pair.depth, 0, ranking.rel).values()), math.inf) for judged in (longer, shorter)
+        )
+        if early_rank < late_rank < math.inf:
             text = (
-                f"{case.inside} {many.name} has {counted(len(docs) - len(others), 'more relevant document')},"
-                f" {few.name} has its first at {early} rather than {late}: {count.name} counts, {place.name} looks at"
-                " the place"
+                f"{pair.depth_text} {longer.name} has {counted(len(docs) - len(others), 'more relevant document')},"
+                f" {shorter.name} has its first at {early_rank} rather than {late_rank}: {counting.name}"
+                f" counts, {ranking.name} looks at the place"
             )
-            yield Reason("number against place", place.name, few.name, tuple(few.within(case.depth)), text)
+            yield Reason("number against place", ranking.name, shorter.name, tuple(shorter.within(pair.depth)), text)
             return
 
 
-def _order(case: Case) -> Iterator[Reason]:
-    """Ask both measures what the documents that both lists have are worth at the ranks of each."""
-    ranks_in_first, ranks_in_second = (judged.within(case.depth) for judged in case.lists)
-    both = [doc for doc in ranks_in_first if doc in ranks_in_second]
-    moved = [doc for doc in both if ranks_in_first[doc] != ranks_in_second[doc]]
+def _order(pair: ListPair) -> Iterator[Reason]:
+    """Compare the scores of both measures if the common documents are moved to their ranks in the second list."""
+    ranks_in_first, ranks_in_second = (judged.within(pair.depth) for judged in pair.lists)
+    common = [doc for doc in ranks_in_first if doc in ranks_in_second]
+    moved = [doc for doc in common if ranks_in_first[doc] != ranks_in_second[doc]]
     if not moved:
         return
-    worth: dict[Eye, float] = {}
-    reordered = sorted(both, key=ranks_in_second.__getitem__)
-    for eye in case.eyes:
-        before = case.lists[0].asked(eye.measure, both, [ranks_in_first[doc] for doc in both])
-        after = case.lists[0].asked(eye.measure, reordered, [ranks_in_second[doc] for doc in reordered])
-        worth[eye] = after - before
-    for eye, other in case.both_ways:
-        own, others = worth[eye], worth[other]
-        if eye.side in {0, other.better(others), other.side} or eye.better(own) != eye.side or case.only_first(eye):
+    gains: dict[ListScorer, float] = {}
+    reordered = sorted(common, key=ranks_in_second.__getitem__)
+    for scorer in pair.scorers:
+        before = pair.lists[0].score(scorer.measure, common, [ranks_in_first[doc] for doc in common])
+        after = pair.lists[0].score(scorer.measure, reordered, [ranks_in_second[doc] for doc in reordered])
+        gains[scorer] = after - before
+    for scorer, other in pair.scorer_orders:
+        gain, other_gain, side = gains[scorer], gains[other], scorer.preference
+        if side in {0, other.sign_of_gain(other_gain), other.preference} or pair.counts_first_only(scorer):
             continue
-        sees = f"gives {decimal(others, 3, '+')}" if case.ordered(other) else "does not see it"
+        if scorer.sign_of_gain(gain) != side:
+            continue
+        other_text = f"gives {decimal(other_gain, 3, '+')}" if pair.depends_on_rank(other) else "does not see it"
         text = (
-            f"{case.inside} {case.lists[1].name} has {counted(len(moved), 'relevant document')} of both in another"
-            f" place: {eye.name} gives {decimal(own, 3, '+')} for it, {other.name} {sees}"
+            f"{pair.depth_text} {pair.lists[1].name} has {counted(len(moved), 'relevant document')} of both in"
+            f" another place: {scorer.name} gives {decimal(gain, 3, '+')} for it, {other.name} {other_text}"
         )
-        yield Reason("order within the first k", eye.name, case.named(eye.side)[0].name, tuple(moved), text)
+        winner, _ = pair.winner_and_loser(side)
+        yield Reason("order within the first k", scorer.name, winner.name, tuple(moved), text)
         return
 
 
-def _unjudged(case: Case) -> Iterator[Reason]:
-    for eye, other in case.both_ways:
-        if eye.side in {0, other.side} or eye.judged_only or math.isinf(eye.depth):
+def _unjudged(pair: ListPair) -> Iterator[Reason]:
+    for scorer, other in pair.scorer_orders:
+        if scorer.preference in {0, other.preference} or scorer.judged_only or math.isinf(scorer.depth):
             continue
-        winner, loser = case.named(eye.side)
-        many, few = loser.unjudged(eye.depth), winner.unjudged(eye.depth)
-        if len(many) > len(few) and (eye.depth != other.depth or other.judged_only):
+        winner, loser = pair.winner_and_loser(scorer.preference)
+        loser_unjudged, winner_unjudged = loser.unjudged(scorer.depth), winner.unjudged(scorer.depth)
+        if len(loser_unjudged) > len(winner_unjudged) and (scorer.depth != other.depth or other.judged_only):
             text = (
-                f"{len(many)} of the first {eye.depth} of {loser.name} have no judgment, {len(few)} of {winner.name}:"
-                f" {eye.name} takes them as not relevant, which they need not be"
+                f"{len(loser_unjudged)} of the first {scorer.depth} of {loser.name} have no judgment,"
+                f" {len(winner_unjudged)} of {winner.name}: {scorer.name} takes them as not relevant,"
+                " which they need not be"
             )
-            yield Reason("unjudged documents", eye.name, winner.name, many, text)
+            yield Reason("unjudged documents", scorer.name, winner.name, loser_unjudged, text)
             return

@@ -1,4 +1,4 @@
-"""What a gate is asked: checks with their margins, guardrails, and how sure it must be."""
+"""Configuration of a gate: checks with margins, guardrails, and error rates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from judged.comparison.slicing.topic_slices import Slice, parse_slices
 from judged.data.toml_files import Places, SettingError, nearest, parse_toml, read_toml
 from judged.errors import InputError, MeasureError
-from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import DIALECTS, dialect_of, measures_of
 from judged.scoring.judging import TopicPolicy
 from judged.scoring.judging.ranking import TiePolicy
@@ -34,31 +33,31 @@ GateCorrection: TypeAlias = Literal["holm", "bonferroni", "none"]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that the candidate must not lose.
+    """Limit on the loss of one measure, over all topics or over a slice.
 
     Parameters
     ----------
     measure
-        Its name, as for `evaluate`.
+        Name of the measure, as for `evaluate`.
     margin
-        The largest loss that nobody would care about, in the measure's unit; from 0.
+        Largest acceptable loss, in the unit of the measure, at least 0.
     margin_relative
-        The same as a share of the baseline's mean over the slice. One of the two must be given.
+        Largest acceptable loss as a share of the baseline's mean over the slice. Set either this or `margin`.
     slice
-        The name of a slice, or ``all``.
+        Name of a slice, or ``all``.
     min_topics
-        With fewer topics nothing is decided. None: the slice's own minimum, or 10.
+        Minimum number of topics for a decision. None: the minimum of the slice, or 10.
     strict
-        Whether this check fails where it is inconclusive. None: as the gate.
+        Whether the check fails if it is inconclusive. None: the setting of the gate.
     large_loss, max_share_of_large_losses
-        In place of those of the gate.
+        Override the settings of the gate.
     line
-        Where it stands in its file.
+        Line number in the configuration file.
 
     Raises
     ------
     InputError
-        If a value makes no sense.
+        If a value is invalid.
 
     Examples
     --------
@@ -80,53 +79,53 @@ class Check:
 
     def __post_init__(self) -> None:
         if (self.margin is None) == (self.margin_relative is None):
-            problem = "both margin and margin_relative are given" if self.margin is not None else "it has no margin"
+            problem = "margin and margin_relative are both set" if self.margin is not None else "no margin is set"
             raise InputError(
                 problem,
-                fix="give one of margin = 0.01 (in the measure's unit) and margin_relative = 0.02 (a share of the"
-                " baseline's mean): the largest loss that nobody would care about",
+                fix="set the largest acceptable loss, either as margin = 0.01 (in the unit of the measure) or as"
+                " margin_relative = 0.02 (a share of the baseline's mean)",
             )
-        refuse_wrong(self, "measure", "slice")
+        validate_settings(self, "measure", "slice")
 
     @property
     def name(self) -> str:
-        """How results call it."""
+        """Measure, and the slice unless it is all topics."""
         return self.measure if self.slice == ALL else f"{self.measure} in {self.slice}"
 
 
 @dataclass(frozen=True)
 class Guardrail:
-    """A limit on a number that is known, not estimated: it is compared as it stands.
+    """Limit on a number that is compared without a test.
 
     There are three kinds: ``measure`` (the mean share of judged documents, ``Judged@k``), ``table`` with ``column``
-    (numbers by run, such as latencies), and ``missing_topics``.
+    (one number per run, such as a latency), and ``missing_topics``.
 
     Parameters
     ----------
     measure
         ``Judged@k``, with `at_least` or `at_most_below_baseline`, or both.
     at_least
-        The least share that the candidate may have.
+        Minimum share of judged documents for the candidate.
     at_most_below_baseline
-        By how much its share may be less than the baseline's.
+        Maximum decrease of this share from the baseline to the candidate.
     table, column
         A file with a column ``run`` and a column of numbers, with `at_most` or `at_most_ratio`, or both. The column
-        ``run`` names the two runs, or calls them ``baseline`` and ``candidate``.
+        ``run`` contains the names of the two runs, or ``baseline`` and ``candidate``.
     at_most
-        The largest number that the candidate may have.
+        Maximum for the candidate.
     at_most_ratio
-        How many times the baseline's number it may be.
+        Maximum for the candidate as a multiple of the baseline's number.
     quantile
-        Of the rows of a run, where it has several: the least number that this share of them does not exceed.
+        Quantile of the rows of a run that is compared, if a run has several rows.
     missing_topics
-        For how many topics the candidate may return nothing, of those for which the baseline returns something.
+        Maximum number of topics with results from the baseline but none from the candidate.
     line
-        Where it stands in its file.
+        Line number in the configuration file.
 
     Raises
     ------
     InputError
-        If it is of no kind, or of several, or a value makes no sense.
+        If not exactly one kind is set, or a value is invalid.
     """
 
     measure: str | None = None
@@ -143,27 +142,28 @@ class Guardrail:
     def __post_init__(self) -> None:
         kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
         if len(kinds) != 1:
-            problem = f"it is of several kinds: {', '.join(kinds)}" if kinds else "it limits nothing"
-            raise InputError(problem, fix=f"give one of {', '.join(_KINDS)}")
+            problem = f"{', '.join(kinds)} exclude each other" if kinds else "no limit is set"
+            raise InputError(problem, fix=f"set one of {', '.join(_KINDS)}")
         (kind,) = kinds
-        limits, needed = _KINDS[kind]
-        for one in fields(self):
-            if one.name not in {kind, "line", *limits, *needed} and getattr(self, one.name) is not None:
-                allowed = ", ".join((*needed, *limits)) or "nothing else"
-                raise SettingError(one.name, f"{one.name} does not go with {kind}", f"with {kind} goes {allowed}")
+        limits, required = _KINDS[kind]
+        allowed = (*required, *limits)
+        for setting in fields(self):
+            if setting.name not in {kind, "line", *allowed} and getattr(self, setting.name) is not None:
+                fix = f"keys allowed with {kind}: {', '.join(allowed) or 'none'}"
+                raise SettingError(setting.name, f"{setting.name} is not allowed with {kind}", fix)
         bounds = [name for name in limits if name != "quantile"]
         if bounds and all(getattr(self, name) is None for name in bounds):
-            raise InputError("it has no limit", fix=f"give {' or '.join(bounds)}")
-        refuse_wrong(self, *needed)
+            raise InputError("no limit is set", fix=f"set {' or '.join(bounds)}")
+        validate_settings(self, *required)
 
     @property
     def kind(self) -> Literal["judged", "table", "missing topics"]:
-        """Which of the three it is."""
+        """Kind of the guardrail."""
         return "judged" if self.measure is not None else "table" if self.table is not None else "missing topics"
 
     @property
     def name(self) -> str:
-        """How results call it."""
+        """Limited number, as shown in results."""
         if self.measure is not None:
             return f"{self.measure} (judged share)"
         if self.table is None:
@@ -171,7 +171,7 @@ class Guardrail:
         return f"{self.column}" if self.quantile is None else f"{self.column}, quantile {self.quantile:g}"
 
 
-_KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # what limits it, and what it also needs
+_KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # optional and required keys of each kind
     "measure": (("at_least", "at_most_below_baseline"), ()),
     "table": (("at_most", "at_most_ratio", "quantile"), ("column",)),
     "missing_topics": ((), ()),
@@ -180,48 +180,48 @@ _KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # what limits it
 
 @dataclass(frozen=True)
 class GateConfig:
-    """What a gate is asked; `read_config` reads one from a TOML file.
+    """Configuration of a gate. `read_config` reads it from a TOML file.
 
     Parameters
     ----------
     checks
-        What must not be lost.
+        Limits on losses, each decided by a test.
     guardrails
-        What must hold as well.
+        Limits that are compared without a test.
     slices
-        The slices that checks name: expressions over attributes of the topics.
+        Slices that checks refer to: expressions over attributes of the topics.
     attributes, queries
-        Files with facts about the topics, and with their texts. Relative paths count from the folder of the
-        configuration. What neither has may be derived: see `judged.slicing.derived.topic_attributes`.
+        Files with attributes and texts of the topics. Relative paths start at the folder of the configuration file.
+        Other attributes are derived where possible: see `judged.comparison.slicing.derived.read_topic_attributes`.
     alpha
-        The chance of failing a change that loses no more than the margins, over all checks together; and, for each
-        check, that of passing one that loses as much as its margin. Below 0.5.
+        Error rate, below 0.5. Probability that the gate fails although no loss exceeds its margin, over all checks
+        together. Also, for each check, the probability that it passes a loss as large as its margin.
     strict
-        Whether the gate fails where a check is inconclusive.
+        Whether the gate fails if a check is inconclusive.
     test
-        ``randomisation`` (signs of differences flipped), ``t``, or ``bounded``, which holds for every distribution and
-        number of topics, and needs measures with bounds.
+        ``randomisation`` (random signs of differences), ``t``, or ``bounded``, which is valid for every distribution
+        and number of topics but requires measures with bounds.
     correction
-        Of the failures for the number of checks: ``holm``, ``bonferroni`` or ``none``.
+        Correction of the failures for the number of checks: ``holm``, ``bonferroni`` or ``none``.
     resamples, seed
-        Of the randomisation test.
+        Settings of the randomization test.
     power
-        With which chance the losses would have been noticed that results call detectable.
+        Power at which results report the detectable loss.
     large_loss
-        Every check shows how many topics lost more than this share of the measure's range, or of the baseline's mean
-        where the measure has no bounds.
+        Threshold above which the loss of a topic is large, as a share of the measure's range, or of the baseline's
+        mean if the measure has no bounds. Every check reports the number of these topics.
     max_share_of_large_losses
-        A check fails where a larger share of its topics did. None: they are shown, and decide nothing. This compares a
-        number as it stands, as a guardrail does: it has no error rate.
+        Maximum share of topics with a large loss; a check above it fails. None: no limit. The share is compared
+        without a test, so it has no error rate.
     topics, ties, depth, dialect, exclude_self
         As for `evaluate`.
     places
-        Where its parts stand in the file that it was read from.
+        Line numbers of the tables and keys in the configuration file.
 
     Raises
     ------
     InputError
-        If a value makes no sense, there is neither check nor guardrail, or two checks are the same.
+        If a value is invalid, there is neither a check nor a guardrail, or two checks are equal.
 
     Examples
     --------
@@ -254,134 +254,135 @@ class GateConfig:
         for name in ("checks", "guardrails", "slices"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.checks and not self.guardrails:
-            raise InputError("nothing is checked", fix='add [[check]] with measure = "nDCG@10" and margin = 0.01')
-        refuse_wrong(self)
+            raise InputError("no check or guardrail", fix='add [[check]] with measure = "nDCG@10" and margin = 0.01')
+        validate_settings(self)
         if self.power <= self.alpha:
-            raise SettingError("power", f"power is {self.power}", "give a chance above alpha, such as 0.8")
+            raise SettingError("power", f"power is {self.power}", "use a probability above alpha, such as 0.8")
         checks = [(check.measure, check.slice) for check in self.checks]
-        names = [ALL, *(one.name for one in self.slices)]
-        for at, check in enumerate(self.checks):
-            with self.places.part("check", at):
-                if (check.measure, check.slice) in checks[:at]:
-                    raise InputError(f"it repeats {check.name}", fix="keep one of the two")
-        for at, one in enumerate(self.slices, 1):
-            with self.places.part("slice", at - 1):
-                if one.name in names[:at]:
-                    raise InputError(f"the name {one.name!r} is taken", fix="give it another one")
+        slice_names = [ALL, *(topic_slice.name for topic_slice in self.slices)]
+        for i, check in enumerate(self.checks):
+            with self.places.part("check", i):
+                if checks[i] in checks[:i]:
+                    raise InputError(f"duplicate check of {check.name}", fix="remove one of the two")
+        for i, name in enumerate(slice_names[1:]):
+            with self.places.part("slice", i):
+                if name in slice_names[: i + 1]:
+                    raise InputError(f"the slice name {name!r} is already used", fix="use another name")
 
     @property
     def path(self) -> str:
-        """The file that it was read from, if any."""
+        """Path of the configuration file, or empty text."""
         return self.places.path
 
 
-def refuse_wrong(part: Check | Guardrail | GateConfig, *needed: str) -> None:
-    """Refuse a value that makes no sense; None is one only where the value is needed."""
-    for one in fields(part):
-        key, value = one.name, getattr(part, one.name)
-        if key in _FIXES and (value is not None or key in needed) and (fix := _FIXES[key](value)):
-            raise SettingError(key, f"{key} is {'not given' if value is None else repr(value)}", fix)
+def validate_settings(settings: Check | Guardrail | GateConfig, *required: str) -> None:
+    """Raise SettingError if a value is invalid, or missing although its key is in `required`."""
+    for setting in fields(settings):
+        key, value = setting.name, getattr(settings, setting.name)
+        if key in _VALIDATORS and (value is not None or key in required) and (fix := _VALIDATORS[key](value)):
+            raise SettingError(key, f"{key} is {'missing' if value is None else repr(value)}", fix)
 
 
-def _text(what: str) -> Callable[[Any], str]:
-    return lambda value: "" if isinstance(value, str) and value.strip() else f"give {what}"
+def _require_text(expected: str) -> Callable[[Any], str]:
+    return lambda value: "" if isinstance(value, str) and value.strip() else f"use {expected}"
 
 
-def _number(what: str, fine: Callable[[float], bool] = lambda _: True) -> Callable[[Any], str]:
+def _require_number(expected: str, is_valid: Callable[[float], bool] = lambda _: True) -> Callable[[Any], str]:
     def fix(value: Any) -> str:
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        finite = number and abs(value) <= sys.float_info.max  # a whole number may be larger than any double
-        return "" if finite and fine(value) else f"give {what}"
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        # Not math.isfinite: it raises OverflowError for an integer that is larger than any double.
+        is_finite = is_number and abs(value) <= sys.float_info.max
+        return "" if is_finite and is_valid(value) else f"use {expected}"
 
     return fix
 
 
-def _whole(least: int) -> Callable[[Any], str]:
-    return _number(f"a whole number from {least}", lambda value: isinstance(value, int) and value >= least)
+def _require_integer(minimum: int) -> Callable[[Any], str]:
+    return _require_number(f"an integer from {minimum}", lambda value: isinstance(value, int) and value >= minimum)
 
 
-def _choice(*known: str) -> Callable[[Any], str]:
-    return lambda value: "" if isinstance(value, str) and value in known else nearest(str(value), known)
+def _require_choice(*choices: str) -> Callable[[Any], str]:
+    return lambda value: "" if isinstance(value, str) and value in choices else nearest(str(value), choices)
 
 
-_FIXES: dict[str, Callable[[Any], str]] = {
-    "measure": _text("a name such as nDCG@10"),
-    "slice": _text("the name of a [[slice]], or all"),
-    "margin": _number("0 or more, such as 0.01", lambda value: value >= 0),
-    "margin_relative": _number("a share from 0 up to 1, such as 0.02", lambda value: 0 <= value < 1),
-    "min_topics": _whole(2),
-    **dict.fromkeys(("strict", "exclude_self"), lambda value: "" if isinstance(value, bool) else "write true or false"),
-    "large_loss": _number("a share of the measure's range, such as 0.2", lambda value: 0 < value <= 1),
-    "max_share_of_large_losses": _number("a share of the topics, such as 0.05", lambda value: 0 <= value < 1),
-    "at_least": _number("a share from 0 to 1, such as 0.9", lambda value: 0 <= value <= 1),
-    "at_most_below_baseline": _number("a share from 0 to 1", lambda value: 0 <= value <= 1),
-    "table": _text("a text in quotes"),
-    "column": _text("the name of a column of numbers"),
-    "at_most": _number("a number"),
-    "at_most_ratio": _number("a number such as 1.1", lambda value: value >= 0),
-    "quantile": _number("a share from 0 to 1, such as 0.95", lambda value: 0 <= value <= 1),
-    "missing_topics": _whole(0),
-    "attributes": _text('a path: attributes = "topics.csv"'),
-    "queries": _text('a path: queries = "queries.tsv"'),
-    "alpha": _number("a chance above 0 and below 0.5, such as 0.05", lambda value: 0 < value < 0.5),
-    "test": _choice(*get_args(GateTest)),
-    "correction": _choice(*get_args(GateCorrection)),
-    "resamples": _whole(1000),
-    "seed": _whole(0),
-    "power": _number("a chance above alpha and below 1, such as 0.8", lambda value: 0 < value < 1),
-    "topics": _choice(*get_args(TopicPolicy)),
-    "ties": _choice(*get_args(TiePolicy), "expected", "bounds"),
-    "depth": _whole(1),
-    "dialect": _choice(*DIALECTS),
+_VALIDATORS: dict[str, Callable[[Any], str]] = {
+    "measure": _require_text("a name such as nDCG@10"),
+    "slice": _require_text("the name of a [[slice]], or all"),
+    "margin": _require_number("0 or more, such as 0.01", lambda value: value >= 0),
+    "margin_relative": _require_number("a share from 0 up to 1, such as 0.02", lambda value: 0 <= value < 1),
+    "min_topics": _require_integer(2),
+    **dict.fromkeys(("strict", "exclude_self"), lambda value: "" if isinstance(value, bool) else "use true or false"),
+    "large_loss": _require_number("a share of the measure's range, such as 0.2", lambda value: 0 < value <= 1),
+    "max_share_of_large_losses": _require_number("a share of the topics, such as 0.05", lambda value: 0 <= value < 1),
+    "at_least": _require_number("a share from 0 to 1, such as 0.9", lambda value: 0 <= value <= 1),
+    "at_most_below_baseline": _require_number("a share from 0 to 1", lambda value: 0 <= value <= 1),
+    "table": _require_text("a path in quotes"),
+    "column": _require_text("the name of a column of numbers"),
+    "at_most": _require_number("a number"),
+    "at_most_ratio": _require_number("a number such as 1.1", lambda value: value >= 0),
+    "quantile": _require_number("a share from 0 to 1, such as 0.95", lambda value: 0 <= value <= 1),
+    "missing_topics": _require_integer(0),
+    "attributes": _require_text('a path: attributes = "topics.csv"'),
+    "queries": _require_text('a path: queries = "queries.tsv"'),
+    "alpha": _require_number("a probability above 0 and below 0.5, such as 0.05", lambda value: 0 < value < 0.5),
+    "test": _require_choice(*get_args(GateTest)),
+    "correction": _require_choice(*get_args(GateCorrection)),
+    "resamples": _require_integer(1000),
+    "seed": _require_integer(0),
+    "power": _require_number("a probability above alpha and below 1, such as 0.8", lambda value: 0 < value < 1),
+    "topics": _require_choice(*get_args(TopicPolicy)),
+    "ties": _require_choice(*get_args(TiePolicy), "expected", "bounds"),
+    "depth": _require_integer(1),
+    "dialect": _require_choice(*DIALECTS),
 }
-"""What to do about a value of each key; nothing where it is fine."""
+"""For each key, a function that returns how to fix a value, or empty text if the value is valid."""
 
 
 _FILES = ("attributes", "queries")
 _KEYS = {
-    table: [one.name for one in fields(kind) if one.name not in {"checks", "guardrails", "slices", "places", "line"}]
+    table: [key.name for key in fields(kind) if key.name not in {"checks", "guardrails", "slices", "places", "line"}]
     for table, kind in {"gate": GateConfig, "check": Check, "guardrail": Guardrail, "slice": Slice}.items()
 }
-_LISTS = ("check", "guardrail", "slice")
+_TABLE_ARRAYS = ("check", "guardrail", "slice")
 
 
 def config_of(
-    given: Any, measures: Any = None, margin: float | None = None, margin_relative: float | None = None
+    config: Any, measures: Any = None, margin: float | None = None, margin_relative: float | None = None
 ) -> GateConfig:
-    """Take a configuration as it is, from a file or a mapping laid out as the file is; or a margin for measures alone.
+    """Return a GateConfig from an object, a file, or a dict laid out as the file; or from measures and one margin.
 
     >>> [(check.measure, check.margin) for check in config_of(None, "nDCG@10,AP", 0.01).checks]
     [('nDCG@10', 0.01), ('AP', 0.01)]
     """
-    plain = measures is not None or margin is not None or margin_relative is not None
-    if given is not None and plain:
-        raise InputError("both a configuration and measures with a margin say what is checked", fix="give one of them")
-    if given is None and not plain:
-        fix = "give measures and a margin, such as -m nDCG@10 --margin 0.01; or a configuration"
-        raise InputError("nothing says what is checked", fix=fix)
-    if given is None:
-        wanted = measures_of(DEFAULT_MEASURE if measures is None else measures)
-        return GateConfig(tuple(Check(str(one), margin=margin, margin_relative=margin_relative) for one in wanted))
-    if isinstance(given, GateConfig):
-        return given
-    if isinstance(given, Mapping):
-        return _config(given, Places())
-    if isinstance(given, (str, Path)):
-        return read_config(given)
-    problem = f"{type(given).__name__} is not a configuration of a gate"
-    raise InputError(problem, fix="give GateConfig, a path to a TOML file, or a dict")
+    has_margin = measures is not None or margin is not None or margin_relative is not None
+    if config is not None and has_margin:
+        raise InputError("a configuration and measures with a margin exclude each other", fix="use one of them")
+    if config is None and not has_margin:
+        fix = "use measures and a margin, such as -m nDCG@10 --margin 0.01; or a configuration"
+        raise InputError("the gate has no checks", fix=fix)
+    if config is None:
+        checked = measures_of("nDCG@10" if measures is None else measures)
+        return GateConfig(tuple(Check(str(measure), margin, margin_relative) for measure in checked))
+    if isinstance(config, GateConfig):
+        return config
+    if isinstance(config, Mapping):
+        return _parse_mapping(config, Places())
+    if isinstance(config, (str, Path)):
+        return read_config(config)
+    problem = f"{type(config).__name__} is not a configuration of a gate"
+    raise InputError(problem, fix="use a GateConfig, the path of a TOML file, or a dict")
 
 
 def read_config(path: str | Path) -> GateConfig:
     """Read the configuration of a gate from a TOML file."""
-    # `path`: tables `[gate]`, `[[check]]`, `[[guardrail]]` and `[[slice]]`, and `attributes`. Their keys are the
-    # parameters of `GateConfig`, `Check`, `Guardrail` and `judged.slicing.Slice`.
-    fix = "write one with 'judged gate init', or check one measure without: -m nDCG@10 --margin 0.01"
+    # The keys of [gate], [[check]], [[guardrail]] and [[slice]] are the parameters of GateConfig, Check, Guardrail and
+    # judged.slicing.Slice.
+    fix = "create one with 'judged gate init', or check one measure without: -m nDCG@10 --margin 0.01"
     return parse_config(read_toml(path, fix), path=str(path))
 
 
 def parse_config(text: str, *, path: str = "") -> GateConfig:
-    r"""Read a configuration from the text of its file; `path` is what messages call it.
+    r"""Parse the text of a configuration file. `path` is shown in error messages.
 
     >>> config = parse_config('''
     ... [[check]]
@@ -395,72 +396,73 @@ def parse_config(text: str, *, path: str = "") -> GateConfig:
     ...
     judged.errors.InputError: gate.toml:3: [[check]] 1: no key 'margn'. Fix: write margin.
     """
-    return _config(parse_toml(text, path, "[[check]]"), Places.of(text, path))
+    return _parse_mapping(parse_toml(text, path, "[[check]]"), Places.of(text, path))
 
 
-def _config(raw: Mapping[str, Any], places: Places) -> GateConfig:
-    options = _options(raw, places)
+def _parse_mapping(raw: Mapping[str, Any], places: Places) -> GateConfig:
+    options = _gate_settings(raw, places)
     checks, guardrails, slices = (
-        tuple(places.each(table, enumerate(raw.get(table, [])), partial(_part, table, places))) for table in _LISTS
+        tuple(places.each(table, enumerate(raw.get(table, [])), partial(_parse_table, table, places)))
+        for table in _TABLE_ARRAYS
     )
     with places.part():
         config = GateConfig(checks, guardrails, slices, **options, places=places)
     rules = dialect_of(config.dialect)
-    places.each("check", config.checks, lambda check: measure_of(check.measure, rules))
+    places.each("check", config.checks, lambda check: parse_measure(check.measure, rules))
     return config
 
 
-def _options(raw: Mapping[str, Any], places: Places) -> dict[str, Any]:
-    """Give the keys of ``[gate]``, and the files that may stand above it; refuse what is no such layout."""
+def _gate_settings(raw: Mapping[str, Any], places: Places) -> dict[str, Any]:
+    """Return the keys of ``[gate]``, and the file paths, which may also be above it. Check the layout of all tables."""
     with places.part():
         for key in raw:
             if key in _KEYS["gate"] and key not in _FILES:
                 raise SettingError(key, f"no table or key {key!r}", "write it under [gate]")
-            if key in _KEYS["check"] and key not in _LISTS:
+            if key in _KEYS["check"] and key not in _TABLE_ARRAYS:
                 raise SettingError(key, f"no table or key {key!r}", "write it under [[check]]")
-        _refuse_unknown(raw, ("gate", *_LISTS, *_FILES), "table or key")
-        options = raw.get("gate", {})
-        if not isinstance(options, dict):
+        _check_keys(raw, ("gate", *_TABLE_ARRAYS, *_FILES), "table or key")
+        settings = raw.get("gate", {})
+        if not isinstance(settings, dict):
             raise SettingError("gate", "gate is not a table", "write [gate]")
-        for table in _LISTS:
-            given = raw.get(table, [])
-            if not isinstance(given, list) or not all(isinstance(part, dict) for part in given):
+        for table in _TABLE_ARRAYS:
+            rows = raw.get(table, [])
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise SettingError(table, f"{table} is not a list of tables", f"write [[{table}]]")
     with places.part("gate"):
-        _refuse_unknown(options, _KEYS["gate"])
+        _check_keys(settings, _KEYS["gate"])
         for name in _FILES:
-            if name in raw and name in options:
-                raise SettingError(name, f"{name} are given twice", "keep one")
-    return options | {name: raw[name] for name in _FILES if name in raw}
+            if name in raw and name in settings:
+                raise SettingError(name, f"{name} is set twice", "remove one of the two")
+    return settings | {name: raw[name] for name in _FILES if name in raw}
 
 
-def _part(table: str, places: Places, numbered: tuple[int, dict[str, Any]]) -> Any:
-    """Make a check, a guardrail or a slice of its keys."""
-    at, keys = numbered
-    _refuse_unknown(keys, _KEYS[table])
+def _parse_table(table: str, places: Places, numbered: tuple[int, dict[str, Any]]) -> Any:
+    i, keys = numbered
+    _check_keys(keys, _KEYS[table])
     if table == "slice":
         return parse_slices([keys])[0]
-    line = places.lines.get((table, at, ""))
+    line = places.lines.get((table, i, ""))
     if table == "guardrail":
         return Guardrail(**keys, line=line)
-    given: dict[str, Any] = {"measure": None, **keys}
-    return Check(**given, line=line)
+    # Without this None, a missing measure would be a TypeError instead of a message with the line.
+    settings: dict[str, Any] = {"measure": None, **keys}
+    return Check(**settings, line=line)
 
 
-def _refuse_unknown(keys: Iterable[str], known: Sequence[str], what: str = "key") -> None:
+def _check_keys(keys: Iterable[str], allowed: Sequence[str], kind: str = "key") -> None:
     for key in keys:
-        if key not in known:
-            elsewhere = key in {"margin", "margin_relative"}
-            fix = "write it under [[check]]" if elsewhere else nearest(key, known)
-            raise SettingError(key, f"no {what} {key!r}", fix)
+        if key not in allowed:
+            is_margin = key in {"margin", "margin_relative"}
+            fix = "write it under [[check]]" if is_margin else nearest(key, allowed)
+            raise SettingError(key, f"no {kind} {key!r}", fix)
 
 
-def measure_of(name: str, rules: Dialect, grades: Sequence[float] = ()) -> Measure:
-    """Give the one measure that a check names."""
+def parse_measure(name: str, rules: Dialect, grades: Sequence[float] = ()) -> Measure:
+    """Parse the name of exactly one measure."""
     try:
         measures = rules.measures(name, grades)
     except MeasureError as error:
         raise SettingError("measure", *error.parts) from None
     if len(measures) != 1:
-        raise SettingError("measure", f"{name} names {len(measures)} measures", "write one [[check]] for each")
+        raise SettingError("measure", f"{name} stands for {len(measures)} measures", "use one [[check]] for each")
     return measures[0]

@@ -1,4 +1,4 @@
-"""`gate`: from two runs and a configuration to a decision."""
+"""Compare two runs by the checks and guardrails of a configuration."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.toml_files import nearest
 from judged.diagnosis.gates.answer import GateResult
-from judged.diagnosis.gates.check_result import digits
+from judged.diagnosis.gates.check_result import format_loss
 from judged.diagnosis.gates.config import ALL, config_of
-from judged.diagnosis.gates.decision import Paired, decide
-from judged.diagnosis.gates.guardrails import folder, guarded, lost_topics, over_these, refuse_outcome, row_of, sliced
+from judged.diagnosis.gates.decision import CheckScores, decide_checks
+from judged.diagnosis.gates.guardrails import (
+    align_slicing,
+    check_guardrail,
+    check_slice,
+    config_folder,
+    config_slicing,
+    find_lost_topics,
+    measure_row,
+)
 from judged.errors import InputError
 from judged.results.blocks import Note
 from judged.results.spelling import hinting
@@ -33,8 +41,8 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
 
-_SHOWN = 5
-_SAME_IDS = "check that it is a run of the same collection as the qrels: that both use the same ids ('judged check')"
+_MAX_LISTED = 5
+_CHECK_IDS = "check that it is a run of the same collection as the qrels: that both use the same ids ('judged check')"
 
 
 @hinting
@@ -50,23 +58,23 @@ def gate(
     attributes: Any = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> GateResult:
-    """Decide whether a candidate may take the baseline's place.
+    """Decide whether a candidate may replace the baseline.
 
     Parameters
     ----------
     qrels, baseline, candidate
-        As `evaluate` takes qrels and runs; one run each.
+        As for `evaluate`, with one run each.
     config
-        A `GateConfig`, the path of its TOML file, or a dict laid out as that file. None: `measures` and a margin say
-        what is checked, over all topics, by the rules of `GateConfig`.
+        A `GateConfig`, the path of its TOML file, or a dict laid out as that file. None: `measures` and a margin are
+        checked over all topics, with the default settings of `GateConfig`.
     measures
-        In place of a configuration: what must not be lost; None: nDCG@10.
+        Measures to check, instead of a configuration. None: nDCG@10.
     margin, margin_relative
-        In place of a configuration: the largest loss of each measure that nobody would care about, in its unit or as
-        a share of the baseline's mean.
+        Largest acceptable loss of each measure, instead of a configuration: in the unit of the measure, or as a share
+        of the baseline's mean.
     attributes
-        Attributes of the topics, for the slices, in place of the configuration's file: `Attributes`, a dict of
-        dicts, a data frame or a path.
+        Attributes of the topics, for the slices, instead of the configuration's file: `Attributes`, a dict of dicts, a
+        data frame, or a path.
     progress
         As for `evaluate`.
 
@@ -77,30 +85,30 @@ def gate(
     Raises
     ------
     InputError
-        If something cannot be read, the configuration makes no sense, or a check cannot be made of these runs.
+        If the input cannot be read, the configuration is invalid, or these runs do not support a check.
     MeasureError
         If a measure cannot be computed.
 
     Examples
     --------
     >>> from judged.diagnosis.gates import gate
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(12)}
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(12)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
-    >>> found = gate(qrels, good, bad, {"check": [{"measure": "RR", "margin": 0.05}]})
-    >>> found.exit_code, found.checks[0].difference
+    >>> result = gate(qrels, good, bad, {"check": [{"measure": "RR", "margin": 0.05}]})
+    >>> result.exit_code, result.checks[0].difference
     (1, -0.5)
     >>> gate(qrels, good, bad, measures="RR", margin=0.6).exit_code
     0
     """
-    asked = config_of(config, measures, margin, margin_relative)
+    parsed = config_of(config, measures, margin, margin_relative)
     judgments = Qrels.of(qrels)
-    runs = [_one_run(given, role) for given, role in ((baseline, "baseline"), (candidate, "candidate"))]
-    wanted = [part.measure for part in (*asked.checks, *asked.guardrails) if part.measure]
-    slicing = sliced(asked, attributes, judgments)
-    _refuse_unknown(asked, slicing)
-    policies = {name: getattr(asked, name) for name in ("dialect", "topics", "ties", "depth", "exclude_self")}
-    scores = scored(judgments, runs, wanted or ["Judged@10"], progress=progress, **policies)
-    return _decided(scores, [0, 1], asked, slicing)
+    runs = [_single_run(run, role) for run, role in ((baseline, "baseline"), (candidate, "candidate"))]
+    checked = [part.measure for part in (*parsed.checks, *parsed.guardrails) if part.measure]
+    slicing = config_slicing(parsed, attributes, judgments)
+    _check_slice_names(parsed, slicing)
+    policies = {name: getattr(parsed, name) for name in ("dialect", "topics", "ties", "depth", "exclude_self")}
+    scores = scored(judgments, runs, checked or ["Judged@10"], progress=progress, **policies)
+    return _decide(scores, [0, 1], parsed, slicing)
 
 
 def gate_of_scores(
@@ -114,20 +122,20 @@ def gate_of_scores(
     margin_relative: float | None = None,
     slicing: Slicing | None = None,
 ) -> GateResult:
-    """Decide from scores that were already made.
+    """Decide from existing scores whether a candidate may replace the baseline.
 
     Parameters
     ----------
     scores
-        What `evaluate` returned.
+        Result of `evaluate`.
     baseline, candidate
-        The names of two runs in it.
+        Names of two of its runs.
     config
-        As for `gate`; its policies were settled when the scores were made.
+        As for `gate`. Its policies, such as `depth`, are ignored, as they are those of the scores.
     measures, margin, margin_relative
         As for `gate`.
     slicing
-        The slices that checks name, in place of those of the configuration.
+        Slices that checks refer to, instead of those of the configuration.
 
     Returns
     -------
@@ -136,164 +144,164 @@ def gate_of_scores(
     Raises
     ------
     InputError
-        If there is no such run, measure or slice, or a check cannot be made of these scores.
+        If a run, measure or slice does not exist, or these scores do not support a check.
 
     Examples
     --------
     >>> from judged import evaluate
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(12)}
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(12)}
     >>> runs = {name: {topic: docs for topic in qrels} for name, docs in (("old", ["d"]), ("new", ["x", "d"]))}
     >>> scores = evaluate(qrels, runs, ["RR", "R@10"])
     >>> checks = [{"measure": "RR", "margin": 0.6}, {"measure": "R@10", "margin": 0.01}]
     >>> scores.gate("old", "new", {"check": checks}).sentences[0]
     'PASS: new against old: all checks passed.'
     """
-    asked = config_of(config, measures, margin, margin_relative)
-    at = [_position(scores, name, role) for name, role in ((baseline, "baseline"), (candidate, "candidate"))]
-    cut = sliced(asked) if slicing is None else slicing
-    _refuse_unknown(asked, cut)
-    return _decided(scores, at, asked, cut)
+    parsed = config_of(config, measures, margin, margin_relative)
+    pair = [_position(scores, name, role) for name, role in ((baseline, "baseline"), (candidate, "candidate"))]
+    topic_slices = config_slicing(parsed) if slicing is None else slicing
+    _check_slice_names(parsed, topic_slices)
+    return _decide(scores, pair, parsed, topic_slices)
 
 
-def _refuse_unknown(config: GateConfig, slicing: Slicing | None) -> None:
-    """Refuse checks of slices that there are none of."""
+def _check_slice_names(config: GateConfig, slicing: Slicing | None) -> None:
     names = () if slicing is None else slicing.names
 
-    def known(check: Check) -> None:
+    def check_slice_name(check: Check) -> None:
         if check.slice not in (ALL, *names):
-            fix = nearest(check.slice, names) if names else "add a [[slice]] of this name"
+            fix = nearest(check.slice, names) if names else "add a [[slice]] with this name"
             raise InputError(f"no slice {check.slice!r}", fix=fix)
 
-    config.places.each("check", config.checks, known)
+    config.places.each("check", config.checks, check_slice_name)
 
 
-def _decided(scores: Scores, at: list[int], config: GateConfig, slicing: Slicing | None) -> GateResult:
-    """Decide between two runs of the table, by their places."""
-    cut = None if slicing is None else over_these(slicing, scores.query_ids, config)
-    _refuse_lost(scores, at, config)
+def _decide(scores: Scores, pair: list[int], config: GateConfig, slicing: Slicing | None) -> GateResult:
+    """Decide between two runs, given by their positions in `scores`."""
+    slices = None if slicing is None else align_slicing(slicing, scores.query_ids, config)
+    _check_missing_topics(scores, pair, config)
     places = config.places
-    pairs = places.each("check", config.checks, lambda check: _paired(scores, at, check, cut, config))
-    _refuse_unmeasured(pairs, scores, at, places)
-    checks = decide(pairs, config)
-    guardrails = places.each(
-        "guardrail", config.guardrails, lambda guardrail: guarded(guardrail, scores, at, folder(config))
-    )
-    baseline, candidate = (scores.run_names[run] for run in at)
-    notes = _notes(scores, at, config, checks)
+    all_scores = places.each("check", config.checks, lambda check: _select_scores(scores, pair, check, slices, config))
+    _check_measured(all_scores, scores, pair, places)
+    checks = decide_checks(all_scores, config)
+    folder = config_folder(config)
+    guardrails = places.each("guardrail", config.guardrails, lambda rail: check_guardrail(rail, scores, pair, folder))
+    baseline, candidate = (scores.run_names[run] for run in pair)
+    notes = _notes(scores, pair, config, checks)
     return GateResult(config, baseline, candidate, checks, tuple(guardrails), scores, notes)
 
 
-def _refuse_unmeasured(pairs: Sequence[Paired], scores: Scores, at: Sequence[int], places: Places) -> None:
-    """Refuse runs of which nothing was measured: ids that do not match would pass, as a baseline of 0 loses nothing."""
-    # A slice may be so hard that no run finds anything: there it is refused only if nothing is measured elsewhere. A
-    # candidate that is not measured fails, except by measures of which 0 is the best score.
-    baseline, candidate = (scores.runs[run] for run in at)
+def _check_measured(all_scores: Sequence[CheckScores], scores: Scores, pair: Sequence[int], places: Places) -> None:
+    """Raise InputError if a check measures nothing, for example because the ids do not match."""
+    # Otherwise such runs would pass, as a baseline of 0 cannot lose. In a hard slice, scores of 0 are legitimate: they
+    # are an error only if the baseline scores 0 in all other checks, too. A candidate that scores 0 because its ids do
+    # not match fails by itself, unless 0 is the best score.
+    baseline, candidate = (scores.runs[run] for run in pair)
     if not baseline.returned_judged:
         problem = f"no document of the baseline {baseline.name} is judged, so that nothing can be lost"
-        raise InputError(problem, fix=_SAME_IDS, path=baseline.path)
-    blank = all(pair.blank for pair in pairs)
+        raise InputError(problem, fix=_CHECK_IDS, path=baseline.path)
+    all_zero = all(check_scores.is_zero_baseline for check_scores in all_scores)
 
-    def measured(pair: Paired) -> None:
-        name, whole = pair.check.name, pair.check.slice == ALL
-        if not candidate.returned_judged and pair.side < 0:
+    def check_is_measured(check_scores: CheckScores) -> None:
+        name, is_all_topics = check_scores.check.name, check_scores.check.slice == ALL
+        if not candidate.returned_judged and check_scores.sign < 0:
             problem = f"no document of the candidate {candidate.name} is judged, so {name} measures nothing"
-            raise InputError(problem, fix=_SAME_IDS)
-        if pair.blank and (blank or whole):
+            raise InputError(problem, fix=_CHECK_IDS)
+        if check_scores.is_zero_baseline and (all_zero or is_all_topics):
             raise InputError(
                 f"{name} of the baseline {baseline.name} is 0 or undefined on every topic, so that nothing can be lost",
-                fix=f"{_SAME_IDS}, and that some document has the grade that the measure asks for",
+                fix=f"{_CHECK_IDS}, and that some document has the grade that the measure asks for",
             )
-        if whole and not pair.kept.any():
-            raise InputError(f"no topic has a score in {name} for both runs", fix=f"{_SAME_IDS}, and of topics")
+        if is_all_topics and not check_scores.is_paired.any():
+            raise InputError(f"no topic has a score in {name} for both runs", fix=f"{_CHECK_IDS}, and of topics")
 
-    places.each("check", pairs, measured)
+    places.each("check", all_scores, check_is_measured)
 
 
-def _one_run(given: Any, role: str) -> Run:
-    runs = runs_of(given)
+def _single_run(source: Any, role: str) -> Run:
+    runs = runs_of(source)
     if len(runs) != 1:
-        names = ", ".join(run.name for run in runs[:_SHOWN])
-        raise InputError(f"the {role} holds {len(runs)} runs: {names}", fix="give one run")
+        names = ", ".join(run.name for run in runs[:_MAX_LISTED])
+        raise InputError(f"the {role} must be one run, got {len(runs)}: {names}", fix="select one run")
+    # "run" is the default name of a run without a name. Both runs need different names.
     return Run(runs[0].rows, role) if runs[0].name == "run" else runs[0]
 
 
 def _position(scores: Scores, name: str, role: str) -> int:
     if name not in scores.run_names:
-        raise InputError(f"no run {name!r} to be the {role}", fix=nearest(name, scores.run_names))
+        raise InputError(f"the {role} {name!r} is not a run of these scores", fix=nearest(name, scores.run_names))
     return scores.run_names.index(name)
 
 
-def _refuse_lost(scores: Scores, at: list[int], config: GateConfig) -> None:
-    """Refuse a candidate whose missing topics would go unseen: left out of the comparison, and not guarded."""
-    if scores.policies.topics == "qrels" or any(
-        guardrail.missing_topics is not None for guardrail in config.guardrails
-    ):
+def _check_missing_topics(scores: Scores, pair: list[int], config: GateConfig) -> None:
+    """Raise InputError if topics without results of the candidate are neither scored 0 nor limited by a guardrail."""
+    is_limited = any(guardrail.missing_topics is not None for guardrail in config.guardrails)
+    if is_limited or scores.policies.topics == "qrels":
         return
-    if lost := lost_topics(scores, at):
+    if lost_topics := find_lost_topics(scores, pair):
         raise InputError(
-            f"the candidate has no result for {topics_text(len(lost))} that the baseline has results for"
-            f" ({', '.join(lost[:_SHOWN])}), and topics = {scores.policies.topics!r} leaves them out",
-            fix='give topics = "qrels", by which they score 0, or a [[guardrail]] with missing_topics = 0',
+            f"the candidate has no result for {topics_text(len(lost_topics))} that the baseline has results for"
+            f" ({', '.join(lost_topics[:_MAX_LISTED])}), and topics = {scores.policies.topics!r} leaves them out",
+            fix='set topics = "qrels", so that they score 0, or add a [[guardrail]] with missing_topics = 0',
             path=config.path,
         )
 
 
-def _paired(scores: Scores, at: list[int], check: Check, slicing: Slicing | None, config: GateConfig) -> Paired:
-    """Take the scores that a check looks at, and refuse what cannot be tested."""
-    row = row_of(scores, check.measure)
+def _select_scores(
+    scores: Scores, pair: list[int], check: Check, slicing: Slicing | None, config: GateConfig
+) -> CheckScores:
+    """Select the scores that a check compares. Raise InputError if they cannot be tested."""
+    row = measure_row(scores, check.measure)
     measure = scores.measures[row]
-    _refuse_untestable(measure, check, config.test)
-    which, mask = Slice(ALL, ""), np.ones(len(scores.query_ids), dtype=np.bool_)
+    _check_is_testable(measure, check, config.test)
+    checked_slice, mask = Slice(ALL, ""), np.ones(len(scores.query_ids), dtype=np.bool_)
     if check.slice != ALL and slicing is not None:
-        which, mask = slicing.slices[slicing.names.index(check.slice)], slicing.mask(check.slice)
-        refuse_outcome(which)
+        checked_slice, mask = slicing.slices[slicing.names.index(check.slice)], slicing.mask(check.slice)
+        check_slice(checked_slice)
         if not mask.any():
             raise InputError(
-                f"no topic is in the slice {which.name!r}: none satisfies {which.expression.strip()}",
-                fix="check the values that it asks for",
+                f"no topic is in the slice {checked_slice.name!r}: none satisfies {checked_slice.expression.strip()}",
+                fix="check the values in its expression",
             )
-    first, second = (scores.values[run, row][mask] for run in at)
+    first, second = (scores.values[run, row][mask] for run in pair)
     query_ids = tuple(np.array(scores.query_ids, dtype=object)[mask].tolist())
-    min_topics = which.min_topics if check.min_topics is None else check.min_topics
-    return Paired(check, measure, query_ids, first, second, min_topics, which.owner)
+    min_topics = checked_slice.min_topics if check.min_topics is None else check.min_topics
+    return CheckScores(check, measure, query_ids, first, second, min_topics, checked_slice.owner)
 
 
-def _refuse_untestable(measure: Measure, check: Check, test: GateTest) -> None:
-    kind = measure.entry.aggregate
-    if kind in {"sum", "count"}:
-        problem = f"{measure} is a {kind} over the topics, and grows with their number"
-        raise InputError(problem, fix="take a measure that is a mean, such as R@100")
+def _check_is_testable(measure: Measure, check: Check, test: GateTest) -> None:
+    aggregate_name = measure.entry.aggregate
+    if aggregate_name in {"sum", "count"}:
+        problem = f"{measure} is a {aggregate_name} over the topics, and grows with their number"
+        raise InputError(problem, fix="use a measure that is a mean, such as R@100")
     if measure.properties.higher_is_better is None:
-        how = "limit it by a [[guardrail]]" if measure.entry.name == "Judged" else "take a measure of quality"
-        raise InputError(f"{measure} is neither better nor worse when it is higher", fix=how)
-    if kind == "geometric mean" and check.margin is not None:
+        fix = "limit it by a [[guardrail]]" if measure.entry.name == "Judged" else "use a measure of quality"
+        raise InputError(f"{measure} has no better direction: neither higher nor lower is better", fix=fix)
+    if aggregate_name == "geometric mean" and check.margin is not None:
         problem = f"{measure} is a geometric mean, compared by ratios"
-        raise InputError(problem, fix="give margin_relative in place of margin")
+        raise InputError(problem, fix="set margin_relative instead of margin")
     if test == "bounded":
         check_bounds(measure)
 
 
-def _notes(scores: Scores, at: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[Note, ...]:
-    """Say what should be known before the decision is used."""
-    subjects = {"", *(scores.run_names[run] for run in at)}
-    lost = len(lost_topics(scores, at))
-    missing = f"the candidate returned nothing for {topics_text(lost)} that the baseline has results for"
-    notes = [Note("candidate-lost-topics", missing)] if lost else []
+def _notes(scores: Scores, pair: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[Note, ...]:
+    subjects = {"", *(scores.run_names[run] for run in pair)}
+    lost_count = len(find_lost_topics(scores, pair))
+    missing = f"the candidate returned nothing for {topics_text(lost_count)} that the baseline has results for"
+    notes = [Note("candidate-lost-topics", missing)] if lost_count else []
     notes += [note for note in scores.notes if note.subject in subjects]
     notes += [
         Note(
             "margin-above-baseline",
-            f"the margin of {digits(check.margin)} is no less than the baseline's mean {digits(check.baseline)}: a"
-            " candidate that finds nothing would not fail",
+            f"the margin of {format_loss(check.margin)} is no less than the baseline's mean"
+            f" {format_loss(check.baseline)}: a candidate that finds nothing would not fail",
             check.name,
         )
         for check in checks
         if check.kind == "difference" and not check.lower_is_better and 0 < check.baseline <= check.margin
     ]
-    used = {check.slice for check in config.checks}
+    checked_slices = {check.slice for check in config.checks}
     notes += [
-        Note("slice-unused", f"no check looks at the slice {named.name!r}")
-        for named in config.slices
-        if named.name not in used
+        Note("slice-unused", f"no check looks at the slice {topic_slice.name!r}")
+        for topic_slice in config.slices
+        if topic_slice.name not in checked_slices
     ]
     return tuple(dict.fromkeys(notes))

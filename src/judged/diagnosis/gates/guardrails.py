@@ -1,4 +1,4 @@
-"""Guardrails: numbers of both runs that are known, from scores or from a table of runs, and compared as they stand."""
+"""Guardrails: numbers from scores or from a table of runs, compared with limits without a test."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.comparison.slicing.derived import OUTCOME, topic_attributes
+from judged.comparison.slicing.derived import OUTCOME, read_topic_attributes
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
 from judged.data.records import read_records
 from judged.data.toml_files import SettingError, nearest
-from judged.diagnosis.gates.check_result import number
-from judged.diagnosis.gates.config import measure_of
+from judged.diagnosis.gates.check_result import format_number
+from judged.diagnosis.gates.config import parse_measure
 from judged.errors import InputError
 from judged.results.decimals import read_number
 from judged.scoring.evaluation import DIALECTS
@@ -34,220 +34,226 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GuardrailResult:
-    """What a guardrail found: numbers that are compared as they stand."""
+    """Result of a guardrail: both numbers, the limits, and the status."""
 
-    table: ClassVar[str] = "guardrail"  # of the configuration
+    config_table: ClassVar[str] = "guardrail"
 
-    guardrail: Guardrail  # what was asked
-    baseline: float  # NaN where a number plays no part
+    guardrail: Guardrail
+    baseline: float  # NaN if the limits do not depend on it
     candidate: float
-    limits: tuple[str, ...]  # what was allowed, in words
+    limits: tuple[str, ...]  # as text, such as "at most 110"
     status: Status  # `pass` or `fail`
 
     @property
     def name(self) -> str:
-        """What is limited."""
+        """Limited number."""
         return self.guardrail.name
 
     @property
     def line(self) -> int | None:
-        """Where it stands in the file of the configuration."""
+        """Line number in the configuration file."""
         return self.guardrail.line
 
     @property
     def blocks(self) -> bool:
-        """Whether the gate fails because of it."""
+        """Whether the gate fails because of this guardrail."""
         return self.status == "fail"
 
     @property
     def sentence(self) -> str:
-        """What was found."""
-        against = "" if math.isnan(self.baseline) else f" (baseline {number(self.baseline)})"
+        """Both numbers, the limits, and the status as text."""
+        comparison = "" if math.isnan(self.baseline) else f" (baseline {format_number(self.baseline)})"
         if self.guardrail.at_most_ratio is not None and self.baseline:
-            against = f", {self.candidate / self.baseline:.3g} times the baseline's {number(self.baseline)}"
-        found = (
-            f"{'passed' if self.status == 'pass' else 'failed'}: the candidate has {number(self.candidate)}{against}"
-        )
-        return f"{self.name}: {found}; allowed: {', '.join(self.limits)}."
+            comparison = f", {self.candidate / self.baseline:.3g} times the baseline's {format_number(self.baseline)}"
+        outcome = "passed" if self.status == "pass" else "failed"
+        numbers = f"the candidate has {format_number(self.candidate)}{comparison}"
+        return f"{self.name}: {outcome}: {numbers}; allowed: {', '.join(self.limits)}."
 
 
-def guarded(guardrail: Guardrail, scores: Scores, at: Sequence[int], folder: Path) -> GuardrailResult:
-    """Compare what a guardrail limits: of two runs, by their places, with tables seen from a folder."""
+def check_guardrail(guardrail: Guardrail, scores: Scores, pair: Sequence[int], folder: Path) -> GuardrailResult:
+    """Compare two runs, given by their positions in `scores`, with the limits of a guardrail."""
     if guardrail.missing_topics is not None:
-        baseline, candidate = math.nan, float(len(lost_topics(scores, at)))
+        baseline, candidate = math.nan, float(len(find_lost_topics(scores, pair)))
     elif guardrail.table is not None:
-        names = [scores.run_names[run] for run in at]
-        baseline, candidate = _table_numbers(guardrail, names, folder / guardrail.table)
+        run_names = [scores.run_names[run] for run in pair]
+        baseline, candidate = _table_numbers(guardrail, run_names, folder / guardrail.table)
     else:
-        baseline, candidate = _judged_shares(guardrail, scores, at)
-    limits = list(_limits(guardrail, baseline))
-    fine = all(
-        candidate >= limit - ROUNDING if least else candidate <= limit + ROUNDING * abs(limit)
-        for least, limit, _ in limits
+        baseline, candidate = _judged_shares(guardrail, scores, pair)
+    limits = list(_iter_limits(guardrail, baseline))
+    is_within_limits = all(
+        candidate >= limit - ROUNDING if is_minimum else candidate <= limit + ROUNDING * abs(limit)
+        for is_minimum, limit, _ in limits
     )
-    texts = tuple(f"at {'least' if least else 'most'} {number(limit)}{why}" for least, limit, why in limits)
-    return GuardrailResult(guardrail, baseline, candidate, texts, "pass" if fine else "fail")
+    texts = tuple(
+        f"at {'least' if minimum else 'most'} {format_number(limit)}{basis}" for minimum, limit, basis in limits
+    )
+    return GuardrailResult(guardrail, baseline, candidate, texts, "pass" if is_within_limits else "fail")
 
 
-def _limits(guardrail: Guardrail, baseline: float) -> Iterator[tuple[bool, float, str]]:
-    """Give each limit: whether it is the least that is allowed, the number, and how the baseline makes it."""
+def _iter_limits(guardrail: Guardrail, baseline: float) -> Iterator[tuple[bool, float, str]]:
+    """Yield for each limit whether it is a minimum, its value, and its derivation from the baseline."""
     if guardrail.at_least is not None:
         yield True, guardrail.at_least, ""
-    if (below := guardrail.at_most_below_baseline) is not None:
-        yield True, baseline - below, f" ({number(below)} below the baseline)"
-    for most in (guardrail.missing_topics, guardrail.at_most):
-        if most is not None:
-            yield False, most, ""
+    if (decrease := guardrail.at_most_below_baseline) is not None:
+        yield True, baseline - decrease, f" ({format_number(decrease)} below the baseline)"
+    for maximum in (guardrail.missing_topics, guardrail.at_most):
+        if maximum is not None:
+            yield False, maximum, ""
     if (ratio := guardrail.at_most_ratio) is not None:
-        yield False, ratio * baseline, f" ({number(ratio)} times the baseline)"
+        yield False, ratio * baseline, f" ({format_number(ratio)} times the baseline)"
 
 
-def _judged_shares(guardrail: Guardrail, scores: Scores, at: Sequence[int]) -> list[float]:
-    """Give the mean share of judged documents of both runs."""
-    row = row_of(scores, str(guardrail.measure))
+def _judged_shares(guardrail: Guardrail, scores: Scores, pair: Sequence[int]) -> list[float]:
+    row = measure_row(scores, str(guardrail.measure))
     if scores.measures[row].entry.name != "Judged":
         raise InputError(
-            f"{guardrail.measure} is an estimate over topics, but a guardrail compares numbers as they are",
-            fix="write it as a [[check]] with a margin; guardrails take Judged@10",
+            f"{guardrail.measure} is an estimate over topics, but a guardrail compares numbers without a test",
+            fix="use a [[check]] with a margin; the measure of a guardrail must be Judged@k, such as Judged@10",
         )
-    known = [values[~np.isnan(values)] for values in scores.values[list(at), row]]
-    return [float(values.mean()) if len(values) else math.nan for values in known]
+    defined = [values[~np.isnan(values)] for values in scores.values[list(pair), row]]
+    return [float(values.mean()) if len(values) else math.nan for values in defined]
 
 
-def row_of(scores: Scores, name: str) -> int:
-    """Find a measure in scores; a dialect of the caller's own is not known by its name."""
-    measure = measure_of(name, DIALECTS.get(scores.policies.dialect, DIALECTS["judged"]), scores.qrels.grades)
+def measure_row(scores: Scores, name: str) -> int:
+    """Return the row of a measure in `scores`."""
+    # A custom dialect has no entry in DIALECTS: then the name is parsed by the default rules.
+    measure = parse_measure(name, DIALECTS.get(scores.policies.dialect, DIALECTS["judged"]), scores.qrels.grades)
     if str(measure) not in scores.measure_names:
         raise InputError(f"{name} was not evaluated", fix=f"use one of {', '.join(scores.measure_names)}")
     return scores.measure_names.index(str(measure))
 
 
-def lost_topics(scores: Scores, at: Sequence[int]) -> list[str]:
-    """Name the topics of the qrels that only the baseline returned something for."""
-    baseline, candidate = (scores.runs[run].missing_topics for run in at)
-    theirs = set(baseline)
-    return [topic for topic in candidate if topic not in theirs]
+def find_lost_topics(scores: Scores, pair: Sequence[int]) -> list[str]:
+    """Return the topics of the qrels with results from the baseline but none from the candidate."""
+    missing_in_baseline, missing_in_candidate = (scores.runs[run].missing_topics for run in pair)
+    excluded = set(missing_in_baseline)
+    return [topic for topic in missing_in_candidate if topic not in excluded]
 
 
-def _table_numbers(guardrail: Guardrail, names: Sequence[str], path: Path) -> list[float]:
-    """Give the numbers of both runs from a table; that of the baseline may be missing where nothing rests on it."""
-    known = numbers_by_run(path, guardrail.column or "")
-    needed = guardrail.at_most_ratio is not None or known.keys() & {names[0], "baseline"}
-    baseline = _of_run(guardrail, known, names[0], "baseline", str(path)) if needed else math.nan
-    return [baseline, _of_run(guardrail, known, names[1], "candidate", str(path))]
+def _table_numbers(guardrail: Guardrail, run_names: Sequence[str], path: Path) -> list[float]:
+    """Return the numbers of both runs. Without a row, the baseline's is NaN unless a limit depends on it."""
+    numbers = numbers_by_run(path, guardrail.column or "")
+    needs_baseline = guardrail.at_most_ratio is not None or numbers.keys() & {run_names[0], "baseline"}
+    baseline = _run_number(guardrail, numbers, run_names[0], "baseline", str(path)) if needs_baseline else math.nan
+    return [baseline, _run_number(guardrail, numbers, run_names[1], "candidate", str(path))]
 
 
-def _of_run(guardrail: Guardrail, known: dict[str, list[float]], name: str, role: str, path: str) -> float:
-    """Give the number of one run, which the table calls by its name or its role."""
-    key = name if name in known else role
-    numbers = sorted(known.get(key, []))
+def _run_number(guardrail: Guardrail, by_run: dict[str, list[float]], name: str, role: str, path: str) -> float:
+    """Return the number of one run, whose rows have its name or its role."""
+    key = name if name in by_run else role
+    numbers = sorted(by_run.get(key, []))
     if not numbers:
-        there = ", ".join(sorted(known)) or "no numbers"
-        fix = f"name it so in the column run, or call it {role}; the table has {there}"
+        available = ", ".join(sorted(by_run)) or "no numbers"
+        fix = f"use this name, or {role}, in the column run; the table has {available}"
         raise InputError(f"no number for the {role} {name!r}", fix=fix, path=path)
     if guardrail.quantile is not None:
+        # The smallest number that at least this share of the rows does not exceed: the inverse of the empirical
+        # distribution function. 1 - ROUNDING corrects products such as 0.07 * 100 = 7.000000000000001.
         return numbers[max(math.ceil(guardrail.quantile * len(numbers) * (1 - ROUNDING)), 1) - 1]
     if len(numbers) > 1:
         problem = f"column {guardrail.column} has {len(numbers)} rows for {key!r}"
-        raise InputError(problem, fix="give quantile = 0.95 in the [[guardrail]], or one row per run", path=path)
+        raise InputError(problem, fix="set quantile = 0.95 in the [[guardrail]], or use one row per run", path=path)
     return numbers[0]
 
 
-_OF_RUN = ("run", "run_id", "system", "name")
-_FORMATS = "give CSV, TSV, JSON (a list of records), JSONL or Parquet, with a column run and a column of numbers"
+_RUN_COLUMNS = ("run", "run_id", "system", "name")
+_FORMATS = "use CSV, TSV, JSON (a list of records), JSONL or Parquet, with a column run and a column of numbers"
 
 
 def numbers_by_run(path: Path, column: str) -> dict[str, list[float]]:
-    """Read one column of numbers, by the run that each row names; empty cells are left out."""
+    """Read a column of numbers and group it by run. Empty cells are skipped."""
     rows = list(read_records(path))
     if not rows:
         raise InputError("there are no rows", fix=_FORMATS, path=str(path))
-    names = list(dict.fromkeys(name for _, row in rows for name in row))
-    run = next((name for name in _OF_RUN if name in names), None)
-    if run is None:
-        raise InputError(f"no column run among {', '.join(names)}", fix="name the runs in a column run", path=str(path))
-    if column not in names:
-        raise InputError(
-            f"no column {column!r}", fix=nearest(column, [name for name in names if name != run]), path=str(path)
-        )
-    found: dict[str, list[float]] = {}
+    columns = list(dict.fromkeys(name for _, row in rows for name in row))
+    run_column = next((name for name in _RUN_COLUMNS if name in columns), None)
+    if run_column is None:
+        problem = f"no column run among {', '.join(columns)}"
+        raise InputError(problem, fix="add a column run with the names of the runs", path=str(path))
+    if column not in columns:
+        fix = nearest(column, [name for name in columns if name != run_column])
+        raise InputError(f"no column {column!r}", fix=fix, path=str(path))
+    numbers: dict[str, list[float]] = {}
     for line, row in rows:
         value = row.get(column)
         if value is not None and str(value).strip():
-            found.setdefault(str(row.get(run)).strip(), []).append(_number(value, column, str(path), line))
-    return found
+            run = str(row.get(run_column)).strip()
+            numbers.setdefault(run, []).append(_parse_number(value, column, str(path), line))
+    return numbers
 
 
-def _number(value: Any, column: str, path: str, line: int | None) -> float:
+def _parse_number(value: Any, column: str, path: str, line: int | None) -> float:
     try:
         number = read_number(value)
     except ValueError as error:
-        raise InputError(f"{column}: {value!r:.60} {error}", fix="give a number", path=path, line=line) from None
+        raise InputError(f"{column}: {value!r:.60} {error}", fix="use a number", path=path, line=line) from None
     if math.isinf(number):
-        raise InputError(f"{column} is {value!r}", fix="give a finite number", path=path, line=line)
+        raise InputError(f"{column} is {value!r}", fix="use a finite number", path=path, line=line)
     return number
 
 
-def sliced(config: GateConfig, attributes: Any = None, qrels: Qrels | None = None) -> Slicing | None:
-    """Cut the topics into the slices of the configuration; None where it has none."""
-    # `qrels`: the topics, and what can be derived from their judgments. None: all must be in the attributes.
-    files = {name: _file(config, name) for name in ("queries", *(["attributes"] if attributes is None else []))}
+def config_slicing(config: GateConfig, attributes: Any = None, qrels: Qrels | None = None) -> Slicing | None:
+    """Assign topics to the slices of the configuration. Return None if it has no slices."""
+    # With `qrels`, attributes that the tables lack are derived from the judgments.
+    file_keys = ("queries", "attributes") if attributes is None else ("queries",)
+    files = {key: _attribute_file(config, key) for key in file_keys}
     if not config.slices:
         return None
-    config.places.each("slice", config.slices, refuse_outcome)
-    given = files["attributes"] if attributes is None else attributes
-    with config.places.part():
+    places = config.places
+    places.each("slice", config.slices, check_slice)
+    table = files["attributes"] if attributes is None else attributes
+    with places.part():
         if qrels is not None:
-            needed = [name for one in config.slices for name in Expression(one.expression).names]
-            known = topic_attributes(qrels, attributes=given, queries=files["queries"], needed=needed)
-        elif given is not None:
-            known = Attributes.of(given)
+            names = [name for part in config.slices for name in Expression(part.expression).names]
+            known_attributes = read_topic_attributes(qrels, attributes=table, queries=files["queries"], needed=names)
+        elif table is not None:
+            known_attributes = Attributes.of(table)
         else:
-            fix = 'give attributes = "topics.csv", a table with a column query_id'
-            raise InputError("slices are named, and no topic has attributes", fix=fix)
-    config.places.each("slice", config.slices, lambda one: Expression(one.expression).mask(known))
-    return slice_topics(known, slices=config.slices)
+            fix = 'set attributes = "topics.csv", a table with a column query_id'
+            raise InputError("the slices need attributes, and no topic has any", fix=fix)
+    places.each("slice", config.slices, lambda part: Expression(part.expression).mask(known_attributes))
+    return slice_topics(known_attributes, slices=config.slices)
 
 
-def _file(config: GateConfig, name: str) -> Path | None:
-    """Give a file that a configuration names, seen from the folder of the configuration."""
+def _attribute_file(config: GateConfig, name: str) -> Path | None:
+    """Return the path of a file that the configuration refers to, or None if it is not set."""
     path = getattr(config, name)
     if path is None:
         return None
     with config.places.part():
-        if not (folder(config) / path).is_file():
-            fix = "correct the path; it is seen from the folder of the configuration"
-            raise SettingError(name, f"{name}: there is no file {folder(config) / path}", fix)
-    return folder(config) / path
+        if not (config_folder(config) / path).is_file():
+            fix = "correct the path, which is relative to the folder of the configuration file"
+            raise SettingError(name, f"{name}: there is no file {config_folder(config) / path}", fix)
+    return config_folder(config) / path
 
 
-def over_these(slicing: Slicing, query_ids: tuple[str, ...], config: GateConfig) -> Slicing:
-    """Give the slices of these topics."""
+def align_slicing(slicing: Slicing, query_ids: tuple[str, ...], config: GateConfig) -> Slicing:
+    """Return the slices restricted to `query_ids`."""
     if slicing.slices and not set(slicing.query_ids) & set(query_ids):
-        ours, theirs = next(iter(query_ids), "none"), next(iter(slicing.query_ids), "none")
+        scored_id, attribute_id = next(iter(query_ids), "none"), next(iter(slicing.query_ids), "none")
         raise InputError(
-            f"no topic has attributes: the first one is {ours!r}, that of the attributes {theirs!r}",
+            f"no topic has attributes: the first topic is {scored_id!r}, that of the attributes is {attribute_id!r}",
             fix="check that both use the same query ids",
             path=config.path,
         )
     return slicing.over(query_ids)
 
 
-def refuse_outcome(one: Slice) -> None:
-    """Refuse a slice by the outcome of a run."""
-    refuse_outcomes(Expression(one.expression).names, f"the slice {one.name!r} is cut by")
+def check_slice(topic_slice: Slice) -> None:
+    """Raise InputError if the slice depends on the outcome of a run."""
+    check_no_outcome(Expression(topic_slice.expression).names, f"the slice {topic_slice.name!r} depends on")
 
 
-def refuse_outcomes(names: Iterable[str], what: str) -> None:
-    """Refuse attributes that are what a run achieved."""
+def check_no_outcome(names: Iterable[str], usage: str) -> None:
+    """Raise InputError if an attribute is the outcome of a run; `usage` starts the message."""
     if any(name.strip().casefold() == OUTCOME for name in names):
         raise InputError(
-            f"{what} {OUTCOME}, an outcome of a run",
-            fix="cut by what is known before any run, such as relevant or words: where a run did best it did so partly"
-            " by luck, and any other does worse there (regression to the mean)",
+            f"{usage} {OUTCOME}, an outcome of a run",
+            fix="slice by attributes that no run affects, such as relevant or words; the topics on which a run scores"
+            " best are partly luck, so any other run scores lower there (regression to the mean)",
         )
 
 
-def folder(config: GateConfig) -> Path:
-    """Give the folder from which the paths of a configuration are seen."""
+def config_folder(config: GateConfig) -> Path:
+    """Return the folder that relative paths of a configuration start at."""
     return Path(config.path).parent if config.path else Path()

@@ -1,4 +1,4 @@
-"""`matrix`: runs, slices and topics by two measures, to tell bad candidates from bad ranking."""
+"""Classify runs, slices and topics by two measures, to distinguish poor candidates from poor ranking."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from judged.comparison.slicing.parts import ValuePair, topic_subsets
 from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
 from judged.data.run import run_named
-from judged.diagnosis.changes import compared
+from judged.diagnosis.changes import changes_of_quantities
 from judged.diagnosis.matrix.answer import Matrix
-from judged.diagnosis.matrix.points import MatrixChoices, points_of
-from judged.diagnosis.stages.trace import POSITIVE, one_measure
+from judged.diagnosis.matrix.points import MatrixChoices, MatrixPoint, run_points
+from judged.diagnosis.stages.trace import POSITIVE, single_measure
 from judged.errors import InputError, MeasureError
 from judged.results.decimals import read_number
 from judged.scoring.evaluation import dialect_of
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from judged.stats.correction import Discoveries
 
 _JUDGED = "Judged@10"
-_FIX = "Fix: take one such as R@100, nDCG@10, AP, RR@10"
+_FIX = "Fix: use one such as R@100, nDCG@10, AP, RR@10"
 
 
-def cuts_of(text: str) -> tuple[float, float] | None:
-    """Read two cuts; None where nothing is written.
+def parse_cuts(text: str) -> tuple[float, float] | None:
+    """Parse two cuts. Return None if the text is empty.
 
-    >>> cuts_of("0.8, 0.5"), cuts_of(" ")
+    >>> parse_cuts("0.8, 0.5"), parse_cuts(" ")
     ((0.8, 0.5), None)
     """
     if not text.strip():
@@ -46,7 +46,7 @@ def cuts_of(text: str) -> tuple[float, float] | None:
     try:
         x, y = map(read_number, text.split(","))
     except ValueError:
-        raise InputError(f"{text!r} does not give two cuts", fix="write two numbers, such as 0.8,0.4") from None
+        raise InputError(f"cuts must be two numbers, got {text!r}", fix="use two numbers, such as 0.8,0.4") from None
     return x, y
 
 
@@ -64,33 +64,33 @@ def matrix_of_scores(
     seed: int = 0,
     qrels: Any = None,
 ) -> Matrix:
-    """Set runs, slices and topics against two measures: one of the candidates, one of the final ranking.
+    """Classify runs, slices and topics by two measures: one of the candidates, one of the final ranking.
 
-    High on both: healthy. High on x and low on y: what is relevant is found and ranked badly. Low on x: it is not
-    found; where y is high all the same, a page may be good by luck, or judgments too few.
+    High on both axes is healthy. High on x and low on y means that relevant documents are candidates but ranked badly.
+    Low on x means that they are not candidates; if y is high, the top may be good by chance, or judgments are sparse.
 
     Parameters
     ----------
     scores
-        What `evaluate` returned.
+        Result of `evaluate`.
     x, y
-        The axes. Any two measures of which higher is better.
+        Measures of the axes, for which higher is better.
     slicing
         Slices of topics.
     baseline
-        The run whose means over all topics are the cuts, and that the others are compared with; None: the first.
+        Run whose means over all topics are the cuts, and that the other runs are compared with. None: the first run.
     cuts
-        Other cuts: (x, y).
+        Cuts (x, y) to use instead.
     level
-        Of the intervals (Student's t, by the spread of the slice or of all topics, whichever is wider). A slice is
-        low or high only where its whole interval is, at a level corrected for the number of slices and axes
-        (Bonferroni); p-values are corrected over runs, slices and axes (Holm).
+        Confidence level of the intervals (Student's t, with the larger of the spreads of the slice and of all topics).
+        A slice is low or high only if its whole interval is, at a level corrected for the number of slices and axes
+        (Bonferroni). p-values are corrected over runs, slices and axes (Holm).
     fdr
-        The false discovery rate of the topics that are said to have lost.
+        False discovery rate of the topics reported as lost.
     resamples, seed
-        Of the paired randomisation tests; None: as many as `compare` takes, 100,000 for up to 300 topics.
+        Settings of the paired randomization tests. None: as for `compare`, 100,000 for up to 300 topics.
     qrels
-        What the scores are of, to know topics without a relevant document for what they are.
+        Judgments of the scores, to identify topics without a relevant document.
 
     Returns
     -------
@@ -99,86 +99,86 @@ def matrix_of_scores(
     Raises
     ------
     InputError
-        If there is no such run or measure, or something cannot be read.
+        If a run or measure does not exist, or the input cannot be read.
     MeasureError
-        If of a measure higher is not better, or it has no mean over topics.
+        If higher is not better for a measure, or it has no mean over topics.
 
     Examples
     --------
     >>> from judged import evaluate
-    >>> qrels = {f"q{at}": {"a": 1} for at in range(20)}
-    >>> run = {f"q{at}": ["a"] if at < 10 else ["x", "y", "a"] for at in range(20)}
+    >>> qrels = {f"q{i}": {"a": 1} for i in range(20)}
+    >>> run = {f"q{i}": ["a"] if i < 10 else ["x", "y", "a"] for i in range(20)}
     >>> scores = evaluate(qrels, run, ["R@3", "RR@10"])
-    >>> found = scores.matrix(x="R@3", y="RR@10", cuts=(0.5, 0.5))
-    >>> found.counts("run")
+    >>> result = scores.matrix(x="R@3", y="RR@10", cuts=(0.5, 0.5))
+    >>> result.counts("run")
     {'healthy': 10, 'ranking problem': 10, 'coverage problem': 0, 'both problems': 0}
     """
-    places = place_of(one_measure(x), scores.measures), place_of(one_measure(y), scores.measures)
-    axes = scores.measures[places[0]], scores.measures[places[1]]
+    rows = place_of(single_measure(x), scores.measures), place_of(single_measure(y), scores.measures)
+    axes = scores.measures[rows[0]], scores.measures[rows[1]]
     for axis in axes:
         if axis.entry.aggregate != "mean":
             raise MeasureError(f"{axis} has no mean over topics. {_FIX}")
         if not axis.properties.higher_is_better:
-            raise MeasureError(f"of {axis} higher is not better. {_FIX}")
+            raise MeasureError(f"higher is not better for {axis}. {_FIX}")
     if axes[0] == axes[1]:
-        raise InputError(f"both axes are {axes[0]}", fix="name two measures")
+        raise InputError(f"both axes are {axes[0]}", fix="use two different measures")
     resamples = resamples or default_resamples(len(scores.query_ids))
-    choices = MatrixChoices(level, fdr, resamples, seed)
-    names = scores.run_names
-    chosen = names[0] if baseline is None else run_named(baseline, names, "to use as the baseline")
-    sliced = None if slicing is None else as_slicing(slicing).over(scores.query_ids)
-    where = topic_subsets(len(scores.query_ids), sliced)
+    options = MatrixChoices(level, fdr, resamples, seed)
+    run_names = scores.run_names
+    baseline_name = run_names[0] if baseline is None else run_named(baseline, run_names, "to use as the baseline")
+    run_slicing = None if slicing is None else as_slicing(slicing).over(scores.query_ids)
+    topic_sets = topic_subsets(len(scores.query_ids), run_slicing)
     values = _values(scores, axes)
-    limits = _means(values[chosen]) if cuts is None else (float(cuts[0]), float(cuts[1]))
-    if not all(map(np.isfinite, limits)):
-        raise InputError(f"the cuts {limits} are not numbers", fix="give cuts=(x, y), or a baseline with scores")
-    ends = [(axis.properties.low, axis.properties.high) for axis in axes]
-    ranges = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in ends]
-    for cut, (low, high), axis in zip(limits, ranges, axes, strict=True):
+    axis_cuts = _means(values[baseline_name]) if cuts is None else (float(cuts[0]), float(cuts[1]))
+    if not all(map(np.isfinite, axis_cuts)):
+        raise InputError(f"the cuts {axis_cuts} are not numbers", fix="use cuts=(x, y), or a baseline with scores")
+    bounds = [(axis.properties.low, axis.properties.high) for axis in axes]
+    ranges = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in bounds]
+    for cut, (low, high), axis in zip(axis_cuts, ranges, axes, strict=True):
         if not low <= cut <= high:
-            raise InputError(f"{axis} is never on both sides of {cut:g}", fix=f"give a cut from {low:g} to {high:g}")
-    wholes = [name for name in names if name != chosen or cuts is not None]
-    others = [name for name in names if name != chosen]
-    pairs = {
-        (name, str(axis)): ValuePair(values[chosen][at], values[name][at], reach=axis.properties.reach)
-        for name in others
-        for at, axis in enumerate(axes)
+            raise InputError(f"{cut:g} is outside of the range of {axis}", fix=f"use a cut from {low:g} to {high:g}")
+    points: list[MatrixPoint] = []
+    for name in run_names:
+        # The means of the baseline are the default cuts, so it is classified only with cuts from the caller.
+        classified = len(run_names) - (cuts is None) if name != baseline_name or cuts is not None else 0
+        points += run_points(name, values[name], topic_sets, axis_cuts, ranges, options, classified_runs=classified)
+    compared_names = [name for name in run_names if name != baseline_name]
+    quantities = {
+        (name, str(axis)): ValuePair(values[baseline_name][row], values[name][row], reach=axis.properties.reach)
+        for name in compared_names
+        for row, axis in enumerate(axes)
     }
-    lost: dict[str, dict[str, Discoveries]] = {name: {} for name in others}
-    for (name, axis), pair in pairs.items():
-        lost[name][axis] = losers(pair.differences, fdr, scale=float(np.nanmax(np.abs(pair.first), initial=1.0)))
+    losses: dict[str, dict[str, Discoveries]] = {name: {} for name in compared_names}
+    for (name, axis), quantity in quantities.items():
+        losses[name][axis] = losers(
+            quantity.differences, fdr, scale=float(np.nanmax(np.abs(quantity.first), initial=1.0))
+        )
     rel = max(float(getattr(axis, "rel", POSITIVE)) for axis in axes)
     return Matrix(
         scores=scores,
         x=axes[0],
         y=axes[1],
-        baseline=chosen,
-        cuts=limits,
+        baseline=baseline_name,
+        cuts=axis_cuts,
         given_cuts=cuts is not None,
-        points=tuple(
-            point
-            for name in names
-            for point in points_of(
-                name, values[name], where, limits, ranges, choices, wholes=len(wholes) if name in wholes else 0
-            )
-        ),
-        changes=compared(pairs, where, Choices(alpha=1 - level, resamples=resamples, seed=seed)),
-        lost=lost,
-        slicing=sliced,
-        choices=choices,
+        points=tuple(points),
+        changes=changes_of_quantities(quantities, topic_sets, Choices(alpha=1 - level, resamples=resamples, seed=seed)),
+        lost=losses,
+        slicing=run_slicing,
+        choices=options,
         notes=scores.notes,
-        barren=_barren(None if qrels is None else Qrels.of(qrels), scores, rel),
+        no_relevant=_topics_without_relevant(None if qrels is None else Qrels.of(qrels), scores, rel),
     )
 
 
 matrix = of_runs(
     matrix_of_scores,
     "matrix",
-    measures=lambda asked: list(dict.fromkeys([one_measure(asked["x"]), one_measure(asked["y"]), parse(_JUDGED)])),
+    measures=lambda call: list(dict.fromkeys([single_measure(call["x"]), single_measure(call["y"]), parse(_JUDGED)])),
     examples="""
     >>> from judged import matrix
-    >>> qrels = {f"q{at}": {"a": 1} for at in range(20)}
-    >>> run = {f"q{at}": ["a"] if at < 10 else ["x", "y", "a"] for at in range(20)}
+    >>> qrels = {f"q{i}": {"a": 1} for i in range(20)}
+    >>> run = {f"q{i}": ["a"] if i < 10 else ["x", "y", "a"] for i in range(20)}
     >>> matrix(qrels, run, x="R@3", y="RR@10", cuts=(0.5, 0.5)).counts("run")
     {'healthy': 10, 'ranking problem': 10, 'coverage problem': 0, 'both problems': 0}
     """,
@@ -186,27 +186,25 @@ matrix = of_runs(
 
 
 def _values(scores: Scores, axes: tuple[Measure, Measure]) -> dict[str, Floats]:
-    """Give x, y and the judged share of each run: (3, T)."""
-    known = scores.measure_names
-    places = [known.index(str(axis)) for axis in axes]
-    unknown = np.full(len(scores.query_ids), np.nan)
-    shares = [run[known.index(_JUDGED)] if _JUDGED in known else unknown for run in scores.values]
-    return {
-        name: np.stack([*run[places], share])
-        for name, run, share in zip(scores.run_names, scores.values, shares, strict=True)
-    }
+    """Return x, y and the judged share of each run, shape (3, T)."""
+    measure_names = scores.measure_names
+    axis_rows = [measure_names.index(str(axis)) for axis in axes]
+    no_shares = np.full(len(scores.query_ids), np.nan)
+    shares = [run[measure_names.index(_JUDGED)] if _JUDGED in measure_names else no_shares for run in scores.values]
+    stacked = [np.stack([*run[axis_rows], share]) for run, share in zip(scores.values, shares, strict=True)]
+    return dict(zip(scores.run_names, stacked, strict=True))
 
 
 def _means(values: Floats) -> tuple[float, float]:
-    both = values[:2, ~np.isnan(values[:2]).any(axis=0)]
-    x, y = both.mean(axis=1).tolist() if both.shape[1] else (np.nan, np.nan)
+    defined = values[:2, ~np.isnan(values[:2]).any(axis=0)]
+    x, y = defined.mean(axis=1).tolist() if defined.shape[1] else (np.nan, np.nan)
     return x, y
 
 
-def _barren(qrels: Qrels | None, scores: Scores, rel: float) -> Bools:
-    """Mark the topics without a document of a grade: (T,); none, where the judgments are not known."""
+def _topics_without_relevant(qrels: Qrels | None, scores: Scores, rel: float) -> Bools:
+    """Return a mask (T,) of the topics without a document of grade `rel`; all False without judgments."""
     if qrels is None:
         return np.zeros(len(scores.query_ids), dtype=np.bool_)
     index = dialect_of(scores.policies.dialect).prepare_qrels(qrels).index
-    kept = {index.topics[code] for code in set(index.topic[index.grade >= rel].tolist())}
-    return np.array([query not in kept for query in scores.query_ids], dtype=np.bool_)
+    topics_with_relevant = {index.topics[code] for code in set(index.topic[index.grade >= rel].tolist())}
+    return np.array([topic not in topics_with_relevant for topic in scores.query_ids], dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Points of a performance matrix: slices and topics by two measures, and on which side of the cuts they lie."""
+"""Points of a performance matrix: means over slices by two measures, and their quadrants."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from judged.results.types import Bools, Floats
 
 HEALTHY, RANKING, COVERAGE, BOTH = QUADRANTS = ("healthy", "ranking problem", "coverage problem", "both problems")
-"""By the cuts: high on both axes; low on y alone; low on x alone; low on both."""
-LOW, HIGH, OPEN = "below", "above", "not told apart"
+"""Quadrants: high on both axes; low on y only; low on x only; low on both."""
+LOW, HIGH, UNDECIDED = "below", "above", "not told apart"
 NOTHING = "nothing relevant"
-SHORT = dict(zip((*QUADRANTS, OPEN), ("healthy", "ranking", "coverage", "both", "?"), strict=True))
-"""Quadrants in tables."""
+SHORT = dict(zip((*QUADRANTS, UNDECIDED), ("healthy", "ranking", "coverage", "both", "?"), strict=True))
+"""Short forms of quadrants for tables."""
 
 
 @dataclass(frozen=True)
 class MatrixChoices:
-    """The choices of a performance matrix."""
+    """Options of `matrix`."""
 
-    level: float = 0.95  # of the intervals; those that class slices are corrected for how many there are
-    fdr: float = 0.1  # the false discovery rate of topics that are said to have lost
-    # resamples, seed: of tests
+    level: float = 0.95  # of the intervals shown; those that classify slices are corrected for their number
+    fdr: float = 0.1  # false discovery rate of the topics reported as lost
+    # resamples, seed: of the randomization tests
     resamples: int = 100_000
     seed: int = 0
 
@@ -41,114 +41,117 @@ class MatrixChoices:
         check_share("confidence level", self.level, low=0.5)
         check_share("false discovery rate", self.fdr)
 
-    def corrected(self, looks: int) -> float:
-        """Give the level of intervals of which so many are looked at (Bonferroni)."""
-        return 1 - (1 - self.level) / max(looks, 1)
+    def corrected(self, intervals: int) -> float:
+        """Return the level of each of several simultaneous intervals (Bonferroni)."""
+        return 1 - (1 - self.level) / max(intervals, 1)
 
 
 @dataclass(frozen=True)
 class Axis(Mean):
-    """One measure of a point, with the interval by which it is classed."""
+    """Mean of a point by one measure, with the interval that classifies it."""
 
-    # `below` or `above` the cut, where the whole interval is; else `not told apart`. Empty: not classed.
+    # `below` or `above` if the whole interval is on this side of the cut, else UNDECIDED; empty if not classified
     side: str = ""
 
 
 @dataclass(frozen=True)
-class Point:
-    """A run over all topics, or over a slice."""
+class MatrixPoint:
+    """Run over all topics, or over a slice."""
 
     run: str
     slice: str
-    n: int  # how many have both scores
-    small: bool  # whether the slice has too few topics to be classed: it is shown, without intervals
-    x: Axis  # the two measures
-    y: Axis  # the two measures
-    judged: float  # the mean share of judged documents among the first 10; NaN where it is not known
-    quadrant: str  # what the intervals show: one of `QUADRANTS`, or `not told apart`; empty where nothing is classed
-    every: bool  # whether these are all topics
+    n: int  # number of topics with both scores
+    small: bool  # whether the slice has too few topics to be classified; it is shown without intervals
+    x: Axis
+    y: Axis
+    judged: float  # mean share of judged documents in the top 10; NaN if unknown
+    quadrant: str  # by the intervals: one of `QUADRANTS`, or UNDECIDED; empty if not classified
+    is_overall: bool  # whether the topics are all topics
 
 
-def points_of(
+def run_points(
     run: str,
     values: Floats,  # (3, T): x, y, and the judged share
-    where: Sequence[TopicSubset],
+    topic_sets: Sequence[TopicSubset],
     cuts: tuple[float, float],
     ranges: Sequence[tuple[float, float]],
-    choices: MatrixChoices,
+    options: MatrixChoices,
     *,
-    wholes: int = 0,
-) -> tuple[Point, ...]:
-    """Make a point for all topics and one for each slice."""
-    # `wholes`: how many runs are classed as a whole, by intervals that are corrected for their number; 0: this one is
-    # not, as its own means are the cuts.
+    classified_runs: int = 0,
+) -> tuple[MatrixPoint, ...]:
+    """Compute the points of a run over all topics and over each slice."""
+    # `classified_runs`: number of runs that are classified over all topics; their intervals are corrected for it.
+    # 0: this run is not classified, because its own means are the cuts.
     has_both = ~np.isnan(values[:2]).any(axis=0)
-    few = [some.small or insufficiency(int((some.mask & has_both).sum()), "verdict") is not None for some in where]
-    looks = 2 * sum(not small and not some.is_all for some, small in zip(where, few, strict=True))
-    spread = _spread(values[:2])
-    points: list[Point] = []
-    for some, lacking in zip(where, few, strict=True):
-        both = values[:2, some.mask & has_both]
-        limits, small = np.full((2, 2), math.nan), lacking and not some.is_all
+    sizes = [int((topics.mask & has_both).sum()) for topics in topic_sets]
+    too_few = [part.small or bool(insufficiency(n, "verdict")) for part, n in zip(topic_sets, sizes, strict=True)]
+    slice_intervals = 2 * sum(
+        not is_few and not topics.is_all for topics, is_few in zip(topic_sets, too_few, strict=True)
+    )
+    spread = _row_spread(values[:2])
+    points: list[MatrixPoint] = []
+    for topics, is_few in zip(topic_sets, too_few, strict=True):
+        selected = values[:2, topics.mask & has_both]
+        limits, small = np.full((2, 2), math.nan), is_few and not topics.is_all
         if not small:
-            limits = _intervals(both, spread, choices.corrected(2 * wholes if some.is_all else looks))
-            limits = np.clip(limits, *np.array(ranges).T[:, :, None])
-        classed = (wholes > 0 or not some.is_all) and not lacking
+            level = options.corrected(2 * classified_runs if topics.is_all else slice_intervals)
+            limits = np.clip(_intervals(selected, spread, level), *np.array(ranges).T[:, :, None])
+        is_classified = (classified_runs > 0 or not topics.is_all) and not is_few
         x, y = (
-            Axis(mean_of(row), low, high, _side(low, high, cut) if classed else "")
-            for row, (low, high), cut in zip(both, limits.tolist(), cuts, strict=True)
+            Axis(mean_of(row), low, high, _side_of_cut(low, high, cut) if is_classified else "")
+            for row, (low, high), cut in zip(selected, limits.tolist(), cuts, strict=True)
         )
-        quadrant = _quadrant(x.side, y.side) if classed else ""
-        judged = mean_of(values[2, some.mask])
-        points.append(Point(run, some.name, both.shape[1], small, x, y, judged, quadrant, some.is_all))
+        quadrant = _quadrant(x.side, y.side) if is_classified else ""
+        judged = mean_of(values[2, topics.mask])
+        points.append(MatrixPoint(run, topics.name, selected.shape[1], small, x, y, judged, quadrant, topics.is_all))
     return tuple(points)
 
 
 def _intervals(values: Floats, spread: Floats, level: float) -> Floats:
-    """Give Student's t interval for the mean of each row, (2, 2), with the row's own spread or a wider one."""
-    # Ten topics that happen to be alike, all of them found, say, show no spread at all, and their own interval would
-    # lie away from any cut: slices of a run that was never sliced were so told apart two or three times as often as
-    # declared, and by the bootstrap no less often. The spread of all topics holds the level.
+    """Compute Student's t interval of the mean of each row, (2, 2), from the larger of its own spread and `spread`."""
+    # A small slice can have no spread by chance, for example if all ten topics score 1. With its own spread only, its
+    # interval would exclude every cut: in simulations with random slices, two to three times as many slices as declared
+    # were then classified, with the bootstrap as well. The spread of all topics keeps the level.
     n = values.shape[1]
     if insufficiency(n):
         return np.full((2, 2), math.nan)
-    half = student_quantile((1 + level) / 2, n - 1) * np.fmax(_spread(values), spread) / math.sqrt(n)
+    half = student_quantile((1 + level) / 2, n - 1) * np.fmax(_row_spread(values), spread) / math.sqrt(n)
     means = values.mean(axis=1)
     return np.stack([means - half, means + half], axis=1)
 
 
-def _spread(values: Floats) -> Floats:
-    """Give the standard deviation of each row over the topics that have both; NaN for fewer than two."""
-    both = values[:, ~np.isnan(values).any(axis=0)]
-    return both.std(axis=1, ddof=1) if both.shape[1] > 1 else np.full(len(values), math.nan)
+def _row_spread(values: Floats) -> Floats:
+    """Return the standard deviation of each row over the topics with both scores; NaN for fewer than two."""
+    defined = values[:, ~np.isnan(values).any(axis=0)]
+    return defined.std(axis=1, ddof=1) if defined.shape[1] > 1 else np.full(len(values), math.nan)
 
 
-def _side(low: float, high: float, cut: float) -> str:
-    """Tell on which side of the cut an interval lies; one without width may lie on it."""
-    slack = ROUNDING * max(abs(low), abs(high), abs(cut))
-    if high < cut - slack:
+def _side_of_cut(low: float, high: float, cut: float) -> str:
+    """Return the side of the cut on which the whole interval lies. An interval of width 0 may lie on the cut."""
+    tolerance = ROUNDING * max(abs(low), abs(high), abs(cut))
+    if high < cut - tolerance:
         return LOW
-    return HIGH if low > cut + slack else OPEN
+    return HIGH if low > cut + tolerance else UNDECIDED
 
 
 def _quadrant(x: str, y: str) -> str:
-    """Name what two axes show: a problem is what is shown to be low, health what is shown to be high."""
+    """Classify a point: a problem requires a side shown to be low, and healthy requires both shown to be high."""
     if LOW in {x, y}:
         return BOTH if x == y else RANKING if y == LOW else COVERAGE
-    return HEALTHY if x == y == HIGH else OPEN
+    return HEALTHY if x == y == HIGH else UNDECIDED
 
 
-def topic_quadrants(values: Floats, cuts: tuple[float, float], barren: Bools | None = None) -> tuple[str, ...]:
-    """Class topics by the cuts alone: (2, T). A single topic has no interval: this describes, and proves nothing.
+def topic_quadrants(values: Floats, cuts: tuple[float, float], no_relevant: Bools | None = None) -> tuple[str, ...]:
+    """Classify topics by their scores, shape (2, T), and the cuts. Without intervals, this is descriptive only.
 
     >>> topic_quadrants(np.array([[0.9, 0.9, 0.1], [0.8, 0.1, 0.1]]), (0.5, 0.5))
     ('healthy', 'ranking problem', 'both problems')
     """
-    # Topics that are `barren` (T,) have nothing relevant: nothing can be missed, and nothing ranked badly.
-    slack = [ROUNDING * max(1.0, abs(cut)) for cut in cuts]
+    # `no_relevant`: mask (T,) of topics without a relevant document, on which no loss is possible.
+    tolerances = [ROUNDING * max(1.0, abs(cut)) for cut in cuts]
     x, y = values
-    low_x, low_y = x < cuts[0] - slack[0], y < cuts[1] - slack[1]
+    low_x, low_y = x < cuts[0] - tolerances[0], y < cuts[1] - tolerances[1]
     names = np.array([[HEALTHY, RANKING], [COVERAGE, BOTH]], dtype=object)[low_x.astype(int), low_y.astype(int)]
-    if barren is not None:
-        names = np.where(barren, NOTHING, names)
+    if no_relevant is not None:
+        names = np.where(no_relevant, NOTHING, names)
     return tuple(np.where(np.isnan(x) | np.isnan(y), "", names).tolist())

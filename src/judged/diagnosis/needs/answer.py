@@ -1,4 +1,4 @@
-"""Systems by need, where several queries word the same one, as an answer."""
+"""Result of `needs`: scores of runs by information need, where several queries word the same need."""
 
 from __future__ import annotations
 
@@ -27,59 +27,61 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Scores
 
 _SCORE, _SHARE = number(3)._replace(limit=None), number(2)._replace(limit=None)
-_TOLD = 5  # runs and pairs
-_DRAWN = 40  # needs: more than these are no longer read one by one
+_MAX_LINES = 5  # about runs, and about pairs of runs
+_MAX_DOTS = 40  # needs in a chart
 
 
 @dataclass(frozen=True)
 class NeedsSummary:
-    """One run and measure over all needs, each counted once."""
+    """Means of a run and measure over all needs. Each need has the same weight."""
 
     run: str
     measure: str
-    # mean, mean_ci: mean over needs of the mean over wordings, with its interval over needs
+    # mean, mean_ci: mean over needs of the mean over wordings, and its interval over needs
     mean: float
     mean_ci: tuple[float, float] | None
-    # worst, worst_ci: the same of the worst wording of each need
+    # worst, worst_ci: mean over needs of the worst wording, and its interval
     worst: float
     worst_ci: tuple[float, float] | None
-    best: float  # the same of the best wording
-    deviation: float  # the standard deviation between wordings, averaged over the needs with two or more
-    consistency: Consistency  # the share of the variance that lies between needs: the rest is between wordings
-    # overlap, rbo: how alike the rankings of two wordings of a need are, averaged over pairs and then over needs; NaN
-    # where there are no rankings to look at
+    best: float  # mean over needs of the best wording
+    deviation: float  # standard deviation between wordings, averaged over the needs with two or more
+    consistency: Consistency  # share of the variance between needs; the remainder is between wordings
+    # overlap, rbo: similarity of the rankings of two wordings of a need, averaged over pairs and then over needs; NaN
+    # without rankings
     overlap: float
     rbo: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Needs(ReadOnly, AnswerOfScores):
-    """What `needs` returns: R runs by M measures over N needs, each worded by several queries.
+    """Result of `needs`: R runs by M measures over N needs, each worded by several queries.
 
     Attributes
     ----------
     scores : Scores
-        By query id.
+        Scores by query id.
     needs : tuple of N str
-        In byte order.
+        Needs, sorted.
     query_ids : tuple of N tuples of str
-        The wordings of each need that count.
+        Wordings of each need.
     mean, worst, best, deviation : (R, M, N) float64
-        Over the wordings of each need; NaN where it has no score, and no deviation for one wording.
+        Statistics over the wordings of each need; NaN without a score, and no deviation for one wording.
     variants : (R, M, N) int64
-        How many wordings have a score.
+        Number of wordings with a score.
     overlap, rbo : (R, N) float64
-        How alike the rankings of two wordings are, on average; NaN where that is not known.
+        Mean similarity of the rankings of two wordings; NaN if unknown.
     summaries : tuple of NeedsSummary
-        One a run and measure.
+        One per run and measure.
     comparison : Comparison or None
-        The runs compared over needs.
+        Comparison of the runs over needs.
     cutoff, rbo_p : int, float
-        Of the overlap and of RBO.
-    shown : int
-        How many of the needs people see that vary most.
+        Depth of the overlap, and persistence of RBO.
+    limit : int
+        Number of needs listed, those with the largest range of scores.
     queries : dict of str to str
         Texts of wordings.
+    notes : tuple of Note
+        Warnings about needs and scores.
     """
 
     kind: ClassVar[str] = "needs"
@@ -105,42 +107,42 @@ class Needs(ReadOnly, AnswerOfScores):
 
     @property
     def title(self) -> str:
-        """How many needs there are."""
+        """Number of needs."""
         return f"{counted(len(self.needs), 'need')} in several wordings"
 
     def summary(self, run: str | None = None, measure: str | None = None) -> NeedsSummary:
-        """Give one summary; the first run and measure, where none is named.
+        """Return the summary of a run and measure. None: the first one.
 
         Raises
         ------
         InputError
-            If there is no such run or measure.
+            If the run or measure does not exist.
         """
-        row, column = self._place(run, measure)
+        row, column = self._indices(run, measure)
         return self.summaries[row * len(self.scores.measures) + column]
 
-    def _place(self, run: str | None, measure: str | None) -> tuple[int, int]:
-        """Give the place of a run and a measure; the first ones for None."""
-        places: list[int] = []
+    def _indices(self, run: str | None, measure: str | None) -> tuple[int, int]:
+        """Return the indices of a run and a measure; 0 for None."""
+        indices: list[int] = []
         for name, names in ((run, self.scores.run_names), (measure, self.scores.measure_names)):
             if name is not None and name not in names:
-                raise InputError(f"there is no {name!r} here", fix=f"use one of {', '.join(names)}")
-            places.append(0 if name is None else names.index(name))
-        return places[0], places[1]
+                raise InputError(f"{name!r} does not exist", fix=f"use one of {', '.join(names)}")
+            indices.append(0 if name is None else names.index(name))
+        return indices[0], indices[1]
 
     def facts(self) -> dict[str, Any]:
-        """Give the number of needs, and what rankings are compared by."""
+        """Return the number of needs, and the settings of the similarity of rankings."""
         return {"needs": len(self.needs), "cutoff": self.cutoff, "rbo_p": self.rbo_p}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what may be concluded, the runs by each measure, and the needs whose wordings differ most."""
+        """Return sentences, tables by run, by need and of pairs, and a chart of the best run."""
         ids = Column("need", self.needs, TEXT), Column("query_ids", self.query_ids)
-        best = self._ordered()[0].run
-        several = self.limit and any(len(group) > 1 for group in self.query_ids)
+        best = self._summaries_by_mean()[0].run
+        is_listed = self.limit and any(len(group) > 1 for group in self.query_ids)
         return (
             Sentences(self.sentences),
             *self._results(),
-            *([self.needs_table(best, worst=self.limit)] if several else []),
+            *([self.needs_table(best, worst=self.limit)] if is_listed else []),
             self._by_need(),
             Table("wordings", ids, only="data"),
             *([] if self.comparison is None else map(self.comparison.table, ("pairs", "topics"))),
@@ -148,7 +150,7 @@ class Needs(ReadOnly, AnswerOfScores):
         )
 
     def _results(self) -> list[Table]:
-        """Lay out a row per run: for people a table for each measure."""
+        """Return tables with one row per run: all measures for data, and one table per measure for printing."""
         rows, shares = self.summaries, [row.consistency for row in self.summaries]
         columns = (
             *columns_of(rows, ("run", TEXT), "measure"),
@@ -161,19 +163,18 @@ class Needs(ReadOnly, AnswerOfScores):
         )
         tables = [Table("results", columns, only="data")]
         for name in self.scores.measure_names:
-            some = tables[0].take([at for at, row in enumerate(rows) if row.measure == name])
-            run, *rest = some.columns
-            tables.append(Table(name, (replace(run, title=name), *rest), only="people"))
-        alike = f"; overlap, RBO: how alike the first {self.cutoff} documents of two wordings are"
+            measure_table = tables[0].take([i for i, row in enumerate(rows) if row.measure == name])
+            run, *others = measure_table.columns
+            tables.append(Table(name, (replace(run, title=name), *others), only="people"))
+        similarity_legend = f"; overlap, RBO: how alike the first {self.cutoff} documents of two wordings are"
         legend = (
             "mean: of the means over wordings; worst wording, best: of the worst and best score of each need; sd:"
             " standard deviation between wordings; consistency: share of the variance that lies between needs (1:"
-            f" wording does not matter){'' if np.isnan(self.overlap).all() else alike}"
+            f" wording does not matter){'' if np.isnan(self.overlap).all() else similarity_legend}"
         )
         return [*tables[:-1], replace(tables[-1], note=legend)]
 
     def _by_need(self) -> Table:
-        """Lay out a row per run, measure and need."""
         runs, measures, n = self.scores.run_names, self.scores.measure_names, len(self.needs)
         overlap, rbo = (np.repeat(part, len(measures), axis=0).ravel().tolist() for part in (self.overlap, self.rbo))
         columns = (
@@ -189,57 +190,58 @@ class Needs(ReadOnly, AnswerOfScores):
         return Table("by_need", columns, only="data")
 
     def needs_table(self, run: str | None = None, measure: str | None = None, worst: int | None = None) -> Table:
-        """Lay out a row a need, those with the widest range of scores first; ``worst`` of them, or all."""
-        r, m = self._place(run, measure)
+        """Return a table with one row per need, sorted by descending range of scores, and cut to `worst` rows."""
+        r, m = self._indices(run, measure)
         order = self._widest(r, m)[:worst]
         start = (r * len(self.scores.measures) + m) * len(self.needs)
-        columns = self._by_need().take([start + at for at in order]).columns
+        columns = self._by_need().take([start + need for need in order]).columns
         wordings: list[Column] = []
         for end in ("worst", "best"):
-            names = [self._wording(r, m, at, end) for at in order]
+            names = [self._extreme_wording(r, m, need, end) for need in order]
             wordings.append(Column(f"{end}_wording", names, TEXT, f"{end} wording"))
             if self.queries:
                 wordings.append(
                     Column(f"{end}_text", [self.queries.get(name, "") for name in names], TEXT, end, below=True)
                 )
-        title = f"Needs whose wordings differ most, {self.scores.run_names[r]}, {self.scores.measure_names[m]}"
+        run_name, measure_name = self.scores.run_names[r], self.scores.measure_names[m]
+        title = f"Needs whose wordings differ most, {run_name}, {measure_name}"
         return Table("widest", (columns[2], *wordings, *columns[3:]), title, labels=1 + len(wordings), only="people")
 
     def _widest(self, run: int, measure: int) -> list[int]:
-        """Order the needs by the range of their scores, the widest first."""
+        """Sort the needs by descending range of their scores."""
         ranges = np.nan_to_num(np.abs(self.best[run, measure] - self.worst[run, measure]), nan=-1.0)
-        return sorted(range(len(self.needs)), key=lambda at: (-ranges[at], self.needs[at]))
+        return sorted(range(len(self.needs)), key=lambda need: (-ranges[need], self.needs[need]))
 
-    def _wording(self, run: int, measure: int, at: int, which: str) -> str:
-        """Name the first wording with the worst or the best score of a need."""
-        wanted, scores = getattr(self, which)[run, measure, at], self.scores
-        place = {query: row for row, query in enumerate(scores.query_ids)}
-        known = ((query, scores.values[run, measure, place[query]]) for query in self.query_ids[at])
-        return next((query for query, score in known if score == wanted), "-")
+    def _extreme_wording(self, run: int, measure: int, need: int, extreme: str) -> str:
+        """Return the first wording with the worst or best score of a need."""
+        extreme_score, scores = getattr(self, extreme)[run, measure, need], self.scores
+        rows = {query_id: row for row, query_id in enumerate(scores.query_ids)}
+        wordings = ((query_id, scores.values[run, measure, rows[query_id]]) for query_id in self.query_ids[need])
+        return next((query_id for query_id, score in wordings if score == extreme_score), "-")
 
     def charts(self) -> dict[str, Chart]:
-        """Give a chart of the best run by the first measure, and those of all runs and measures by both names."""
+        """Return the chart of the best run by the first measure, and a chart of each run and measure by both names."""
         runs, measures = self.scores.run_names, self.scores.measure_names
-        drawn = {f"{run} {measure}": self._chart(run, measure) for run in runs for measure in measures}
-        return super().charts() | drawn
+        charts = {f"{run} {measure}": self._chart(run, measure) for run in runs for measure in measures}
+        return super().charts() | charts
 
     def _chart(self, run: str | None = None, measure: str | None = None) -> Chart:
-        """Draw the needs of one run by their mean; of many needs, those with the widest range."""
-        r, m = self._place(run, measure)
+        """Return a chart of the needs of one run, sorted by mean. Of many needs, it has those with the widest range."""
+        r, m = self._indices(run, measure)
         name, system = self.scores.measure_names[m], self.scores.run_names[r]
-        widest = [at for at in self._widest(r, m)[:_DRAWN] if not math.isnan(self.mean[r, m, at])]
-        order = sorted(widest, key=lambda at: (-self.mean[r, m, at], self.needs[at]))
-        ends = np.sort(np.stack([self.worst[r, m], self.best[r, m]]), axis=0).T.tolist()
+        widest = [need for need in self._widest(r, m)[:_MAX_DOTS] if not math.isnan(self.mean[r, m, need])]
+        order = sorted(widest, key=lambda need: (-self.mean[r, m, need], self.needs[need]))
+        ranges = np.sort(np.stack([self.worst[r, m], self.best[r, m]]), axis=0).T.tolist()
         columns = (
-            Column("need", [self.needs[at] for at in order], TEXT),
-            Column("mean", self.mean[r, m, order].tolist(), _SCORE, name, ci=[tuple(ends[at]) for at in order]),
+            Column("need", [self.needs[need] for need in order], TEXT),
+            Column("mean", self.mean[r, m, order].tolist(), _SCORE, name, ci=[tuple(ranges[need]) for need in order]),
             Column("variants", self.variants[r, m, order].tolist(), COUNT),
         )
-        some = "" if len(order) == len(self.needs) else f" (the {len(order)} of {len(self.needs)} that vary most)"
+        selection = "" if len(order) == len(self.needs) else f" (the {len(order)} of {len(self.needs)} that vary most)"
         return Chart(
             name="needs",
             title=f"{system}: {name} by need",
-            subtitle=f"from the worst to the best wording, with the mean{some}",
+            subtitle=f"from the worst to the best wording, with the mean{selection}",
             table=Table("needs", columns, only="people"),
             sentence=f"{name} of {system} by need: the mean, from the worst to the best wording.",
             kind="dots",
@@ -249,58 +251,56 @@ class Needs(ReadOnly, AnswerOfScores):
             from_zero=True,
         )
 
-    def _ordered(self) -> list[NeedsSummary]:
-        """Give the summaries by the first measure, best first."""
-        less = self.scores.measures[0].properties.higher_is_better is False
+    def _summaries_by_mean(self) -> list[NeedsSummary]:
+        """Sort the summaries by the first measure, best first."""
+        lower_is_better = self.scores.measures[0].properties.higher_is_better is False
         rows = [row for row in self.summaries if row.measure == self.scores.measure_names[0]]
-        return sorted(rows, key=lambda row: (math.isnan(row.mean), row.mean if less else -row.mean))
+        return sorted(rows, key=lambda row: (math.isnan(row.mean), row.mean if lower_is_better else -row.mean))
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """How good, how bad at worst and how consistent each run is, and which differ over needs."""
-        needs, words = counted(len(self.needs), "need"), counted(sum(map(len, self.query_ids)), "query", "queries")
+        """Means and consistency of each run, and comparisons over needs."""
+        needs, queries = counted(len(self.needs), "need"), counted(sum(map(len, self.query_ids)), "query", "queries")
         rule = "each need counts once, and intervals and tests are over needs, as its wordings are not independent"
-        said = [f"{needs}, worded by {words}: {rule}."]
-        said += [self._of_run(row) for row in self._ordered()[:_TOLD]]
+        sentences = [f"{needs}, worded by {queries}: {rule}."]
+        sentences += [self._run_sentences(row) for row in self._summaries_by_mean()[:_MAX_LINES]]
         if self.comparison is not None:
             pairs = self.comparison.measure(self.scores.measure_names[0]).pairs
-            said += [_of_pair(pair) for pair in pairs[:_TOLD]]
-            said += [f"More pairs were compared: {len(pairs) - _TOLD}."] if len(pairs) > _TOLD else []
-        return tuple(said)
+            sentences += [_pair_sentence(pair) for pair in pairs[:_MAX_LINES]]
+            sentences += [f"More pairs were compared: {len(pairs) - _MAX_LINES}."] if len(pairs) > _MAX_LINES else []
+        return tuple(sentences)
 
-    def _of_run(self, row: NeedsSummary) -> str:
-        mean, worst = _with_ci(row.mean, row.mean_ci), _with_ci(row.worst, row.worst_ci)
+    def _run_sentences(self, row: NeedsSummary) -> str:
+        mean, worst = _format_with_ci(row.mean, row.mean_ci), _format_with_ci(row.worst, row.worst_ci)
         parts = [f"{row.run} has {row.measure} {mean} on average, and {worst} with the worst wording of each need."]
         share, limits = row.consistency.value, row.consistency.interval
         if math.isnan(share):
-            parts.append(
-                "How consistent it is over wordings cannot be told: too few needs have two, or nothing varies."
-            )
+            reason = "too few needs have two, or nothing varies"
+            parts.append(f"How consistent it is over wordings cannot be told: {reason}.")
         else:
             ci = "" if limits is None else f" [{percent(limits[0])}, {percent(limits[1])}]"
-            parts.append(
-                f"{percent(share)}{ci} of the variance of its scores lies between needs, the rest between wordings."
-            )
+            between = f"{percent(share)}{ci} of the variance of its scores lies between needs"
+            parts.append(f"{between}, the rest between wordings.")
         if not math.isnan(row.overlap):
             shared = f"Two wordings share {percent(row.overlap)} of their first {self.cutoff} documents"
             parts.append(f"{shared} (RBO {decimal(row.rbo, 2)}).")
         return " ".join(parts)
 
 
-def _of_pair(pair: Pair) -> str:
+def _pair_sentence(pair: Pair) -> str:
     test, verdict = pair.result, f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}"
     if pair.better is not None:
         verdict = describe_winner(test.test, pair.better, pair.other(pair.better), pair.measure)
-    gap = _with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
-    after = f" after {test.correction}" if test.correction not in {"", "none"} else ""
-    p = "" if math.isnan(test.decisive_p) else f", p {p_text(test.decisive_p, pair.alpha)}{after}"
-    said = f"{verdict}: {pair.second} - {pair.first} {gap} over {counted(test.n, 'need')}{p}."
+    difference = _format_with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
+    correction = f" after {test.correction}" if test.correction not in {"", "none"} else ""
+    p = "" if math.isnan(test.decisive_p) else f", p {p_text(test.decisive_p, pair.alpha)}{correction}"
+    sentence = f"{verdict}: {pair.second} - {pair.first} {difference} over {counted(test.n, 'need')}{p}."
     if pair.insufficiency:
-        return f"{said} {pair.insufficiency.sentence('need')}"
-    few = f" It is sensitive to {counted(len(pair.few_topics), 'need')}: {', '.join(pair.few_topics)}."
-    return said + few * pair.sensitive
+        return f"{sentence} {pair.insufficiency.sentence('need')}"
+    sensitivity = f" It is sensitive to {counted(len(pair.few_topics), 'need')}: {', '.join(pair.few_topics)}."
+    return sentence + sensitivity * pair.sensitive
 
 
-def _with_ci(value: float, limits: Sequence[float] | None, digits: int = 3, sign: str = "") -> str:
-    ends = "" if limits is None else f" [{decimal(limits[0], 3)}, {decimal(limits[1], 3)}]"
-    return decimal(value, digits, sign) + ends
+def _format_with_ci(value: float, limits: Sequence[float] | None, digits: int = 3, sign: str = "") -> str:
+    interval = "" if limits is None else f" [{decimal(limits[0], 3)}, {decimal(limits[1], 3)}]"
+    return decimal(value, digits, sign) + interval

@@ -1,4 +1,4 @@
-"""Which judgments to look at again."""
+"""List of judgments to review."""
 
 from judged.diagnosis.review.answer import ReviewItem, ReviewList, apply_review
 from judged.diagnosis.review.review import review

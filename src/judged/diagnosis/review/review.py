@@ -1,4 +1,4 @@
-"""`review`: which judgments people should look at again, those first that matter most to the scores."""
+"""List the judgments that people should review, sorted by their effect on scores."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from judged.scoring.judging import Judged, Precision, TiePolicy
     from judged.scoring.measures.base import Measure
 
-_ROWS = 1 << 20  # hits and judged pairs of one block of variants: some hundred megabytes
+_MAX_BLOCK_ROWS = 1 << 20  # judged documents in one block of variants; limits memory to some hundred megabytes
 _COLUMNS = ["query_id", "doc_id", "relevance"]
-_DIGITS = 12  # of a change: what differs by rounding alone is equally informative
+_ORDER_DIGITS = 12  # of a change; changes that differ only by rounding errors are ties
 
 
 @hinting
@@ -61,13 +61,13 @@ def review(
     precision: Precision = "double",
     documents: Any = None,
 ) -> ReviewList:
-    """List the labels that people should look at again, most informative first.
+    """List the labels that people should review, sorted by their effect on scores.
 
-    A label is the more informative, the more the score of a run on the topic would change if it were another one: the
-    highest grade for a document that a run shows and that is judged not relevant, or not at all; 0 for a relevant
-    one that a run does not show. The measure itself is asked again for each. Of several runs the largest change
-    counts; but what would turn which of the first two is better on the topic comes before all else. Labels that
-    are equally informative stand in the order of topic and document id.
+    The effect of a label is the change of the score of a run on the topic if the label were different: the highest
+    grade for a document in the top of a run that is judged not relevant or unjudged, and 0 for a relevant document
+    outside of the top. Each changed score is computed by the measure. With several runs, the largest change counts.
+    Labels whose change would reverse the order of the first two runs on the topic come first. Ties are sorted by topic
+    and document id.
 
     Parameters
     ----------
@@ -76,19 +76,19 @@ def review(
     measure
         A measure or its name.
     cutoff
-        How many documents of each topic count as shown; None: the measure's cutoff, or 10.
+        Depth of the top of each run. None: the cutoff of the measure, or 10.
     rel
-        From this grade on a document is relevant.
+        Lowest relevant grade.
     kinds
-        Which kinds to list: ``false positive``, ``false negative``, ``unjudged``. All are counted.
+        Kinds to list: ``false positive``, ``false negative``, ``unjudged``. All are counted.
     slicing
-        Slices to count by, and to name with each item.
+        Slices for the counts, and to show with each item.
     limit
-        List at most so many items; all for None.
+        Maximum number of items. None: all.
     queries, texts
         Texts of topics and of documents: `Topics` and `Texts`, paths, or dicts ``{id: text}``.
     attributes, where
-        Which topics of the qrels are looked at, and their attributes: as for `evaluate`.
+        Topic filter and attributes of topics, as for `evaluate`.
     ties, depth, precision, documents
         As for `judge`.
 
@@ -99,54 +99,55 @@ def review(
     Raises
     ------
     InputError
-        If something cannot be read, a run has no ranking, or a number or kind makes no sense.
+        If the input cannot be read, a run has no ranking, or an option is invalid.
     MeasureError
-        If the measure looks at more than one grade of each document, or at other topics.
+        If the measure depends on several grades of a document, or on other topics.
 
     Examples
     --------
     >>> old, new = {"q": ["a", "b"]}, {"q": ["b", "a"]}
-    >>> listed = review({"q": {"a": 1, "b": 0}}, {"old": old, "new": new}, measure="P@1", kinds="false positive")
-    >>> [(one.doc_id, dict(one.change), one.difference, one.turns) for one in listed.items]
+    >>> result = review({"q": {"a": 1, "b": 0}}, {"old": old, "new": new}, measure="P@1", kinds="false positive")
+    >>> [(item.doc_id, dict(item.change), item.difference, item.turns) for item in result.items]
     [('b', {'old': 0.0, 'new': 1.0}, 1.0, False)]
     """
     measure = parse(measure)
-    own = getattr(measure, "cutoff", None)
-    cutoff = cutoff if cutoff is not None else int(own) if isinstance(own, (int, float)) else 10
-    wanted = _kinds(kinds)
+    measure_cutoff = getattr(measure, "cutoff", None)
+    if cutoff is None:
+        cutoff = int(measure_cutoff) if isinstance(measure_cutoff, (int, float)) else 10
+    selected_kinds = _parse_kinds(kinds)
     check_count("cutoff", cutoff)
     if not 0 < rel < np.inf:
-        raise InputError(f"the level {rel} makes no sense", fix="give a number above 0")
+        raise InputError(f"`rel` must be a finite number above 0, got {rel}", fix="use 1, for example")
     if limit is not None:
         check_count("limit", limit, 0)
-    judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
-    given = runs_of(runs)
+    judgments, filter_notes = narrowed(Qrels.of(qrels), where, attributes)
+    run_list = runs_of(runs)
     highest = float(judgments.index.grade.max())
-    if rel > max(highest, 1):  # the usual level may be that of judgments yet to come
+    if rel > max(highest, 1):  # 1 is the default, and judgments with relevant documents may still be added
         problem = f"no document is relevant from grade {rel:g} on: the highest grade is {highest:g}"
-        raise InputError(problem, fix=f"choose a level up to {max(highest, 1):g}", path=judgments.where)
+        raise InputError(problem, fix=f"use a grade up to {max(highest, 1):g}", path=judgments.where)
     facts = None if documents is None else Documents.of(documents)
-    opened = opened_to(judgments, given, Ranking(ties, depth, precision), cutoff, facts)
-    for judged in opened.lists:
+    extended = extend_runs(judgments, run_list, Ranking(ties, depth, precision), cutoff, facts)
+    for judged in extended.lists:
         refuse_foreign(judged)
-    as_given = [judge(judgments, run, ties=ties, depth=depth, precision=precision) for run in given]
-    rests = provenance_of_lists(as_given, [measure])
-    relevant = (opened.qrels.index.grade >= rel) & ~opened.unjudged
+    original = [judge(judgments, run, ties=ties, depth=depth, precision=precision) for run in run_list]
+    provenance = provenance_of_lists(original, [measure])
+    relevant = (extended.qrels.index.grade >= rel) & ~extended.unjudged
     sliced = None if slicing is None else slicing.over(judgments.topics)
-    kind = _kind_of(opened, relevant, cutoff)
-    pairs = np.flatnonzero(np.isin(kind, [KINDS.index(name) for name in wanted]))
+    kind = _kinds_of_pairs(extended, relevant, cutoff)
+    pairs = np.flatnonzero(np.isin(kind, [KINDS.index(name) for name in selected_kinds]))
     other = np.where(relevant[pairs], 0.0, max(highest, rel))
-    asked = [changes(judged, measure, opened.unjudged, pairs, other) for judged in opened.lists]
-    change = np.stack([by_run for _, by_run in asked])
+    results = [score_changes(judged, measure, extended.unjudged, pairs, other) for judged in extended.lists]
+    change = np.stack([by_run for _, by_run in results])
     turns = np.zeros(len(pairs), dtype=np.bool_)
-    if len(asked) > 1 and measure.properties.higher_is_better is not None:
-        topics = opened.qrels.index.topic[pairs]
-        turns = turned(asked[0][0][topics], asked[1][0][topics], change[0], change[1])
-    order = _order(opened, pairs, change, turns)[:limit]
-    items = _items(opened, kind[pairs[order]], pairs[order], other[order], change[:, order], turns[order], sliced)
+    if len(results) > 1 and measure.properties.higher_is_better is not None:
+        topics = extended.qrels.index.topic[pairs]
+        turns = order_turns(results[0][0][topics], results[1][0][topics], change[0], change[1])
+    order = _order(extended, pairs, change, turns)[:limit]
+    items = _items(extended, kind[pairs[order]], pairs[order], other[order], change[:, order], turns[order], sliced)
     if queries is not None:
-        known = Topics.of(queries)
-        items = [replace(item, query=known.text(item.query_id)) for item in items]
+        topic_texts = Topics.of(queries)
+        items = [replace(item, query=topic_texts.text(item.query_id)) for item in items]
     if texts is not None:
         texts = Texts.of(texts, {item.doc_id for item in items})
         items = [replace(item, title=texts.title(item.doc_id), text=texts.text(item.doc_id)) for item in items]
@@ -155,177 +156,184 @@ def review(
         cutoff=cutoff,
         rel=float(rel),
         highest=max(highest, rel),
-        runs=tuple(run.name for run in given),
-        kinds=wanted,
+        runs=tuple(run.name for run in run_list),
+        kinds=selected_kinds,
         items=tuple(items),
-        found={name: int(np.count_nonzero(kind == at)) for at, name in enumerate(KINDS)},
+        counts_by_kind={name: int(np.count_nonzero(kind == i)) for i, name in enumerate(KINDS)},
         turning=int(turns.sum()),
-        rates=_rates(opened, relevant, cutoff, sliced),
-        provenance=rests,
-        notes=(*lacking, *rests.notes),
+        rates=_rates(extended, relevant, cutoff, sliced),
+        provenance=provenance,
+        notes=(*filter_notes, *provenance.notes),
     )
 
 
-def _kinds(kinds: str | Iterable[str]) -> tuple[ReviewKind, ...]:
-    named = {kinds} if isinstance(kinds, str) else set(kinds)
-    if unknown := sorted(named - set(KINDS)):
-        raise InputError(f"no kind {unknown[0]!r} of a label", fix=f"use one of {', '.join(KINDS)}")
-    if not named:
-        raise InputError("no kind of label is asked for", fix=f"name some of {', '.join(KINDS)}")
-    return tuple(kind for kind in KINDS if kind in named)
+def _parse_kinds(kinds: str | Iterable[str]) -> tuple[ReviewKind, ...]:
+    selected = {kinds} if isinstance(kinds, str) else set(kinds)
+    if unknown := sorted(selected - set(KINDS)):
+        raise InputError(f"no kind {unknown[0]!r} of labels", fix=f"use one of {', '.join(KINDS)}")
+    if not selected:
+        raise InputError("`kinds` is empty", fix=f"use one or more of {', '.join(KINDS)}")
+    return tuple(kind for kind in KINDS if kind in selected)
 
 
-def _kind_of(opened: Opened, relevant: Bools, cutoff: int) -> Ints:
-    """Tell the kind of each pair by its place in `KINDS`, -1 for those that no run gets wrong: (P,)."""
-    first = (opened.ranks > 0) & (opened.ranks <= cutoff)
-    kind = np.full(len(relevant), -1, dtype=np.int64)
-    kind[first.any(axis=0) & ~relevant] = KINDS.index("false positive")
-    kind[(~first).any(axis=0) & relevant] = KINDS.index("false negative")
-    kind[opened.unjudged] = KINDS.index("unjudged")
-    return kind
+def _kinds_of_pairs(extended: ExtendedRuns, relevant: Bools, cutoff: int) -> Ints:
+    """Return the kind of each pair as its index in `KINDS`, (P,); -1 if no run is wrong about it."""
+    in_top = (extended.ranks > 0) & (extended.ranks <= cutoff)
+    kinds = np.full(len(relevant), -1, dtype=np.int64)
+    kinds[in_top.any(axis=0) & ~relevant] = KINDS.index("false positive")
+    kinds[(~in_top).any(axis=0) & relevant] = KINDS.index("false negative")
+    kinds[extended.unjudged] = KINDS.index("unjudged")
+    return kinds
 
 
-def _order(opened: Opened, pairs: Ints, change: Floats, turns: Bools) -> Ints:
-    """Put the most informative pairs first: (N,)."""
-    index = opened.qrels.index
-    size = np.abs(change).round(_DIGITS)
-    largest = np.where(np.isnan(size), -1.0, size).max(axis=0)
-    doc = index.doc_place[index.doc[pairs]]
-    return np.lexsort((doc, index.topic[pairs], -largest, ~turns))
+def _order(extended: ExtendedRuns, pairs: Ints, changes: Floats, turns: Bools) -> Ints:
+    """Sort pairs by descending effect, (N,)."""
+    index = extended.qrels.index
+    effects = np.abs(changes).round(_ORDER_DIGITS)
+    largest_effect = np.where(np.isnan(effects), -1.0, effects).max(axis=0)
+    doc_places = index.doc_place[index.doc[pairs]]
+    return np.lexsort((doc_places, index.topic[pairs], -largest_effect, ~turns))
 
 
 def _items(
-    opened: Opened, kind: Ints, pairs: Ints, other: Floats, change: Floats, turns: Bools, slicing: Slicing | None
+    extended: ExtendedRuns,
+    kinds: Ints,
+    pairs: Ints,
+    others: Floats,
+    change: Floats,
+    turns: Bools,
+    slicing: Slicing | None,
 ) -> list[ReviewItem]:
-    index, names = opened.qrels.index, [judged.run.name for judged in opened.lists]
+    index, run_names = extended.qrels.index, [judged.run.name for judged in extended.lists]
     items: list[ReviewItem] = []
-    for at, pair in enumerate(pairs.tolist()):
-        topic, by_run = int(index.topic[pair]), change[:, at].tolist()
-        inside = () if slicing is None else zip(slicing.names, slicing.members[:, topic].tolist(), strict=True)
+    for i, pair in enumerate(pairs.tolist()):
+        topic, changes, ranks = int(index.topic[pair]), change[:, i].tolist(), extended.ranks[:, pair].tolist()
+        memberships = () if slicing is None else zip(slicing.names, slicing.members[:, topic].tolist(), strict=True)
         items.append(
             ReviewItem(
                 query_id=index.topics[topic],
                 doc_id=index.doc_names[int(index.doc[pair])],
-                kind=KINDS[int(kind[at])],
-                grade=None if opened.unjudged[pair] else float(index.grade[pair]),
-                other_grade=float(other[at]),
-                ranks={name: rank or None for name, rank in zip(names, opened.ranks[:, pair].tolist(), strict=True)},
-                change=dict(zip(names, by_run, strict=True)),
-                difference=by_run[1] - by_run[0] if len(by_run) > 1 else None,
-                turns=bool(turns[at]),
-                slices=tuple(name for name, member in inside if member),
+                kind=KINDS[int(kinds[i])],
+                grade=None if extended.unjudged[pair] else float(index.grade[pair]),
+                other_grade=float(others[i]),
+                ranks={name: rank or None for name, rank in zip(run_names, ranks, strict=True)},
+                change=dict(zip(run_names, changes, strict=True)),
+                difference=changes[1] - changes[0] if len(changes) > 1 else None,
+                turns=bool(turns[i]),
+                slices=tuple(name for name, is_member in memberships if is_member),
             )
         )
     return items
 
 
-def _rates(opened: Opened, relevant: Bools, cutoff: int, slicing: Slicing | None) -> tuple[ReviewRates, ...]:
-    """Count by run over all topics, and then over those of each slice."""
-    of, topics = opened.qrels.index.topic, len(opened.qrels.index.topics)
+def _rates(extended: ExtendedRuns, relevant: Bools, cutoff: int, slicing: Slicing | None) -> tuple[ReviewRates, ...]:
+    """Count documents by run over all topics, and over the topics of each slice."""
+    topic_of_pair, topics = extended.qrels.index.topic, len(extended.qrels.index.topics)
     groups = [("", False, np.ones(topics, dtype=np.bool_))]
     if slicing is not None:
         groups += list(zip(slicing.names, slicing.small.tolist(), slicing.members, strict=True))
 
-    def by_topic(marks: Bools) -> Ints:
-        return np.bincount(of[marks], minlength=topics).astype(np.int64)
+    def by_topic(pair_mask: Bools) -> Ints:
+        return np.bincount(topic_of_pair[pair_mask], minlength=topics).astype(np.int64)
 
-    known = by_topic(relevant)
+    num_relevant = by_topic(relevant)
     rates: list[ReviewRates] = []
-    for judged, ranks in zip(opened.lists, opened.ranks, strict=True):
-        first = (ranks > 0) & (ranks <= cutoff)
-        wrong, unjudged = by_topic(first & ~relevant & ~opened.unjudged), by_topic(first & opened.unjudged)
-        low, missed = by_topic(relevant & (ranks > cutoff)), by_topic(relevant & (ranks == 0))
-        returned, without_place = np.minimum(judged.returned, cutoff), np.maximum(known - cutoff, 0)
-        counts = (returned, wrong, unjudged, known, low, missed, without_place)
-        for name, small, mask in groups:
-            totals = (int(count[mask].sum()) for count in counts)
-            rates.append(ReviewRates(judged.run.name, name, int(mask.sum()), small, *totals))
+    for judged, ranks in zip(extended.lists, extended.ranks, strict=True):
+        in_top = (ranks > 0) & (ranks <= cutoff)
+        wrong, unjudged = (by_topic(in_top & ~relevant & ~extended.unjudged), by_topic(in_top & extended.unjudged))
+        below_top, missed = by_topic(relevant & (ranks > cutoff)), by_topic(relevant & (ranks == 0))
+        returned, without_place = np.minimum(judged.returned, cutoff), np.maximum(num_relevant - cutoff, 0)
+        counts = (returned, wrong, unjudged, num_relevant, below_top, missed, without_place)
+        for slice_name, small, topic_mask in groups:
+            totals = (int(count[topic_mask].sum()) for count in counts)
+            rates.append(ReviewRates(judged.run.name, slice_name, int(topic_mask.sum()), small, *totals))
     return tuple(rates)
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
-    """Runs judged over all judged pairs and, beside them, the unjudged documents among their first.
+class ExtendedRuns:
+    """Runs judged with the unjudged documents of their top as additional pairs; P pairs, R runs."""
 
-    With P pairs, R runs.
-    """
-
-    qrels: Qrels  # with the unjudged documents as pairs of grade 0. A pair below is a position in `qrels.index`.
-    unjudged: Bools = field(repr=False)  # (P,): which pairs are in truth not judged
-    lists: tuple[Judged, ...]  # R: in which all pairs are judged
-    ranks: Ints = field(repr=False)  # (R, P): 0: not returned
+    qrels: Qrels  # with the unjudged documents as pairs of grade 0; pairs are rows of `qrels.index`
+    unjudged: Bools = field(repr=False)  # (P,): mask of the pairs that are unjudged in the original qrels
+    lists: tuple[Judged, ...]  # R judged runs, in which all pairs are judged
+    ranks: Ints = field(repr=False)  # (R, P); 0 if not returned
 
 
-def opened_to(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: int, documents: Documents | None) -> Opened:
-    """Judge runs, with the unjudged documents among the first k of each as pairs of their own."""
+def extend_runs(
+    qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: int, documents: Documents | None
+) -> ExtendedRuns:
+    """Judge runs, with the unjudged documents in the top `cutoff` of any run as additional pairs of grade 0."""
     for run in runs:
         if ranking.ties == "rank" and not run.has_ranks:
-            raise InputError("it has no rank column", fix="choose another order for ties", path=run.where)
+            raise InputError("the run has no rank column", fix="use another value of ties", path=run.where)
         if ranking.ties != "rank" and not run.has_scores:
-            raise InputError("a run without scores has no first documents", fix="give scores", path=run.where)
-    extended, unjudged = _extended(qrels, runs, ranking, cutoff)
-    how: dict[str, Any] = {"ties": ranking.ties, "depth": ranking.depth, "precision": ranking.precision}
-    lists = tuple(judge(extended, run, documents=documents, **how) for run in runs)
+            raise InputError("a run without scores has no ranking", fix="add scores to the run", path=run.where)
+    extended_qrels, unjudged = _extend_qrels(qrels, runs, ranking, cutoff)
+    options: dict[str, Any] = {"ties": ranking.ties, "depth": ranking.depth, "precision": ranking.precision}
+    lists = tuple(judge(extended_qrels, run, documents=documents, **options) for run in runs)
     ranks = np.zeros((len(lists), len(unjudged)), dtype=np.int64)
     for row, judged in zip(ranks, lists, strict=True):
         row[judged.label_row[judged.row]] = judged.rank
-    return Opened(extended, unjudged, lists, ranks)
+    return ExtendedRuns(extended_qrels, unjudged, lists, ranks)
 
 
-def _extended(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: int) -> tuple[Qrels, Bools]:
-    """Add every unjudged document among the first k of some run to the judgments, and mark these pairs."""
+def _extend_qrels(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: int) -> tuple[Qrels, Bools]:
+    """Add every unjudged document in the top `cutoff` of a run to the judgments, and mark these pairs."""
     index = qrels.index
     shallow = replace(ranking, depth=min(cutoff, ranking.depth or cutoff))
-    parts = [qrels.table.select(_COLUMNS)]
+    tables = [qrels.table.select(_COLUMNS)]
     for run in runs:
-        first = all_returned(run, index.topics, shallow)
-        new = np.flatnonzero(index.rows_of(first.topic, first.doc) < 0)
-        topics = index.topic_ids.take(int_array(first.topic[new]))
-        part = pa.table([topics, first.doc.take(int_array(new)), np.zeros(len(new))], names=_COLUMNS)
-        parts.append(part.cast(parts[0].schema))
-    extended = Qrels(pa.concat_tables(parts), qrels.name, qrels.where, origin=qrels.origin)
+        top = all_returned(run, index.topics, shallow)
+        unjudged = np.flatnonzero(index.rows_of(top.topic, top.doc) < 0)
+        topics = index.topic_ids.take(int_array(top.topic[unjudged]))
+        pairs = pa.table([topics, top.doc.take(int_array(unjudged)), np.zeros(len(unjudged))], names=_COLUMNS)
+        tables.append(pairs.cast(tables[0].schema))
+    extended = Qrels(pa.concat_tables(tables), qrels.name, qrels.where, origin=qrels.origin)
     docs = pa.array(extended.index.row_names, pa.string())
     return extended, index.rows_of(extended.index.topic, docs) < 0
 
 
-def relabelled(judged: Judged, unjudged: Bools, pairs: Ints, grades: Floats) -> Judged:
-    """Make one variant for each pair, of its topic, in which it alone has another grade."""
-    # `unjudged`: (P,): the pairs that no variant has, but for that whose own pair it is.
-    many = copies(judged, judged.qrels.index.topic[pairs])
-    own = many.label_row == pairs[many.label_topic]
-    grade = np.where(own[many.row], grades[many.topic], many.grade)
-    label_grade = np.where(own, grades[many.label_topic], many.label_grade)
-    return keeping(replace(many, grade=grade, label_grade=label_grade), own | ~unjudged[many.label_row])
+def relabeled_variants(judged: Judged, unjudged: Bools, pairs: Ints, grades: Floats) -> Judged:
+    """Create one variant of its topic for each pair, in which only this pair has another grade."""
+    # `unjudged`: (P,), pairs that are removed from all variants except the variant of the pair itself.
+    variants = copies(judged, judged.qrels.index.topic[pairs])
+    is_own_pair = variants.label_row == pairs[variants.label_topic]
+    grade = np.where(is_own_pair[variants.row], grades[variants.topic], variants.grade)
+    label_grade = np.where(is_own_pair, grades[variants.label_topic], variants.label_grade)
+    return keeping(replace(variants, grade=grade, label_grade=label_grade), is_own_pair | ~unjudged[variants.label_row])
 
 
-def changes(judged: Judged, measure: Measure, unjudged: Bools, pairs: Ints, grades: Floats) -> tuple[Floats, Floats]:
-    """Give the score of every topic, (T,), and by how much another grade of each pair would change it, (V,)."""
-    known = measure.properties
-    if known.every_label or not known.topics_apart:
-        what = "every label of a document" if known.every_label else "the judgments of all topics"
-        raise MeasureError(f"{measure} looks at {what}: one other grade has no effect of its own. Fix: take nDCG or AP")
+def score_changes(
+    judged: Judged, measure: Measure, unjudged: Bools, pairs: Ints, grades: Floats
+) -> tuple[Floats, Floats]:
+    """Return the score of every topic, (T,), and its change by another grade of each pair, (V,)."""
+    properties = measure.properties
+    if properties.every_label or not properties.topics_apart:
+        dependency = "every label of a document" if properties.every_label else "the judgments of all topics"
+        raise MeasureError(f"{measure} depends on {dependency}: a single label has no effect. Fix: use nDCG or AP")
     base = replace(withdrawn(judged, unjudged))
     scores = measure(base)
-    if "everything" in vars(base):  # the measure asked for every returned document: variants cannot read it anew
+    if "everything" in vars(base):  # the measure has read all returned documents, which variants cannot read again
         judged = replace(judged, shown=base.everything)
     topics = judged.qrels.index.topic[pairs]
-    size = np.diff(judged.starts) + np.bincount(judged.label_topic, minlength=len(judged))
-    block = np.cumsum(size[topics] + 1) // _ROWS
+    rows_per_topic = np.diff(judged.starts) + np.bincount(judged.label_topic, minlength=len(judged))
+    block = np.cumsum(rows_per_topic[topics] + 1) // _MAX_BLOCK_ROWS
     edges = np.concatenate(([0], np.flatnonzero(np.diff(block)) + 1, [len(pairs)]))
-    new = np.empty(len(pairs))
+    new_scores = np.empty(len(pairs))
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         if high > low:
-            new[low:high] = measure(relabelled(judged, unjudged, pairs[low:high], grades[low:high]))
-    old = scores[topics]
-    change = new - old
-    change[np.abs(change) <= ROUNDING * np.maximum(np.abs(new), np.abs(old))] = 0.0
+            new_scores[low:high] = measure(relabeled_variants(judged, unjudged, pairs[low:high], grades[low:high]))
+    old_scores = scores[topics]
+    change = new_scores - old_scores
+    change[np.abs(change) <= ROUNDING * np.maximum(np.abs(new_scores), np.abs(old_scores))] = 0.0
     return scores, change
 
 
-def turned(first: Floats, second: Floats, first_change: Floats, second_change: Floats) -> Bools:
-    """Mark the changes after which the other of two scores is the higher one: (N,). A tie before or after is no turn.
+def order_turns(first: Floats, second: Floats, first_change: Floats, second_change: Floats) -> Bools:
+    """Return a mask (N,) of the changes that reverse the order of two scores. A tie before or after is no reversal.
 
-    >>> turned(np.array([0.5, 0.5]), np.array([0.4, 0.5]), np.array([0.0, 0.0]), np.array([0.2, 0.1])).tolist()
+    >>> order_turns(np.array([0.5, 0.5]), np.array([0.4, 0.5]), np.array([0.0, 0.0]), np.array([0.2, 0.1])).tolist()
     [True, False]
     """
     before = second - first

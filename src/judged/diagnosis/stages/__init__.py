@@ -1,4 +1,4 @@
-"""What a run lost, split exactly into its stages."""
+"""Loss of a run, split exactly into its stages."""
 
 from judged.diagnosis.stages.answer import Stages
 from judged.diagnosis.stages.stages import stages

@@ -1,4 +1,4 @@
-"""`stages`: at which stage of a system what could have been attained was lost."""
+"""Split the loss of a system into its stages: candidates and ranking."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.answer import Stages
-from judged.diagnosis.stages.trace import Cut, Trace, check_measure, one_measure, traced
+from judged.diagnosis.stages.trace import StageOptions, Trace, check_measure, single_measure, trace_system
 from judged.errors import InputError
 from judged.results import counted
 from judged.results.blocks import Note
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from judged.scoring.judging import Judged, Precision, TiePolicy, TopicPolicy
     from judged.scoring.measures.base import Measure
 
-_JUDGED = 0.9  # of the first 10 documents: with fewer judged, unjudged ones may make the difference
+_MIN_JUDGED_SHARE = 0.9  # of the top 10 documents; below this share, unjudged documents may explain the loss
 
 
 @hinting
@@ -61,43 +61,42 @@ def stages(
     resamples: int | None = None,
     seed: int = 0,
 ) -> Stages:
-    """Split each topic's loss into what was not among the candidates and what was ranked badly.
+    """Split the loss of each topic into relevant documents that are not candidates, and candidates ranked badly.
 
     With U the score of the best order of the candidates: best - score = (best - U) + (U - score).
 
     Parameters
     ----------
     qrels
-        As `evaluate` takes them.
+        As for `evaluate`.
     run
-        The deep run whose first documents are the candidates.
+        Deep run whose top documents are the candidates.
     final
-        The ranking made of the candidates, by a reranker say. None: the candidates as they stand.
+        Final ranking of the candidates, for example by a reranker. None: the order of the candidates in `run`.
     measure
-        One for which a better document higher is better: nDCG, AP, RR, P, R, ERR, RBP...
+        Measure that is highest if documents are sorted by grade, such as nDCG, AP, RR, P, R, ERR or RBP.
     cutoff
-        How many documents of each topic of the run are candidates.
+        Number of candidates per topic.
     recall
-        The measure of the candidates; R at the cutoff for None.
+        Measure of the candidates. None: R@`cutoff`.
     baseline
-        A second system that this one is compared with: a run, or a pair (candidates, final).
+        Second system to compare with: a run, or a pair (candidates, final).
     slicing
-        Slices of topics, by which everything is shown as well.
+        Slices of topics, for which all results are also shown.
     attributes, where
-        Which topics of the qrels are looked at, and their attributes: as for `evaluate`.
+        Topic filter and attributes of topics, as for `evaluate`.
     topics
-        ``qrels``: all topics of the qrels; ``both``: those that every run given has too.
+        ``qrels``: all topics of the qrels; ``both``: those that are also in every run.
     ties, precision, documents
         As for `evaluate`.
     min_loss, min_share
-        A part counts for the verdict on a topic where it is at least this share of the best score (a tenth), and of
-        all that is lost on the topic (0.15).
+        A part of a loss is large if it is at least this share of the best score of the topic, and of its loss.
     fdr
-        The false discovery rate of the topics that are said to have lost.
+        False discovery rate of the topics reported as lost.
     alpha
-        Up to here p is significant, after Holm's correction over slices and parts. Intervals have 1 - alpha.
+        Significance level after Holm's correction over slices and parts. Intervals have the level 1 - alpha.
     resamples, seed
-        Of the paired randomisation tests, and the seed of the intervals. None: as many as `compare` takes.
+        Settings of the paired randomization tests; the seed is also that of the intervals. None: as for `compare`.
 
     Returns
     -------
@@ -106,85 +105,86 @@ def stages(
     Raises
     ------
     InputError
-        If something cannot be read or an option makes no sense.
+        If the input cannot be read or an option is invalid.
     MeasureError
-        If the best order of documents is not known for the measure.
+        If the best order of documents is unknown for the measure.
 
     Examples
     --------
     >>> qrels = {"q1": {"a": 2, "b": 1}, "q2": {"a": 1}}
     >>> first, second = {"q1": ["x", "a", "b"], "q2": ["x", "y"]}, {"q1": ["b", "a", "x"], "q2": ["y", "x"]}
-    >>> found = stages(qrels, first, second)
-    >>> found.trace.attainable.tolist(), found.trace.found.tolist()
+    >>> result = stages(qrels, first, second)
+    >>> result.trace.attainable.tolist(), result.trace.num_found.tolist()
     ([1.0, 0.0], [2, 0])
     """
-    choices = Cut(cutoff, min_loss, min_share, fdr, alpha, resamples or default_resamples(1), seed)
-    chosen, wanted = one_measure(measure), one_measure(recall or f"R@{cutoff}")
-    check_measure(chosen)
+    options = StageOptions(cutoff, min_loss, min_share, fdr, alpha, resamples or default_resamples(1), seed)
+    scored_measure, recall_measure = single_measure(measure), single_measure(recall or f"R@{cutoff}")
+    check_measure(scored_measure)
     if topics not in ("qrels", "both"):
-        fix = f'use one of qrels, both; to use some topics, where="{among(topics)}"'
-        raise InputError(f"no topic policy {topics!r} here", fix=fix)
-    judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
-    given = [(run, final)]
+        fix = f'use qrels or both; to select topics, use where="{among(topics)}"'
+        raise InputError(f"`topics` must be qrels or both, got {topics!r}", fix=fix)
+    judgments, filter_notes = narrowed(Qrels.of(qrels), where, attributes)
+    inputs = [(run, final)]
     if baseline is not None:
-        given.append(baseline if isinstance(baseline, tuple) else (baseline, None))
+        inputs.append(baseline if isinstance(baseline, tuple) else (baseline, None))
     policies: dict[str, Any] = {"ties": ties, "precision": precision, "documents": documents}
-    systems = [[judge(judgments, _run(part), **policies) for part in pair if part is not None] for pair in given]
-    every = [judged for system in systems for judged in system]
-    kept = np.logical_and.reduce([judged.present for judged in every])  # the topics that every run has
-    for judged in every:
+    systems = [[judge(judgments, _run(source), **policies) for source in pair if source is not None] for pair in inputs]
+    rankings = [judged for system in systems for judged in system]
+    in_all_runs = np.logical_and.reduce([judged.present for judged in rankings])
+    for judged in rankings:
         refuse_foreign(judged)
-    places = np.flatnonzero(kept) if topics == "both" else np.arange(len(kept))
-    if not len(places):
+    topic_indices = np.flatnonzero(in_all_runs) if topics == "both" else np.arange(len(in_all_runs))
+    if not len(topic_indices):
         raise InputError("the runs have no judged topic in common", fix="check that they are from the same collection")
-    rests_on = _provenance(every, chosen, "both" if topics == "both" else "qrels")
+    provenance = _provenance(rankings, scored_measure, "both" if topics == "both" else "qrels")
     traces: list[Trace] = []
     notes: list[Note] = []
     for system in systems:
-        lists = [copies(judged, places) for judged in system]
-        ranking = lists[1] if len(lists) > 1 else cut(lists[0], cutoff)
-        trace = traced(lists[0], cutoff, ranking, chosen, wanted)
-        traces.append(replace(trace, name=f"{trace.name} (other)") if trace.name in [t.name for t in traces] else trace)
-        notes += _notes(traces[-1], lists, chosen, cutoff)
-    query_ids = tuple(every[0].query_ids[at] for at in places.tolist())
+        selected = [copies(judged, topic_indices) for judged in system]
+        ranking = selected[1] if len(selected) > 1 else cut(selected[0], cutoff)
+        trace = trace_system(selected[0], cutoff, ranking, scored_measure, recall_measure)
+        is_duplicate = trace.name in [other.name for other in traces]
+        traces.append(replace(trace, name=f"{trace.name} (other)") if is_duplicate else trace)
+        notes += _notes(traces[-1], selected, scored_measure, cutoff)
+    query_ids = tuple(rankings[0].query_ids[i] for i in topic_indices.tolist())
     return Stages(
-        measure=chosen,
-        recall=wanted,
+        measure=scored_measure,
+        recall=recall_measure,
         query_ids=query_ids,
         trace=traces[0],
         baseline=traces[1] if len(traces) > 1 else None,
-        choices=choices if resamples else replace(choices, resamples=default_resamples(len(query_ids))),
+        choices=options if resamples else replace(options, resamples=default_resamples(len(query_ids))),
         slicing=None if slicing is None else as_slicing(slicing).over(query_ids),
-        provenance=rests_on,
-        notes=(*lacking, *notes, *rests_on.notes),
+        provenance=provenance,
+        notes=(*filter_notes, *notes, *provenance.notes),
     )
 
 
-def _run(given: Any) -> Run:
-    runs = runs_of(given)
+def _run(source: Any) -> Run:
+    runs = runs_of(source)
     if len(runs) != 1:
-        raise InputError(f"{len(runs)} runs are given where one is expected", fix="give one run", path=runs[0].where)
+        raise InputError(f"exactly one run is required, got {len(runs)}", fix="select one run", path=runs[0].where)
     return runs[0]
 
 
-def _notes(trace: Trace, lists: Sequence[Judged], measure: Measure, cutoff: int) -> Iterator[Note]:
-    """Give the notes on one system, from its rankings: the candidates, and the final one."""
-    if len(lists) == 1 and not np.array_equal(measure(lists[0]), trace.score, equal_nan=True):
+def _notes(trace: Trace, rankings: Sequence[Judged], measure: Measure, cutoff: int) -> Iterator[Note]:
+    """Yield notes on one system, whose rankings are the candidates and, optionally, the final ranking."""
+    if len(rankings) == 1 and not np.array_equal(measure(rankings[0]), trace.score, equal_nan=True):
         text = f"{measure} looks below rank {cutoff}: what is scored here are the first {cutoff} documents"
         yield Note("below-cutoff", f"{text}. Take in more: --cutoff N, in Python cutoff=", trace.name)
     if trace.foreign.any():
-        documents, page = trace.documents, getattr(measure, "cutoff", None)
-        shown = (documents.final > 0) & (documents.final <= (page or np.iinfo(np.int64).max))
-        shown &= (documents.candidate == 0) | (documents.candidate > cutoff)
+        documents, measure_cutoff = trace.documents, getattr(measure, "cutoff", None)
+        on_page = (documents.final > 0) & (documents.final <= (measure_cutoff or np.iinfo(np.int64).max))
+        on_page &= (documents.candidate == 0) | (documents.candidate > cutoff)
         topics = counted(int(np.count_nonzero(trace.foreign)), "topic")
         text = (
             f"{trace.foreign.sum()} of its documents, on {topics}, are not among the first {cutoff} of"
-            f" {trace.candidates}; {np.count_nonzero(shown)} of them are relevant and on the page. The loss by ranking"
-            " may be negative there; if more were candidates, say how many: --cutoff N, in Python cutoff="
+            f" {trace.candidates}; {np.count_nonzero(on_page)} of them are relevant and on the page. The loss by"
+            " ranking may be negative there; if more were candidates, say how many: --cutoff N, in Python cutoff="
         )
         yield Note("not-candidates", text, trace.name, trace.foreign_share)
     share = mean_of(trace.judged)
-    if share < _JUDGED:
+    if share < _MIN_JUDGED_SHARE:
         text = (
             f"{percent(share)} of its first 10 documents are judged. Those without a judgment count as not relevant:"
             " losses, and what a reranker could gain, hold by these judgments alone"
@@ -192,15 +192,17 @@ def _notes(trace: Trace, lists: Sequence[Judged], measure: Measure, cutoff: int)
         yield Note("few-judged", text, trace.name, 1 - share)
 
 
-def _provenance(lists: Sequence[Judged], measure: Measure, topics: TopicPolicy) -> Provenance:
-    """Tell what the lists rest on, each run once and by a name of its own."""
+def _provenance(rankings: Sequence[Judged], measure: Measure, topics: TopicPolicy) -> Provenance:
+    """Return the provenance of the rankings, with each run once and under a unique name."""
     distinct: list[Judged] = []
     names: list[str] = []
-    for judged in {id(judged.run): judged for judged in lists}.values():
-        times = names.count(judged.run.name)
+    for judged in {id(judged.run): judged for judged in rankings}.values():
+        count = names.count(judged.run.name)
         names.append(judged.run.name)
-        run = Run(judged.run.rows, f"{judged.run.name} ({times + 1})") if times else judged.run
+        run = Run(judged.run.rows, f"{judged.run.name} ({count + 1})") if count else judged.run
         distinct.append(replace(judged, run=run))
-    rests_on = provenance_of_lists(distinct, [measure], topics=topics)
-    notes = tuple(note for note in rests_on.notes if note.rule != "unjudged")  # said of each system, from fewer on
-    return replace(rests_on, notes=notes)
+    provenance = provenance_of_lists(distinct, [measure], topics=topics)
+    notes = tuple(
+        note for note in provenance.notes if note.rule != "unjudged"
+    )  # replaced by the note few-judged of each system
+    return replace(provenance, notes=notes)

@@ -1,4 +1,4 @@
-"""Gain against cost as an answer: a row per run, cheapest first, and the front."""
+"""Result of `tradeoff`: score and costs of each run, and the Pareto front."""
 
 from __future__ import annotations
 
@@ -26,51 +26,56 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TradeoffRow:
-    """One run: what it scores, what it costs, and both against the baseline."""
+    """Score and costs of a run, and both relative to the baseline."""
 
     run: str
-    value: float  # the mean of the measure
-    interval: tuple[float, float] | None  # of the mean, over topics
+    value: float  # mean of the measure
+    interval: tuple[float, float] | None  # confidence interval of the mean, over topics
     n: int
-    costs: Mapping[str, float | None]  # None: not known
-    gain: float | None  # the mean difference to the baseline, over the topics of both; None for the baseline itself
-    gain_interval: tuple[float, float] | None  # of this paired difference
-    cost_change: Mapping[str, float | None]  # cost minus that of the baseline; None where one is not known
-    per_unit: Mapping[str, float | None]  # of the measure for one unit of the cost, where there is something to trade
-    front: bool | None  # whether no other run dominates it, and it is of use; None: a cost is not known
-    sure: bool  # whether paired tests leave no doubt of that
-    rivals: tuple[str, ...]  # best first: of a run on the front, those that may be as good; of another, what dominates
-    equivalent: tuple[str, ...]  # the same scores on every topic, and no cost differs beyond the noise
-    useless: bool  # whether it scores no more than an empty result
-    fronts: Mapping[str, bool]  # whether no run dominates it by the measure and this cost alone
+    costs: Mapping[str, float | None]  # None: unknown
+    gain: float | None  # mean difference from the baseline, over the topics of both; None for the baseline
+    gain_interval: tuple[float, float] | None  # confidence interval of the paired difference
+    cost_change: Mapping[str, float | None]  # cost minus that of the baseline; None if one is unknown
+    per_unit: Mapping[
+        str, float | None
+    ]  # gain per unit of cost; None unless the run is better and dearer, or worse and cheaper
+    front: bool | None  # whether no other run dominates it and it is not useless; None if a cost is unknown
+    sure: bool  # whether the paired tests confirm `front`
+    rivals: tuple[str, ...]  # best first; on the front: runs that may be as good; off the front: runs that dominate it
+    equivalent: tuple[str, ...]  # runs with the same scores on every topic, and costs that are equal within the noise
+    useless: bool  # whether its score is not above that of an empty result
+    fronts: Mapping[str, bool]  # by cost: whether no run dominates it by the measure and this cost only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tradeoff(Answer):
-    """What `tradeoff` returns: a row for each run, cheapest first, and the Pareto front.
+    """Result of `tradeoff`: a row for each run, cheapest first, and the Pareto front.
 
     Attributes
     ----------
     measure : str
+        Name of the measure.
     higher_is_better : bool
-        Of the measure.
+        Whether higher is better for the measure.
     costs : tuple of str
-        What the front is made of, beside the measure.
+        Costs that, with the measure, define the front.
     benefits : tuple of str
-        The costs of which more is better.
+        Costs for which higher is better.
     baseline : str
+        Run that gains and costs are relative to.
     level : float
-        Of the intervals; each on its own, with no correction for their number.
+        Confidence level of each interval, without correction for their number.
     rows : tuple of TradeoffRow
         Cheapest first.
     provenance : Provenance
-        What the scores rest on.
+        Judgments, runs and policies of the scores.
     notes : tuple of Note
+        Warnings about costs and scores.
 
     Examples
     --------
     >>> from judged import evaluate
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
     >>> fast, slow = ({topic: docs for topic in qrels} for docs in (["x", "d"], ["d"]))
     >>> scores = evaluate(qrels, {"fast": fast, "slow": slow}, "RR")
     >>> print(scores.tradeoff({"fast": {"ms": 10}, "slow": {"ms": 35}}).table().text())
@@ -93,51 +98,53 @@ class Tradeoff(Answer):
 
     @property
     def title(self) -> str:
-        """What is set against what."""
+        """Measure and costs."""
         return f"{self.measure} against {listed(self.costs)}"
 
     @property
     def front(self) -> tuple[str, ...]:
-        """The runs that no other dominates, cheapest first."""
+        """Runs on the Pareto front, cheapest first."""
         return tuple(row.run for row in self.rows if row.front)
 
     def row(self, run: str) -> TradeoffRow:
-        """Give the row of one run.
+        """Return the row of one run.
 
         Raises
         ------
         InputError
-            If there is none.
+            If the run does not exist.
         """
         rows = {row.run: row for row in self.rows}
         return rows[run_named(run, rows)]
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the table of runs, what may be concluded, and a chart for each cost."""
+        """Return the table of runs, sentences, and a chart for each cost."""
         return (self._results(), Sentences(self.sentences), *map(self._chart, self.costs))
 
     def facts(self) -> dict[str, Any]:
-        """Give measure, costs, baseline, level and front."""
+        """Return measure, costs, baseline, level and front."""
         names = ("measure", "higher_is_better", "costs", "benefits", "baseline", "level", "front")
         return {name: getattr(self, name) for name in names}
 
     def _chart(self, cost: str) -> Chart:
-        """Draw the measure with its intervals over one cost, and the front of these two."""
+        """Return a chart of the measure with intervals over one cost, and the front of these two."""
         rows = [row for row in self.rows if row.costs[cost] is not None]
         amounts = np.array([row.costs[cost] for row in rows], dtype=np.float64)
-        more = cost in self.benefits
+        higher_cost_is_better = cost in self.benefits
         values = np.array([row.value for row in rows]) * (1.0 if self.higher_is_better else -1.0)
-        dearer = (-amounts if more else amounts)[:, np.newaxis]
+        signed_costs = (-amounts if higher_cost_is_better else amounts)[:, np.newaxis]
         front = [row.fronts[cost] for row in rows]
-        path = [of and not dominators(at, values, dearer).any() for at, of in enumerate(front)]  # by the means: rising
+        is_on_path = [
+            is_front and not dominators(i, values, signed_costs).any() for i, is_front in enumerate(front)
+        ]  # only rows that no mean dominates, so that the line rises
         points = Table(
             f"points_{cost}",
             (
                 Column("run", [row.run for row in rows], TEXT),
                 Column("cost", amounts.tolist(), significant(3), cost),
                 Column("value", [row.value for row in rows], NUMBER, self.measure, ci=[row.interval for row in rows]),
-                Column("place", ["on the front" if of else "off the front" for of in front], TEXT),
-                Column("front", path, only="data"),
+                Column("place", ["on the front" if is_front else "off the front" for is_front in front], TEXT),
+                Column("front", is_on_path, only="data"),
             ),
             only="people",
         )
@@ -154,13 +161,13 @@ class Tradeoff(Answer):
             label="run",
             path="front",
             colours={"on the front": PALETTE[0], "off the front": PALETTE[-1]},
-            steps="step-before" if more else "step-after",  # the best for at most this cost
+            steps="step-before" if higher_cost_is_better else "step-after",  # the best for at most this cost
             spread="amount",
             from_zero=True,
         )
 
     def _results(self) -> Table:
-        """Lay out one row per run: measure, gain, and of each cost its amount with its change, and the gain a unit."""
+        """Return a table with one row per run: score, gain, and for each cost its amount, change, and gain per unit."""
         rows = self.rows
         columns = [
             *columns_of(rows, ("run", TEXT)),
@@ -176,9 +183,9 @@ class Tradeoff(Answer):
                 None if ratio is None else math.copysign(ratio, row.gain or 0.0)
                 for row, ratio in zip(rows, per_unit, strict=True)
             ]
-            beside = ["" if change is None else f"({change:+.6g})" for change in changes]
+            change_texts = ["" if change is None else f"({change:+.6g})" for change in changes]
             columns += [
-                Column(f"cost_{cost}", [row.costs[cost] for row in rows], significant(), cost, beside=beside),
+                Column(f"cost_{cost}", [row.costs[cost] for row in rows], significant(), cost, beside=change_texts),
                 Column(f"change_{cost}", changes, significant(), only="data"),
                 Column(f"per_unit_{cost}", per_unit, significant(), only="data"),
                 Column(f"per_{cost}", signed, significant(3, "+"), f"per {cost}", only="people"),
@@ -194,15 +201,17 @@ class Tradeoff(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Which runs are worth their cost, how sure that is, and what may not be concluded."""
+        """Runs on the front, the certainty of their place, and the limits of the conclusions."""
         front = [row for row in self.rows if row.front]
-        less = [f"{name} (less is better)" for name in self.costs if name not in self.benefits]
-        more = [f"{name} (more is better)" for name in self.benefits]
-        ways = listed([f"{self.measure} ({'more' if self.higher_is_better else 'less'} is better)", *less, *more])
+        lower = [f"{name} (less is better)" for name in self.costs if name not in self.benefits]
+        higher = [f"{name} (more is better)" for name in self.benefits]
+        criteria = listed(
+            [f"{self.measure} ({'more' if self.higher_is_better else 'less'} is better)", *lower, *higher]
+        )
         return (
             (
-                f"On the front, by {ways}: {', '.join(self.front) or 'none'}. No other run is better or cheaper beyond"
-                " the noise, and no worse on all others."
+                f"On the front, by {criteria}: {', '.join(self.front) or 'none'}. No other run is better or cheaper"
+                " beyond the noise, and no worse on all others."
             ),
             *(
                 f"{row.run} is there by its mean alone: the paired test leaves open whether a run that costs no more,"
@@ -210,11 +219,11 @@ class Tradeoff(Answer):
                 for row in front
                 if not row.sure
             ),
-            *self._equivalent(),
-            *self._dominated(),
-            *self._useless(),
-            *self._not_placed(),
-            *(self._paid(row) for row in front if row.run != self.baseline),
+            *self._equivalent_sentences(),
+            *self._dominated_sentences(),
+            *self._useless_sentences(),
+            *self._unplaced_sentences(),
+            *(self._gain_sentence(row) for row in front if row.run != self.baseline),
             (
                 f"Gains are mean differences over topics with their {self.level:.0%} intervals, each on its own; costs"
                 " without an interval are taken as exact. Being on the front does not make a run worth"
@@ -222,60 +231,56 @@ class Tradeoff(Answer):
             ),
         )
 
-    def _dominated(self) -> list[str]:
-        """Name the dominated runs, each with the best of those that dominate it: first where that is sure."""
-        said: list[str] = []
-        for sure, way, why in (
+    def _dominated_sentences(self) -> list[str]:
+        """List the dominated runs, each with the best run that dominates it; those confirmed by the test first."""
+        texts: list[str] = []
+        for is_certain, text, reason in (
             (True, "Dominated", "the paired test and the noise of costs leave no doubt"),
             (False, "Dominated by the means, which is not sure", "that test finds no difference"),
         ):
             names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows
-                     if row.front is False and row.sure == sure and not row.useless]  # fmt: skip
-            said += [f"{way}, no better in {self.measure} and no cheaper: {join_names(names)}; {why}."] if names else []
-        return said
+                     if row.front is False and row.sure == is_certain and not row.useless]  # fmt: skip
+            if names:
+                texts.append(f"{text}, no better in {self.measure} and no cheaper: {join_names(names)}; {reason}.")
+        return texts
 
-    def _equivalent(self) -> list[str]:
-        """Name the runs that score the same on every topic, and whose costs do not differ beyond the noise."""
+    def _equivalent_sentences(self) -> list[str]:
         groups = dict.fromkeys(frozenset((row.run, *row.equivalent)) for row in self.rows if row.equivalent)
         return [f"Equivalent within the noise: {join_names([row.run for row in self.rows if row.run in group])}."
                 for group in groups]  # fmt: skip
 
-    def _useless(self) -> list[str]:
-        """Name the runs that score no more than an empty result."""
+    def _useless_sentences(self) -> list[str]:
         names = [row.run for row in self.rows if row.useless]
         return [f"Not on the front, as {self.measure} is no higher than that of an empty result: {join_names(names)}."
                 ] if names else []  # fmt: skip
 
-    def _not_placed(self) -> list[str]:
-        """Name the runs that are not placed, together where they lack the same."""
-        lacking: dict[str, list[str]] = {}
+    def _unplaced_sentences(self) -> list[str]:
+        by_missing: dict[str, list[str]] = {}
         for row in self.rows:
             if row.front is None:
                 unknown = [name for name in self.costs if row.costs[name] is None]
-                lacking.setdefault(listed(unknown) if unknown else self.measure, []).append(row.run)
-        return [f"Not placed, as {what} is not known: {', '.join(runs)}." for what, runs in lacking.items()]
+                by_missing.setdefault(listed(unknown) if unknown else self.measure, []).append(row.run)
+        return [f"Not placed, as {missing} is not known: {', '.join(runs)}." for missing, runs in by_missing.items()]
 
-    def _paid(self, row: TradeoffRow) -> str:
-        """Say what a run on the front gains over the baseline, and for how much."""
-        ends = row.gain_interval and [decimal(end, 3, "+") for end in row.gain_interval]
-        limits = f" ({ends[0]} to {ends[1]})" if ends else ""
+    def _gain_sentence(self, row: TradeoffRow) -> str:
+        limit_texts = row.gain_interval and [decimal(end, 3, "+") for end in row.gain_interval]
+        limits = f" ({limit_texts[0]} to {limit_texts[1]})" if limit_texts else ""
         rates = {
-            name: "" if ratio is None else f" ({ratio:.3g} for one unit of {name})"
-            for name, ratio in row.per_unit.items()
+            name: "" if rate is None else f" ({rate:.3g} for one unit of {name})" for name, rate in row.per_unit.items()
         }
         costs = [f"{name} {change:+.6g}{rates[name]}" for name, change in row.cost_change.items() if change is not None]
         gain = decimal(row.gain or 0.0, 4, "+")
         return f"{row.run} against {self.baseline}: {self.measure} {gain}{limits}; {'; '.join(costs) or 'no costs'}."
 
 
-def dominators(row: int, values: Floats, dearer: Floats) -> Bools:
-    """Mark the points that are at least as good as this one on all, and better on one: (R,).
+def dominators(row: int, values: Floats, costs: Floats) -> Bools:
+    """Return a mask (R,) of the points that are at least as good as point `row` in all respects, and better in one.
 
     >>> dominators(2, np.array([0.5, 0.7, 0.6]), np.array([[1.0], [2.0], [2.0]])).tolist()
     [False, True, False]
     """
-    # `values`: (R,): more is better. `dearer`: (R, C): less is better; NaN dominates nothing.
-    tiny = ROUNDING * np.maximum(np.abs(values), abs(values[row]))
-    ahead, behind = values - values[row] > tiny, values[row] - values > tiny
-    no_dearer, cheaper = (dearer <= dearer[row]).all(axis=1), (dearer < dearer[row]).any(axis=1)
-    return no_dearer & ~behind & (ahead | cheaper)
+    # `values`: (R,), higher is better. `costs`: (R, C), lower is better; a point with NaN dominates no other.
+    tolerance = ROUNDING * np.maximum(np.abs(values), abs(values[row]))
+    is_better, is_worse = values - values[row] > tolerance, values[row] - values > tolerance
+    no_cost_is_higher, a_cost_is_lower = (costs <= costs[row]).all(axis=1), (costs < costs[row]).any(axis=1)
+    return no_cost_is_higher & ~is_worse & (is_better | a_cost_is_lower)

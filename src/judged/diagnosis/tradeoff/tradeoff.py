@@ -1,4 +1,4 @@
-"""`tradeoff`: what runs gain against what they cost, and which of them are worth their cost."""
+"""Compare the scores of runs with their costs, and find the Pareto front."""
 
 from __future__ import annotations
 
@@ -35,80 +35,80 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Estimate, Scores
     from judged.scoring.measures.base import Measure
 
-_RUN = ("run", "run_id", "run_name", "system", "system_id", "name")
-_FIX = "give a column run, and a column of numbers for each cost"
+_RUN_COLUMNS = ("run", "run_id", "run_name", "system", "system_id", "name")
+_FIX = "use a column run, and a column of numbers for each cost"
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs by run. Immutable.
+    """Costs of runs.
 
     >>> costs = Costs.of({"bm25": {"latency_ms": 12.5, "memory_gb": 1}, "rrf": {"latency_ms": 30, "memory_gb": None}})
     >>> costs.names, costs.by_run["rrf"]
     (('latency_ms', 'memory_gb'), {'latency_ms': 30.0})
     """
 
-    names: tuple[str, ...]  # the costs, in the order in which they were given
-    # `{run: {cost: number}}`; an unknown cost of a run is not in it
+    names: tuple[str, ...]  # names of the costs, in input order
+    # `{run: {cost: number}}`, without unknown costs
     by_run: Mapping[str, Mapping[str, float]] = field(repr=False)
     left_out: tuple[str, ...] = ()  # columns without a number, which are not costs
     where: str = "<costs>"
 
     @classmethod
     def of(cls, data: Any) -> Costs:
-        """Take ``{run: {cost: number}}``, a data frame, a list of dicts, or a CSV, TSV, JSON, JSONL or Parquet file."""
-        # A table has a column `run`; what is empty, None or NaN is not known.
+        """Read ``{run: {cost: number}}``, a data frame, a list of dicts, or a CSV, TSV, JSON, JSONL or Parquet file."""
+        # A table has a column `run`. Empty cells, None and NaN are unknown costs.
         if isinstance(data, cls):
             return data
-        where = str(data) if isinstance(data, (str, Path)) else "<costs>"
+        source = str(data) if isinstance(data, (str, Path)) else "<costs>"
         if isinstance(data, Mapping):
             runs = cast("Mapping[Any, Any]", data).items()
             data = [{"run": run, **costs} if isinstance(costs, Mapping) else costs for run, costs in runs]
-        given: dict[str, dict[str, Any]] = {}
+        rows: dict[str, dict[str, Any]] = {}
         try:
-            for _, row in records_of(data, where, "costs", _FIX, key="run"):
-                costs = {str(name).strip(): value for name, value in row.items() if not _empty(value)}
-                column = next((name for usual in _RUN for name in costs if name.lower() == usual), None)
-                if column is None:
-                    raise InputError(f"no column run among {', '.join(map(str, row))[:80]}", fix=_FIX, path=where)
-                run = id_text(costs.pop(column), "run", path=where).strip()
-                if given.setdefault(run, costs) is not costs:
-                    raise InputError(f"run {run} appears in it twice", fix="keep one row per run", path=where)
+            for _, row in records_of(data, source, "costs", _FIX, key="run"):
+                costs = {str(name).strip(): value for name, value in row.items() if not _is_empty(value)}
+                run_column = next((name for label in _RUN_COLUMNS for name in costs if name.lower() == label), None)
+                if run_column is None:
+                    raise InputError(f"no column run among {', '.join(map(str, row))[:80]}", fix=_FIX, path=source)
+                run = id_text(costs.pop(run_column), "run", path=source).strip()
+                if rows.setdefault(run, costs) is not costs:
+                    raise InputError(f"run {run} has two rows", fix="keep one row per run", path=source)
         except pa.ArrowException as error:
-            raise InputError(f"costs cannot be read from it ({error})", fix=_FIX, path=where) from None
-        return cls._of(given, where)
+            raise InputError(f"costs cannot be read ({error})", fix=_FIX, path=source) from None
+        return cls._of(rows, source)
 
     @classmethod
-    def _of(cls, given: Mapping[str, Mapping[str, Any]], where: str) -> Costs:
-        """Take the columns that hold a number; whatever else stands in one of these is refused."""
-        names = list(dict.fromkeys(name for costs in given.values() for name in costs))
-        refuse_wide(len(names), where)
-        by_run: dict[str, dict[str, float]] = {run: {} for run in given}
+    def _of(cls, rows: Mapping[str, Mapping[str, Any]], source: str) -> Costs:
+        """Select the columns with numbers. Raise InputError if such a column also has other values."""
+        names = list(dict.fromkeys(name for costs in rows.values() for name in costs))
+        refuse_wide(len(names), source)
+        by_run: dict[str, dict[str, float]] = {run: {} for run in rows}
         costly: list[str] = []
         for name in names:
-            numbers = {run: _number(costs[name]) for run, costs in given.items() if name in costs}
+            numbers = {run: _parse_number(costs[name]) for run, costs in rows.items() if name in costs}
             costly += [name] if any(isinstance(number, float) for number in numbers.values()) else []
             for run, number in numbers.items():
-                value = given[run][name]
+                value = rows[run][name]
                 if isinstance(number, float) and math.isfinite(number):
                     by_run[run][name] = number
                 elif name in costly or meant_as_number(str(value)):
-                    why = number if isinstance(number, str) else "is not finite"
-                    problem = f"the {name} of run {run}, {value!r}, {why}"
-                    raise InputError(problem, fix="write a finite number, or nothing where it is not known", path=where)
+                    reason = number if isinstance(number, str) else "is not finite"
+                    problem = f"the {name} of run {run}, {value!r}, {reason}"
+                    raise InputError(problem, fix="use a finite number, or leave it empty if unknown", path=source)
         if not costly:
-            raise InputError("there is no column of costs", fix=_FIX, path=where)
-        return cls(tuple(costly), by_run, tuple(name for name in names if name not in costly), where)
+            raise InputError("no column has numbers", fix=_FIX, path=source)
+        return cls(tuple(costly), by_run, tuple(name for name in names if name not in costly), source)
 
 
-def _empty(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip() in {"", "-"}
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _number(value: Any) -> float | str:
-    """Give a number, or why it is none."""
+def _parse_number(value: Any) -> float | str:
+    """Parse a number. Return the problem as text if it is not one."""
     try:
         return read_number(value)
     except ValueError as error:
@@ -130,40 +130,39 @@ def tradeoff_of_scores(
     cost_intervals: Mapping[str, Mapping[str, tuple[float, float]]] | None = None,
     empty_score: float | None = None,
 ) -> Tradeoff:
-    """Set what runs score against what they cost.
+    """Compare the scores of runs with their costs.
 
-    A run dominates another one if it is better on the measure beyond chance (paired test over at least six topics,
-    corrected by Holm for all pairs of runs), or cheaper beyond the noise of costs, and on all others no worse: its mean
-    is at least as high, and no cost is higher beyond the noise. A run that scores no more than an empty result is never
-    on the front.
+    A run dominates another one if it is significantly better (paired test over at least six topics, corrected by Holm
+    for all pairs of runs) or cheaper beyond the noise of costs, and not worse otherwise: its mean is at least as high,
+    and no cost is higher beyond the noise. A run that does not score above an empty result is never on the front.
 
     Parameters
     ----------
     scores
-        What `evaluate` returned.
+        Result of `evaluate`.
     costs
         ``{run: {"latency_ms": 12.5, ...}}``, a data frame, a list of dicts, or a file with a column ``run``.
-        What is not known is left out of the comparison, and never taken for 0.
+        Unknown costs are excluded from comparisons; they are not 0.
     measure
-        One of the scores' measures; None: the first.
+        One of the evaluated measures. None: the first.
     baseline
-        The run that gains and costs are compared with; None: the cheapest by the first cost.
+        Run that gains and costs are relative to. None: the cheapest by the first cost.
     cost
-        Which costs count; None: all.
+        Costs to use. None: all.
     higher_is_better
-        The costs of which more is better, such as requests a second.
+        Costs for which higher is better, such as requests per second.
     level
-        Of intervals.
+        Confidence level of the intervals.
     test
-        Which paired test's interval a difference has: ``randomisation``, ``t``, ``bootstrap``, ``bca`` or
+        Paired test that defines the interval of a difference: ``randomisation``, ``t``, ``bootstrap``, ``bca`` or
         ``studentised``.
     resamples, seed
-        Of intervals and tests by resampling; of many runs, as many more as corrected p-values take.
+        Settings of resampling. With many runs, the number is increased so that corrected p-values can be significant.
     cost_intervals
-        ``{run: {cost: (low, high)}}``: how far a cost may vary when it is measured again. Costs whose intervals overlap
-        count as equal; a cost without an interval is taken as exact.
+        ``{run: {cost: (low, high)}}``: variation of a cost between measurements. Costs with overlapping intervals
+        are equal; a cost without an interval is exact.
     empty_score
-        Mean score of runs that return nothing relevant; None: the measure's lowest value, if more is better.
+        Mean score of runs that return no relevant document. None: the lowest value of the measure, if higher is better.
 
     Returns
     -------
@@ -172,60 +171,61 @@ def tradeoff_of_scores(
     Raises
     ------
     InputError
-        If costs cannot be read, none is of a run that was scored, or a name is unknown.
+        If costs cannot be read, no scored run has a cost, or a name is unknown.
     MeasureError
-        If the measure is not a mean over topics, or neither better high nor low.
+        If the measure is not a mean over topics, or neither higher nor lower is better.
 
     Examples
     --------
     >>> from judged import evaluate
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
     >>> fast, slow = ({topic: docs for topic in qrels} for docs in (["x", "d"], ["d"]))
     >>> scores = evaluate(qrels, {"fast": fast, "slow": slow}, "RR")
     >>> costs = {"fast": {"ms": 10, "rps": 90}, "slow": {"ms": 35, "rps": 40}}
-    >>> found = scores.tradeoff(costs, higher_is_better="rps")
-    >>> found.front, found.baseline
+    >>> result = scores.tradeoff(costs, higher_is_better="rps")
+    >>> result.front, result.baseline
     (('fast', 'slow'), 'fast')
-    >>> slow = found.row("slow")
-    >>> slow.gain, slow.cost_change, slow.per_unit  # 0.5 for 25 ms, and for 50 requests a second given up
+    >>> slow = result.row("slow")
+    >>> slow.gain, slow.cost_change, slow.per_unit  # 0.5 for 25 ms, and for the loss of 50 requests per second
     (0.5, {'ms': 25.0, 'rps': -50.0}, {'ms': 0.02, 'rps': 0.01})
     """
-    column = _measure(scores, measure)
-    known = Costs.of(costs)
-    names, more = _named(cost, known.names, known.where), _named(higher_is_better or (), known.names, known.where)
-    names = names or known.names
-    runs = scores.run_names
-    matrix = np.array([[known.by_run.get(run, {}).get(name, math.nan) for name in names] for run in runs])
-    if np.isnan(matrix).all():
-        some = ", ".join(list(known.by_run)[:5])
-        problem = f"no run that was scored has a {' or '.join(names)}: the costs are of {some}"
-        raise InputError(problem, fix=f"use the names in the scores: {', '.join(runs[:5])}", path=known.where)
-    dearer = matrix * np.array([-1.0 if name in more else 1.0 for name in names])
-    base = _baseline(runs, baseline, dearer)
-    sign = 1.0 if scores.measures[column].properties.higher_is_better else -1.0
-    estimates = [row for row in scores.estimates(level=level, seed=seed) if row.measure == scores.measure_names[column]]
-    found = _differences(scores.values[:, column], test, level, resamples, seed)
-    lowest = scores.measures[column].properties.bounds[0] if sign > 0 else math.nan
-    values = np.array([row.value for row in estimates]) * sign
+    row = _measure_row(scores, measure)
+    known_costs = Costs.of(costs)
+    cost_names = _select_costs(cost, known_costs) or known_costs.names
+    benefits = _select_costs(higher_is_better or (), known_costs)
+    runs, by_run = scores.run_names, known_costs.by_run
+    cost_matrix = np.array([[by_run.get(run, {}).get(name, math.nan) for name in cost_names] for run in runs])
+    if np.isnan(cost_matrix).all():
+        cost_runs = ", ".join(list(by_run)[:5])
+        problem = f"no scored run has a {' or '.join(cost_names)}: the costs are of {cost_runs}"
+        raise InputError(problem, fix=f"use the run names of the scores: {', '.join(runs[:5])}", path=known_costs.where)
+    signed_costs = cost_matrix * np.array([-1.0 if name in benefits else 1.0 for name in cost_names])
+    baseline_row = _baseline_row(runs, baseline, signed_costs)
+    sign = 1.0 if scores.measures[row].properties.higher_is_better else -1.0
+    all_estimates = scores.estimates(level=level, seed=seed)
+    estimates = [estimate for estimate in all_estimates if estimate.measure == scores.measure_names[row]]
+    tests = _pairwise_tests(scores.values[:, row], test, level, resamples, seed)
+    lowest = scores.measures[row].properties.bounds[0] if sign > 0 else math.nan
+    values = np.array([estimate.value for estimate in estimates]) * sign
     floor = lowest if empty_score is None or sign < 0 else empty_score
-    sides = _Sides(
+    dominance = _DominanceData(
         values,
-        found.better if sign > 0 else found.better.T,
-        found.same,
-        *_cost_ends(matrix, cost_intervals or {}, runs, names, [name in more for name in names]),
-        values <= floor + ROUNDING * max(1.0, abs(floor)),  # none where the floor is NaN
+        tests.better if sign > 0 else tests.better.T,
+        tests.same,
+        *_cost_limits(cost_matrix, cost_intervals or {}, runs, cost_names, [name in benefits for name in cost_names]),
+        values <= floor + ROUNDING * max(1.0, abs(floor)),  # all False if the floor is NaN
     )
-    rows = _rows(estimates, found.gaps, sides, matrix, dearer, names, base, sign)
+    rows = _rows(estimates, tests.differences, dominance, cost_matrix, signed_costs, cost_names, baseline_row, sign)
     return Tradeoff(
-        measure=scores.measure_names[column],
+        measure=scores.measure_names[row],
         higher_is_better=sign > 0,
-        costs=names,
-        benefits=tuple(name for name in names if name in more),
-        baseline=runs[base],
+        costs=cost_names,
+        benefits=tuple(name for name in cost_names if name in benefits),
+        baseline=runs[baseline_row],
         level=level,
         rows=rows,
         provenance=scores.provenance,
-        notes=(*scores.notes, *_notes(known, runs, rows)),
+        notes=(*scores.notes, *_notes(known_costs, runs, rows)),
     )
 
 
@@ -234,7 +234,7 @@ tradeoff = of_runs(
     "tradeoff",
     examples="""
     >>> from judged import tradeoff
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
     >>> fast, slow = ({topic: docs for topic in qrels} for docs in (["x", "d"], ["d"]))
     >>> tradeoff(qrels, {"fast": fast, "slow": slow}, {"fast": {"ms": 10}, "slow": {"ms": 35}}, "RR").front
     ('fast', 'slow')
@@ -242,164 +242,171 @@ tradeoff = of_runs(
 )
 
 
-def _measure(scores: Scores, measure: str | Measure | None) -> int:
-    """Find the place of a measure, and refuse one that has no mean to compare."""
-    at = 0 if measure is None else place_of(parse(measure), scores.measures)
-    known = scores.measures[at]
-    if known.entry.aggregate != "mean" or known.properties.higher_is_better is None:
-        why = "is neither better high nor low" if known.entry.aggregate == "mean" else "is not a mean over topics"
-        raise MeasureError(f"{known} {why}. Fix: take another measure, such as nDCG@10 or AP")
-    return at
+def _measure_row(scores: Scores, measure: str | Measure | None) -> int:
+    """Return the row of a measure. Raise MeasureError if it has no mean, or no better direction."""
+    row = 0 if measure is None else place_of(parse(measure), scores.measures)
+    selected = scores.measures[row]
+    if selected.entry.aggregate != "mean" or selected.properties.higher_is_better is None:
+        is_mean = selected.entry.aggregate == "mean"
+        reason = "has no better direction" if is_mean else "is not a mean over topics"
+        raise MeasureError(f"{selected} {reason}. Fix: use another measure, such as nDCG@10 or AP")
+    return row
 
 
-def _named(given: str | Iterable[str] | None, known: Sequence[str], where: str) -> tuple[str, ...]:
-    names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+def _select_costs(selection: str | Iterable[str] | None, costs: Costs) -> tuple[str, ...]:
+    names = () if selection is None else (selection,) if isinstance(selection, str) else tuple(selection)
     for name in names:
-        if name not in known:
-            raise InputError(f"no cost {name!r}", fix=f"use one of {', '.join(known)}", path=where)
+        if name not in costs.names:
+            raise InputError(f"no cost {name!r}", fix=f"use one of {', '.join(costs.names)}", path=costs.where)
     return tuple(dict.fromkeys(names))
 
 
-def _baseline(runs: Sequence[str], baseline: str | None, dearer: Floats) -> int:
+def _baseline_row(runs: Sequence[str], baseline: str | None, signed_costs: Floats) -> int:
     if baseline is None:
-        first = next(column for column in dearer.T if not np.isnan(column).all())
-        return int(np.nanargmin(first))
+        first_known = next(cost for cost in signed_costs.T if not np.isnan(cost).all())
+        return int(np.nanargmin(first_known))
     return list(runs).index(run_named(baseline, runs, "to use as the baseline"))
 
 
-class _Differences(NamedTuple):
-    """Differences of every two runs, the second (column) minus the first (row)."""
+class _PairwiseTests(NamedTuple):
+    """Differences of all pairs of runs, second (column) minus first (row)."""
 
-    gaps: Floats  # (3, R, R): mean and ends of the interval
-    better: Bools  # (R, R): the second is higher beyond chance
-    same: Bools  # (R, R): the same scores on every topic
+    differences: Floats  # (3, R, R): mean and limits of the interval
+    better: Bools  # (R, R): whether the second is significantly higher
+    same: Bools  # (R, R): whether all topics have the same scores
 
 
 @dataclass(frozen=True, eq=False)
-class _Sides:
-    """What decides which run dominates which: (R,) or (R, R), where a row is dominated by a column."""
+class _DominanceData:
+    """Data for the dominance of runs: (R,), or (R, R), where the row may be dominated by the column."""
 
-    values: Floats  # more is better
+    values: Floats  # higher is better
     better: Bools
     same: Bools
-    low: Floats  # (R, C): ends of costs, less is better; NaN: not known
+    low: Floats  # low, high: (R, C): limits of costs, lower is better; NaN if unknown
     high: Floats
-    useless: Bools  # (R,): scores no more than an empty result
+    useless: Bools  # (R,): whether the score is not above that of an empty result
 
-    def no_dearer(self, row: int, costs: Any = slice(None)) -> Bools:
-        """Mark the runs that cost no more than this one, but for noise; an unknown cost is no lower one."""
-        marked = np.all(self.low[:, costs] <= self.high[row, costs], axis=1)
-        marked[row] = False
-        return marked
+    def not_dearer(self, row: int, costs: Any = slice(None)) -> Bools:
+        """Return a mask of the other runs that are not dearer beyond the noise; False if a cost is unknown."""
+        mask = np.all(self.low[:, costs] <= self.high[row, costs], axis=1)
+        mask[row] = False
+        return mask
 
     def dominators(self, row: int, costs: Any = slice(None)) -> Bools:
-        """Mark the runs that are better or cheaper than this one beyond the noise, and no worse on all others."""
-        cheaper = np.any(self.high[:, costs] < self.low[row, costs], axis=1)
-        behind = self.values[row] - self.values > ROUNDING * np.maximum(np.abs(self.values), abs(self.values[row]))
-        return self.no_dearer(row, costs) & ~behind & (self.better[row] | cheaper) & ~self.useless
+        """Return a mask of the runs that are better or cheaper beyond the noise, and not worse otherwise."""
+        is_cheaper = np.any(self.high[:, costs] < self.low[row, costs], axis=1)
+        is_worse = self.values[row] - self.values > ROUNDING * np.maximum(np.abs(self.values), abs(self.values[row]))
+        return self.not_dearer(row, costs) & ~is_worse & (self.better[row] | is_cheaper) & ~self.useless
 
 
-def _differences(values: Floats, test: str, level: float, resamples: int, seed: int) -> _Differences:
-    """Compare every two runs."""
-    size = len(values)
-    pairs = list(combinations(range(size), 2))
-    most = max(resamples, math.ceil(2 * len(pairs) / (1 - level)))  # else no corrected p-value could be small
-    tests = paired_tests(values, pairs, test, level=level, resamples=most, seed=seed)
+def _pairwise_tests(values: Floats, test: str, level: float, resamples: int, seed: int) -> _PairwiseTests:
+    num_runs = len(values)
+    pairs = list(combinations(range(num_runs), 2))
+    # With fewer resamples, even the smallest p-value would not be significant after Holm's correction.
+    resamples = max(resamples, math.ceil(2 * len(pairs) / (1 - level)))
+    tests = paired_tests(values, pairs, test, level=level, resamples=resamples, seed=seed)
     if test in ("sign", "wilcoxon"):
-        raise InputError(f"the test {test!r} gives no interval", fix="take randomisation, t or bootstrap")
-    gaps, better, same = np.zeros((3, size, size)), np.eye(size) < 0, np.eye(size) > 0
-    enough = [insufficiency(difference.n, "verdict") is None for difference in tests]
-    # Of 12 equal runs, uncorrected tests of 66 pairs called some run dominated in 9 of 10 samples.
-    corrected = adjust([found.p if known else math.nan for found, known in zip(tests, enough, strict=True)], "holm")
+        raise InputError(f"the test {test!r} gives no interval", fix="use randomisation, t or bootstrap")
+    differences, better, same = np.zeros((3, num_runs, num_runs)), np.eye(num_runs) < 0, np.eye(num_runs) > 0
+    is_testable = [insufficiency(difference.n, "verdict") is None for difference in tests]
+    # Without correction, the 66 tests of 12 equal runs found a dominated run in 9 of 10 simulated samples.
+    p_values = [difference.p if ok else math.nan for difference, ok in zip(tests, is_testable, strict=True)]
+    corrected = adjust(p_values, "holm")
     for (first, second), difference, p in zip(pairs, tests, corrected.tolist(), strict=True):
         low, high = difference.interval or (math.nan, math.nan)
-        gaps[:, first, second] = difference.difference, low, high
-        gaps[:, second, first] = 0.0 - difference.difference, 0.0 - high, 0.0 - low
-        significant = p <= round(1 - level, 12)  # NaN is not
+        differences[:, first, second] = difference.difference, low, high
+        differences[:, second, first] = 0.0 - difference.difference, 0.0 - high, 0.0 - low
+        significant = p <= round(1 - level, 12)  # False for NaN
         better[first, second] = significant and difference.difference > 0
         better[second, first] = significant and difference.difference < 0
         same[first, second] = same[second, first] = difference.n > 0 and not difference.differing
-    return _Differences(gaps, better, same)
+    return _PairwiseTests(differences, better, same)
 
 
-def _cost_ends(
+def _cost_limits(
     matrix: Floats,
     intervals: Mapping[str, Mapping[str, tuple[float, float]]],
     runs: Sequence[str],
     names: Sequence[str],
     more_is_better: Sequence[bool],
 ) -> tuple[Floats, Floats]:
-    """Return the ends of each cost, (R, C), turned so that less is better; both are the cost where it is exact."""
+    """Return both limits of each cost, (R, C), with the sign so that lower is better; equal for exact costs."""
     low, high = matrix.copy(), matrix.copy()
     for row, run in enumerate(runs):
         for column, name in enumerate(names):
-            if (ends := intervals.get(run, {}).get(name)) is not None and not math.isnan(matrix[row, column]):
-                low[row, column], high[row, column] = ends
-    turned = np.array(more_is_better)
-    return np.where(turned, -high, low), np.where(turned, -low, high)
+            if (limits := intervals.get(run, {}).get(name)) is not None and not math.isnan(matrix[row, column]):
+                low[row, column], high[row, column] = limits
+    # A changed sign exchanges the limits of a cost.
+    sign_changed = np.array(more_is_better)
+    return np.where(sign_changed, -high, low), np.where(sign_changed, -low, high)
 
 
 def _rows(
     estimates: Sequence[Estimate],  # R
-    gaps: Floats,  # (3, R, R)
-    sides: _Sides,
-    matrix: Floats,  # (R, C): costs, and the same with less always better
-    dearer: Floats,
-    names: Sequence[str],
-    base: int,
+    differences: Floats,  # (3, R, R)
+    dominance: _DominanceData,
+    cost_matrix: Floats,  # (R, C)
+    signed_costs: Floats,  # (R, C): with the sign so that lower is better
+    cost_names: Sequence[str],
+    baseline: int,
     sign: float,
 ) -> tuple[TradeoffRow, ...]:
-    """Set each run against the baseline, and tell whether it is on the front: cheapest first."""
-    values, (difference, low, high) = sides.values, gaps
+    """Compare each run with the baseline, and decide whether it is on the front. Cheapest first."""
+    values, (difference, low, high) = dominance.values, differences
     best_first = np.argsort(-values, kind="stable")
     rows: list[TradeoffRow] = []
-    for row in np.lexsort((-values, dearer[:, 0])).tolist():  # what has no cost comes last
-        estimate, gain, own = estimates[row], float(difference[base, row]), row == base
-        no_dearer, useless = sides.no_dearer(row), bool(sides.useless[row])
-        ruling = best_first[sides.dominators(row)[best_first]]
-        sure = ruling[(sides.better | sides.same)[row, ruling]]
-        alike = no_dearer & np.array([sides.no_dearer(other)[row] for other in range(len(values))]) & sides.same[row]
+    for row in np.lexsort((-values, signed_costs[:, 0])).tolist():  # runs with an unknown cost (NaN) are last
+        estimate, gain, is_base = estimates[row], float(difference[baseline, row]), row == baseline
+        not_dearer, useless = dominance.not_dearer(row), bool(dominance.useless[row])
+        dominators = best_first[dominance.dominators(row)[best_first]]
+        confirmed = dominators[(dominance.better | dominance.same)[row, dominators]]
+        as_cheap = np.array([dominance.not_dearer(other)[row] for other in range(len(values))])
+        equivalent = not_dearer & as_cheap & dominance.same[row]
         rivals = (
-            (sure if len(sure) else ruling)
-            if len(ruling)
-            else best_first[(no_dearer & ~sides.better[:, row] & ~alike & ~sides.useless)[best_first]]
+            (confirmed if len(confirmed) else dominators)
+            if len(dominators)
+            else best_first[(not_dearer & ~dominance.better[:, row] & ~equivalent & ~dominance.useless)[best_first]]
         )
-        placed = not np.isnan([*dearer[row], values[row]]).any()
-        change, worse = (costs[row] - (math.nan if own else costs[base]) for costs in (matrix, dearer))
-        per_unit = [abs(gain / by) if sign * gain * by > 0 else math.nan for by in worse.tolist()]
-        interval = float(low[base, row]), float(high[base, row])
+        is_placed = not np.isnan([*signed_costs[row], values[row]]).any()
+        matrices = cost_matrix, signed_costs
+        change, increase = (costs[row] - (math.nan if is_base else costs[baseline]) for costs in matrices)
+        per_unit = [abs(gain / cost) if sign * gain * cost > 0 else math.nan for cost in increase.tolist()]
+        interval = float(low[baseline, row]), float(high[baseline, row])
+        equals = best_first[equivalent[best_first]].tolist()
+        on_fronts = [not useless and not dominance.dominators(row, [i]).any() for i in range(len(cost_names))]
         rows.append(
             TradeoffRow(
                 run=estimate.run,
                 value=estimate.value,
                 interval=estimate.ci,
                 n=estimate.n,
-                costs=_known(names, matrix[row].tolist()),
-                gain=None if own else gain,
-                gain_interval=None if own or math.isnan(interval[0]) else interval,
-                cost_change=_known(names, change.tolist()),
-                per_unit=_known(names, per_unit),
-                front=not len(ruling) and not useless if placed else None,
-                sure=placed and (useless or bool(len(sure) if len(ruling) else not len(rivals))),
-                rivals=tuple(estimates[at].run for at in rivals.tolist()) if placed and not useless else (),
-                equivalent=tuple(estimates[at].run for at in best_first[alike[best_first]].tolist()) if placed else (),
+                costs=_none_for_nan(cost_names, cost_matrix[row].tolist()),
+                gain=None if is_base else gain,
+                gain_interval=None if is_base or math.isnan(interval[0]) else interval,
+                cost_change=_none_for_nan(cost_names, change.tolist()),
+                per_unit=_none_for_nan(cost_names, per_unit),
+                front=not len(dominators) and not useless if is_placed else None,
+                sure=is_placed and (useless or bool(len(confirmed) if len(dominators) else not len(rivals))),
+                rivals=tuple(estimates[i].run for i in rivals.tolist()) if is_placed and not useless else (),
+                equivalent=tuple(estimates[i].run for i in equals) if is_placed else (),
                 useless=useless,
-                fronts={name: not useless and not sides.dominators(row, [at]).any() for at, name in enumerate(names)},
+                fronts=dict(zip(cost_names, on_fronts, strict=True)),
             )
         )
     return tuple(rows)
 
 
-def _known(names: Sequence[str], values: Iterable[float]) -> dict[str, float | None]:
+def _none_for_nan(names: Sequence[str], values: Iterable[float]) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else value for name, value in zip(names, values, strict=True)}
 
 
-def _notes(known: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) -> tuple[Note, ...]:
-    without = [row.run for row in rows if row.front is None]
-    others = [run for run in known.by_run if run not in runs]
-    said = (
-        ("costs-missing", without, "without all costs, and so not on the front"),
-        ("costs-unused", others, "costs of runs that were not scored"),
-        ("costs-no-number", known.left_out, "columns without a number are not costs"),
+def _notes(costs: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) -> tuple[Note, ...]:
+    unplaced = [row.run for row in rows if row.front is None]
+    unscored = [run for run in costs.by_run if run not in runs]
+    messages = (
+        ("costs-missing", unplaced, "without all costs, and so not on the front"),
+        ("costs-unused", unscored, "costs of runs that were not scored"),
+        ("costs-no-number", costs.left_out, "columns without a number are not costs"),
     )
-    return tuple(Note(rule, f"{text}: {first_few(names)}") for rule, names, text in said if names)
+    return tuple(Note(rule, f"{text}: {first_few(names)}") for rule, names, text in messages if names)

@@ -149,13 +149,13 @@ def matrix_command(
     Low on -y alone: found, but ranked badly. Low on -x alone: not found, or not judged. A slice is called low only if
     its whole interval lies below the cut.
     """
-    from judged.diagnosis.matrix.matrix import cuts_of, matrix
+    from judged.diagnosis.matrix.matrix import matrix, parse_cuts
 
     judgments, given = give.inputs(qrels, runs, options, options["documents"], *asked.paths)
     first = next((run for run in given if run.name == baseline), given[0])
     judgments, slicing = asked.applied(judgments, first)
     with arguments.progress_bar(given) as progress:
-        how = {"baseline": baseline, "cuts": cuts_of(cuts or ""), "slicing": slicing, "progress": progress}
+        how = {"baseline": baseline, "cuts": parse_cuts(cuts or ""), "slicing": slicing, "progress": progress}
         answer = matrix(judgments, given, **how, **options)
     unfold = [*(["topics"] if per_topic else []), *(["points", "changes", "sentences"] if per_run else [])]
     table = "topics" if per_topic or answer.slicing is None else "points"
@@ -222,7 +222,7 @@ def needs_command(
     Each need counts once. QRELS may be by query or by need; the judgments of a need apply to each of its queries.
     """
     from judged.data.topics import Topics
-    from judged.diagnosis.needs.needs import by_variant, needs, needs_of
+    from judged.diagnosis.needs.needs import expand_to_variants, needs, needs_of
 
     queries, attributes = options["queries"], options["attributes"]
     if mapping is None and queries is None:
@@ -233,7 +233,7 @@ def needs_command(
     options["queries"] = texts = None if queries is None else Topics.read(queries)
     if options["where"] is not None:
         asked = SliceOptions(attributes=attributes, queries=queries, where=options["where"])
-        by_query, _ = by_variant(judgments, needs_of(mapping or texts, options["column"]))
+        by_query, _ = expand_to_variants(judgments, needs_of(mapping or texts, options["column"]))
         first = next((run for run in given if run.name == options["baseline"]), given[0])
         options["attributes"] = asked.known(by_query, first)
         print_warnings(map(str, asked.notes(first)))

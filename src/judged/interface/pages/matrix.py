@@ -12,7 +12,7 @@ import pyarrow as pa
 from fastapi import APIRouter, Query
 from pydantic import BeforeValidator, Field
 
-from judged.diagnosis.matrix.matrix import cuts_of
+from judged.diagnosis.matrix.matrix import parse_cuts
 from judged.errors import MissingExtraError
 from judged.interface.pages.answer_pages import (
     NotOpenError,
@@ -120,7 +120,7 @@ class MatrixPage(Answer):
     def lead(self) -> str:
         """How many topics are in each quadrant."""
         of = f"of {self.run}, by {self.matrix.y} and {self.matrix.x}"
-        said = self.matrix.said_counts(self.run) or "none with both scores"
+        said = self.matrix.describe_counts(self.run) or "none with both scores"
         return f"{counted(sum(self.matrix.counts(self.run).values()), 'topic')} {of}: {said}."
 
     def facts(self) -> dict[str, Any]:
@@ -184,12 +184,12 @@ def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) ->
             y=axes[1],
             slicing=cut(workspace, asked) if asked.names else None,
             baseline=names[0],
-            cuts=cuts_of(asked.cuts),
+            cuts=parse_cuts(asked.cuts),
             level=LEVEL,
             seed=SEED,
         )
         rel = max(float(getattr(axis, "rel", asked.rel or 1)) for axis in axes)
-        return replace(made, barren=workspace.judged(names[-1]).num_relevant(rel)[mask] == 0)
+        return replace(made, no_relevant=workspace.judged(names[-1]).num_relevant(rel)[mask] == 0)
 
     key = ("matrix", names, asked.x, asked.y, asked.rel, asked.names, asked.where.strip(), asked.least, asked.cuts)
     return workspace.remember(key, _make)
@@ -245,7 +245,7 @@ def _frame(_: Workspace, matrix: Matrix, run: str, *, brush: bool) -> dict[str, 
     # Topics of one place will be one dot, as large as they are many. With `brush`, a rectangle can be drawn: it is the
     # parameter `BRUSH`. The dots are the data `TOPICS`: `across`, `up`, `topics`, `chosen`; of a topic alone its
     # `query_id`, of several the corners `from` and `to`.
-    chart = matrix.chart_of(run)
+    chart = matrix.run_chart(run)
     slices = [at for at, faint in enumerate(chart.table.column("faint").values) if not faint]
     try:
         spec = specification(drawn(replace(chart, table=chart.table.take(slices), width=480, height=420)))

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 from judged.comparison import Comparison
 from judged.comparison.compare import comparison_of_runs
-from judged.comparison.slicing import Expression, topic_attributes
+from judged.comparison.slicing import Expression, read_topic_attributes
 from judged.comparison.slicing.derived import OUTCOME
 from judged.components import all_components
 from judged.data.attributes import Attributes
@@ -231,7 +231,7 @@ class Workspace:
         """Give the attributes of the topics: as given, or else derived."""
         names = tuple(dict.fromkeys(needed))
         given = self.remember(
-            ("known",), lambda: topic_attributes(self.qrels, attributes=self.attributes, queries=self.topics)
+            ("known",), lambda: read_topic_attributes(self.qrels, attributes=self.attributes, queries=self.topics)
         )
         if {given.spelled(name) for name in names} <= set(given.names):
             return given
@@ -242,7 +242,9 @@ class Workspace:
     @remembered
     def _derived(self, names: tuple[str, ...], run: str | None) -> Attributes:
         which = self.judged(run or self.run_names[0]).run if self.lists else None
-        return topic_attributes(self.qrels, needed=names, attributes=self.attributes, queries=self.topics, run=which)
+        return read_topic_attributes(
+            self.qrels, needed=names, attributes=self.attributes, queries=self.topics, run=which
+        )
 
     @concerning("where")
     def mask(self, where: str, run: str | None = None) -> Bools:

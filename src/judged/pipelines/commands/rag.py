@@ -233,14 +233,14 @@ def waterfall_command(
 
 def _known(qrels: Qrels | None, traces: Traces | None, entities: str | None, asked: SliceOptions) -> Attributes:
     """Give what is known of topics: of files and derived, and what texts and traces tell."""
-    from judged.comparison.slicing.derived import topic_attributes
+    from judged.comparison.slicing.derived import read_topic_attributes
     from judged.pipelines.rag import query_facts
 
     if qrels is None:
         raise InputError("topics are cut and chosen by what is known of judged ones", fix="give --qrels FILE")
     told = query_facts(traces, entities=entities, queries=asked.queries) if traces or entities else None
     needed = [name for name in asked.names if told is None or name not in told.names]
-    known = topic_attributes(qrels, attributes=asked.attributes, queries=asked.queries, needed=needed)
+    known = read_topic_attributes(qrels, attributes=asked.attributes, queries=asked.queries, needed=needed)
     return known if told is None else known.joined(told)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from judged.comparison import Choices
 from judged.comparison.choices import default_resamples, default_test
 from judged.comparison.slicing import slice_topics
-from judged.comparison.slicing.derived import topic_attributes
+from judged.comparison.slicing.derived import read_topic_attributes
 from judged.data.attributes import Attributes
 from judged.errors import InputError, JudgedWarning
 from judged.pipelines.experiments.answer import Conclusions, cost_names
@@ -152,7 +152,7 @@ def conclude(
         results = load(results, measure or ())
     if by is not None and isinstance(results, Ran) and not isinstance(attributes, Attributes):
         by = [by] if isinstance(by, str) else list(by)
-        attributes = topic_attributes(results.qrels, attributes=attributes, queries=results.queries, needed=by)
+        attributes = read_topic_attributes(results.qrels, attributes=attributes, queries=results.queries, needed=by)
     scores, levels, costs, baseline = results.scores, results.levels, results.costs, results.control
     if attributes is None and by is not None:
         raise InputError("nothing is known of the topics to cut them by", fix="give attributes, or leave out by")

@@ -13,7 +13,7 @@ from judged.comparison import Choices
 from judged.comparison.choices import default_resamples
 from judged.comparison.slicing.comparison import difference_title
 from judged.comparison.slicing.parts import ValuePair, topic_subsets
-from judged.diagnosis.changes import changes_table, compared, mean_of, told_by_slice
+from judged.diagnosis.changes import changes_of_quantities, changes_table, describe_slice_changes, mean_of
 from judged.pipelines.traces.funnel import build_funnel
 from judged.pipelines.traces.funnel_answer import SCORE, total_known, where_lost
 from judged.results import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, counted, number
@@ -103,16 +103,16 @@ class TraceDiff(Answer):
                 -np.where(self.complete, self._lost(side, name), np.nan) for side in (self.baseline, self.other)
             )
             quantities[self.other.traces.name, name] = ValuePair(before, now, family="parts", reach=2 * reach)
-        changes = compared(quantities, topic_subsets(len(self.complete), self.other.slicing), self.choices)
+        changes = changes_of_quantities(quantities, topic_subsets(len(self.complete), self.other.slicing), self.choices)
         return tuple(map(_sufficient, changes))
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """How much the score changed, and which steps did it."""
-        score, *parts = (change for change in self.changes if change.every)
+        score, *parts = (change for change in self.changes if change.is_overall)
         n, topics = score.result.n, len(self.other.score)
         tested = not np.isnan(score.result.p)
-        amount = (score.told() if tested else score.size) if n else "an unknown amount"
+        amount = (score.describe() if tested else score.estimate_text) if n else "an unknown amount"
         changed = f"changed by {amount}"
         said = [f"{self.other.measure} {changed}."]
         if n < topics:
@@ -122,11 +122,11 @@ class TraceDiff(Answer):
             said.append(f"{known}; over all, the change is {ends}.")
         if lacking := insufficiency(n, "verdict"):
             return (*said, lacking.sentence("topic"))
-        sure = [f"{where_lost(change.part)} {change.told()}" for change in parts if change.significant]
+        sure = [f"{where_lost(change.part)} {change.describe()}" for change in parts if change.significant]
         tested = any(not np.isnan(change.result.p) for change in parts)
         none = f"No single step is {'shown to have changed it' if tested else 'tested: too little is recorded'}."
         said.append(f"Gained by step: {'; '.join(sure)}." if sure else none)
-        return (*said, *told_by_slice(self.changes, len(self.changes)))
+        return (*said, *describe_slice_changes(self.changes, len(self.changes)))
 
     def facts(self) -> Mapping[str, Any]:
         """Give names, measure and choices."""

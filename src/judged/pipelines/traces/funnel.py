@@ -11,7 +11,7 @@ import numpy as np
 
 from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
-from judged.diagnosis.stages.trace import ORDER, POSITIVE, best_order, check_measure, one_measure, split
+from judged.diagnosis.stages.trace import ORDER, POSITIVE, best_order, check_measure, single_measure, split_loss
 from judged.errors import InputError, MeasureError
 from judged.pipelines.traces.funnel_answer import SCORE, StageLoss, TraceFunnel
 from judged.pipelines.traces.steps import (
@@ -117,7 +117,7 @@ def build_funnel(
     join: bool = True,
 ) -> TraceFunnel:
     """Build the funnel; without `join`, a step that is recorded for no topic is not joined with the next one."""
-    chosen = one_measure(measure)
+    chosen = single_measure(measure)
     check_measure(chosen)
     if chosen.properties.judged_better_first and not getattr(chosen, "judged_only", False):
         problem = f"{chosen} depends on which documents are judged not relevant"
@@ -162,7 +162,7 @@ def _parts(
     measure: Measure, sets: Sequence[StepSet], shown: Judged
 ) -> tuple[dict[str, Floats], dict[str, Floats], Floats, Floats]:
     """Split what was lost into parts, NaN where they are unknown, with limits; and the best score and the score."""
-    best, attainable, score, known_parts = split(measure, {one.name: one.documents for one in sets}, shown)
+    best, attainable, score, known_parts = split_loss(measure, {one.name: one.documents for one in sets}, shown)
     parts = dict(known_parts)
     known = {one.name: one.known for one in sets} | {ORDER: sets[-1].known}
     # What is recorded of a set is a part of it, and the measure does not fall when documents are added: the score of

@@ -16,7 +16,7 @@ from judged.data.qrels import Qrels
 from judged.data.records import records_of
 from judged.data.topics import Topics
 from judged.diagnosis.changes import mean_of
-from judged.diagnosis.stages.trace import POSITIVE, one_measure
+from judged.diagnosis.stages.trace import POSITIVE, single_measure
 from judged.errors import InputError
 from judged.pipelines.traces.entities import Entities
 from judged.pipelines.traces.steps import compare_with_rest, sufficient_intervals
@@ -253,7 +253,7 @@ def gaps(
     >>> [(row.entity, row.n, row.score) for row in found.rows], found.wanted[0][4]
     ([('zip', 2, 0.5), ('tar', 1, 0.0)], 'relevant documents are not in the corpus')
     """
-    chosen, judgments = one_measure(measure), Qrels.of(qrels)
+    chosen, judgments = single_measure(measure), Qrels.of(qrels)
     known = None if attributes is None else Attributes.of(attributes)
     last = traces.stage(final) if final else traces.final
     judged = judge(judgments, traces.run_or_empty(last.name))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from judged.diagnosis.gates.guardrails import lost_topics, numbers_by_run
+from judged.diagnosis.gates.guardrails import find_lost_topics, numbers_by_run
 from judged.errors import InputError
 from judged.pipelines.traces.failure_tests import CLASS
 from judged.pipelines.traces.failures import FAILURES
@@ -188,7 +188,7 @@ def false_positives(path: Path, names: Sequence[str]) -> Question:
 
 def nothing_found(scores: Scores) -> Question:
     """Say for how many topics each run returns nothing."""
-    lost = lost_topics(scores, [0, 1])
+    lost = find_lost_topics(scores, [0, 1])
     said = f"Nothing is returned any more for {listed(lost)}." if lost else "No topic lost all its results."
     return Question("Are there more queries without results?", "bad" if lost else "good", said)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from judged.comparison.slicing.derived import topic_attributes
+from judged.comparison.slicing.derived import read_topic_attributes
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
@@ -260,7 +260,7 @@ def _one(given: Any, role: str) -> Run:
 def _classes(qrels: Qrels, run: Run, by: str | Iterable[str], queries: Any, attributes: Any) -> Slicing:
     """Cut topics into classes by their attributes."""
     names = [by] if isinstance(by, str) else list(by)
-    known = topic_attributes(qrels, needed=names, run=run, queries=queries, attributes=attributes)
+    known = read_topic_attributes(qrels, needed=names, run=run, queries=queries, attributes=attributes)
     return slice_topics(known, names, query_ids=qrels.topics)
 
 

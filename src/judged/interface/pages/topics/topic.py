@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.diagnosis.changes import every_run_regraded
+from judged.diagnosis.changes import regraded_runs_table
 from judged.diagnosis.diff.answer import ScorePair
 from judged.diagnosis.stages import stages
 from judged.errors import InputError, JudgedError
@@ -76,7 +76,7 @@ def losses(
             split = stages(qrels, alone, measure=measure, cutoff=CANDIDATES)
             counts = judged.sum(judged.relevant(rel) & (judged.rank <= CANDIDATES)), judged.num_relevant(rel)
             held, relevant = (count.astype(np.int64) for count in counts)
-            split = replace(split, trace=replace(split.trace, found=held, relevant=relevant))
+            split = replace(split, trace=replace(split.trace, num_found=held, relevant=relevant))
         except JudgedError as error:
             row["sentence"] = str(error)
             continue
@@ -173,7 +173,7 @@ def regraded(
         return (shown,)
     scores_of = {run: run_scores(workspace, chosen, run)[0] for run in before}
     changed = {run: score(workspace, judged, chosen)[0] for run, judged in after.items()}
-    return shown, every_run_regraded(chosen, scores_of, workspace.qrels.index.codes[asked.topic], changed)
+    return shown, regraded_runs_table(chosen, scores_of, workspace.qrels.index.codes[asked.topic], changed)
 
 
 def _with_grades(workspace: Workspace, query_id: str, run: str, grades: Mapping[str, float]) -> Judged:
@@ -284,7 +284,7 @@ def _scores(workspace: Workspace, lists: Sequence[Judged], measures: Sequence[Me
         if len(lists) == 2:
             first, second = values.values()
             pair = ScorePair(str(measure), first, second, facts_of(measure)["lower_is_better"])
-            better = lists[pair.side > 0].run.name if pair.side else None if math.isnan(pair.difference) else ""
+            better = lists[pair.sign > 0].run.name if pair.sign else None if math.isnan(pair.difference) else ""
             row |= {"difference": pair.difference, "better": better}
         rows.append(row)
     which = Show(lambda run: run or "the same", "string")
