@@ -45,7 +45,9 @@ def measures() -> list[str]:
     for name, entry in REGISTRY.items():
         try:
             measure = parse(
-                {"RBP": "RBP(p=0.8)"}.get(name, name + ("@10" if entry.at == "cutoff" and entry.cutoff else ""))
+                {"RBP": "RBP(p=0.8)"}.get(
+                    name, name + ("@10" if entry.cutoff_name == "cutoff" and entry.cutoff else "")
+                )
             )
             if form_of(measure) == "sum":
                 found.append(str(measure))

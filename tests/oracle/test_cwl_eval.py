@@ -16,7 +16,7 @@ import pytest
 import judged
 from judged import Judged
 from judged.scoring.measures import parse
-from judged.scoring.measures.cwl import Expected, Reading
+from judged.scoring.measures.cwl import RankMatrices, UserExpectations
 from shared_data import SHARED, needs_shared
 
 OF = ("EU", "ETU", "EC", "ETC", "ED")
@@ -86,7 +86,7 @@ def test_every_expectation_and_every_residual(data: str) -> None:
     assert compared == {"made": 1200, "fixture": 1560}[data]
 
 
-def user(name: str, reading: Reading) -> np.ndarray[Any, np.dtype[np.float64]]:
+def user(name: str, reading: RankMatrices) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Give the continuation of a user model that is a measure of another kind here."""
     kind, *parameter = name.split()
     if kind == "P":
@@ -113,9 +113,9 @@ def test_the_framework_gives_the_other_measures_of_cwl_eval_too() -> None:
         if costs == "given":
             every = found.everything.topic == at
             cost[0, found.everything.rank[every] - 1] = found.fact("cost", "the test").to_numpy()[every]
-        low, high = (Reading(one, cost, np.ones((1, 1))) for one in (gain, best))
+        low, high = (RankMatrices(one, cost, np.ones((1, 1))) for one in (gain, best))
         values = [
-            [float(getattr(Expected(one, user(name.removeprefix("core "), one)), of)[0]) for of in OF]
+            [float(UserExpectations(one, user(name.removeprefix("core "), one)).total(of)[0]) for of in OF]
             for one in (low, high)
         ]
         expected = values[0] + [more - less for less, more in zip(*values, strict=True)]

@@ -10,7 +10,7 @@ from judged.errors import InputError
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
 from judged.results.spelling import one_of
-from judged.scoring.measures.grammar import condition_of
+from judged.scoring.measures.grammar import split_condition
 from judged.stats.inputs import ROUNDING, check_resampling
 from judged.stats.sample_size import least_p, out_of_reach
 
@@ -150,7 +150,7 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
 
 
 def _left_out_note(measures: Sequence[MeasureComparison]) -> Iterator[Note]:
-    unconditional = [measure for measure in measures if not condition_of(measure.name)[1]]
+    unconditional = [measure for measure in measures if not split_condition(measure.name)[1]]
     counts = [(max(pair.result.left_out for pair in measure.pairs), measure.name) for measure in unconditional]
     if counts_text := first_few([f"{name} {count}" for count, name in counts if count]):
         text = "topics left out of pairs, as they lack a score for one of the systems, at most"

@@ -143,7 +143,7 @@ def compare_scores(scores: Scores, choices: Choices, ci: IntervalName = "adjuste
 
     def test(column: int, pairs: Sequence[tuple[int, int]], level: float) -> PairTests:
         measure = scores.measures[column]
-        geometric, reach = measure.entry.aggregate == "geometric mean", measure.properties.reach
+        geometric, reach = measure.entry.aggregate == "geometric mean", measure.properties.score_range
         return run_paired_tests(scores.values[:, column], pairs, choices, geometric=geometric, reach=reach, level=level)
 
     # intervals need the corrected level before the p-values, and so the size of the family, are known
@@ -212,7 +212,7 @@ def check_bounds(measure: Measure) -> None:
     if measure.entry.aggregate == "geometric mean":
         problem = f"the bounded test requires bounds, but {measure} is a geometric mean with unbounded logarithms"
         raise InputError(problem, fix="remove the measure, or use another test")
-    if measure.entry.aggregate == "mean" and math.isinf(measure.properties.reach):
+    if measure.entry.aggregate == "mean" and math.isinf(measure.properties.score_range):
         end = "lower" if measure.properties.low is None else "upper"
         problem = f"the bounded test requires bounds, but {measure} has no {end} bound"
         raise InputError(problem, fix="use a bounded measure, such as nDCG@10, or another test")
@@ -395,7 +395,7 @@ def build_pair(
     if pair.better is None or not is_test_of_means(difference.test):
         return pair
     # logarithms have no bounds
-    max_difference = math.inf if geometric else measure.properties.reach
+    max_difference = math.inf if geometric else measure.properties.score_range
     sensitivity_result = sensitivity(*scaled, alpha=choices.alpha, max_difference=max_difference, seed=choices.seed)
     few_topics = tuple(scores.query_ids[topic] for topic in sensitivity_result.few_topics)
     return replace(pair, sensitivity=sensitivity_result, few_topics=few_topics)

@@ -17,7 +17,7 @@ from judged.results.table import columns_of
 from judged.results.types import cached_property
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging import judge
-from judged.scoring.measures.grammar import listed, parse_many
+from judged.scoring.measures.grammar import list_measures, parse_many
 from judged.stats.ratio import ratio_interval
 from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency
@@ -160,7 +160,7 @@ def estimate(
     """
     if not 0 < level < 1:
         raise InputError(f"the level {level} is not between 0 and 1", fix="use 0.95, for example")
-    wanted = tuple(dict.fromkeys(one for text in listed(measures) for one in parse_many(text)))
+    wanted = tuple(dict.fromkeys(one for text in list_measures(measures) for one in parse_many(text)))
     forms: dict[Measure, Estimator] = {one: form_of(one) for one in wanted}
     known = _judged_pairs(pool, qrels)
     rows: list[Estimate] = []
@@ -196,15 +196,15 @@ def form_of(measure: Measure) -> Estimator:
         why = "it is of some topics only: estimate those from a pool of their own"
     elif name in _RATIOS and changed <= _RATIOS[name]:
         return "ratio"
-    elif not known.sees_relevance:
+    elif not known.depends_on_relevance:
         why = "it does not depend on what is relevant, so evaluate gives it"
-    elif known.every_label:
+    elif known.uses_all_labels:
         why = "it needs every label of a document"
     elif getattr(measure, "undefined", 0.0) != 0.0:
         why = "whether a topic has relevant documents is not known from a sample"
-    elif (known.additive and not known.missing_matter) or name == "NumRel":
+    elif (known.additive and not known.depends_on_missing) or name == "NumRel":
         return "sum"
-    elif known.against_ideal or known.additive:
+    elif known.relative_to_ideal or known.additive:
         why = "it is divided by what the best ranking, or all relevant documents, would give"
     else:
         why = "what a document adds to it depends on which others are relevant"

@@ -86,7 +86,7 @@ def cutoffs(material: Material) -> ReportPart | None:
 def _series(material: Material) -> str:
     """Name the first measure without its cutoff; nDCG, where it has none."""
     lead = material.lead
-    if lead.entry.cutoff is None or lead.entry.at != "cutoff":
+    if lead.entry.cutoff is None or lead.entry.cutoff_name != "cutoff":
         return "nDCG"
     return str(lead.replace(cutoff=1)).removesuffix("@1")
 

@@ -19,7 +19,7 @@ from judged.data import sample as shipped
 from judged.interface.pages.leaderboard import CUTOFFS
 from judged.interface.pages.workspace import Workspace, open_workspace
 from judged.scoring.default_measures import BROWSED_MEASURES
-from judged.scoring.measures.grammar import listed
+from judged.scoring.measures.grammar import list_measures
 from judged.web.app import make_app
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
@@ -237,7 +237,7 @@ def test_belief_in_place_of_p(client: TestClient) -> None:
     ],
 )
 def test_names_are_parted_by_commas(texts: list[str], names: list[str]) -> None:
-    assert listed(texts) == names
+    assert list_measures(texts) == names
 
 
 def test_measures_in_any_spelling_count_once(small: TestClient) -> None:
@@ -249,7 +249,7 @@ def test_measures_in_any_spelling_count_once(small: TestClient) -> None:
 def test_too_many_measures(small: TestClient) -> None:
     assert len(asked(small, measures="P@1..24")["measures"]) == 24
     assert "a table has at most 24 measures" in refused(small, measures="P@1..25")
-    assert "a long series" in refused(small, measures="P@1..1000000")
+    assert "is too long" in refused(small, measures="P@1..1000000")
 
 
 def test_sorting(small: TestClient) -> None:

@@ -210,7 +210,7 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize("name", [name for name in REGISTRY if REGISTRY[name].properties.every_label])
+@pytest.mark.parametrize("name", [name for name in REGISTRY if REGISTRY[name].properties.uses_all_labels])
 @pytest.mark.parametrize(("grades", "missing"), LISTS)
 def test_the_score_follows_where_documents_have_several_labels(name: str, grades: Any, missing: Any) -> None:
     found = listed(grades, missing)

@@ -1,4 +1,4 @@
-"""What every measure of answers must keep: its range, what it does not see, and that no verdict leaves its bounds."""
+"""Invariants of the measures of answers: range, order of pieces, and score bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judged.scoring.measures.base import AnswerMeasure
 from judged.scoring.measures.registry import REGISTRY
 from variants import SHARES, shares, variants
 
-ALL: list[Any] = [one for name in REGISTRY if REGISTRY[name].properties.reads_answers for one in variants(name)]
+ALL: list[Any] = [measure for name in REGISTRY if REGISTRY[name].properties.reads_answers for measure in variants(name)]
 WORDS = ("not", "partial", "support")
 ROUNDING = 1e-12
 verdicts = st.sampled_from([None, "failed", "contradicts", *WORDS])
@@ -26,7 +26,7 @@ verdicts = st.sampled_from([None, "failed", "contradicts", *WORDS])
 
 @st.composite
 def answers(draw: st.DrawFn) -> dict[str, Any]:
-    """Give an answer in plain verdicts, some of them missing."""
+    """Draw an answer with verdicts, some of them missing."""
     sentences = draw(st.lists(st.lists(verdicts, max_size=3), max_size=4))
     context = draw(st.lists(st.sampled_from([None, 0, 1, 2]), max_size=5))
     vital, okay = draw(st.lists(verdicts, max_size=3)), draw(st.lists(verdicts, max_size=3))
@@ -48,32 +48,33 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def with_verdicts(parts: dict[str, Any], verdict: Any, grade: Any, abstained: Any) -> dict[str, Any]:
-    """Put something in the place of every verdict, and every grade of the context, that is missing."""
-    made = {
-        name: [verdict() if said in {None, "failed"} else said for said in parts[name]]
+    """Fill in every missing verdict, and every missing grade of the context."""
+    filled = {
+        name: [verdict() if current in {None, "failed"} else current for current in parts[name]]
         for name in ("vital", "okay", "grounded")
     }
-    made["sentences"] = [
-        [verdict() if said in {None, "failed"} else said for said in one] for one in parts["sentences"]
+    filled["sentences"] = [
+        [verdict() if current in {None, "failed"} else current for current in sentence]
+        for sentence in parts["sentences"]
     ]
-    made["correct"] = verdict() if parts["correct"] in {None, "failed"} else parts["correct"]
-    made["context"] = [grade() if known is None else known for known in parts["context"]]
-    made["abstained"] = abstained() if parts["abstained"] is None else parts["abstained"]
-    return {**parts, **made}
+    filled["correct"] = verdict() if parts["correct"] in {None, "failed"} else parts["correct"]
+    filled["context"] = [grade() if current is None else current for current in parts["context"]]
+    filled["abstained"] = abstained() if parts["abstained"] is None else parts["abstained"]
+    return {**parts, **filled}
 
 
 @settings(max_examples=100)
 @given(parts=answers(), share=shares)
 def test_scores_lie_in_the_declared_range_and_within_their_bounds(parts: dict[str, Any], share: int) -> None:
     answered = judge_answer(**parts)
-    for one in ALL[share::SHARES]:
-        score, (low, high) = one(answered), one.reach(answered)
-        known = one.properties
+    for measure in ALL[share::SHARES]:
+        score, (low, high) = measure(answered), measure.score_bounds(answered)
+        properties = measure.properties
         assert score.shape == low.shape == high.shape == (1,)
         if not math.isnan(score[0]):
-            assert known.low is None or score[0] >= known.low - ROUNDING, one
-            assert known.high is None or score[0] <= known.high + ROUNDING, one
-            assert low[0] - ROUNDING <= score[0] <= high[0] + ROUNDING, one
+            assert properties.low is None or score[0] >= properties.low - ROUNDING, measure
+            assert properties.high is None or score[0] <= properties.high + ROUNDING, measure
+            assert low[0] - ROUNDING <= score[0] <= high[0] + ROUNDING, measure
 
 
 @settings(max_examples=100)
@@ -83,34 +84,42 @@ def test_no_verdict_that_is_missing_could_leave_the_bounds(
 ) -> None:
     answered = judge_answer(**parts)
     highest = int(answered.highest)
-    whole = with_verdicts(
+    filled = with_verdicts(
         parts,
         lambda: chance.choice(["contradicts", *WORDS]),
         lambda: chance.randint(0, highest),
         lambda: chance.random() < 0.5,
     )
-    complete = judge_answer(**whole)
-    for one in ALL[share::SHARES]:
-        (low, high), score = one.reach(answered), one(complete)
-        if one.entry.name == "CitationRecall":  # uncited documents may get a judgment too, and make the task harder
-            cited = [known is None and rank not in parts["cited"] for rank, known in enumerate(parts["context"], 1)]
-            if any(cited):
+    fully_judged = judge_answer(**filled)
+    for measure in ALL[share::SHARES]:
+        (low, high), score = measure.score_bounds(answered), measure(fully_judged)
+        if measure.entry.name == "CitationRecall":  # uncited documents may get a judgment too, and make the task harder
+            may_be_relevant = [
+                grade is None and rank not in parts["cited"] for rank, grade in enumerate(parts["context"], 1)
+            ]
+            if any(may_be_relevant):
                 continue
-        assert math.isnan(score[0]) or low[0] - ROUNDING <= score[0] <= high[0] + ROUNDING, one
-        if one.entry.name != "AnswerLength":
-            assert np.array_equal(one.reach(complete)[0], score, equal_nan=True), one  # nothing is open any more
-            assert math.isnan(one.decided(complete)) or one.decided(complete) == 1 or not one.exact
+        assert math.isnan(score[0]) or low[0] - ROUNDING <= score[0] <= high[0] + ROUNDING, measure
+        if measure.entry.name != "AnswerLength":
+            assert np.array_equal(measure.score_bounds(fully_judged)[0], score, equal_nan=True), (
+                measure
+            )  # nothing is open any more
+            assert (
+                math.isnan(measure.decided_share(fully_judged))
+                or measure.decided_share(fully_judged) == 1
+                or not measure.exact
+            )
 
 
 @settings(max_examples=100)
 @given(parts=answers(), share=shares, chance=st.randoms(use_true_random=False))
 def test_the_order_of_pieces_does_not_matter(parts: dict[str, Any], chance: random.Random, share: int) -> None:
-    """Sentences with what is said of them, and nuggets within their importance."""
+    """Shuffle sentences with their verdicts, and nuggets of the same importance."""
     order = chance.sample(range(len(parts["sentences"])), len(parts["sentences"]))
-    mixed = {**parts, **{name: [parts[name][at] for at in order] for name in ("sentences", "grounded")}}
+    mixed = {**parts, **{name: [parts[name][position] for position in order] for name in ("sentences", "grounded")}}
     mixed |= {name: chance.sample(parts[name], len(parts[name])) for name in ("vital", "okay")}
-    for one in ALL[share::SHARES]:
-        assert one.of_answer(**mixed) == pytest.approx(one.of_answer(**parts), rel=1e-12, nan_ok=True), one
+    for measure in ALL[share::SHARES]:
+        assert measure.of_answer(**mixed) == pytest.approx(measure.of_answer(**parts), rel=1e-12, nan_ok=True), measure
 
 
 @settings(max_examples=100)
@@ -118,21 +127,21 @@ def test_the_order_of_pieces_does_not_matter(parts: dict[str, Any], chance: rand
 def test_a_better_verdict_never_lowers_a_monotone_measure(
     parts: dict[str, Any], chance: random.Random, share: int
 ) -> None:
-    def better(said: str | None) -> str | None:
-        if said in WORDS[:-1] and chance.random() < 0.3:
-            return WORDS[WORDS.index(said) + 1]
-        return said
+    def better(current: str | None) -> str | None:
+        if current in WORDS[:-1] and chance.random() < 0.3:
+            return WORDS[WORDS.index(current) + 1]
+        return current
 
-    raised = {**parts, **{name: [better(said) for said in parts[name]] for name in ("vital", "okay", "grounded")}}
-    raised["sentences"] = [[better(said) for said in one] for one in parts["sentences"]]
+    raised = {**parts, **{name: [better(current) for current in parts[name]] for name in ("vital", "okay", "grounded")}}
+    raised["sentences"] = [[better(current) for current in sentence] for sentence in parts["sentences"]]
     raised["correct"] = better(parts["correct"])
     raised["context"] = [
         2 if grade == 1 and rank in parts["cited"] else grade for rank, grade in enumerate(parts["context"], 1)
     ]
-    for one in ALL[share::SHARES]:
-        before, after = one.of_answer(**parts), one.of_answer(**raised)
-        if one.properties.monotone and not math.isnan(before):
-            assert after >= before - ROUNDING, one
+    for measure in ALL[share::SHARES]:
+        before, after = measure.of_answer(**parts), measure.of_answer(**raised)
+        if measure.properties.monotone and not math.isnan(before):
+            assert after >= before - ROUNDING, measure
 
 
 def test_measures_see_what_they_are_of() -> None:
@@ -145,55 +154,55 @@ def test_measures_see_what_they_are_of() -> None:
         "vital": ["support"], "sentences": [["support"]], "grounded": ["support"], "correct": "support",
         "context": [2], "cited": [1], "answerable": False, "abstained": True,
     }  # fmt: skip
-    for one in ALL:
-        if one.entry.name in {"WrongAbstention", "AnswerLength", "EvidencePosition", "ContextRedundancy"}:
+    for measure in ALL:
+        if measure.entry.name in {"WrongAbstention", "AnswerLength", "EvidencePosition", "ContextRedundancy"}:
             continue
-        ends = [one.of_answer(**parts) for parts in (worst, best)]
-        known = [one.properties.low, one.properties.high]
-        assert ends == (known if one.properties.higher_is_better else known[::-1]), one
+        scores = [measure.of_answer(**parts) for parts in (worst, best)]
+        limits = [measure.properties.low, measure.properties.high]
+        assert scores == (limits if measure.properties.higher_is_better else limits[::-1]), measure
 
 
-@pytest.mark.parametrize("one", ALL, ids=str)
-def test_a_ranking_is_refused_in_a_sentence(one: AnswerMeasure) -> None:
-    with pytest.raises(MeasureError, match=r"is a measure of answers, not of rankings\. Fix: give answers"):
-        judged.evaluate({"q": {"d": 1}}, {"q": ["d"]}, one)
+@pytest.mark.parametrize("measure", ALL, ids=str)
+def test_a_ranking_is_refused_in_a_sentence(measure: AnswerMeasure) -> None:
+    with pytest.raises(MeasureError, match=r"is a measure of answers, not of rankings\. Fix: pass answers"):
+        judged.evaluate({"q": {"d": 1}}, {"q": ["d"]}, measure)
     with pytest.raises(MeasureError, match="not of rankings"):
-        one.of_list([1])
+        measure.of_list([1])
 
 
 def test_verdicts_that_are_missing_and_what_they_leave_open() -> None:
-    """One of three nuggets failed: 1/2 on what is judged, from 1/3 to 2/3; AutoNuggetizer counts 1/3."""
+    """One of three nuggets failed: 1/2 over the others, bounds 1/3 and 2/3; AutoNuggetizer counts 1/3."""
     recall: Any = judged.measures.NuggetRecall()
-    made = judge_answer(vital=["support", "not", "failed"])
-    assert recall(made)[0] == 0.5
-    assert [end[0] for end in recall.reach(made)] == pytest.approx([1 / 3, 2 / 3])
-    assert recall.decided(made) == pytest.approx(2 / 3)
+    answered = judge_answer(vital=["support", "not", "failed"])
+    assert recall(answered)[0] == 0.5
+    assert [bound[0] for bound in recall.score_bounds(answered)] == pytest.approx([1 / 3, 2 / 3])
+    assert recall.decided_share(answered) == pytest.approx(2 / 3)
     assert math.isnan(recall.of_answer(vital=["failed", None]))
 
 
 def test_a_document_that_may_yet_count_is_not_judged() -> None:
     """Of the documents that are relevant or may be, one has a judgment; the other one moves the score."""
-    made = judge_answer(context=[1, None, 0], cited=[2])
-    recall, place = judged.measures.CitationRecall(), judged.measures.EvidencePosition()
-    assert [end[0] for end in recall.reach(made)] == [0.0, 0.5]
-    assert recall.decided(made) == place.decided(made) == 0.5
-    assert recall.decided(judge_answer(context=[1, 0, 0], cited=[2])) == 1
+    answered = judge_answer(context=[1, None, 0], cited=[2])
+    recall, position = judged.measures.CitationRecall(), judged.measures.EvidencePosition()
+    assert [bound[0] for bound in recall.score_bounds(answered)] == [0.0, 0.5]
+    assert recall.decided_share(answered) == position.decided_share(answered) == 0.5
+    assert recall.decided_share(judge_answer(context=[1, 0, 0], cited=[2])) == 1
 
 
 def test_no_vital_nugget_is_no_zero() -> None:
     """AutoNuggetizer scores 0.0 where a topic has no vital nugget, and the mean sinks."""
     strict = judged.measures.NuggetRecall(vital=True, partial=0)
     assert math.isnan(strict.of_answer(okay=["support", "support"]))
-    assert all(math.isnan(end[0]) for end in strict.reach(judge_answer(okay=["support"])))
+    assert all(math.isnan(bound[0]) for bound in strict.score_bounds(judge_answer(okay=["support"])))
 
 
 def test_sentences_of_several_citations() -> None:
     measures = judged.measures
-    several = [["not", "support", None], ["partial", "partial"], [None], []]
-    assert measures.SupportR().of_answer(sentences=several) == pytest.approx((1 + 0.5 + 0) / 3)
-    assert measures.SentencePrecision().of_answer(sentences=several) == 0.0
-    assert measures.SentencePrecision(partial=0.5).of_answer(sentences=several) == 0.25
-    assert measures.ArgueF(partial=0.5).of_answer(sentences=several, vital=["support", "not"]) == pytest.approx(1 / 3)
+    sentences = [["not", "support", None], ["partial", "partial"], [None], []]
+    assert measures.SupportR().of_answer(sentences=sentences) == pytest.approx((1 + 0.5 + 0) / 3)
+    assert measures.SentencePrecision().of_answer(sentences=sentences) == 0.0
+    assert measures.SentencePrecision(partial=0.5).of_answer(sentences=sentences) == 0.25
+    assert measures.ArgueF(partial=0.5).of_answer(sentences=sentences, vital=["support", "not"]) == pytest.approx(1 / 3)
 
 
 def test_a_distractor_takes_away_and_is_never_clipped() -> None:
@@ -205,7 +214,7 @@ def test_a_distractor_takes_away_and_is_never_clipped() -> None:
 
 def test_evidence_in_the_middle_of_the_context() -> None:
     position = judged.measures.EvidencePosition()
-    made = judge_answer(context=[0, None, 1, 0, None])
-    assert position(made)[0] == 0.5
-    assert [end[0] for end in position.reach(made)] == [0.25, 1.0]
+    answered = judge_answer(context=[0, None, 1, 0, None])
+    assert position(answered)[0] == 0.5
+    assert [bound[0] for bound in position.score_bounds(answered)] == [0.25, 1.0]
     assert math.isnan(position.of_answer(context=[1]))

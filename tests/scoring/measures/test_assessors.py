@@ -27,7 +27,7 @@ Labels = dict[str, dict[str, dict[str, float]]]  # topic, assessor, document, gr
 
 
 def qrels_of(labels: Labels) -> Qrels:
-    rows = [(t, a, d, g) for t, by in labels.items() for a, known in by.items() for d, g in known.items()]
+    rows = [(t, a, d, g) for t, by in labels.items() for a, grades in by.items() for d, g in grades.items()]
     query, assessor, doc, grade = zip(*rows, strict=True)
     return Qrels(pa.table({"query_id": query, "iteration": assessor, "doc_id": doc, "relevance": grade}))
 
@@ -41,12 +41,18 @@ def collection(seed: int) -> tuple[Labels, Run]:
     run: Run = {}
     for number in range(8):
         topic = trec_eval_c.topic_name(f"{seed}.{number}")
-        known = [f"{chance.choice('aZé')}{one}" for one in range(chance.randint(1, 40))]
+        documents = [f"{chance.choice('aZé')}{number}" for number in range(chance.randint(1, 40))]
         labels[topic] = {
-            user: {doc: float(chance.choice([0, 0, 1, 2, 3, -1])) for doc in chance.sample(known, len(known) // 2 + 1)}
+            user: {
+                doc: float(chance.choice([0, 0, 1, 2, 3, -1]))
+                for doc in chance.sample(documents, len(documents) // 2 + 1)
+            }
             for user in chance.sample(["u0", "u1", "u10", "é"], chance.randint(1, 4))
         }
-        returned = [*chance.sample(known, chance.randint(0, len(known))), *(f"x{one}" for one in range(5))]
+        returned = [
+            *chance.sample(documents, chance.randint(0, len(documents))),
+            *(f"x{number}" for number in range(5)),
+        ]
         run[topic] = {doc: float(chance.randint(1, 8)) for doc in returned}
     return labels, run
 
@@ -59,11 +65,11 @@ def test_every_double_is_the_same(seed: int, level: int, judged_only: bool, tmp_
     qrels = tmp_path / "qrels"
     qrels.write_text(
         "".join(
-            f"{t} {a} {d} {g:.0f}\n" for t, by in labels.items() for a, known in by.items() for d, g in known.items()
+            f"{t} {a} {d} {g:.0f}\n" for t, by in labels.items() for a, grades in by.items() for d, g in grades.items()
         ),
         "utf-8",
     )
-    rows = [(topic, doc, score) for topic, found in run.items() for doc, score in found.items()]
+    rows = [(topic, doc, score) for topic, scores in run.items() for doc, score in scores.items()]
     theirs = trec_eval_c.trec_eval(
         qrels, trec_eval_c.run_file(tmp_path / "run", rows), "qrels_jg", trec_eval_c.ASSESSORS,
         level=level, judged_only=judged_only,
@@ -73,8 +79,8 @@ def test_every_double_is_the_same(seed: int, level: int, judged_only: bool, tmp_
     assert len(names) == 1 + 9 + 10
     for name in names:
         factor = name.removeprefix("Rprec_mult_avgjg_")
-        one = parse(name) if factor == name else RprecMultJg(factor=float(factor))
-        values = one.replace(rel=level, judged_only=judged_only)(ours).tolist()
+        measure = parse(name) if factor == name else RprecMultJg(factor=float(factor))
+        values = measure.replace(rel=level, judged_only=judged_only)(ours).tolist()
         assert values == [theirs[topic][name] for topic in ours.query_ids], name
 
 
@@ -90,22 +96,24 @@ ANY = ["AP", "AP(judged_only=true)", "P@3", "RR(rel=2)", "nDCG@5", "Rprec", "Bpr
 @given(labelled, st.data())
 def test_each_assessor_is_a_qrels_of_their_own(labels: Labels, data: st.DataObject) -> None:
     run = {topic: data.draw(st.dictionaries(docs, scores), label=topic) for topic in labels}
-    found = judge(qrels_of(labels), run)
-    split = by_aspect(found)
-    names = found.qrels.aspects.names
+    judged_list = judge(qrels_of(labels), run)
+    split = by_aspect(judged_list)
+    names = judged_list.qrels.aspects.names
     pairs = [
-        (found.query_ids[at], names[one]) for at, one in zip(split.topic.tolist(), split.aspect.tolist(), strict=True)
+        (judged_list.query_ids[topic_index], names[aspect])
+        for topic_index, aspect in zip(split.topic.tolist(), split.aspect.tolist(), strict=True)
     ]
     assert pairs == sorted((topic, assessor) for topic, by in labels.items() for assessor in by)
-    for written in ANY:
-        one = parse(written)
-        values = one(split.judged).tolist()
+    for name in ANY:
+        measure = parse(name)
+        values = measure(split.judged).tolist()
         for (topic, assessor), value in zip(pairs, values, strict=True):
-            assert value == one(judge({topic: labels[topic][assessor]}, {topic: run[topic]}))[0], (written, topic)
+            assert value == measure(judge({topic: labels[topic][assessor]}, {topic: run[topic]}))[0], (name, topic)
         expected = [
-            np.mean([v for (t, _), v in zip(pairs, values, strict=True) if t == topic]) for topic in found.query_ids
+            np.mean([v for (t, _), v in zip(pairs, values, strict=True) if t == topic])
+            for topic in judged_list.query_ids
         ]
-        assert split.mean(one(split.judged)).tolist() == pytest.approx(expected, rel=1e-14)
+        assert split.mean(measure(split.judged)).tolist() == pytest.approx(expected, rel=1e-14)
 
 
 def two() -> Judged:
@@ -131,12 +139,12 @@ def test_a_split_has_no_unjudged_documents_to_look_at() -> None:
 
 
 def test_a_topic_of_the_run_alone_has_no_assessors() -> None:
-    found = judge({"q": {"a": 1}}, {"q": {"a": 1.0}, "more": {"a": 1.0}}).over("run")
-    assert parse("map_avgjg")(found).tolist() == [0.0, 1.0]
+    judged_list = judge({"q": {"a": 1}}, {"q": {"a": 1.0}, "more": {"a": 1.0}}).over("run")
+    assert parse("map_avgjg")(judged_list).tolist() == [0.0, 1.0]
 
 
 def test_an_assessor_who_found_nothing_counts_as_0() -> None:
-    """u: a at rank 2 of one relevant; v: b at rank 3 of two. A third who finds nothing lowers the mean."""
+    """u: a at rank 2 of one relevant; v: b at rank 3 of two. A third without relevant documents lowers it."""
     assert parse("map_avgjg")(two()).tolist() == [(1 / 2 + (1 / 3) / 2) / 2]
     assert parse("P_avgjg_4")(two()).tolist() == [1 / 4]
     assert judged.measures.APjg().of_list([(1, 0)]) == 0.5
@@ -148,7 +156,7 @@ def test_judged_only_leaves_out_what_the_assessor_did_not_judge() -> None:
 
 
 def test_undefined_is_said_of_the_topic_and_not_of_an_assessor() -> None:
-    nobody = judge(qrels_of({"q": {"u": {"a": 0.0}, "v": {"a": 0.0}}}), {"q": {"a": 1.0}})
-    assert parse("APjg(undefined=0.5)")(nobody).tolist() == [0.5]
+    nothing_relevant = judge(qrels_of({"q": {"u": {"a": 0.0}, "v": {"a": 0.0}}}), {"q": {"a": 1.0}})
+    assert parse("APjg(undefined=0.5)")(nothing_relevant).tolist() == [0.5]
     assert judged.measures.APjg(undefined=0.5).of_list([(1, 0)]) == 0.5  # (1 + 0) / 2: the second assessor counts as 0
     assert judged.measures.APjg(undefined=-1).of_list([(1, 0)]) == 0.5

@@ -18,7 +18,7 @@ LOG3, LOG5, LOG6 = math.log2(3), math.log2(5), math.log2(6)
 
 
 def at_ranks(ranks: list[int], length: int = 0) -> list[float | None]:
-    """Make a list that is relevant at these ranks."""
+    """Return a list of grades that is relevant at these ranks."""
     return [float(rank in ranks) for rank in range(1, max([*ranks, length]) + 1)]
 
 
@@ -81,17 +81,17 @@ def test_exponential_gain() -> None:
 def test_average_precision_of_three_topics(
     ranks: list[int], relevant: int, decimals: int, value: float, exact: float
 ) -> None:
-    found = AP().of_list(at_ranks(ranks), missing=[1] * (relevant - len(ranks)))
-    assert round(found, decimals) == value
-    assert found == pytest.approx(exact, rel=1e-15)
+    score = AP().of_list(at_ranks(ranks), missing=[1] * (relevant - len(ranks)))
+    assert round(score, decimals) == value
+    assert score == pytest.approx(exact, rel=1e-15)
 
 
 def test_mean_average_precision() -> None:
     """(0.7611 + 0.2063 + 0.1821) / 3 = 0.383."""
     topics = {"1": ([1, 2, 5, 9], 4), "2": ([3, 7], 3), "3": ([2, 5, 8], 7)}
-    qrels = {q: {f"d{at}": 1 for at in ranks} | {f"m{at}": 1 for at in range(n - len(ranks))}
+    qrels = {q: {f"d{number}": 1 for number in ranks} | {f"m{number}": 1 for number in range(n - len(ranks))}
              for q, (ranks, n) in topics.items()}  # fmt: skip
-    run = {q: {f"d{at}": -float(at) for at in range(1, 11)} for q in topics}
+    run = {q: {f"d{number}": -float(number) for number in range(1, 11)} for q in topics}
     assert round(evaluate(qrels, run, "MAP").value("AP"), 3) == 0.383
 
 
@@ -108,8 +108,8 @@ def test_cat_in_a_box() -> None:
     assert scores == pytest.approx(
         [(1 / 2 + 2 / 4 + 3 / 5 + 4 / 7) / 4, (1 + 2 / 4 + 3 / 5 + 4 / 7) / 4, (1 / 5 + 2 / 8) / 2], rel=1e-15
     )
-    qrels = {q: {f"d{at}": 1 for at in ranks} for q, ranks in CAT_IN_A_BOX.items()}
-    run = {q: {f"d{at}": -float(at) for at in range(1, 9)} for q in CAT_IN_A_BOX}
+    qrels = {q: {f"d{rank}": 1 for rank in ranks} for q, ranks in CAT_IN_A_BOX.items()}
+    run = {q: {f"d{rank}": -float(rank) for rank in range(1, 9)} for q in CAT_IN_A_BOX}
     means = evaluate(qrels, run, ["MAP@8", "MRR"]).aggregate()["run"]
     assert round(means["AP@8"], 4) == 0.4786
     assert round(means["RR"], 4) == 0.5667 == round((1 / 2 + 1 / 1 + 1 / 5) / 3, 4)

@@ -1,4 +1,4 @@
-"""Compat against the authors' script, against the formula written out with sets, and beside ir_measures."""
+"""Compat compared with the authors' script, with the formula computed with sets, and with ir_measures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_digit_that_the_authors_script_prints() -> None:
 
 
 def overlap(first: list[str], second: list[str], p: float) -> float:
-    """Write the rank-biased overlap down as it is defined: to depth 1000, divided by the sum of the weights."""
+    """Compute the rank-biased overlap by its definition: to depth 1000, divided by the sum of the weights."""
     weight, score, weights = 1.0, 0.0, 0.0
     for depth in range(1, 1001):
         shared = len(set(first[:depth]) & set(second[:depth]))
@@ -51,20 +51,20 @@ def overlap(first: list[str], second: list[str], p: float) -> float:
 @given(collections(), st.sampled_from([0.0, 0.5, 0.95, 1.0]), st.booleans())
 def test_the_overlap_is_that_of_the_sets_to_the_last_bit(pair: tuple[Qrels, Run], p: float, normalize: bool) -> None:
     qrels, run = pair
-    found = judged.judge(qrels, run, ties="docid-rising")
-    scores = Compat(p=p, normalize=normalize)(found)
-    for at, topic in enumerate(found.query_ids):
+    judged_list = judged.judge(qrels, run, ties="docid-rising")
+    scores = Compat(p=p, normalize=normalize)(judged_list)
+    for topic_index, topic in enumerate(judged_list.query_ids):
         docs = run.get(topic, {})
         ranking = sorted(sorted(docs, key=str.encode), key=lambda doc: -docs[doc])
-        place = {doc: rank for rank, doc in enumerate(ranking)}
+        positions = {doc: rank for rank, doc in enumerate(ranking)}
         ideal = sorted(
             (doc for doc, grade in qrels[topic].items() if grade > 0),
-            key=lambda doc: (-qrels[topic][doc], place.get(doc, math.inf)),
+            key=lambda doc: (-qrels[topic][doc], positions.get(doc, math.inf)),
         )
         expected = overlap(ranking, ideal, p)
         if normalize:
             expected = expected / overlap(ideal, ideal, p) if ideal else 0.0
-        assert scores[at] == expected, topic
+        assert scores[topic_index] == expected, topic
 
 
 def test_documents_of_one_grade_are_ordered_in_favour_of_the_ranking() -> None:
@@ -72,8 +72,8 @@ def test_documents_of_one_grade_are_ordered_in_favour_of_the_ranking() -> None:
     assert Compat(p=0.5).of_list([1, 1]) == 1.0
     assert Compat(p=0.5).of_list([2, 1]) == 1.0
     # shared: 0 of 1, then 2 of d. Sums with 0.5: 2 x (2 ln 2 - 1) over 1 + 2 x (2 ln 2 - 1)
-    rest = 2 * (2 * math.log(2) - 1)
-    assert Compat(p=0.5).of_list([1, 2]) == pytest.approx(rest / (1 + rest), rel=1e-14)
+    tail_sum = 2 * (2 * math.log(2) - 1)
+    assert Compat(p=0.5).of_list([1, 2]) == pytest.approx(tail_sum / (1 + tail_sum), rel=1e-14)
 
 
 def test_what_was_not_returned_comes_after_what_was_of_its_grade() -> None:
@@ -101,12 +101,12 @@ def test_depth_ends_at_1000() -> None:
 
 def test_many_topics_are_scored_as_one() -> None:
     """More topics than are held at a time: each has its own ideal."""
-    qrels = {f"{at}": {"a": 1 + at % 2, "b": 1, "c": 0} for at in range(600)}
+    qrels = {f"{number}": {"a": 1 + number % 2, "b": 1, "c": 0} for number in range(600)}
     run = {topic: {"b": 2.0, "a": 1.0} for topic in qrels}
-    found = judged.judge(qrels, run)
+    judged_list = judged.judge(qrels, run)
     even, odd = Compat().of_list([1, 1]), Compat().of_list([1, 2])
     assert even != odd
-    assert Compat()(found).tolist() == [odd if int(topic) % 2 else even for topic in found.query_ids]
+    assert Compat()(judged_list).tolist() == [odd if int(topic) % 2 else even for topic in judged_list.query_ids]
 
 
 @pytest.mark.parametrize("wrong", ["p=1.5", "p=-0.1", "p=nan", "normalize=2"])

@@ -1,4 +1,4 @@
-"""Measures over subtopics: against pyndeval, the rules of ndeval written the plain way, and by hand."""
+"""Measures of subtopics compared with pyndeval, with a plain implementation of ndeval, and by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import judged
 from judged import InputError, Judged, Qrels, judge
 from judged.scoring.measures import parse
-from judged.scoring.measures.diversity import greedy_ideal, subtopics
+from judged.scoring.measures.diversity import greedy_ideal, subtopic_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,14 +31,14 @@ NAMES = [
 
 def qrels_of(rows: Iterable[Row]) -> Qrels:
     query, iteration, doc, grade = zip(*rows, strict=True)
-    columns = {"query_id": query, "iteration": iteration, "doc_id": doc, "relevance": [float(one) for one in grade]}
+    columns = {"query_id": query, "iteration": iteration, "doc_id": doc, "relevance": [float(value) for value in grade]}
     return Qrels(pa.table(columns))
 
 
 def with_parameters(name: str, **values: float) -> judged.measures.Measure:
-    one = parse(name)
-    known = {parameter.name for parameter in one.entry.all_parameters}
-    return one.replace(**{key: value for key, value in values.items() if key in known})
+    measure = parse(name)
+    names = {parameter.name for parameter in measure.entry.all_parameters}
+    return measure.replace(**{key: value for key, value in values.items() if key in names})
 
 
 # --- stored doubles -----------------------------------------------------------------------------------
@@ -88,13 +88,14 @@ OTHERS: dict[str, tuple[float, ...]] = {
 def stored() -> Judged:
     rows = [
         (topic, subtopic, doc, grade)
-        for topic, known in GRADES.items()
-        for subtopic, (relevant, others) in known.items()
+        for topic, subtopics in GRADES.items()
+        for subtopic, (relevant, others) in subtopics.items()
         for docs, grade in ((relevant, 1.0), (others, 0.0))
         for doc in docs
     ]
     return judge(
-        qrels_of(rows), {topic: {doc: -float(at) for at, doc in enumerate(docs)} for topic, docs in RANKED.items()}
+        qrels_of(rows),
+        {topic: {doc: -float(position) for position, doc in enumerate(docs)} for topic, docs in RANKED.items()},
     )
 
 
@@ -109,19 +110,20 @@ def test_the_doubles_that_pyndeval_prints(
 
 def test_the_greedy_ideal_can_be_beaten() -> None:
     """Topic 4: the ideal takes z, then gains 1.5; the run takes a and b, and gains 2 twice."""
-    half = 1 / math.log2(3)
-    found = parse("alpha-nDCG@2")(stored())[3]
-    assert found == pytest.approx((2 + 2 * half) / (2 + 1.5 * half), rel=1e-15)
-    assert found > 1
+    discount = 1 / math.log2(3)
+    score = parse("alpha-nDCG@2")(stored())[3]
+    assert score == pytest.approx((2 + 2 * discount) / (2 + 1.5 * discount), rel=1e-15)
+    assert score > 1
 
 
 def test_the_greedy_ideal_itself() -> None:
     ideal = greedy_ideal(stored(), 1.0, 0.5)
-    chosen = [
-        [doc for doc, topic in zip(ideal.doc, ideal.topic.tolist(), strict=True) if topic == at] for at in range(4)
+    order = [
+        [doc for doc, topic in zip(ideal.doc, ideal.topic.tolist(), strict=True) if topic == topic_index]
+        for topic_index in range(4)
     ]
     # topic 1: c covers two; g and f, then the greatest of those that gain a half, and so on
-    assert chosen == [["c", "g", "f", "e", "b", "a"], ["r", "q", "p"], [], ["z", "b", "a"]]
+    assert order == [["c", "g", "f", "e", "b", "a"], ["r", "q", "p"], [], ["z", "b", "a"]]
 
 
 # --- pyndeval on generated collections ----------------------------------------------------------------
@@ -137,24 +139,29 @@ def test_every_double_is_that_of_pyndeval(seed: int) -> None:
     docs = [f"{chance.choice('abZé日')}{number}" for number in range(chance.choice([5, 15, 60]))]
     rows, run = list[Row](), dict[str, dict[str, float]]()
     for topic in (f"t{number}" for number in range(20)):
-        known = chance.sample([str(number) for number in range(9)], chance.randint(1, 9))
+        subtopics = chance.sample([str(number) for number in range(9)], chance.randint(1, 9))
         grades = chance.choice([[1, 2, 0, 0, -2], [1, 0, 0, 0, 0, 0]])
-        rows += [(topic, one, doc, chance.choice(grades)) for one in known for doc in docs if chance.random() < 0.6]
+        rows += [
+            (topic, subtopic, doc, chance.choice(grades))
+            for subtopic in subtopics
+            for doc in docs
+            if chance.random() < 0.6
+        ]
         returned = chance.sample([*docs, *"xyz"], chance.randint(1, len(docs)))
         run[topic] = {doc: chance.choice([1.0, 2.0, 3.0, 4.0]) for doc in returned}
     rows.sort(key=lambda row: row[1])  # pyndeval numbers subtopics as they come, and adds up in that order
     theirs = pyndeval.RelevanceEvaluator(rows, NAMES, relevance_level=rel, alpha=alpha, beta=beta).evaluate(
-        [(topic, doc, score) for topic, found in run.items() for doc, score in found.items()]
+        [(topic, doc, score) for topic, scores in run.items() for doc, score in scores.items()]
     )
     ours = judge(qrels_of(rows), run, ties="docid-rising")
-    count = dict(zip(ours.query_ids, subtopics(ours, rel).tolist(), strict=True))
+    count = dict(zip(ours.query_ids, subtopic_counts(ours, rel).tolist(), strict=True))
     for name in NAMES:
         values = with_parameters(name, alpha=alpha, beta=beta, rel=rel)(ours).tolist()
         for topic, value in zip(ours.query_ids, values, strict=True):
-            wanted = theirs[topic][name] if count[topic] else 0.0
+            expected = theirs[topic][name] if count[topic] else 0.0
             if name in {"ERR-IA@1", "alpha-DCG@1"} and count[topic]:
-                wanted /= count[topic]
-            assert value == (pytest.approx(wanted, rel=1e-15) if name.endswith("@1") else wanted), (name, topic)
+                expected /= count[topic]
+            assert value == (pytest.approx(expected, rel=1e-15) if name.endswith("@1") else expected), (name, topic)
 
 
 # --- the rules, the plain way -------------------------------------------------------------------------
@@ -169,7 +176,7 @@ def covered(grades: dict[str, float], rel: float) -> set[str]:
 
 
 class Plain:
-    """One topic: what each document covers, rank by rank."""
+    """One topic, with the subtopics that each document covers."""
 
     def __init__(self, labels: dict[str, dict[str, float]], ranking: list[str], rel: float, alpha: float) -> None:
         self.alpha = alpha
@@ -178,27 +185,27 @@ class Plain:
         self.known = sorted(set().union(*self.labels.values()))
 
     def gains(self, ranking: list[set[str]]) -> list[float]:
-        seen = dict.fromkeys(self.known, 0)
-        found: list[float] = []
+        covered_before = dict.fromkeys(self.known, 0)
+        gains: list[float] = []
         for subtopics_of in ranking:
-            found.append(sum((1 - self.alpha) ** seen[one] for one in subtopics_of))
-            seen |= {one: seen[one] + 1 for one in subtopics_of}
-        return found
+            gains.append(sum((1 - self.alpha) ** covered_before[subtopic] for subtopic in subtopics_of))
+            covered_before |= {subtopic: covered_before[subtopic] + 1 for subtopic in subtopics_of}
+        return gains
 
     def ideal(self) -> list[set[str]]:
-        left, taken = dict(self.labels), list[set[str]]()
-        while left:
+        remaining, selected = dict(self.labels), list[set[str]]()
+        while remaining:
             # adding up in the order of the subtopics, as the kernel does: equal sums must stay equal
-            worth = {doc: self._worth(taken, subtopics_of) for doc, subtopics_of in left.items()}
-            best = max(worth.values())
-            taken.append(left.pop(max(doc for doc, value in worth.items() if value == best)))
-        return taken
+            gains = {doc: self._gain(selected, subtopics_of) for doc, subtopics_of in remaining.items()}
+            best = max(gains.values())
+            selected.append(remaining.pop(max(doc for doc, value in gains.items() if value == best)))
+        return selected
 
-    def _worth(self, taken: list[set[str]], subtopics_of: set[str]) -> float:
+    def _gain(self, selected: list[set[str]], subtopics_of: set[str]) -> float:
         total = 0.0
-        for one in sorted(subtopics_of):
+        for subtopic in sorted(subtopics_of):
             gain = 1.0
-            for _ in range(sum(one in before for before in taken)):
+            for _ in range(sum(subtopic in before for before in selected)):
                 gain *= 1 - self.alpha
             total += gain
         return total
@@ -207,27 +214,33 @@ class Plain:
         n = len(self.known)
         if not n:
             return 0.0
-        run, best, all_in_one = self.gains(self.ranking), self.gains(self.ideal()), [
-            n * (1 - self.alpha) ** at for at in range(k)
+        run, ideal, possible = self.gains(self.ranking), self.gains(self.ideal()), [
+            n * (1 - self.alpha) ** index for index in range(k)
         ]  # fmt: skip
         weigh = {
-            "AlphaDCG": lambda values: sum(value / math.log2(at + 2) for at, value in enumerate(values[:k])),
-            "ERRIA": lambda values: sum(value / (at + 1) for at, value in enumerate(values[:k])),
-            "NRBP": lambda values: sum(value * beta**at for at, value in enumerate(values)),
+            "AlphaDCG": lambda values: sum(value / math.log2(index + 2) for index, value in enumerate(values[:k])),
+            "ERRIA": lambda values: sum(value / (index + 1) for index, value in enumerate(values[:k])),
+            "NRBP": lambda values: sum(value * beta**index for index, value in enumerate(values)),
         }
         if name == "NRBP":
             return weigh[name](run) * (1 - (1 - self.alpha) * beta) / n
         if name in weigh:
-            return weigh[name](run) / weigh[name](all_in_one)
+            return weigh[name](run) / weigh[name](possible)
         plain = {"AlphanDCG": "AlphaDCG", "nERRIA": "ERRIA", "nNRBP": "NRBP"}
         if name in plain:
-            return weigh[plain[name]](run) / weigh[plain[name]](best)
-        ranks = [[at for at, found in enumerate(self.ranking, 1) if one in found] for one in self.known]
-        relevant = [sum(one in found for found in self.labels.values()) for one in self.known]
+            return weigh[plain[name]](run) / weigh[plain[name]](ideal)
+        ranks = [
+            [rank for rank, subtopics in enumerate(self.ranking, 1) if subtopic in subtopics] for subtopic in self.known
+        ]
+        relevant = [sum(subtopic in subtopics for subtopics in self.labels.values()) for subtopic in self.known]
         return {
-            "APIA": sum(sum(i / at for i, at in enumerate(r, 1)) / m for r, m in zip(ranks, relevant, strict=True)) / n,
-            "PIA": sum(at <= k for found in ranks for at in found) / k / n,
-            "StRecall": sum(bool(found) and found[0] <= k for found in ranks) / n,
+            "APIA": sum(
+                sum(i / rank for i, rank in enumerate(subtopic_ranks, 1)) / count
+                for subtopic_ranks, count in zip(ranks, relevant, strict=True)
+            )
+            / n,
+            "PIA": sum(rank <= k for subtopic_ranks in ranks for rank in subtopic_ranks) / k / n,
+            "StRecall": sum(bool(subtopic_ranks) and subtopic_ranks[0] <= k for subtopic_ranks in ranks) / n,
         }[name]
 
 
@@ -243,13 +256,13 @@ def test_all_follow_the_rules_of_ndeval(
     topics: dict[str, tuple[dict[str, dict[str, float]], list[str]]], rel: float, alpha: float, beta: float, k: int
 ) -> None:
     rows = [(t, s, d, g) for t, (labels, _) in topics.items() for d, by in labels.items() for s, g in by.items()]
-    run = {t: {doc: -float(at) for at, doc in enumerate(ranking)} for t, (_, ranking) in topics.items()}
-    found = judge(qrels_of(rows), run)
-    at_k = [f"{name}@{k}" for name in ("AlphaDCG", "AlphanDCG", "ERRIA", "nERRIA", "PIA", "StRecall")]
-    for written in (*at_k, "NRBP", "nNRBP", "APIA"):
-        one, name = with_parameters(written, rel=rel, alpha=alpha, beta=beta), written.partition("@")[0]
-        wanted = [Plain(*topics[topic], rel, alpha).of(name, k, beta) for topic in found.query_ids]
-        assert one(found).tolist() == pytest.approx(wanted, rel=1e-13), one
+    run = {t: {doc: -float(position) for position, doc in enumerate(ranking)} for t, (_, ranking) in topics.items()}
+    judged_list = judge(qrels_of(rows), run)
+    with_cutoff = [f"{name}@{k}" for name in ("AlphaDCG", "AlphanDCG", "ERRIA", "nERRIA", "PIA", "StRecall")]
+    for text in (*with_cutoff, "NRBP", "nNRBP", "APIA"):
+        measure, name = with_parameters(text, rel=rel, alpha=alpha, beta=beta), text.partition("@")[0]
+        expected = [Plain(*topics[topic], rel, alpha).of(name, k, beta) for topic in judged_list.query_ids]
+        assert measure(judged_list).tolist() == pytest.approx(expected, rel=1e-13), measure
 
 
 # --- where labels come from ---------------------------------------------------------------------------
@@ -261,11 +274,11 @@ def test_a_file_keeps_its_subtopics_as_they_are_written(tmp_path: Path) -> None:
     qrels = Qrels.read(path)
     assert qrels.aspects.names == ("0", "007", "7", "é")
     assert qrels.table["iteration"].to_pylist() == ["007", "7", "0", "7", "é"]
-    found = judge(qrels, {"201": {"b": 2.0, "a": 1.0}})
-    assert found.grade.tolist() == [2.0, 1.0]  # the highest, for measures that know no subtopics
-    assert subtopics(found, 1).tolist() == [3]  # 7 has nothing relevant
-    assert parse("strec@1")(found).tolist() == [1 / 3]
-    assert parse("P-IA@2")(found).tolist() == [3 / (2 * 3)]
+    judged_list = judge(qrels, {"201": {"b": 2.0, "a": 1.0}})
+    assert judged_list.grade.tolist() == [2.0, 1.0]  # the highest, for measures that know no subtopics
+    assert subtopic_counts(judged_list, 1).tolist() == [3]  # 7 has nothing relevant
+    assert parse("strec@1")(judged_list).tolist() == [1 / 3]
+    assert parse("P-IA@2")(judged_list).tolist() == [3 / (2 * 3)]
 
 
 def test_subtopics_may_be_numbers_in_a_table() -> None:
@@ -282,8 +295,8 @@ def test_a_subtopic_may_name_a_document_once(tmp_path: Path) -> None:
 
 def test_qrels_without_subtopics_are_one_subtopic() -> None:
     """alpha-nDCG is then a discounted count of the relevant documents: 1, and a half for the second."""
-    found = judge({"q": {"a": 1, "b": 3, "c": 0}}, {"q": {"c": 3.0, "b": 2.0, "a": 1.0}})
-    assert parse("alpha-DCG@3")(found)[0] == pytest.approx(
+    judged_list = judge({"q": {"a": 1, "b": 3, "c": 0}}, {"q": {"c": 3.0, "b": 2.0, "a": 1.0}})
+    assert parse("alpha-DCG@3")(judged_list)[0] == pytest.approx(
         (1 / math.log2(3) + 0.5 / 2) / (1 + 0.5 / math.log2(3) + 0.25 / 2), rel=1e-15
     )
 
@@ -299,16 +312,16 @@ def test_which_topics_are_averaged() -> None:
     rows = [("1", "1", "a", 1.0), ("2", "1", "a", 1.0), ("3", "1", "a", 0.0)]
     run = {"1": {"a": 1.0}, "3": {"a": 1.0}, "4": {"a": 1.0}}
     with pytest.warns(judged.JudgedWarning):
-        means = [judged.evaluate(qrels_of(rows), run, "alpha-nDCG@5", topics=one).value("AlphanDCG@5")
-                 for one in ("both", "qrels")]  # fmt: skip
+        means = [judged.evaluate(qrels_of(rows), run, "alpha-nDCG@5", topics=policy).value("AlphanDCG@5")
+                 for policy in ("both", "qrels")]  # fmt: skip
     assert means == [1 / 2, 1 / 3]
 
 
 def test_judged_only_leaves_out_what_no_subtopic_judged() -> None:
-    found = judge(qrels_of([("1", "1", "a", 1.0), ("1", "2", "b", 0.0), ("1", "2", "c", 1.0), ("1", "1", "n", -1.0)]),
-                  {"1": {doc: -float(at) for at, doc in enumerate("xnbac")}})  # fmt: skip
-    assert parse("P-IA@3")(found).tolist() == [0.0]
-    assert parse("P-IA(judged_only=true)@3")(found).tolist() == [2 / 6]  # b, a, c
+    rows = [("1", "1", "a", 1.0), ("1", "2", "b", 0.0), ("1", "2", "c", 1.0), ("1", "1", "n", -1.0)]
+    judged_list = judge(qrels_of(rows), {"1": {doc: -float(position) for position, doc in enumerate("xnbac")}})
+    assert parse("P-IA@3")(judged_list).tolist() == [0.0]
+    assert parse("P-IA(judged_only=true)@3")(judged_list).tolist() == [2 / 6]  # b, a, c
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""GAP, Q and NCG: against their formulas written out plainly, and against what other programs print."""
+"""GAP, Q, and NCG compared with plain implementations and with the output of other programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLES: list[dict[float, float]] = [{1: 1.0}, {2: 1.0}, {1: 0.5, 2: 0.25, 4: 0.2
 
 
 def worths(qrels: Qrels, run: Run, topic: str) -> tuple[list[float], list[float]]:
-    """Give the grades in rank order, 0 without a judgment, and all grades."""
+    """Return the grades in rank order, 0 without a judgment, and all grades."""
     grades = [max(qrels[topic].get(doc, 0.0), 0.0) for doc in ranked(run.get(topic, {}))]
     return grades, [max(grade, 0.0) for grade in qrels[topic].values()]
 
@@ -29,23 +29,23 @@ def worths(qrels: Qrels, run: Run, topic: str) -> tuple[list[float], list[float]
 def test_gap_is_the_double_sum_of_the_paper(pair: tuple[Qrels, Run], g: Any) -> None:
     """Equation 8 of the paper: over all pairs of ranks m <= n, the probability that both are relevant, over n."""
     qrels, run = pair
-    found = judged.judge(qrels, run)
+    judged_list = judged.judge(qrels, run)
 
     def relevant(grade: float) -> float:
         return grade if g == "equal" else sum(share for level, share in g.items() if level <= grade)
 
-    for at, topic in enumerate(found.query_ids):
-        grades, known = worths(qrels, run, topic)
+    for topic_index, topic in enumerate(judged_list.query_ids):
+        grades, label_grades = worths(qrels, run, topic)
         total = sum(relevant(min(grades[n], grades[m])) / (n + 1) for n in range(len(grades)) for m in range(n + 1))
-        expected = sum(map(relevant, known))
-        assert GAP(g=g)(found)[at] == pytest.approx(total / expected if expected else 0.0, rel=1e-13)
+        expected = sum(map(relevant, label_grades))
+        assert GAP(g=g)(judged_list)[topic_index] == pytest.approx(total / expected if expected else 0.0, rel=1e-13)
 
 
 @pytest.mark.parametrize("rel", [1, 2, 1.5])
 @given(pair=collections())
 def test_gap_with_one_threshold_is_average_precision(rel: float, pair: tuple[Qrels, Run]) -> None:
-    found = judged.judge(*pair)
-    assert GAP(g={rel: 1.0})(found).tolist() == AP(rel=rel)(found).tolist()
+    judged_list = judged.judge(*pair)
+    assert GAP(g={rel: 1.0})(judged_list).tolist() == AP(rel=rel)(judged_list).tolist()
 
 
 def test_gap_as_another_program_has_it() -> None:
@@ -57,12 +57,12 @@ def test_gap_as_another_program_has_it() -> None:
 @given(collections(grade=st.floats(0, 4)))
 def test_gap_with_as_many_grades_as_documents(pair: tuple[Qrels, Run]) -> None:
     qrels, run = pair
-    found = judged.judge(qrels, run)
-    for at, topic in enumerate(found.query_ids):
-        grades, known = worths(qrels, run, topic)
+    judged_list = judged.judge(qrels, run)
+    for topic_index, topic in enumerate(judged_list.query_ids):
+        grades, label_grades = worths(qrels, run, topic)
         total = sum(min(grades[n], grades[m]) / (n + 1) for n in range(len(grades)) for m in range(n + 1))
-        expected = total / sum(known) if sum(known) else 0.0
-        assert GAP()(found)[at] == pytest.approx(expected, rel=1e-13, abs=1e-300)
+        expected = total / sum(label_grades) if sum(label_grades) else 0.0
+        assert GAP()(judged_list)[topic_index] == pytest.approx(expected, rel=1e-13, abs=1e-300)
 
 
 def test_gap_by_hand() -> None:
@@ -70,9 +70,9 @@ def test_gap_by_hand() -> None:
 
     Grades 2, 0, 3 and a 1 that was not returned. Rank 1: 0.8. Rank 3: (0.8 + 1) / 3. Over 0.8 + 1 + 0.5.
     """
-    one = GAP(g={1: 0.5, 2: 0.3, 3: 0.2})
-    assert one.of_list([2, 0, 3], missing=[1]) == pytest.approx((0.8 + 1.8 / 3) / 2.3, rel=1e-15)
-    assert str(one) == "GAP(g={1:0.5,2:0.3,3:0.2})"
+    gap = GAP(g={1: 0.5, 2: 0.3, 3: 0.2})
+    assert gap.of_list([2, 0, 3], missing=[1]) == pytest.approx((0.8 + 1.8 / 3) / 2.3, rel=1e-15)
+    assert str(gap) == "GAP(g={1:0.5,2:0.3,3:0.2})"
 
 
 def test_only_the_ratios_of_the_thresholds_count() -> None:
@@ -91,7 +91,7 @@ def test_a_topic_in_which_nobody_finds_anything_relevant_is_undefined() -> None:
 @pytest.mark.parametrize("wrong", ["{1:0.5}", "{1:0.9,2:0.9}", "{0:1}", "{1:-1,2:2}", "{1:x}", "flat", "{-1:1}"])
 def test_thresholds_are_probabilities_of_grades(wrong: str) -> None:
     with pytest.raises(
-        MeasureError, match=r"Fix: give equal, or grades above 0 with shares that sum to 1, such as \{1:0.4"
+        MeasureError, match=r"Fix: use equal, or grades above 0 with shares that sum to 1, such as \{1:0.4"
     ):
         parse(f"GAP(g={wrong})")
 
@@ -109,11 +109,13 @@ def test_q_is_the_blended_ratio_of_the_paper(
     pair: tuple[Qrels, Run], beta: float, gain: str, cutoff: int | None
 ) -> None:
     qrels, run = pair
-    found = judged.judge(qrels, run)
-    scores = Q(beta=beta, gain=gain, cutoff=cutoff)(found)
-    for at, topic in enumerate(found.query_ids):
-        grades, known = worths(qrels, run, topic)
-        gains, ideal = ([2**grade - 1 if gain == "exp2" else grade for grade in side] for side in (grades, known))
+    judged_list = judged.judge(qrels, run)
+    scores = Q(beta=beta, gain=gain, cutoff=cutoff)(judged_list)
+    for topic_index, topic in enumerate(judged_list.query_ids):
+        grades, label_grades = worths(qrels, run, topic)
+        gains, ideal = (
+            [2**grade - 1 if gain == "exp2" else grade for grade in values] for values in (grades, label_grades)
+        )
         ideal.sort(reverse=True)
         total = sum(
             (sum(g > 0 for g in gains[:r]) + beta * sum(gains[:r])) / (r + beta * sum(ideal[:r]))
@@ -121,7 +123,7 @@ def test_q_is_the_blended_ratio_of_the_paper(
             if gains[r - 1] > 0
         )
         relevant = min(sum(g > 0 for g in ideal), cutoff or len(ideal))
-        assert scores[at] == pytest.approx(total / relevant if relevant else 0.0, rel=1e-13)
+        assert scores[topic_index] == pytest.approx(total / relevant if relevant else 0.0, rel=1e-13)
 
 
 NTCIREVAL = {
@@ -149,14 +151,17 @@ def test_the_example_of_ntcireval(theirs: str) -> None:
 
 @given(collections(), st.none() | st.integers(1, 6))
 def test_q_without_gains_is_average_precision(pair: tuple[Qrels, Run], cutoff: int | None) -> None:
-    found = judged.judge(*pair)
-    assert Q(beta=0, cutoff=cutoff)(found).tolist() == AP(rel=5e-324, norm="cutoff", cutoff=cutoff)(found).tolist()
+    judged_list = judged.judge(*pair)
+    assert (
+        Q(beta=0, cutoff=cutoff)(judged_list).tolist()
+        == AP(rel=5e-324, norm="cutoff", cutoff=cutoff)(judged_list).tolist()
+    )
 
 
 def test_q_with_a_table_of_gains() -> None:
     """Gains 1, 0, 5 for grades 1, 2, 3: grade 2 is not relevant. Rank 1: (1+1)/(1+5); rank 3: (2+6)/(3+6); over 2."""
-    one = parse("Q(gain={2:0,3:5})")
-    assert one.of_list([1, 2, 3]) == pytest.approx((2 / 6 + 8 / 9) / 2, rel=1e-15)
+    q = parse("Q(gain={2:0,3:5})")
+    assert q.of_list([1, 2, 3]) == pytest.approx((2 / 6 + 8 / 9) / 2, rel=1e-15)
     assert parse("Q(gain={1:0},undefined=-1)").of_list([1]) == -1.0
 
 
@@ -165,18 +170,22 @@ def test_q_with_a_table_of_gains() -> None:
 
 @given(collections(), st.integers(1, 12))
 def test_ncg_is_the_share_of_the_gain_that_k_documents_can_have(pair: tuple[Qrels, Run], cutoff: int) -> None:
-    found = judged.judge(*pair)
-    ours, gained, most = NCG(cutoff=cutoff)(found), CG(cutoff=cutoff)(found), CG(cutoff=cutoff)(found.ideal)
-    assert ours.tolist() == [gain / best if best else 0.0 for gain, best in zip(gained, most, strict=True)]
+    judged_list = judged.judge(*pair)
+    ours, gains, ideal_gains = (
+        NCG(cutoff=cutoff)(judged_list),
+        CG(cutoff=cutoff)(judged_list),
+        CG(cutoff=cutoff)(judged_list.ideal),
+    )
+    assert ours.tolist() == [gain / best if best else 0.0 for gain, best in zip(gains, ideal_gains, strict=True)]
 
 
 @given(collections(grade=st.sampled_from([0.0, 1.0])))
 def test_ncg_of_one_grade_is_capped_recall(pair: tuple[Qrels, Run]) -> None:
     """Relevant in the first 3 over min(3, R): recall where R is small."""
-    found = judged.judge(*pair)
-    relevant = CG(cutoff=1000)(found.ideal)
-    wanted = R(cutoff=3)(found) * relevant / [min(3.0, max(r, 1.0)) for r in relevant]
-    assert NCG(cutoff=3)(found).tolist() == pytest.approx(wanted.tolist(), rel=1e-14)
+    judged_list = judged.judge(*pair)
+    relevant = CG(cutoff=1000)(judged_list.ideal)
+    expected = R(cutoff=3)(judged_list) * relevant / [min(3.0, max(r, 1.0)) for r in relevant]
+    assert NCG(cutoff=3)(judged_list).tolist() == pytest.approx(expected.tolist(), rel=1e-14)
 
 
 def test_ncg_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""Where a sum of gains or costs meets a limit: against the same definitions in exact fractions."""
+"""Sums of gains or costs that reach a limit, compared with exact fractions."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ DEPTH = 12
 @pytest.fixture(scope="module")
 def every_list() -> Any:
     """Judge every list as a topic of its own; the five documents cost 1/10, 3/10, 1/10, 2/10 and 3/10."""
-    qrels = {f"q{at:04}": {f"d{rank}": grade for rank, grade in enumerate(found)} for at, found in enumerate(LISTS)}
+    qrels = {
+        f"q{index:04}": {f"d{rank}": value for rank, value in enumerate(grades)} for index, grades in enumerate(LISTS)
+    }
     run = {topic: {f"d{rank}": -float(rank) for rank in range(5)} for topic in qrels}
     costs = {f"d{rank}": {"cost": cost / 10} for rank, cost in enumerate((1, 3, 1, 2, 3))}
     return judged.judge(qrels, run, documents=costs)
 
 
 def read_documents(
-    found: tuple[int, ...],
-    wanted: Fraction,
+    grades: tuple[int, ...],
+    goal: Fraction,
     budget: Fraction,
     costs: tuple[Fraction, ...] = (),
     benefit_step: Fraction = Fraction(0),
@@ -41,12 +43,12 @@ def read_documents(
     """Read as Zhang et al. 2017 define it: gain for each document read, and the number read."""
     gained = spent = Fraction(0)
     for rank in range(1, DEPTH + 1):
-        gain = Fraction(found[rank - 1], HIGHEST) if rank <= len(found) else Fraction(0)
+        gain = Fraction(grades[rank - 1], HIGHEST) if rank <= len(grades) else Fraction(0)
         gained += gain
         spent += costs[rank - 1] if rank <= len(costs) else 1
-        if gained >= wanted or spent >= budget:
+        if gained >= goal or spent >= budget:
             return gained / rank, rank
-        wanted += benefit_step * (gain - Fraction(1, 2))
+        goal += benefit_step * (gain - Fraction(1, 2))
         budget += cost_step * (gain - Fraction(1, 2))
     return gained / DEPTH, DEPTH
 
@@ -59,14 +61,14 @@ def check(name: str, judged_lists: Any, expected: list[tuple[Fraction, int]]) ->
     np.testing.assert_allclose(measure.replace(of="ED")(judged_lists), read, rtol=0, atol=1e-9)
 
 
-WANTED = ["1/3", "0.1", "2/3", "0.7", "1", "4/3", "2", "7/3", "3", "10/3", "4"]
+GOALS = ["1/3", "0.1", "2/3", "0.7", "1", "4/3", "2", "7/3", "3", "10/3", "4"]
 
 
-@pytest.mark.parametrize("wanted", WANTED)
-def test_bpm_stops_where_exact_fractions_stop(every_list: Any, wanted: str) -> None:
+@pytest.mark.parametrize("goal", GOALS)
+def test_bpm_stops_where_exact_fractions_stop(every_list: Any, goal: str) -> None:
     """Doubles alone stop elsewhere for 112 of the 1,024 lists with T = 2, and for 51 with T = 3."""
-    limit = Fraction(wanted)
-    expected = [read_documents(found, limit, Fraction(10)) for found in LISTS]
+    limit = Fraction(goal)
+    expected = [read_documents(grades, limit, Fraction(10)) for grades in LISTS]
     check(f"BPM(max=3,T={float(limit)!r},depth={DEPTH})@10", every_list, expected)
 
 
@@ -78,12 +80,12 @@ def test_one_list_by_hand(every_list: Any) -> None:
 
 
 @pytest.mark.parametrize("budget", [1, 2])
-@pytest.mark.parametrize("wanted", ["2", "9"])
-def test_a_budget_of_tenths_ends_where_exact_fractions_end(every_list: Any, wanted: str, budget: int) -> None:
+@pytest.mark.parametrize("goal", ["2", "9"])
+def test_a_budget_of_tenths_ends_where_exact_fractions_end(every_list: Any, goal: str, budget: int) -> None:
     """The five documents cost 1, and every place below them 1 more."""
     costs = tuple(Fraction(tenths, 10) for tenths in (1, 3, 1, 2, 3))
-    expected = [read_documents(found, Fraction(wanted), Fraction(budget), costs) for found in LISTS]
-    check(f"BPM(max=3,T={wanted},costs=given,depth={DEPTH})@{budget}", every_list, expected)
+    expected = [read_documents(grades, Fraction(goal), Fraction(budget), costs) for grades in LISTS]
+    check(f"BPM(max=3,T={goal},costs=given,depth={DEPTH})@{budget}", every_list, expected)
 
 
 def test_ten_documents_of_a_tenth_spend_a_budget_of_one() -> None:
@@ -94,14 +96,16 @@ def test_ten_documents_of_a_tenth_spend_a_budget_of_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "benefit_step", "cost_step", "budget"),
+    ("goal", "benefit_step", "cost_step", "budget"),
     [("1", "1", "1", 10), ("2", "1", "0", 10), ("2/3", "1/3", "1", 3), ("1", "0.1", "0.3", 2), ("3", "0", "1/3", 4)],
 )
 def test_bpmd_stops_where_exact_fractions_stop(
-    every_list: Any, wanted: str, benefit_step: str, cost_step: str, budget: int
+    every_list: Any, goal: str, benefit_step: str, cost_step: str, budget: int
 ) -> None:
-    limit, benefit, cost = Fraction(wanted), Fraction(benefit_step), Fraction(cost_step)
-    expected = [read_documents(found, limit, Fraction(budget), benefit_step=benefit, cost_step=cost) for found in LISTS]
+    limit, benefit, cost = Fraction(goal), Fraction(benefit_step), Fraction(cost_step)
+    expected = [
+        read_documents(grades, limit, Fraction(budget), benefit_step=benefit, cost_step=cost) for grades in LISTS
+    ]
     parameters = f"T={float(limit)!r},hb={float(benefit)!r},hc={float(cost)!r}"
     check(f"BPMD(max=3,{parameters},depth={DEPTH})@{budget}", every_list, expected)
 
@@ -123,13 +127,13 @@ def test_the_tolerance_grows_with_the_limit_and_not_below_one() -> None:
 
 def greedy_order(documents: list[set[int]], alpha: Fraction) -> list[int]:
     """Order documents as the greedy ideal does, in exact fractions; the last document has the greatest id."""
-    left, worth, order = list(range(len(documents)))[::-1], dict[int, Fraction](), list[int]()
-    while left:
-        best = max(left, key=lambda doc: sum(worth.get(topic, Fraction(1)) for topic in documents[doc]))
-        left.remove(best)
+    remaining, weights, order = list(range(len(documents)))[::-1], dict[int, Fraction](), list[int]()
+    while remaining:
+        best = max(remaining, key=lambda doc: sum(weights.get(topic, Fraction(1)) for topic in documents[doc]))
+        remaining.remove(best)
         order.append(best)
         for topic in documents[best]:
-            worth[topic] = worth.get(topic, Fraction(1)) * (1 - alpha)
+            weights[topic] = weights.get(topic, Fraction(1)) * (1 - alpha)
     return order
 
 
@@ -156,7 +160,7 @@ def test_of_equal_gains_the_greedy_ideal_takes_the_greatest_id(alpha: str, docum
 
 
 def precision_at_relevant(share: float, relevant: int, rounding: str) -> float:
-    """Score a ranking in which the n-th of R relevant documents stands at rank 2n - 1."""
+    """Score a ranking in which the n-th of R relevant documents is at rank 2n - 1."""
     grades = [1] + [0, 1] * (relevant - 1)
     return float(parse(f"IPrec(rounding={rounding})@{share}").of_list(grades))
 
@@ -176,7 +180,7 @@ CASES = [  # (recall, R, n by trec_eval's doubles, n by exact arithmetic)
 def test_recall_points_are_rounded_in_doubles_as_trec_eval_does(
     rounding: str, share: float, relevant: int, doubles: int, exact: int
 ) -> None:
-    """The n-th relevant document stands at rank 2n - 1, so the precision there is n / (2n - 1), and falls with n."""
+    """The n-th relevant document is at rank 2n - 1, so the precision there is n / (2n - 1), which falls with n."""
     tenths = Fraction(round(share * 10), 10)
     added = Fraction(1, 2) if rounding == "nearest" else Fraction(9, 10)
     assert (tenths * relevant + added).__floor__() == exact

@@ -1,4 +1,4 @@
-"""Measures that users write: registered like ours, and told what is wrong with them."""
+"""Measures that users write: registration and error messages."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ABOUT: dict[str, Any] = {"category": "own", "cite": "here", "use": "never", "mis
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    """Let each test have a registry of its own."""
-    known = {name: REGISTRY[name] for name in list(REGISTRY)}  # of a registry that has all been imported
+    """Restore the registry after each test."""
+    entries = {name: REGISTRY[name] for name in list(REGISTRY)}  # of a registry that has all been imported
     yield
     REGISTRY._entries.clear()
-    REGISTRY._entries.update(known)
+    REGISTRY._entries.update(entries)
 
 
 def define(worst: float = 0.0) -> type[Measure]:
@@ -71,7 +71,7 @@ def test_scores_of_the_wrong_shape_are_refused() -> None:
         def score(self, judged: Any) -> Any:
             return judged.grade
 
-    with pytest.raises(MeasureError, match=r"Hits gave \(2,\) scores for 1 topics"):
+    with pytest.raises(MeasureError, match=r"Hits: score returned shape \(2,\) for 1 topics"):
         Hits().of_list([1, 0])
 
 

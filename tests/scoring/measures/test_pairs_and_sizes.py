@@ -1,4 +1,4 @@
-"""PairAccuracy, RR(which=last), Fallout and Generality: pair by pair and count by count."""
+"""PairAccuracy, RR(which=last), Fallout, and Generality compared with plain counts."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from strategies import Qrels, Run, collections, ranked
 @given(collections(), st.none() | st.integers(1, 6), st.sampled_from([1.0, 2.0]))
 def test_every_pair_is_looked_at(pair: tuple[Qrels, Run], cutoff: int | None, rel: float) -> None:
     qrels, run = pair
-    found = judged.judge(qrels, run)
-    scores = PairAccuracy(cutoff=cutoff, rel=rel)(found)
-    for at, topic in enumerate(found.query_ids):
+    judged_list = judged.judge(qrels, run)
+    scores = PairAccuracy(cutoff=cutoff, rel=rel)(judged_list)
+    for topic_index, topic in enumerate(judged_list.query_ids):
         relevant = [qrels[topic].get(doc, -1.0) >= rel for doc in ranked(run.get(topic, {}))][:cutoff]
-        good = [rank for rank, is_relevant in enumerate(relevant) if is_relevant]
-        bad = [rank for rank, is_relevant in enumerate(relevant) if not is_relevant]
-        right = [r < n for r in good for n in bad]
-        expected = sum(right) / len(right) if right else float(bool(good))
-        assert scores[at] == pytest.approx(expected, rel=1e-14, abs=1e-15)
+        relevant_ranks = [rank for rank, is_relevant in enumerate(relevant) if is_relevant]
+        nonrelevant_ranks = [rank for rank, is_relevant in enumerate(relevant) if not is_relevant]
+        in_order = [first < second for first in relevant_ranks for second in nonrelevant_ranks]
+        expected = sum(in_order) / len(in_order) if in_order else float(bool(relevant_ranks))
+        assert scores[topic_index] == pytest.approx(expected, rel=1e-14, abs=1e-15)
 
 
 PRINTED = {
@@ -42,7 +42,7 @@ def test_it_is_the_accuracy_of_ir_measures(cutoff: int | None) -> None:
 
 
 def test_where_there_is_no_pair() -> None:
-    """Nothing is wrong where all is relevant (ir_measures divides by 0), nothing right where nothing is."""
+    """The score is 1 if all documents are relevant (ir_measures divides by 0), and 0 if none is."""
     assert PairAccuracy().of_list([1, 1]) == 1.0
     assert PairAccuracy().of_list([0, None], missing=[1]) == 0.0
     assert PairAccuracy(undefined="skip").of_list([0, 1]) == 0.0
@@ -55,7 +55,7 @@ def test_finding_more_can_lower_it() -> None:
 
 
 def test_the_two_accuracies_are_different_things() -> None:
-    """One counts pairs of what was returned, the other documents of the collection: TP 1, TN 995 of 1000."""
+    """The first counts pairs of returned documents, the second documents of the collection: TP 1, TN 995."""
     assert PairAccuracy().of_list([0, 0, 1, 0], missing=[1]) == 1 - 2 / 3
     assert Accuracy(n=1000).of_list([0, 0, 1, 0], missing=[1]) == (1 + 995) / 1000
 
@@ -66,19 +66,19 @@ def test_the_two_accuracies_are_different_things() -> None:
 @given(collections(), st.none() | st.integers(1, 6))
 def test_the_last_relevant_document(pair: tuple[Qrels, Run], cutoff: int | None) -> None:
     qrels, run = pair
-    found = judged.judge(qrels, run)
-    for at, topic in enumerate(found.query_ids):
+    judged_list = judged.judge(qrels, run)
+    for topic_index, topic in enumerate(judged_list.query_ids):
         docs = ranked(run.get(topic, {}))[:cutoff]
         ranks = [rank for rank, doc in enumerate(docs, 1) if qrels[topic].get(doc, -1) >= 1]
-        assert RR(cutoff=cutoff)(found)[at] == (1 / min(ranks) if ranks else 0.0)
-        assert RR(cutoff=cutoff, which="last")(found)[at] == (1 / max(ranks) if ranks else 0.0)
+        assert RR(cutoff=cutoff)(judged_list)[topic_index] == (1 / min(ranks) if ranks else 0.0)
+        assert RR(cutoff=cutoff, which="last")(judged_list)[topic_index] == (1 / max(ranks) if ranks else 0.0)
 
 
 def test_names_of_first_and_last() -> None:
     assert str(parse("RR(which=first)@10")) == "RR@10"
     assert str(parse("mrr(which=last)@10")) == "RR(which=last)@10"
     assert parse("RR(which=last)").of_list([0, 1, 0, 1, None], missing=[1]) == 1 / 4
-    with pytest.raises(MeasureError, match=r"RR: which='both' is not allowed\. Fix: give one of first, last"):
+    with pytest.raises(MeasureError, match=r"RR: which='both' is not allowed\. Fix: use one of first, last"):
         parse("RR(which=both)")
 
 
@@ -88,12 +88,14 @@ def test_names_of_first_and_last() -> None:
 @given(collections())
 def test_precision_recall_fallout_and_generality_hold_each_other(pair: tuple[Qrels, Run]) -> None:
     """P = R G / (R G + F (1 - G)), the identity of the Cranfield report."""
-    found = judged.judge(*pair)
-    precision, recall, fallout, generality = (one(found) for one in (SetP(), SetR(), Fallout(n=50), Generality(n=50)))
-    above = recall * generality
-    below = above + fallout * (1 - generality)
+    judged_list = judged.judge(*pair)
+    precision, recall, fallout, generality = (
+        measure(judged_list) for measure in (SetP(), SetR(), Fallout(n=50), Generality(n=50))
+    )
+    numerator = recall * generality
+    denominator = numerator + fallout * (1 - generality)
     assert precision.tolist() == pytest.approx(
-        [a / b if b else 0.0 for a, b in zip(above, below, strict=True)], rel=1e-12
+        [a / b if b else 0.0 for a, b in zip(numerator, denominator, strict=True)], rel=1e-12
     )
 
 
@@ -107,5 +109,5 @@ def test_fallout_by_hand() -> None:
 
 @pytest.mark.parametrize("written", ["Fallout(n=3)", "Accuracy(n=3)", "Generality(n=1)"])
 def test_a_collection_smaller_than_what_was_seen_is_refused(written: str) -> None:
-    with pytest.raises(MeasureError, match=r"more documents are returned or relevant than n\. Fix: n is the coll"):
+    with pytest.raises(MeasureError, match=r"more documents are returned or relevant than n=\d+\. Fix: use a higher n"):
         parse(written).of_list([0, 0, 1], missing=[1])

@@ -1,4 +1,4 @@
-"""Measures of preferences: against trec_eval's own functions, its rules written the plain way, and by hand."""
+"""Measures of preferences compared with trec_eval's functions, with a plain implementation, and by hand."""
 
 from __future__ import annotations
 
@@ -29,10 +29,14 @@ def qrels_of(rows: Iterable[Row]) -> Qrels:
     return Qrels(pa.table({"query_id": query, "iteration": iteration, "doc_id": doc, "relevance": level}))
 
 
-def of_topic(said: dict[str, str], ranking: str) -> Judged:
+def of_topic(levels: dict[str, str], ranking: str) -> Judged:
     """Judge one topic: for each ``user subgroup`` documents and their levels, as ``a9 b8``."""
-    rows = [("q", one, text[0], float(text[1:])) for one, given_text in said.items() for text in given_text.split()]
-    return judge(qrels_of(rows), {"q": {doc: -float(at) for at, doc in enumerate(ranking)}})
+    rows = [
+        ("q", iteration, text[0], float(text[1:]))
+        for iteration, documents in levels.items()
+        for text in documents.split()
+    ]
+    return judge(qrels_of(rows), {"q": {doc: -float(position) for position, doc in enumerate(ranking)}})
 
 
 # --- trec_eval's own test collection ------------------------------------------------------------------
@@ -71,10 +75,10 @@ PRINTED: dict[str, tuple[dict[str, str], str, str]] = {
 
 @pytest.mark.parametrize("topic", PRINTED)
 def test_what_trec_eval_prints_for_its_own_tests(topic: str) -> None:
-    said, ranking, printed = PRINTED[topic]
-    found = of_topic(said, ranking)
+    levels, ranking, printed = PRINTED[topic]
+    judged_list = of_topic(levels, ranking)
     for name, value in zip(trec_eval_c.PREFERENCES, printed.split(), strict=True):
-        number = parse(name)(found)[0]
+        number = parse(name)(judged_list)[0]
         assert (f"{number:.0f}" if "_num_" in name else f"{number:.4f}") == value, name
 
 
@@ -87,13 +91,13 @@ def collection(seed: int) -> tuple[list[Row], list[tuple[str, str, float]]]:
     rows, run = list[Row](), list[tuple[str, str, float]]()
     for number in range(8):
         topic = trec_eval_c.topic_name(f"{seed}.{number}")
-        docs = [f"{chance.choice('aZé')}{one}" for one in range(chance.randint(1, 9))]
+        docs = [f"{chance.choice('aZé')}{index}" for index in range(chance.randint(1, 9))]
         levels = chance.choice([[0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 2.5], [1.0, 2.0, 3.0, 4.0]])
         for user in chance.sample(["u0", "u1", "u10", "b"], chance.randint(1, 4)):
             level = {doc: chance.choice(levels) for doc in docs}
             for subgroup in range(chance.choice([1, 1, 2, 3])):
-                named = chance.sample(docs, chance.randint(1, len(docs)))
-                rows += [(topic, f"{user} s{subgroup}", doc, level[doc] * (subgroup + 1)) for doc in named]
+                labelled = chance.sample(docs, chance.randint(1, len(docs)))
+                rows += [(topic, f"{user} s{subgroup}", doc, level[doc] * (subgroup + 1)) for doc in labelled]
         returned = [*chance.sample(docs, chance.randint(0, len(docs))), *"xyz"[: chance.randint(1, 3)]]
         run += [(topic, doc, float(chance.randint(1, 8))) for doc in returned]
     return rows, run
@@ -103,7 +107,9 @@ def collection(seed: int) -> tuple[list[Row], list[tuple[str, str, float]]]:
 def test_every_double_is_the_same(seed: int, tmp_path: Path) -> None:
     rows, run = collection(seed)
     prefs = tmp_path / "prefs"
-    prefs.write_text("".join(f"{topic} {one} {doc} {level!r}\n" for topic, one, doc, level in rows), "utf-8")
+    prefs.write_text(
+        "".join(f"{topic} {iteration} {doc} {level!r}\n" for topic, iteration, doc, level in rows), "utf-8"
+    )
     theirs = trec_eval_c.trec_eval(prefs, trec_eval_c.run_file(tmp_path / "run", run), "prefs", trec_eval_c.PREFERENCES)
     compare(theirs, judge(qrels_of(rows), scores_of(run), ties="docid-rising"))
 
@@ -111,16 +117,16 @@ def test_every_double_is_the_same(seed: int, tmp_path: Path) -> None:
 def test_pairs_may_be_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A part holds whole topics: with room for one pair, each topic that has several is a part of its own."""
     rows, run = collection(100)
-    found = judge(qrels_of(rows), scores_of(run))
-    everyone = np.ones(len(preferences(found).topic), dtype=np.bool_)
-    whole = list(preferences(found).pairs(everyone))
-    by_pairs = parse("prefs_pair")(found).tolist()
+    judged_list = judge(qrels_of(rows), scores_of(run))
+    all_users = np.ones(len(preferences(judged_list).topic), dtype=np.bool_)
+    at_once = list(preferences(judged_list).pairs(all_users))
+    by_pairs = parse("prefs_pair")(judged_list).tolist()
     monkeypatch.setattr("judged.scoring.judging.pairs._PART", 1)
-    parts = list(preferences(found).pairs(everyone))
-    assert len(whole) == 1
+    parts = list(preferences(judged_list).pairs(all_users))
+    assert len(at_once) == 1
     assert len(parts) > 2
-    assert sorted(zip(*whole[0], strict=True)) == sorted(row for part in parts for row in zip(*part, strict=True))
-    assert parse("prefs_pair")(found).tolist() == by_pairs
+    assert sorted(zip(*at_once[0], strict=True)) == sorted(row for part in parts for row in zip(*part, strict=True))
+    assert parse("prefs_pair")(judged_list).tolist() == by_pairs
 
 
 def test_plain_qrels_are_the_preferences_of_one_user(tmp_path: Path) -> None:
@@ -129,7 +135,9 @@ def test_plain_qrels_are_the_preferences_of_one_user(tmp_path: Path) -> None:
     rows = [(topic, "0", f"d{doc}", float(chance.choice([0, 0, 0, 1, 2]))) for topic in topics for doc in range(300)]
     run = [(topic, f"d{doc}", chance.random()) for topic in topics for doc in chance.sample(range(400), 250)]
     path = tmp_path / "qrels"
-    path.write_text("".join(f"{topic} {one} {doc} {level:.0f}\n" for topic, one, doc, level in rows), "utf-8")
+    path.write_text(
+        "".join(f"{topic} {iteration} {doc} {level:.0f}\n" for topic, iteration, doc, level in rows), "utf-8"
+    )
     theirs = trec_eval_c.trec_eval(
         path, trec_eval_c.run_file(tmp_path / "run", run), "qrels_prefs", trec_eval_c.PREFERENCES
     )
@@ -137,17 +145,17 @@ def test_plain_qrels_are_the_preferences_of_one_user(tmp_path: Path) -> None:
 
 
 def scores_of(run: list[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    scores: dict[str, dict[str, float]] = {}
     for topic, doc, score in run:
-        found.setdefault(topic, {})[doc] = score
-    return found
+        scores.setdefault(topic, {})[doc] = score
+    return scores
 
 
 def compare(theirs: dict[str, dict[str, float]], ours: Judged) -> None:
     assert set(theirs) == set(ours.query_ids)
     for name in trec_eval_c.PREFERENCES:
-        wanted = [theirs[topic][name] for topic in ours.query_ids]
-        assert parse(name)(ours).tolist() == wanted, name
+        expected = [theirs[topic][name] for topic in ours.query_ids]
+        assert parse(name)(ours).tolist() == expected, name
 
 
 # --- the rules, the plain way -------------------------------------------------------------------------
@@ -156,34 +164,34 @@ OVER = {"all": 0, "implied": 1, "retrieved": 2}
 LEAST = 1e-13
 
 
-def plain_pairs(said: dict[str, dict[str, float]]) -> set[tuple[str, str]]:
-    """What one user prefers: in each subgroup, and what follows."""
-    pairs = {(a, b) for levels in said.values() for a, b in product(levels, levels) if levels[a] > levels[b]}
-    while more := {(a, d) for (a, b), (c, d) in product(pairs, pairs) if b == c} - pairs:
-        pairs |= more
+def plain_pairs(subgroups: dict[str, dict[str, float]]) -> set[tuple[str, str]]:
+    """Return the preferences of one user: those in each subgroup, and their transitive closure."""
+    pairs = {(a, b) for levels in subgroups.values() for a, b in product(levels, levels) if levels[a] > levels[b]}
+    while implied := {(a, d) for (a, b), (c, d) in product(pairs, pairs) if b == c} - pairs:
+        pairs |= implied
     return pairs
 
 
 def plain(users: dict[str, dict[str, dict[str, float]]], ranking: list[str], over: str) -> dict[str, float]:
     """One topic of users, subgroups, documents and levels."""
-    place = {doc: at for at, doc in enumerate(ranking)}
-    kept, possible = dict.fromkeys(users, 0), dict.fromkeys(users, 0)
+    positions = {doc: position for position, doc in enumerate(ranking)}
+    kept_count, possible = dict.fromkeys(users, 0), dict.fromkeys(users, 0)
     votes: dict[frozenset[str], list[bool]] = {}
-    for user, said in users.items():
-        for better, worse in plain_pairs(said):
-            if (better in place) + (worse in place) < OVER[over]:
+    for user, subgroups in users.items():
+        for better, worse in plain_pairs(subgroups):
+            if (better in positions) + (worse in positions) < OVER[over]:
                 continue
-            agrees = better in place and place[better] < place.get(worse, len(ranking))
-            kept[user] += agrees
+            agrees = better in positions and positions[better] < positions.get(worse, len(ranking))
+            kept_count[user] += agrees
             possible[user] += 1
             votes.setdefault(frozenset((better, worse)), []).append(agrees)
     shares = [sum(agreed) / len(agreed) for agreed in votes.values()]
     return {
-        "NumPrefs": sum(kept.values()),
+        "NumPrefs": sum(kept_count.values()),
         "NumPrefs(of=possible)": sum(possible.values()),
-        "PrefShare": sum(kept.values()) / max(sum(possible.values()), 1),
+        "PrefShare": sum(kept_count.values()) / max(sum(possible.values()), 1),
         "PrefShare(mean=pairs)": sum(shares) / max(len(shares), 1),
-        "PrefShare(mean=users)": sum(kept[user] / max(possible[user], 1) for user in users) / len(users),
+        "PrefShare(mean=users)": sum(kept_count[user] / max(possible[user], 1) for user in users) / len(users),
     }
 
 
@@ -198,8 +206,10 @@ def opinions(draw: st.DrawFn) -> dict[str, dict[str, dict[str, float]]]:
         level = draw(st.fixed_dictionaries({doc: st.sampled_from([0.0, 1.0, 1.5, 4.0]) for doc in "abcdef"}))
         groups = draw(st.lists(st.sets(docs, min_size=1), min_size=1, max_size=3))
         users[user] = {
-            f"s{at}": {doc: level[doc] * scale for doc in named}
-            for at, (named, scale) in enumerate((named, draw(st.sampled_from([1.0, 2.0]))) for named in groups)
+            f"s{index}": {doc: level[doc] * scale for doc in labelled}
+            for index, (labelled, scale) in enumerate(
+                (labelled, draw(st.sampled_from([1.0, 2.0]))) for labelled in groups
+            )
         }
     return users
 
@@ -213,16 +223,18 @@ def test_preferences_follow_the_rules(topics: dict[str, tuple[Any, list[str]]], 
     rows = [
         (topic, f"{user} {subgroup}", doc, level)
         for topic, (users, _) in topics.items()
-        for user, said in users.items()
-        for subgroup, levels in said.items()
+        for user, subgroups in users.items()
+        for subgroup, levels in subgroups.items()
         for doc, level in levels.items()
     ]
-    run = {topic: {doc: -float(at) for at, doc in enumerate(ranking)} for topic, (_, ranking) in topics.items()}
-    found = judge(qrels_of(rows), run)
-    wanted = [plain(*topics[topic], over) for topic in found.query_ids]
-    for name in wanted[0]:
-        values = parse(name).replace(over=over)(found).tolist()
-        assert values == pytest.approx([one[name] for one in wanted], rel=LEAST), name
+    run = {
+        topic: {doc: -float(position) for position, doc in enumerate(ranking)} for topic, (_, ranking) in topics.items()
+    }
+    judged_list = judge(qrels_of(rows), run)
+    expected = [plain(*topics[topic], over) for topic in judged_list.query_ids]
+    for name in expected[0]:
+        values = parse(name).replace(over=over)(judged_list).tolist()
+        assert values == pytest.approx([topic_scores[name] for topic_scores in expected], rel=LEAST), name
 
 
 # --- by hand ------------------------------------------------------------------------------------------
@@ -230,9 +242,9 @@ def test_preferences_follow_the_rules(topics: dict[str, tuple[Any, list[str]]], 
 
 def test_a_user_who_says_it_in_several_subgroups_says_it_once() -> None:
     """a over b twice, and b over c: a over c follows. The ranking is c a b: one of three is kept."""
-    found = of_topic({"u 1": "a2 b1", "u 2": "a3 b1", "u 3": "b2 c1"}, "cab")
-    assert parse("prefs_num_prefs_poss")(found)[0] == 3
-    assert parse("prefs_simp")(found)[0] == 1 / 3
+    judged_list = of_topic({"u 1": "a2 b1", "u 2": "a3 b1", "u 3": "b2 c1"}, "cab")
+    assert parse("prefs_num_prefs_poss")(judged_list)[0] == 3
+    assert parse("prefs_simp")(judged_list)[0] == 1 / 3
 
 
 def test_users_are_told_apart_by_what_stands_before_the_blank() -> None:
@@ -250,9 +262,9 @@ def test_no_topics_have_no_scores() -> None:
 
 
 def test_a_long_circle_is_found() -> None:
-    said = {"v 1": "a1 b2", "u 1": "a2 b1", "u 2": "b2 c1", "u 3": "c2 a1"}
+    levels = {"v 1": "a1 b2", "u 1": "a2 b1", "u 2": "b2 c1", "u 3": "c2 a1"}
     with pytest.raises(MeasureError, match="topic q: user u prefers documents in a circle: c, a, b"):
-        parse("prefs_pair")(of_topic(said, "cab"))
+        parse("prefs_pair")(of_topic(levels, "cab"))
 
 
 def test_not_relevant_is_not_relevant_in_every_subgroup() -> None:
@@ -264,23 +276,23 @@ def test_more_pairs_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatc
     """Two users of three grades have six preferences, listed for mean=pairs only; the topic with one user has none."""
     rows = [(topic, user, doc, level) for topic, user in [("1", "u"), ("2", "u"), ("2", "v")]
             for level, doc in enumerate("abc")]  # fmt: skip
-    found = judge(qrels_of(rows), {"1": {"a": 1.0}, "2": {"a": 1.0}})
+    judged_list = judge(qrels_of(rows), {"1": {"a": 1.0}, "2": {"a": 1.0}})
     monkeypatch.setattr("judged.scoring.judging.pairs._MOST_PAIRS", 6)
-    assert parse("prefs_pair")(found).tolist() == [0.0, 0.0]
+    assert parse("prefs_pair")(judged_list).tolist() == [0.0, 0.0]
     monkeypatch.setattr("judged.scoring.judging.pairs._MOST_PAIRS", 5)
     with pytest.raises(MeasureError, match=r"topic 2 has 3 judged documents, and 6 pref.*\(5\)\. Fix: take mean="):
-        parse("prefs_pair")(found)
-    assert parse("prefs_num_prefs_poss")(found).tolist() == [3.0, 6.0]
+        parse("prefs_pair")(judged_list)
+    assert parse("prefs_num_prefs_poss")(judged_list).tolist() == [3.0, 6.0]
 
 
 @pytest.mark.parametrize(("most", "limit"), [("_MOST_DOCS", 2), ("_MOST_PAIRS", 1), ("_MOST_PAIRS", 2)])
 def test_more_than_can_be_put_together_is_refused(monkeypatch: pytest.MonkeyPatch, most: str, limit: int) -> None:
     """Two subgroups say one preference each, and a third follows."""
-    found = of_topic({"u 1": "a2 b1", "u 2": "b2 c1"}, "abc")
-    assert parse("prefs_num_prefs_poss")(found)[0] == 3.0
+    judged_list = of_topic({"u 1": "a2 b1", "u 2": "b2 c1"}, "abc")
+    assert parse("prefs_num_prefs_poss")(judged_list)[0] == 3.0
     monkeypatch.setattr(f"judged.scoring.judging.pairs.{most}", limit)
     with pytest.raises(MeasureError, match=r"topic q: user u has 3 documents and [23] pref.*Fix: give the user"):
-        parse("prefs_simp")(found)
+        parse("prefs_simp")(judged_list)
 
 
 def test_only_the_order_of_levels_counts() -> None:
@@ -291,8 +303,8 @@ def test_only_the_order_of_levels_counts() -> None:
 
 def test_documents_not_returned_stand_behind_and_have_no_order() -> None:
     """a over b and c, b over c; only b was returned: b over c is kept, a over b is not, a over c cannot be."""
-    found = of_topic({"u": "a3 b2 c1"}, "b")
-    values = {name: parse(name)(found)[0] for name in ("prefs_simp", "prefs_simp_imp", "prefs_simp_ret")}
+    judged_list = of_topic({"u": "a3 b2 c1"}, "b")
+    values = {name: parse(name)(judged_list)[0] for name in ("prefs_simp", "prefs_simp_imp", "prefs_simp_ret")}
     assert values == {"prefs_simp": 1 / 3, "prefs_simp_imp": 1 / 2, "prefs_simp_ret": 0.0}
 
 
@@ -301,7 +313,7 @@ def test_ties_are_broken_by_rising_ids_in_these_measures_of_trec_eval(tmp_path: 
     topic = trec_eval_c.topic_name("tied")
     rows, run = [(topic, "u s", "a", 2.0), (topic, "u s", "b", 1.0)], [(topic, "a", 1.0), (topic, "b", 1.0)]
     path = tmp_path / "prefs"
-    path.write_text("".join(f"{query} {one} {doc} {level}\n" for query, one, doc, level in rows))
+    path.write_text("".join(f"{query} {iteration} {doc} {level}\n" for query, iteration, doc, level in rows))
     theirs = trec_eval_c.trec_eval(path, trec_eval_c.run_file(tmp_path / "run", run), "prefs", ["prefs_simp"])
     simp = {ties: parse("prefs_simp")(judge(qrels_of(rows), scores_of(run), ties=ties))[0]
             for ties in ("docid", "docid-rising")}  # fmt: skip
@@ -349,9 +361,9 @@ def test_negative_levels_against_trec_eval_itself(tmp_path: Path) -> None:
     path.write_text("".join(f"{topic} {user} {doc} {level:g}\n" for topic, user, doc, level in rows))
     names = ("prefs_avgjg_Rnonrel", "prefs_avgjg_Rnonrel_ret", "prefs_avgjg", "prefs_simp")
     theirs = trec_eval_c.trec_eval(path, trec_eval_c.run_file(tmp_path / "run", run), "prefs", names)
-    found = judge(qrels_of(rows), scores_of(run), ties="docid-rising")
+    judged_list = judge(qrels_of(rows), scores_of(run), ties="docid-rising")
     assert len(theirs) > 200
     for name in names:
-        ours = dict(zip(found.query_ids, parse(name)(found).tolist(), strict=True))
-        expected = {topic: np.nan_to_num(scored[name]) for topic, scored in theirs.items()}
+        ours = dict(zip(judged_list.query_ids, parse(name)(judged_list).tolist(), strict=True))
+        expected = {topic: np.nan_to_num(topic_scores[name]) for topic, topic_scores in theirs.items()}
         assert ours == pytest.approx(expected, abs=1e-12), name

@@ -1,4 +1,4 @@
-"""What every registered measure must keep: its page, its name, and the properties that it declares."""
+"""Invariants of all registered measures: page, name, and declared properties."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ LEVELS = (0.0, 5e-324, 1.0, 1.5, 2.0)
 each = pytest.mark.parametrize("name", list(REGISTRY))
 
 
-def with_property(**wanted: Any) -> list[Measure]:
-    return [one for one in SCORED if all(getattr(one.properties, key) == value for key, value in wanted.items())]
+def with_property(**values: Any) -> list[Measure]:
+    return [
+        measure for measure in SCORED if all(getattr(measure.properties, key) == value for key, value in values.items())
+    ]
 
 
 # --- an oracle value each ---------------------------------------------------------------------------
@@ -49,12 +51,14 @@ def test_every_measure_has_an_oracle_value() -> None:
 @each
 def test_the_oracle_value(name: str) -> None:
     written, grades, missing, value, _, *more = ORACLE[name]
-    one = parse(written)
-    assert one.entry.name == name
-    if isinstance(one, AnswerMeasure):
-        assert one.of_answer(**grades) == pytest.approx(value, rel=1e-15, abs=0)
+    variant = parse(written)
+    assert variant.entry.name == name
+    if isinstance(variant, AnswerMeasure):
+        assert variant.of_answer(**grades) == pytest.approx(value, rel=1e-15, abs=0)
         return
-    assert one.of_list(grades, missing=missing, **(more[0] if more else {})) == pytest.approx(value, rel=1e-15, abs=0)
+    assert variant.of_list(grades, missing=missing, **(more[0] if more else {})) == pytest.approx(
+        value, rel=1e-15, abs=0
+    )
 
 
 # --- definition -------------------------------------------------------------------------------------
@@ -125,18 +129,18 @@ def test_every_alias_is_understood(name: str) -> None:
 # --- names ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("one", ALL, ids=str)
-def test_a_name_is_read_back(one: Measure) -> None:
-    for again in (parse(str(one)), pickle.loads(pickle.dumps(one)), copy.deepcopy(one), one.replace()):  # noqa: S301 - our own
-        assert again == one
-        assert hash(again) == hash(one)
-        assert str(again) == str(one)
-    assert repr(one) == str(one)
-    assert one != str(one)
+@pytest.mark.parametrize("variant", ALL, ids=str)
+def test_a_name_is_read_back(variant: Measure) -> None:
+    for again in (parse(str(variant)), pickle.loads(pickle.dumps(variant)), copy.deepcopy(variant), variant.replace()):  # noqa: S301 - our own
+        assert again == variant
+        assert hash(again) == hash(variant)
+        assert str(again) == str(variant)
+    assert repr(variant) == str(variant)
+    assert variant != str(variant)
 
 
 def test_all_variants_have_names_of_their_own() -> None:
-    assert len({str(one) for one in ALL}) == len(ALL)
+    assert len({str(variant) for variant in ALL}) == len(ALL)
     assert len(set(ALL)) == len(ALL)
 
 
@@ -150,25 +154,25 @@ def test_any_parameters_are_read_back(name: str, data: st.DataObject) -> None:
         for p in entry.all_parameters
         if p.required or data.draw(st.booleans(), label=f"with {p.name}")
     }
-    one = together(entry.cls, given_values)
-    again = parse(str(one))
-    assert again == one
-    assert hash(again) == hash(one)
+    variant = create_measure(entry.cls, given_values)
+    again = parse(str(variant))
+    assert again == variant
+    assert hash(again) == hash(variant)
     for parameter in entry.all_parameters:
-        mine, theirs = getattr(one, parameter.name), getattr(again, parameter.name)
-        assert mine == theirs or (math.isnan(mine) and math.isnan(theirs))
-        assert type(mine) is type(theirs)
+        value, parsed_value = getattr(variant, parameter.name), getattr(again, parameter.name)
+        assert value == parsed_value or (math.isnan(value) and math.isnan(parsed_value))
+        assert type(value) is type(parsed_value)
 
 
-def together(cls: type[Measure], values: dict[str, Any]) -> Measure:
-    """Make the measure; of parameters that do not go together, leave optional ones out."""
+def create_measure(cls: type[Measure], values: dict[str, Any]) -> Measure:
+    """Create the measure. If parameters contradict each other, omit optional ones."""
     try:
         return cls(**values)
     except MeasureError as error:
         if "is not allowed" in str(error):  # each by itself must be accepted
             raise
         optional = [p.name for p in cls.entry.all_parameters if p.name in values and not p.required]
-        return together(cls, {name: value for name, value in values.items() if name != optional[0]})
+        return create_measure(cls, {name: value for name, value in values.items() if name != optional[0]})
 
 
 def test_equal_parameters_are_equal_measures() -> None:
@@ -192,63 +196,69 @@ def test_a_measure_cannot_be_changed() -> None:
 @settings(max_examples=75)
 @given(collections(), shares)
 def test_scores_stay_in_the_declared_range(pair: tuple[Qrels, Run], share: int) -> None:
-    found = judge(*pair)
-    for one in some(SCORED, share):
-        known = one.properties
-        scores = one(found)
-        assert scores.shape == (len(found),)
+    judged_list = judge(*pair)
+    for variant in some(SCORED, share):
+        properties = variant.properties
+        scores = variant(judged_list)
+        assert scores.shape == (len(judged_list),)
         assert scores.dtype == np.float64
-        assert np.isfinite(scores).all(), one
-        if known.low is not None:
-            assert (scores >= known.low).all(), (one, scores)
-        if known.high is not None:
-            assert (scores <= known.high + 1e-15).all(), (one, scores)
+        assert np.isfinite(scores).all(), variant
+        if properties.low is not None:
+            assert (scores >= properties.low).all(), (variant, scores)
+        if properties.high is not None:
+            assert (scores <= properties.high + 1e-15).all(), (variant, scores)
 
 
 @settings(max_examples=50)
 @given(collections(), shares)
 def test_a_topic_without_relevant_documents_scores_what_undefined_says(pair: tuple[Qrels, Run], share: int) -> None:
-    found = judge(*pair)
-    for one in some(ALL, share):
-        if not hasattr(one, "undefined"):
+    judged_list = judge(*pair)
+    for variant in some(ALL, share):
+        if not hasattr(variant, "undefined"):
             continue
-        if getattr(one, "target", "relevant") != "relevant":  # AWRF: the target of another kind is there in every topic
-            assert one.is_defined(found).all(), one
+        if (
+            getattr(variant, "target", "relevant") != "relevant"
+        ):  # AWRF: the target of another kind is there in every topic
+            assert variant.is_defined(judged_list).all(), variant
             continue
-        plain, defined = one.replace(undefined=0)(found), one.is_defined(found)
-        assert not plain[~defined].any(), one
+        plain, defined = variant.replace(undefined=0)(judged_list), variant.is_defined(judged_list)
+        assert not plain[~defined].any(), variant
         for value in (1.0, -1.0):
-            assert one.replace(undefined=value)(found).tolist() == np.where(defined, plain, value).tolist()
-        skipped = one.replace(undefined="skip")(found)
+            assert variant.replace(undefined=value)(judged_list).tolist() == np.where(defined, plain, value).tolist()
+        skipped = variant.replace(undefined="skip")(judged_list)
         assert np.isnan(skipped).tolist() == (~defined).tolist()
         assert skipped[defined].tolist() == plain[defined].tolist()
-        relevant = found.sum_labels(found.relevant_labels(getattr(one, "rel", 5e-324)))
-        if type(one).is_defined is Measure.is_defined or (one.entry.name == "nDCG" and "gain" not in str(one)):
-            assert defined.tolist() == (relevant > 0).tolist(), one
+        relevant = judged_list.sum_labels(judged_list.relevant_labels(getattr(variant, "rel", 5e-324)))
+        if type(variant).is_defined is Measure.is_defined or (
+            variant.entry.name == "nDCG" and "gain" not in str(variant)
+        ):
+            assert defined.tolist() == (relevant > 0).tolist(), variant
 
 
 @settings(max_examples=50)
 @given(collections(), st.integers(1, 4), shares)
-def test_unjudged_documents_at_the_end(pair: tuple[Qrels, Run], more: int, share: int) -> None:
+def test_unjudged_documents_at_the_end(pair: tuple[Qrels, Run], count: int, share: int) -> None:
     qrels, run = pair
     longer = {
-        topic: without_ties(docs) | {f"new{at}": -100.0 - at for at in range(more)} for topic, docs in run.items()
+        topic: without_ties(docs) | {f"new{number}": -100.0 - number for number in range(count)}
+        for topic, docs in run.items()
     }
     before, after = judge(qrels, run), judge(qrels, longer)
-    for one in some(SCORED, share):
-        if one.properties.ignores_unjudged_tail:
-            assert one(after).tolist() == one(before).tolist(), one
+    for variant in some(SCORED, share):
+        if variant.properties.ignores_unjudged_tail:
+            assert variant(after).tolist() == variant(before).tolist(), variant
 
 
 def test_measures_that_see_an_unjudged_tail_do_see_it() -> None:
     lists: list[tuple[list[Any], list[int]]] = [([1, None, 0], []), ([1, 0], [1, 1, 1]), ([0, 1], [])]
     for name in OF_RANKINGS:
         if not REGISTRY[name].properties.ignores_unjudged_tail:
-            one = default(name)
+            variant = default(name)
             changes = [
-                one(listed(found, rest))[0] != one(listed([*found, None, None], rest))[0] for found, rest in lists
+                variant(listed(grades, missing))[0] != variant(listed([*grades, None, None], missing))[0]
+                for grades, missing in lists
             ]
-            assert any(changes), one
+            assert any(changes), variant
 
 
 @settings(max_examples=50)
@@ -258,21 +268,21 @@ def test_measures_of_a_set_do_not_see_the_order(pair: tuple[Qrels, Run], chance:
     mixed = {topic: dict(zip(chance.sample(list(docs), len(docs)), docs.values(), strict=True))
              for topic, docs in run.items()}  # fmt: skip
     before, after = judge(qrels, run), judge(qrels, mixed)
-    for one in some(with_property(needs_ranking=False), share):
-        if getattr(one, "cutoff", None) is None:
-            assert one(before).tolist() == one(after).tolist(), one
+    for variant in some(with_property(needs_ranking=False), share):
+        if getattr(variant, "cutoff", None) is None:
+            assert variant(before).tolist() == variant(after).tolist(), variant
 
 
 def test_measures_of_a_ranking_do_see_the_order() -> None:
     before, after = listed([1, 3, 0, None, None, None]), listed([None, None, None, 0, 3, 1])
     for name in OF_RANKINGS:
         if REGISTRY[name].properties.needs_ranking:
-            one = default(name)
-            one = one.replace(cutoff=2) if hasattr(one, "cutoff") else one
+            variant = default(name)
+            variant = variant.replace(cutoff=2) if hasattr(variant, "cutoff") else variant
             if name in {"Bpref", "GMBpref"}:
-                assert one(judge_list([1, 0]))[0] != one(judge_list([0, 1]))[0]
+                assert variant(judge_list([1, 0]))[0] != variant(judge_list([0, 1]))[0]
             else:
-                assert one(before)[0] != one(after)[0], one
+                assert variant(before)[0] != variant(after)[0], variant
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -280,26 +290,26 @@ def test_a_set_without_scores_has_set_measures(name: str) -> None:
     rows = {"query_id": ["q", "q", "q"], "doc_id": ["a", "b", "c"]}
     import pyarrow as pa
 
-    found = judge({"q": {"a": 1, "z": 1, "c": 0}}, pa.table(rows))
-    assert default(name)(found)[0] == pytest.approx(SETS[name], rel=1e-15)
+    judged_list = judge({"q": {"a": 1, "z": 1, "c": 0}}, pa.table(rows))
+    assert default(name)(judged_list)[0] == pytest.approx(SETS[name], rel=1e-15)
     assert not default(name).entry.properties.needs_ranking
 
 
-@pytest.mark.parametrize("one", [one for one in ALL if one.properties.needs_ranking], ids=str)
-def test_a_set_without_scores_has_no_ranking(one: Measure) -> None:
+@pytest.mark.parametrize("variant", [variant for variant in ALL if variant.properties.needs_ranking], ids=str)
+def test_a_set_without_scores_has_no_ranking(variant: Measure) -> None:
     import pyarrow as pa
 
-    found = judge({"q": {"a": 1}}, pa.table({"query_id": ["q"], "doc_id": ["a"]}))
+    judged_list = judge({"q": {"a": 1}}, pa.table({"query_id": ["q"], "doc_id": ["a"]}))
     with pytest.raises(MeasureError, match=r"needs a ranking, and the run run has no scores\. Fix: give scores"):
-        one(found)
+        variant(judged_list)
 
 
 def test_a_cutoff_needs_a_ranking_even_where_the_measure_does_not() -> None:
     import pyarrow as pa
 
-    found = judge({"q": {"a": 1}}, pa.table({"query_id": ["q"], "doc_id": ["a"]}))
+    judged_list = judge({"q": {"a": 1}}, pa.table({"query_id": ["q"], "doc_id": ["a"]}))
     with pytest.raises(MeasureError, match=r"Accuracy\(n=10\)@1 needs a ranking"):
-        judged.measures.Accuracy(n=10, cutoff=1)(found)
+        judged.measures.Accuracy(n=10, cutoff=1)(judged_list)
 
 
 @settings(max_examples=50)
@@ -310,9 +320,9 @@ def test_binary_measures_do_not_see_how_relevant_a_document_is(pair: tuple[Qrels
     for rel in LEVELS:
         higher = {t: {d: g + 7 if g >= rel and g >= 0 else g for d, g in docs.items()} for t, docs in qrels.items()}
         after = judge(higher, run)
-        for one in some(with_property(graded=False), share):
-            if getattr(one, "rel", 1.0) == rel:
-                assert one(after).tolist() == one(before).tolist(), one
+        for variant in some(with_property(graded=False), share):
+            if getattr(variant, "rel", 1.0) == rel:
+                assert variant(after).tolist() == variant(before).tolist(), variant
 
 
 def test_graded_measures_do_see_how_relevant_a_document_is() -> None:
@@ -334,11 +344,11 @@ def test_a_better_document_never_lowers_a_monotone_binary_measure(
     run = {**run, topic: run[topic] or {doc: 0.0}}
     before = {**qrels, topic: {**qrels[topic], doc: 0.0, "missing": 3.0}}
     after = {**qrels, topic: {**qrels[topic], doc: 3.0, "missing": 0.0}}
-    found, better = judge(before, run), judge(after, run)
-    for one in some(with_property(graded=False, monotone=True), share):
-        if getattr(one, "rel", 1.0) == 0:
+    original, improved = judge(before, run), judge(after, run)
+    for variant in some(with_property(graded=False, monotone=True), share):
+        if getattr(variant, "rel", 1.0) == 0:
             continue  # nothing changes sides
-        assert (one(better) >= one(found) - 1e-15).all(), one
+        assert (variant(improved) >= variant(original) - 1e-15).all(), variant
 
 
 @settings(max_examples=75)
@@ -351,10 +361,10 @@ def test_a_higher_grade_never_lowers_a_monotone_graded_measure(
     doc = chance.choice(sorted(qrels[topic]))
     assume(qrels[topic][doc] < 4)
     raised = {**qrels, topic: {**qrels[topic], doc: 4.0}}
-    found, better = judge(qrels, run), judge(raised, run)
-    for one in some(with_property(graded=True, monotone=True), share):
-        if isinstance(getattr(one, "gain", ""), str):
-            assert (one(better) >= one(found) - 1e-12).all(), one
+    original, improved = judge(qrels, run), judge(raised, run)
+    for variant in some(with_property(graded=True, monotone=True), share):
+        if isinstance(getattr(variant, "gain", ""), str):
+            assert (variant(improved) >= variant(original) - 1e-12).all(), variant
 
 
 def test_precision_over_what_was_found_can_fall_when_more_is_found() -> None:
@@ -376,17 +386,17 @@ def test_a_perfect_run_scores_what_is_declared(pair: tuple[Qrels, Run], share: i
     qrels, _ = pair
     for rel in LEVELS:
         run = {topic: {doc: grade for doc, grade in docs.items() if grade >= rel} for topic, docs in qrels.items()}
-        found = judge(qrels, run)
-        known = np.array([len(run[topic]) for topic in found.query_ids])
-        for one in some(SCORED, share):
-            known_to, perfect = one.properties, one.properties.perfect
-            level = getattr(one, "rel", 5e-324 if known_to.graded else 1.0)
+        judged_list = judge(qrels, run)
+        relevant = np.array([len(run[topic]) for topic in judged_list.query_ids])
+        for variant in some(SCORED, share):
+            properties, perfect = variant.properties, variant.properties.perfect
+            level = getattr(variant, "rel", 5e-324 if properties.graded else 1.0)
             if perfect is None or level != rel:
                 continue
-            if any(isinstance(getattr(one, table, ""), tuple) for table in ("gain", "g")):
+            if any(isinstance(getattr(variant, table, ""), tuple) for table in ("gain", "g")):
                 continue  # a table may give some relevant documents nothing
-            expected = [perfect] * int((known > 0).sum())
-            assert one(found)[known > 0].tolist() == pytest.approx(expected, rel=1e-14), one
+            expected = [perfect] * int((relevant > 0).sum())
+            assert variant(judged_list)[relevant > 0].tolist() == pytest.approx(expected, rel=1e-14), variant
 
 
 # --- invariances ------------------------------------------------------------------------------------
@@ -396,16 +406,16 @@ def test_a_perfect_run_scores_what_is_declared(pair: tuple[Qrels, Run], share: i
 @given(untied(), st.randoms(use_true_random=False), shares)
 def test_the_names_of_documents_do_not_matter(pair: tuple[Qrels, Run], chance: random.Random, share: int) -> None:
     qrels, run = pair
-    docs = sorted({doc for side in (qrels, run) for found in side.values() for doc in found})
-    other = dict(zip(docs, chance.sample([f"n{at}" for at in range(len(docs))], len(docs)), strict=True))
-    renamed = [{t: {other[doc]: v for doc, v in found.items()} for t, found in side.items()} for side in pair]
-    known = facts(qrels, run)
+    docs = sorted({doc for tables in (qrels, run) for table in tables.values() for doc in table})
+    new_names = dict(zip(docs, chance.sample([f"n{number}" for number in range(len(docs))], len(docs)), strict=True))
+    renamed = [{t: {new_names[doc]: v for doc, v in table.items()} for t, table in tables.items()} for tables in pair]
+    documents = facts(qrels, run)
     before, after = (
-        judge(qrels, run, documents=known),
-        judge(*renamed, documents={other.get(doc, doc + "?"): fact for doc, fact in known.items()}),
+        judge(qrels, run, documents=documents),
+        judge(*renamed, documents={new_names.get(doc, doc + "?"): fact for doc, fact in documents.items()}),
     )
-    for one in some(ALL, share):
-        assert np.array_equal(one(before), one(after), equal_nan=True), one
+    for variant in some(ALL, share):
+        assert np.array_equal(variant(before), variant(after), equal_nan=True), variant
 
 
 @settings(max_examples=50)
@@ -414,8 +424,8 @@ def test_the_scale_of_scores_does_not_matter(pair: tuple[Qrels, Run], share: int
     qrels, run = pair
     scaled = {topic: {doc: math.exp(score) * 1e-9 + 5 for doc, score in docs.items()} for topic, docs in run.items()}
     before, after = judge(qrels, run), judge(qrels, scaled)
-    for one in some(ALL, share):
-        assert np.array_equal(one(before), one(after), equal_nan=True), one
+    for variant in some(ALL, share):
+        assert np.array_equal(variant(before), variant(after), equal_nan=True), variant
 
 
 @settings(max_examples=50)
@@ -428,14 +438,16 @@ def test_topics_may_be_scored_in_parts(pair: tuple[Qrels, Run], chance: random.R
         judge({t: d for t, d in qrels.items() if (t in half) is inside}, {t: d for t, d in run.items() if t in qrels})
         for inside in (True, False)
     ]
-    whole = judge(qrels, run)
-    for one in some(ALL, share):
-        if not one.properties.topics_apart:
+    all_topics = judge(qrels, run)
+    for variant in some(ALL, share):
+        if not variant.properties.topics_independent:
             continue
-        together: dict[str, float] = {}
+        by_topic: dict[str, float] = {}
         for part in parts:
-            together |= dict(zip(part.query_ids, one(part).tolist(), strict=True))
-        assert [together[topic] for topic in whole.query_ids] == pytest.approx(one(whole).tolist(), rel=0, nan_ok=True)
+            by_topic |= dict(zip(part.query_ids, variant(part).tolist(), strict=True))
+        assert [by_topic[topic] for topic in all_topics.query_ids] == pytest.approx(
+            variant(all_topics).tolist(), rel=0, nan_ok=True
+        )
 
 
 @settings(max_examples=50)
@@ -443,13 +455,13 @@ def test_topics_may_be_scored_in_parts(pair: tuple[Qrels, Run], chance: random.R
 def test_runs_may_be_scored_apart(pair: tuple[Qrels, Run], other: tuple[Qrels, Run], share: int) -> None:
     qrels, first = pair
     second = {**other[1], next(iter(qrels)): {"a": 1.0}}
-    names = [str(one) for one in some(ALL, share)]
+    names = [str(variant) for variant in some(ALL, share)]
     with quiet():
-        known = facts(qrels, first, second)
-        together = judged.evaluate(qrels, {"one": first, "two": second}, names, documents=known)
-        apart = [judged.evaluate(qrels, run, names, documents=known) for run in (first, second)]
-    for at, alone in enumerate(apart):
-        assert np.array_equal(together.values[at], alone.values[0], equal_nan=True)
+        documents = facts(qrels, first, second)
+        joint = judged.evaluate(qrels, {"one": first, "two": second}, names, documents=documents)
+        separate = [judged.evaluate(qrels, run, names, documents=documents) for run in (first, second)]
+    for row, scores in enumerate(separate):
+        assert np.array_equal(joint.values[row], scores.values[0], equal_nan=True)
 
 
 def quiet() -> Any:
@@ -463,46 +475,48 @@ def quiet() -> Any:
 @settings(max_examples=50)
 @given(collections(), shares)
 def test_a_large_cutoff_is_no_cutoff(pair: tuple[Qrels, Run], share: int) -> None:
-    found = judge(*pair)
+    judged_list = judge(*pair)
     compared = 0
-    for one in some(ALL, share):
-        cutoff = one.entry.cutoff
-        if cutoff is None or cutoff.required or (one.entry.name == "Unjudged"):
+    for variant in some(ALL, share):
+        cutoff = variant.entry.cutoff
+        if cutoff is None or cutoff.required or (variant.entry.name == "Unjudged"):
             continue
         compared += 1
-        assert np.array_equal(one.replace(cutoff=None)(found), one.replace(cutoff=1000)(found), equal_nan=True), one
+        assert np.array_equal(
+            variant.replace(cutoff=None)(judged_list), variant.replace(cutoff=1000)(judged_list), equal_nan=True
+        ), variant
     assert compared > 5
     for ranked_one, set_one in (("R@1000", "SetR"), ("R(rel=2)@1000", "SetR(rel=2)")):
-        assert parse(ranked_one)(found).tolist() == parse(set_one)(found).tolist()
+        assert parse(ranked_one)(judged_list).tolist() == parse(set_one)(judged_list).tolist()
 
 
 @settings(max_examples=50)
 @given(collections(), shares)
 def test_judged_only_is_the_run_without_unjudged_documents(pair: tuple[Qrels, Run], share: int) -> None:
     qrels, run = pair
-    kept = {
+    judged_run = {
         topic: {doc: score for doc, score in docs.items() if qrels.get(topic, {}).get(doc, -1) >= 0}
         for topic, docs in run.items()
     }
-    found, without = judge(qrels, run), judge(qrels, kept)
+    original, without_unjudged = judge(qrels, run), judge(qrels, judged_run)
     compared = 0
-    for one in some(ALL, share):
-        if hasattr(one, "judged_only"):
+    for variant in some(ALL, share):
+        if hasattr(variant, "judged_only"):
             compared += 1
-            condensed, plain = one.replace(judged_only=True), one.replace(judged_only=False)
-            assert np.array_equal(condensed(found), plain(without), equal_nan=True), one
+            condensed, plain = variant.replace(judged_only=True), variant.replace(judged_only=False)
+            assert np.array_equal(condensed(original), plain(without_unjudged), equal_nan=True), variant
     assert compared > 5
 
 
 @settings(max_examples=50)
 @given(collections(), st.integers(1, 5), shares)
 def test_depth_is_a_cutoff_for_measures_that_take_one(pair: tuple[Qrels, Run], depth: int, share: int) -> None:
-    whole, cut = judge(*pair), judge(*pair, depth=depth)
-    for one in some(ALL, share):
-        moves = one.entry.name == "BPMD"  # its cutoff is a budget, which moves with what is found
-        if hasattr(one, "cutoff") and not getattr(one, "judged_only", False) and not moves:
-            at_depth = one.replace(cutoff=depth)
-            assert np.array_equal(at_depth(whole), at_depth(cut), equal_nan=True), one
+    full, shortened = judge(*pair), judge(*pair, depth=depth)
+    for variant in some(ALL, share):
+        moves = variant.entry.name == "BPMD"  # its cutoff is a budget, which moves with what is found
+        if hasattr(variant, "cutoff") and not getattr(variant, "judged_only", False) and not moves:
+            at_depth = variant.replace(cutoff=depth)
+            assert np.array_equal(at_depth(full), at_depth(shortened), equal_nan=True), variant
 
 
 # --- graded measures against the plainest reference ---------------------------------------------------
@@ -534,24 +548,24 @@ def test_discounted_gain_is_the_sum_that_the_formula_says(
     pair: tuple[Qrels, Run], gain: Any, discount: str, base: float, cutoff: int | None
 ) -> None:
     qrels, run = pair
-    found = judge(qrels, run)
+    judged_list = judge(qrels, run)
 
-    def worth(grade: float | None) -> float:
+    def gain_of(grade: float | None) -> float:
         if grade is None:
             return 0.0
         return GAINS[gain](grade) if isinstance(gain, str) else gain.get(grade, max(grade, 0.0))
 
-    def dcg(worths: list[float]) -> float:
-        return sum(g / DISCOUNTS[discount](rank, base) for rank, g in enumerate(worths[:cutoff], 1))
+    def dcg(gains: list[float]) -> float:
+        return sum(g / DISCOUNTS[discount](rank, base) for rank, g in enumerate(gains[:cutoff], 1))
 
     base = base if discount == "original" else 2.0  # no other discount has one
     discounted = {"cutoff": cutoff, "gain": gain, "discount": discount, "base": base}
     measures = [judged.measures.CG(cutoff=cutoff, gain=gain), judged.DCG(**discounted), judged.nDCG(**discounted)]
-    for at, topic in enumerate(found.query_ids):
-        worths = [worth(qrels[topic].get(doc)) for doc in ranked(run.get(topic, {}))]
-        ideal = dcg(sorted(map(worth, qrels[topic].values()), reverse=True))
-        expected = [sum(worths[:cutoff]), dcg(worths), dcg(worths) / ideal if ideal else 0.0]
-        assert [one(found)[at] for one in measures] == pytest.approx(expected, rel=1e-13)
+    for topic_index, topic in enumerate(judged_list.query_ids):
+        gains = [gain_of(qrels[topic].get(doc)) for doc in ranked(run.get(topic, {}))]
+        ideal = dcg(sorted(map(gain_of, qrels[topic].values()), reverse=True))
+        expected = [sum(gains[:cutoff]), dcg(gains), dcg(gains) / ideal if ideal else 0.0]
+        assert [variant(judged_list)[topic_index] for variant in measures] == pytest.approx(expected, rel=1e-13)
 
 
 def test_a_table_of_gains_is_read_once() -> None:
@@ -571,8 +585,8 @@ def test_discounts_are_the_c_librarys_to_the_last_bit() -> None:
 
 
 def test_a_measure_of_ones_own_need_not_be_registered() -> None:
-    found = judge({"q": {"a": 2, "b": 1}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}})
-    assert found.sum(found.grade / found.rank).tolist() == [2 / 2 + 1 / 3]
+    judged_list = judge({"q": {"a": 2, "b": 1}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}})
+    assert judged_list.sum(judged_list.grade / judged_list.rank).tolist() == [2 / 2 + 1 / 3]
 
 
 def test_properties_have_defaults_of_a_share() -> None:
@@ -581,7 +595,7 @@ def test_properties_have_defaults_of_a_share() -> None:
 
 @pytest.mark.parametrize("grade", [1001.0, 5000.0])
 def test_a_gain_that_no_number_can_hold_is_refused(grade: float) -> None:
-    with pytest.raises(MeasureError, match=rf"gain=exp2 cannot express the grade {grade:g}.*Fix: use gain=linear"):
+    with pytest.raises(MeasureError, match=rf"gain=exp2 cannot represent the grade {grade:g}.*Fix: use gain=linear"):
         parse("nDCG(gain=exp2)").of_list([grade, 1])
     assert parse("nDCG").of_list([grade, 1]) == 1.0
 

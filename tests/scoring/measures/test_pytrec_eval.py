@@ -25,8 +25,8 @@ ALL = [
     f"{name}.{CUTS}" if name in {"P", "recall", "relative_P", "success", "map_cut", "ndcg_cut"} else name
     for name in sorted(set(pytrec_eval.supported_measures) - TEXT)
 ]
-TIED_SCORES = [float(whole) / 8 for whole in range(-20, 60)]
-NEAR_SCORES = [1 + whole * 2.0**-26 for whole in range(40)]  # 32 bits hold steps of 2^-23: five different ones
+TIED_SCORES = [float(number) / 8 for number in range(-20, 60)]
+NEAR_SCORES = [1 + number * 2.0**-26 for number in range(40)]  # 32 bits hold steps of 2^-23: five different ones
 LETTERS = ["é", "日", "Z", "a", '"', "ß", "-", "_", "9", "10", "e\u0301", "\ufffd", "\U0001d4b3"]
 
 Qrels = dict[str, dict[str, int]]
@@ -34,10 +34,10 @@ Run = dict[str, dict[str, float]]
 
 
 def collection(seed: int, topics: int, grades: list[int] | None = None) -> tuple[Qrels, Run]:
-    """Make judgments and a run: deep and short rankings, ties, topics missing on both sides, odd ids."""
+    """Create judgments and a run: deep and short rankings, ties, topics missing on both sides, odd ids."""
     chance = random.Random(seed)  # noqa: S311 - any numbers will do
     grades = grades or chance.choice([[0, 1], [-1, 0, 1, 2, 3, 4], [0, 0, 0, 0, 1, 2, 4], [-2, -1, 0, 1], [1, 2]])
-    scores = chance.choice([TIED_SCORES, TIED_SCORES[:3], NEAR_SCORES, [float(at) for at in range(2000)]])
+    scores = chance.choice([TIED_SCORES, TIED_SCORES[:3], NEAR_SCORES, [float(number) for number in range(2000)]])
     docs = [f"{chance.choice(LETTERS)}{number}{chance.choice(LETTERS)}" for number in range(chance.choice([30, 300]))]
     qrels, run = {}, {}
     for number in range(topics):
@@ -140,8 +140,8 @@ def test_gains_that_are_no_round_numbers(seed: int) -> None:
     """
     chance = random.Random(seed)  # noqa: S311 - any numbers will do
     values = sorted(chance.uniform(-2, 6) for _ in range(5))
-    for at in range(1, 5):
-        values[at] = max(values[at], values[at - 1] + 1.01)
+    for index in range(1, 5):
+        values[index] = max(values[index], values[index - 1] + 1.01)
     gains = ",".join(f"{level}={gain:.3f}" for level, gain in zip(chance.sample(range(5), 5), values, strict=True))
     pair = collection(seed, 60, [-1, 0, 0, 1, 1, 2, 3, 4])
     assert compare(*pair, [f"{name}.{gains}" for name in WEIGHED]) > 180
@@ -189,7 +189,7 @@ def test_deep_rankings_sum_as_c_does(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - any numbers will do
     docs = [f"d{number}" for number in range(6000)]
     qrels = {"q": {doc: chance.choice([0, 1, 2, 3]) for doc in docs}}
-    run = {"q": {doc: float(at) for at, doc in enumerate(chance.sample(docs, 5000))}}
+    run = {"q": {doc: float(position) for position, doc in enumerate(chance.sample(docs, 5000))}}
     assert compare(qrels, run, ALL) == len(expand(*ALL))
 
 

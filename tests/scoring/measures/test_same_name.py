@@ -25,8 +25,8 @@ ALL_FOUND: Grades = []
 def same(value: float, grades: Grades, *names: str, missing: Grades = ALL_FOUND, digits: int | None = None) -> None:
     """Hold the name to the number; the page must show the name."""
     for name in names:
-        found = parse(name).of_list(grades, missing=missing)
-        assert (round(found, digits) if digits else found) == pytest.approx(value, rel=1e-15), name
+        score = parse(name).of_list(grades, missing=missing)
+        assert (round(score, digits) if digits else score) == pytest.approx(value, rel=1e-15), name
         assert name in PAGE.read_text(), name
 
 
@@ -82,8 +82,8 @@ def test_recall_at_k() -> None:
 def test_judged_at_k() -> None:
     same(0.6666666666666666, [1, None, 0], "Judged@10")  # ir_measures
     same(0.1, [1, None, 0], "Unjudged@10")  # by hand, as trec_eval 10's unj_10: one of ten places
-    found = judged.judge({"1": {"a": 1}, "2": {"b": 0}}, {"1": {"a": 3.0, "b": 2.0, "c": 1.0}})
-    assert parse("Hole@10")(found).tolist() == [0.1, 0.0]  # by hand: b is judged, for another topic; c is not
+    judged_list = judged.judge({"1": {"a": 1}, "2": {"b": 0}}, {"1": {"a": 3.0, "b": 2.0, "c": 1.0}})
+    assert parse("Hole@10")(judged_list).tolist() == [0.1, 0.0]  # by hand: b is judged, for another topic; c is not
 
 
 def test_precision_of_short_lists() -> None:

@@ -1,4 +1,4 @@
-"""What an editor and a type checker know of measures: their parameters by name, and what each may be."""
+"""Type checking of measures: names and types of their parameters."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def test_a_type_checker_knows_the_parameters_of_measures(tmp_path: Path) -> None
     (tmp_path / "wrong.py").write_text("\n".join(["from judged import AP, nDCG", *WRONG]))
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, str(tmp_path)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = [
-        (Path(one["file"]).name, one["range"]["start"]["line"])
-        for one in json.loads(answer.stdout)["generalDiagnostics"]
-        if one["severity"] == "error"
+    errors = [
+        (Path(diagnostic["file"]).name, diagnostic["range"]["start"]["line"])
+        for diagnostic in json.loads(answer.stdout)["generalDiagnostics"]
+        if diagnostic["severity"] == "error"
     ]
-    assert sorted(found) == [("wrong.py", line) for line in range(1, len(WRONG) + 1)]
+    assert sorted(errors) == [("wrong.py", line) for line in range(1, len(WRONG) + 1)]

@@ -256,7 +256,7 @@ def test_every_subtopic_of_the_topic_may_be_met() -> None:
     assert (many.low[0], many.high[0], many.kind[0]) == (0.0, 1.0, "outer")
 
 
-LABELLED = [one for one in ALL if one.properties.every_label]
+LABELLED = [one for one in ALL if one.properties.uses_all_labels]
 
 
 @pytest.mark.parametrize("grades", [[(1, 0), None, (0, 1), None], [None, (2, 0), None], [None, None, (0, 0, 1)]])
@@ -340,7 +340,7 @@ def test_topics_do_not_touch_each_other(pair: Any, name: str) -> None:
 
 
 @settings(max_examples=50)
-@given(untied(), st.sampled_from([one for one in SCORED if not one.properties.every_label]))
+@given(untied(), st.sampled_from([one for one in SCORED if not one.properties.uses_all_labels]))
 def test_variants_score_as_real_judgments_do(pair: Any, one: Measure) -> None:
     """What the variants leave out (names, scores, ties) is nothing that a measure looks at."""
     qrels, run = pair
@@ -358,13 +358,13 @@ def test_variants_score_as_real_judgments_do(pair: Any, one: Measure) -> None:
 
 # --- what measures declare --------------------------------------------------------------------------
 
-PLAIN = [one for one in SCORED if not one.properties.every_label]
-RETURNED_ONLY = [one for one in PLAIN if not one.properties.missing_matter]
+PLAIN = [one for one in SCORED if not one.properties.uses_all_labels]
+RETURNED_ONLY = [one for one in PLAIN if not one.properties.depends_on_missing]
 JUDGED_BETTER_FIRST = [one for one in PLAIN if one.properties.judged_better_first]
 AGAINST_IDEAL = [  # a table may give a higher grade less; and something in the judgments is relevant: a grade of 1
     one
     for one in PLAIN
-    if one.properties.against_ideal and isinstance(getattr(one, "gain", ""), str) and getattr(one, "rel", 0.0) <= 1
+    if one.properties.relative_to_ideal and isinstance(getattr(one, "gain", ""), str) and getattr(one, "rel", 0.0) <= 1
 ]
 chances = st.randoms(use_true_random=False)
 
@@ -384,7 +384,7 @@ def test_grades_do_not_matter_where_a_measure_says_so(chance: random.Random) -> 
     size = chance.randint(1, 6)
     one, other = (listed([chance.choice((0, 1, 2, 3)) for _ in range(size)], [1]) for _ in range(2))
     for measure in PLAIN:
-        if not measure.properties.sees_relevance:
+        if not measure.properties.depends_on_relevance:
             assert measure(one).tolist() == measure(other).tolist(), measure
 
 
@@ -445,12 +445,12 @@ def test_better_comes_first_among_judged_documents_where_a_measure_says_so(chanc
 def test_not_all_measures_declare_it() -> None:
     """What nDCG, recall and Rprec divide by comes from the judgments; Rprec's places do too."""
     assert all(
-        parse(name).properties.missing_matter
+        parse(name).properties.depends_on_missing
         for name in ("nDCG", "R@5", "AP", "Rprec", "RBP(p=0.8,gain=graded,max=topic)")
     )
-    assert not parse("Rprec").properties.against_ideal
+    assert not parse("Rprec").properties.relative_to_ideal
     assert parse("Rprec").of_list([0, 1], missing=[1]) > parse("Rprec").of_list([0, 1], missing=[0])
-    assert not AP(norm="returned").properties.against_ideal
+    assert not AP(norm="returned").properties.relative_to_ideal
 
 
 # --- real data --------------------------------------------------------------------------------------

@@ -282,9 +282,9 @@ def system_effects(
     # Joining runs is expensive: each run is joined once with all pairs, then the grades of each judge are substituted.
     measures = measures_of(measures)
     for measure in measures:
-        if measure.properties.every_label:
+        if measure.properties.uses_all_labels:
             raise MeasureError(f"{measure} uses subtopic labels, which judges are not compared by. Fix: remove it")
-        if not measure.properties.topics_apart:
+        if not measure.properties.topics_independent:
             raise MeasureError(f"{measure} uses judgments of other topics. Fix: remove it")
     lists = [judge(judges.all_pairs, run, **policies) for run in runs_of(runs)]
     names = tuple(judged.run.name for judged in lists)

@@ -231,7 +231,7 @@ def contributions(judged: Judged, measure: Measure) -> dict[str, float] | None:
     # Each contribution is the score of a list with only this document, at its rank, minus the score of an empty list.
     # The measure declares that it is additive, but that is checked: contributions and the score of an empty list must
     # sum to the score. Returns None if the measure is not additive, or does not depend on relevance.
-    if not measure.properties.additive or not measure.properties.sees_relevance:
+    if not measure.properties.additive or not measure.properties.depends_on_relevance:
         return None
     cutoff = getattr(measure, "cutoff", None)
     rows = np.flatnonzero(judged.within(cutoff if isinstance(cutoff, int) else None))

@@ -204,7 +204,7 @@ def _one_sided(
         first, second = scores.oriented_scores
         options: dict[str, Any] = {"level": 1 - config.alpha, "resamples": config.resamples, "seed": config.seed}
         return paired_test(first - margin, second, test, alternative=alternative, **options)
-    max_difference = scores.measure.properties.reach
+    max_difference = scores.measure.properties.score_range
     low, high = min(margin - max_difference, 0.0), margin + max_difference
     options: dict[str, Any] = {"alternative": alternative, "level": 1 - config.alpha, "seed": config.seed}
     return bounded_mean(scores.differences + margin, low, high, **options)
@@ -233,7 +233,7 @@ def _with_sensitivity(result: CheckResult, scores: CheckScores, config: GateConf
     if result.status == "fail" and not result.loss_exceeds_margin:
         return result
     limit = -scores.to_test_scale(result.margin)
-    max_difference = math.inf if scores.is_geometric else scores.measure.properties.reach
+    max_difference = math.inf if scores.is_geometric else scores.measure.properties.score_range
     options: dict[str, Any] = {"alpha": 2 * config.alpha, "limit": limit, "seed": config.seed}
     outcome = sensitivity(*scores.oriented_scores, max_difference=max_difference, **options)
     query_ids = np.array(scores.query_ids, dtype=object)[scores.is_paired]

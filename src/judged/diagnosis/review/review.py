@@ -309,8 +309,8 @@ def score_changes(
 ) -> tuple[Floats, Floats]:
     """Return the score of every topic, (T,), and its change by another grade of each pair, (V,)."""
     properties = measure.properties
-    if properties.every_label or not properties.topics_apart:
-        dependency = "every label of a document" if properties.every_label else "the judgments of all topics"
+    if properties.uses_all_labels or not properties.topics_independent:
+        dependency = "every label of a document" if properties.uses_all_labels else "the judgments of all topics"
         raise MeasureError(f"{measure} depends on {dependency}: a single label has no effect. Fix: use nDCG or AP")
     base = replace(withdrawn(judged, unjudged))
     scores = measure(base)

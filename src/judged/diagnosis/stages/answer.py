@@ -138,7 +138,7 @@ class Stages(Answer):
         if self.baseline is None:
             return ()
         trace, baseline, options = self.trace, self.baseline, self.choices
-        max_difference = self.measure.properties.reach
+        max_difference = self.measure.properties.score_range
         quantities = {(trace.name, SCORE): ValuePair(baseline.score, trace.score, family=SCORE, reach=max_difference)}
         for name, baseline_part, part in zip(PARTS, baseline.parts, trace.parts, strict=True):
             quantities[trace.name, name] = ValuePair(-baseline_part, -part, family="parts", reach=max_difference)

@@ -79,9 +79,14 @@ def check_measure(measure: Measure) -> None:
     unrestricted = measure.replace(judged_only=False) if getattr(measure, "judged_only", False) else measure
     traits = unrestricted.properties
     best_grade_first = traits.better_first or traits.judged_better_first
-    usable = traits.needs_ranking and traits.sees_relevance and traits.higher_is_better and traits.ignores_unjudged_tail
+    usable = (
+        traits.needs_ranking
+        and traits.depends_on_relevance
+        and traits.higher_is_better
+        and traits.ignores_unjudged_tail
+    )
     is_mean = measure.entry.aggregate == "mean"
-    if best_grade_first and usable and is_mean and not traits.every_label and traits.topics_apart:
+    if best_grade_first and usable and is_mean and not traits.uses_all_labels and traits.topics_independent:
         return
     reason = "need not be highest for the best grades first"
     if not traits.needs_ranking:

@@ -28,7 +28,7 @@ from judged.results.types import cached_property
 from judged.scoring.default_measures import COMPARED_MEASURES, DEFAULT_MEASURE
 from judged.scoring.evaluation import measures_of
 from judged.scoring.evaluation.evaluate import chosen_measures
-from judged.scoring.measures.grammar import listed
+from judged.scoring.measures.grammar import list_measures
 from judged.stats.inputs import paired_differences
 from judged.stats.sensitivity import leave_one_topic_out
 
@@ -414,7 +414,9 @@ def compare_page(workspace: Workspace, asked: AskedComparison) -> ComparePage:
     with concerning("measure"):
         measure = asked.read(asked.measure or DEFAULT_MEASURE)
     with concerning("measures"):
-        family = tuple(dict.fromkeys((*measures_of(listed(asked.measures) or (measure,), rel=asked.rel), measure)))
+        family = tuple(
+            dict.fromkeys((*measures_of(list_measures(asked.measures) or (measure,), rel=asked.rel), measure))
+        )
         if len(family) > MOST + 1:
             raise InputError(f"{len(family)} measures are too many for one table", fix=f"name at most {MOST}")
     with concerning("first"):

@@ -31,7 +31,7 @@ from judged.scoring.curves import Curves, at_cutoffs
 from judged.scoring.default_measures import BROWSED_MEASURES
 from judged.scoring.evaluation.inputs import with_rel
 from judged.scoring.evaluation.summary import best_first
-from judged.scoring.measures.grammar import listed, parse, parse_many
+from judged.scoring.measures.grammar import list_measures, parse, parse_many
 from judged.scoring.measures.registry import REGISTRY
 from judged.stats.correction import CORRECTIONS
 from judged.stats.inputs import topics_text
@@ -343,8 +343,8 @@ def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPag
 
     measures: dict[Measure, str] = {}  # with the level that was asked for, and as they are called without it
     refused: list[str] = []
-    typed = listed(asked.measures)
-    for name in dict.fromkeys((*listed(asked.measure), *(typed or BROWSED_MEASURES))):
+    typed = list_measures(asked.measures)
+    for name in dict.fromkeys((*list_measures(asked.measure), *(typed or BROWSED_MEASURES))):
         scored = tried("measures", partial(_scored, workspace, name, MOST - len(measures), asked.rel), {})
         measures |= scored
         refused += [] if scored else [name]
@@ -461,7 +461,7 @@ def families(chosen: Sequence[str]) -> dict[str, list[str]]:
 def _known() -> tuple[str, ...]:
     """Name every measure as it can be typed; what needs more than a cutoff stands there as it begins."""
     return tuple(
-        entry.cutoff.example(name, entry.at) if entry.cutoff is not None and entry.cutoff.required else name
+        entry.cutoff.example(name, entry.cutoff_name) if entry.cutoff is not None and entry.cutoff.required else name
         for name, entry in REGISTRY.items()
         if not entry.properties.reads_answers
     )

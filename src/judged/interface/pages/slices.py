@@ -28,7 +28,7 @@ from judged.interface.pages.workspace import LEVEL, Opened
 from judged.results import COUNT, TEXT, Answer, Chart, Column, Table, columns_of
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import measures_of
-from judged.scoring.measures.grammar import listed
+from judged.scoring.measures.grammar import list_measures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -198,7 +198,9 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
     if not asked.names:
         asked = asked.model_copy(update={"by": usual(workspace)})
     slicing, runs = cut(workspace, asked), shown_runs(workspace, asked)
-    measures = tuple(dict.fromkeys(map(str, measures_of(listed(asked.measures) or [DEFAULT_MEASURE], rel=asked.rel))))
+    measures = tuple(
+        dict.fromkeys(map(str, measures_of(list_measures(asked.measures) or [DEFAULT_MEASURE], rel=asked.rel)))
+    )
     if len(measures) > MOST:
         raise InputError(f"{len(measures)} measures are too many for one page", fix=f"name {MOST} at most")
     scores = None
@@ -221,7 +223,7 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
 
 def shown_runs(workspace: Workspace, asked: AskedSlices) -> tuple[str, ...]:
     """Name the runs that are shown: the one that is asked for, or all; of much data the best, unless all are."""
-    best = workspace.ranked((listed(asked.measures) or [DEFAULT_MEASURE])[0])
+    best = workspace.ranked((list_measures(asked.measures) or [DEFAULT_MEASURE])[0])
     if asked.run == "*":
         return best
     if asked.run:

@@ -182,7 +182,7 @@ def conclude(
     choice = choose(complete, folds=folds, level=level, seed=seed)
     possible = may_be_best(signed, choices.alpha, test, seed=seed)
     cut = slicing and slicing.over(table.query_ids)
-    each, reach = [levels[run] for run in names], table.measures[0].properties.reach
+    each, reach = [levels[run] for run in names], table.measures[0].properties.score_range
     effects = factor_effects(values, each, names.index(baseline), choices, cut, reach)
     notes = [
         *dict.fromkeys((*compared.notes, *weighed.notes, *(() if cut is None else cut.notes()))),
@@ -265,7 +265,7 @@ def _notes(
 def _ruled_out_by_few(scores: Scores, signed: Floats, possible: Bools, choices: Choices) -> list[str]:
     """Name the configurations whose difference from the best, by which they are ruled out, rests on a few topics."""
     best = int(np.argmax(np.nanmean(signed, axis=1)))
-    reach = scores.measures[0].properties.reach
+    reach = scores.measures[0].properties.score_range
     return [
         scores.run_names[at]
         for at in np.flatnonzero(~possible).tolist()

@@ -25,7 +25,7 @@ from judged.pipelines.traces import read_traces
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
 from judged.scoring.evaluation import measures_of
-from judged.scoring.measures.grammar import listed
+from judged.scoring.measures.grammar import list_measures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,7 +149,7 @@ def load(folder: str | Path, measures: Any = ()) -> Results:
     responses = responses_of({name: folder_of(place, one["key"]) for name, one in done.items()}, place)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are notes of the scores
-        scores = scored(qrels, runs, [*plan["measures"], *listed(measures)], responses)
+        scores = scored(qrels, runs, [*plan["measures"], *list_measures(measures)], responses)
     topics = Topics.read(plan["queries"])
     told = {name: _saved(folder_of(place, one["key"]) / COSTS, _COSTS) for name, one in done.items()}
     refused = {

@@ -325,7 +325,7 @@ def evaluate(
         given = given.of_topics(kept)
     judgments = evidence_qrels(given) if qrels is None else Qrels.of(qrels)
     wanted = measures_of(default_measures(given, judgments) if measures is None else measures, rel=rel)
-    plain = tuple(dict.fromkeys(measure.everywhere for measure in wanted))
+    plain = tuple(dict.fromkeys(measure.without_condition for measure in wanted))
     shape = (len(given.run_names), len(plain), len(given.query_ids))
     values, low, high = (np.full(shape, np.nan) for _ in range(3))
     kind, shares = np.full(shape, "exact", dtype="<U7"), np.full(shape[:2], np.nan)
@@ -394,8 +394,8 @@ class _Scored(NamedTuple):
 def _scored(measure: Measure, answered: Answered, given: Responses, qrels: Qrels | None, *, unjudged: bool) -> _Scored:
     """Score by a measure of answers, or the context by one of rankings, where topics without judgments are left out."""
     if isinstance(measure, AnswerMeasure):
-        scores, share = measure(answered), measure.decided(answered)
-        ends = measure.reach(answered) if unjudged else (scores, scores)
+        scores, share = measure(answered), measure.decided_share(answered)
+        ends = measure.score_bounds(answered) if unjudged else (scores, scores)
         return _Scored(scores, *ends, "exact" if measure.exact else "outer", share)
     if qrels is None or not given["context"].num_rows:
         needs, fix = (

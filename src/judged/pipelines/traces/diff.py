@@ -94,7 +94,7 @@ class TraceDiff(Answer):
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """The tested change of the score and of each part, over all topics and by slice; higher is better."""
-        reach = self.other.measure.properties.reach
+        reach = self.other.measure.properties.score_range
         quantities = {
             (self.other.traces.name, SCORE): ValuePair(self.baseline.score, self.other.score, family=SCORE, reach=reach)
         }

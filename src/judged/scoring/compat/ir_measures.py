@@ -49,10 +49,10 @@ from judged.data.run import Run
 from judged.errors import MeasureError, MissingExtraError
 from judged.scoring.judging import Judged, judge
 from judged.scoring.measures.accuracy import PairAccuracy
-from judged.scoring.measures.aggregates import relevant_returned
+from judged.scoring.measures.aggregates import count_relevant_returned
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.cwl import UserModel
-from judged.scoring.measures.grammar import find, translated
+from judged.scoring.measures.grammar import find, translate_parameters
 
 
 class _NotInstalledError(MissingExtraError):
@@ -97,8 +97,8 @@ def our_measure(measure: Any) -> Measure:
     if given.get("dcg") == "exp-log2" and "gains" in given:
         raise MeasureError(f"{measure} names two kinds of gain. Fix: write the table of gains alone")
     entry, values = find(_OTHER_NAMES.get(measure.NAME, measure.NAME))
-    name, ours = translated(entry, {**values, **given, **_IMPLIED.get(measure.NAME, {})})
-    return find(name)[0].cls(**ours).complete()
+    name, ours = translate_parameters(entry, {**values, **given, **_IMPLIED.get(measure.NAME, {})})
+    return find(name)[0].cls(**ours).require_cutoff()
 
 
 class JudgedProvider(_theirs.providers.Provider):
@@ -173,7 +173,7 @@ def _values(measure: Measure, judged: Judged) -> list[float]:
     """Score every topic; NaN where ir_measures has no value: its Accuracy without a relevant document."""
     scores = measure(judged)
     if isinstance(measure, PairAccuracy):
-        scores = np.where(relevant_returned(judged, measure.rel, measure.cutoff) > 0, scores, np.nan)
+        scores = np.where(count_relevant_returned(judged, measure.rel, measure.cutoff) > 0, scores, np.nan)
     return scores.tolist()
 
 

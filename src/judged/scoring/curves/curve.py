@@ -18,7 +18,7 @@ from judged.scoring.curves.answer import Curves
 from judged.scoring.evaluation import dialect_of, evaluate
 from judged.scoring.evaluation.inputs import with_rel
 from judged.scoring.measures.base import Measure
-from judged.scoring.measures.grammar import entry_of
+from judged.scoring.measures.grammar import find_entry
 from judged.scoring.measures.registry import REGISTRY
 from judged.stats.interval import IntervalMethod
 
@@ -316,7 +316,7 @@ def curve_of_scores(
     if scores.ranges:
         raise InputError(_NO_BOUNDS, fix=_WITHOUT_BOUNDS)
     for one in scores.measures:
-        if one.entry.at != "cutoff" or vars(one).get("cutoff") is None:
+        if one.entry.cutoff_name != "cutoff" or vars(one).get("cutoff") is None:
             raise MeasureError(f"{one} has no cutoff, and so has no place on a curve. Fix: evaluate at_cutoffs('nDCG')")
     if several := {one.replace(cutoff=1) for one in scores.measures} - {scores.measures[0].replace(cutoff=1)}:
         other = _named(next(iter(several)), "cutoff", "k")
@@ -424,13 +424,15 @@ def _read(
 ) -> tuple[Measure, tuple[int, ...]]:
     """Read a measure as the dialect means it for these qrels, and the cutoffs that its name holds, if any."""
     if isinstance(measure, str):
-        entry = entry_of(measure)
+        entry = find_entry(measure)
     elif isinstance(measure, Measure) or (isinstance(measure, type) and issubclass(measure, Measure)):
         entry = measure.entry
     else:
         raise MeasureError(f"{measure!r:.80} is not one measure. Fix: give one name, such as 'nDCG', or a measure")
-    if entry.cutoff is None or entry.at != at:
-        fix = "draw precision by recall" if entry.at == "recall" else "take nDCG, DCG, R, P, Success or another"
+    if entry.cutoff is None or entry.cutoff_name != at:
+        fix = (
+            "draw precision by recall" if entry.cutoff_name == "recall" else "take nDCG, DCG, R, P, Success or another"
+        )
         raise MeasureError(f"{entry.name} takes no cutoff, and so has no curve by cutoff. Fix: {fix}")
     if isinstance(measure, type):
         return (measure @ 1 if entry.cutoff.required else measure()), ()

@@ -15,7 +15,7 @@ from judged.data.run import Run
 from judged.errors import InputError
 from judged.scoring.evaluation.facts import Policies
 from judged.scoring.measures.base import Measure
-from judged.scoring.measures.grammar import condition_of, listed, parse_many
+from judged.scoring.measures.grammar import list_measures, parse_many, split_condition
 from judged.scoring.peers import names
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ class Dialect:
         ((nDCG(gain=exp2,undefined=skip)@20,), (RR@10,))
         """
         found: list[Measure] = []
-        for one in listed(names):
-            name, where = condition_of(one) if isinstance(one, str) else (one, "")
+        for one in list_measures(names):
+            name, where = split_condition(one) if isinstance(one, str) else (one, "")
             known = self.read(name, grades) if self.read and isinstance(name, str) else None
             read = parse_many(name) if known is None else known
             found.extend(measure.replace(where=where) if where else measure for measure in read)

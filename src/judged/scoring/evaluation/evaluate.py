@@ -42,7 +42,7 @@ from judged.scoring.evaluation.summary import Movement, all_ranges
 from judged.scoring.judging import Judged, Precision, Ranking, TopicPolicy
 from judged.scoring.judging.join import judge_each
 from judged.scoring.measures.base import Measure
-from judged.scoring.measures.grammar import listed
+from judged.scoring.measures.grammar import list_measures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -158,7 +158,7 @@ def evaluate(
     rules = dialect_of(dialect)
     if measures is DEFAULT_MEASURES and rules.defaults:
         measures = rules.defaults
-    measures = listed(measures)
+    measures = list_measures(measures)
     chosen = rules.policies(topics, ties, depth, precision, exclude_self)
     given, lacking = narrowed(Qrels.of(qrels), where, attributes)
     if given.chosen_by and chosen.topics == "run":
@@ -180,13 +180,13 @@ def evaluate(
         for judged in judging:
             refuse_foreign(judged)
             lists.append(judged)
-    plain = tuple(dict.fromkeys(measure.everywhere for measure in wanted))
+    plain = tuple(dict.fromkeys(measure.without_condition for measure in wanted))
     present_only = rules.present_only if topics is None else frozenset[str]()
     noted = (*lacking, *dialect_notes(rules, given, judgments), *self_notes(judgments, chosen))
 
     def notes() -> tuple[Note, ...]:
         written = chosen_levels(measures, read) if rel is None else plain
-        known = {measure.everywhere for measure in written}
+        known = {measure.without_condition for measure in written}
         return (*noted, *qrels_notes(judgments, plain, known), *level_notes(plain, rel))
 
     scored = _scored(lists, plain, chosen, facts, movement, notes, present_only)

@@ -19,7 +19,7 @@ from judged.errors import InputError
 from judged.results.blocks import Note
 from judged.scoring.default_measures import DEFAULT_MEASURES
 from judged.scoring.measures.base import Measure
-from judged.scoring.measures.grammar import condition_of, listed, parse_many
+from judged.scoring.measures.grammar import list_measures, parse_many, split_condition
 
 if TYPE_CHECKING:
     from judged.data.attributes import Attributes
@@ -68,7 +68,7 @@ def measures_of(
     >>> measures_of(["AP,P@5", "RR(rel=1)", "nDCG"], rel=2)
     (AP(rel=2), P(rel=2)@5, RR, nDCG)
     """
-    chosen = [with_rel(measure, rel, written=name) for name in listed(data) for measure in read(name)]
+    chosen = [with_rel(measure, rel, written=name) for name in list_measures(data) for measure in read(name)]
     if not chosen:
         raise InputError("no measure is given", fix=f"give names such as {', '.join(DEFAULT_MEASURES[:3])}")
     return tuple(dict.fromkeys(chosen))
@@ -160,7 +160,7 @@ def chosen_levels(data: Any, read: Callable[[Any], Iterable[Measure]] = measures
     >>> chosen_levels(["AP(rel=1)", "P@5", "mrr@5-l2"]) == {AP(), RR(rel=2) @ 5}
     True
     """
-    return frozenset(measure for name in listed(data) if _LEVEL.search(str(name)) for measure in read(name))
+    return frozenset(measure for name in list_measures(data) if _LEVEL.search(str(name)) for measure in read(name))
 
 
 def attributes_of(measures: Any) -> tuple[str, ...]:
@@ -170,7 +170,8 @@ def attributes_of(measures: Any) -> tuple[str, ...]:
     ('kind', 'words')
     """
     conditions = [
-        measure.where if isinstance(measure, Measure) else condition_of(str(measure))[1] for measure in listed(measures)
+        measure.where if isinstance(measure, Measure) else split_condition(str(measure))[1]
+        for measure in list_measures(measures)
     ]
     if not any(conditions):
         return ()
@@ -227,7 +228,7 @@ def where_asked(scores: Scores, measures: tuple[Measure, ...], attributes: Any) 
     if scores.measures == measures:
         return scores
     known = _known(scores.query_ids, attributes)
-    rows = [scores.measures.index(measure.everywhere) for measure in measures]
+    rows = [scores.measures.index(measure.without_condition) for measure in measures]
     left_out = np.stack([~_holds(m.where, known, given=attributes is not None, of=f"{m}: ") for m in measures])
 
     def chosen(values: Any) -> Any:

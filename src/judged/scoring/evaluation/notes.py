@@ -121,7 +121,7 @@ def named(measures: Iterable[Measure]) -> str:
     for measure in measures:
         name = str(measure)
         stem, at, _ = ("", "", "") if measure.where else name.rpartition("@")
-        letter = "c" if measure.entry.at == "recall" else "k"
+        letter = "c" if measure.entry.cutoff_name == "recall" else "k"
         series.setdefault(f"{stem}@{letter}" if at else name, []).append(name)
     return first_few(
         [name for short, names in series.items() for name in (names if len(names) <= _SERIES else [short])]
@@ -134,8 +134,8 @@ def _notes(said: Mapping[str, str]) -> tuple[Note, ...]:
 
 def _label_note(qrels: Qrels, measures: Sequence[Measure]) -> str:
     """Say what becomes of several labels of one pair, or that measures of subtopics and assessors find but one."""
-    by_label = [m for m in measures if m.properties.every_label]
-    highest = [m for m in measures if not m.properties.every_label]
+    by_label = [m for m in measures if m.properties.uses_all_labels]
+    highest = [m for m in measures if not m.properties.uses_all_labels]
     several = len(qrels) - len(qrels.index.topic)
     if several and highest:
         return f"{several} judgments repeat a pair under another iteration; the highest grade of a pair counts" + (

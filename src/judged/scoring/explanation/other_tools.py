@@ -18,7 +18,7 @@ from judged.scoring.evaluation.dialects import DIALECTS, without_self
 from judged.scoring.explanation.explain import title
 from judged.scoring.judging import judge
 from judged.scoring.measures.grammar import parse
-from judged.scoring.measures.parameters import spell
+from judged.scoring.measures.parameters import format_value
 from judged.scoring.peers.names import ranx_rbp
 from judged.scoring.peers.readings import TOOLS, tool_of
 
@@ -194,12 +194,12 @@ class _Asking:
             return rbp
         if not reading.measure:
             return self._with_rel(self.dialect.measures(called, grades)[0]), 1.0
-        highest = spell(float(max((1.0, *grades))))
+        highest = format_value(float(max((1.0, *grades))))
         return self._with_rel(parse(reading.measure.replace("{highest}", highest))), 1.0
 
     def _called(self, reading: Reading) -> str:
         """Write the name as the tool is asked for it; ranx takes that grade in it."""
-        return reading.called + (f"-l{spell(self.rel)}" if self.dialect.name == "ranx" and self.rel != 1 else "")
+        return reading.called + (f"-l{format_value(self.rel)}" if self.dialect.name == "ranx" and self.rel != 1 else "")
 
     def _with_rel(self, measure: Measure) -> Measure:
         takes = getattr(measure, "rel", None) == 1.0 and getattr(measure, "gain", "binary") == "binary"
@@ -303,8 +303,8 @@ def _stepwise(ours: Measure, theirs: Measure, changed: Sequence[str]) -> list[tu
         except MeasureError:
             return []
         was = getattr(ours, name)
-        put = f"{name}={spell(getattr(theirs, name))}"
-        steps.append((f"{put} in place of {spell(was)}" if was is not None else put, measure))
+        put = f"{name}={format_value(getattr(theirs, name))}"
+        steps.append((f"{put} in place of {format_value(was)}" if was is not None else put, measure))
     return steps
 
 

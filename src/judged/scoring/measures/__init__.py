@@ -1,6 +1,6 @@
-"""The measures: one definition each, which serves Python, command line, pages and documentation.
+"""Measures. One definition of each serves Python, the command line, the web pages, and the documentation.
 
-The classes stand in their own modules and are imported at their first use.
+The classes are imported on first use.
 """
 
 from __future__ import annotations
@@ -11,18 +11,10 @@ from judged.scoring.measures.catalogue import MODULES
 __all__, __getattr__, __dir__ = lazily(
     __name__,
     {
-        "judged.scoring.measures.base": (
-            "AnswerMeasure",
-            "Measure",
-            "Properties",
-            "param",
-        ),
+        "judged.scoring.measures.base": ("AnswerMeasure", "Measure", "Properties", "param"),
         "judged.scoring.measures.parameters": ("Parameter",),
         "judged.scoring.measures.registry": ("measure",),
-        "judged.scoring.measures.grammar": (
-            "parse",
-            "parse_many",
-        ),
+        "judged.scoring.measures.grammar": ("parse", "parse_many"),
         **{f"judged.scoring.measures.{module}": classes for module, classes in MODULES.items()},
     },
 )

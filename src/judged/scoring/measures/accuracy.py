@@ -1,4 +1,4 @@
-"""Accuracy, with the warning that it deserves."""
+"""Measures of the entire collection, accuracy on pairs, and compatibility with an ideal ranking."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.scoring.judging.ranking import segment_starts
-from judged.scoring.measures.aggregates import all_relevant, divide, relevant_returned, returned_within
+from judged.scoring.measures.aggregates import (
+    count_relevant,
+    count_relevant_returned,
+    count_returned,
+    divide,
+    explained_ratio,
+)
 from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
-from judged.scoring.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, real, spell, whole, yes_no
+from judged.scoring.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, boolean, format_value, integer, real
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -20,35 +26,34 @@ if TYPE_CHECKING:
     from judged.scoring.measures.parameters import Undefined
 
 
-SIZE = Parameter("Number of documents in the collection.", None, whole(1), required=True)
+SIZE = Parameter("Number of documents in the collection.", None, integer(1), required=True)
 
 
-def check_size(one: Measure, n: int, seen: Floats | Ints) -> None:
-    """Refuse a collection that is smaller than what a topic shows of it."""
-    if (n < seen).any():
-        raise MeasureError(f"{one}: more documents are returned or relevant than n. Fix: n is the collection's size")
+def check_size(measure: Measure, n: int, documents: Floats | Ints) -> None:
+    """Raise if the collection is smaller than the number of documents of a topic."""
+    if (n < documents).any():
+        raise MeasureError(f"{measure}: more documents are returned or relevant than n={n}. Fix: use a higher n")
 
 
 @measure(
     category="set",
     cite="Manning, Raghavan and Schütze 2008, section 8.3",
-    use="Only to show why it is not used in search.",
-    misleads="Almost every document is not relevant, so returning nothing scores near 1: the number says how large"
-    " the collection is.",
+    use="To show why it is not used in search.",
+    misleads="Almost no document is relevant, so an empty result scores almost 1. It reflects the collection size.",
     properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, additive=True, better_first=True),
 )
 class Accuracy(Measure):
-    r"""Share of the collection that is treated correctly: relevant and returned, or neither.
+    r"""Share of the collection that is classified correctly: relevant and returned, or neither.
 
     .. math:: \mathrm{Accuracy} = \frac{TP + TN}{N}, \quad
         TN = N - |\text{returned}| - |\text{relevant}| + TP
 
-    N, the number of documents in the collection, must be given. What ir_measures calls Accuracy is another number,
+    N is the number of documents in the collection and is required. The Accuracy of ir_measures is a different score,
     a share of pairs: PairAccuracy.
 
     Examples
     --------
-    A collection of 1000 with two relevant documents. Five documents returned, none of them relevant:
+    A collection of 1000 with two relevant documents. Five documents are returned, none of them relevant:
 
     >>> Accuracy(n=1000).of_list([0, 0, 0, 0, 0], missing=[1, 1])
     0.993
@@ -59,44 +64,45 @@ class Accuracy(Measure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Divide true positives and true negatives by N."""
-        true_positives = relevant_returned(judged, self.rel, self.cutoff)
-        returned, known = returned_within(judged, self.cutoff), all_relevant(judged, self.rel)
-        check_size(self, self.n, returned + known - true_positives)
-        true_negatives = self.n - returned - known + true_positives
+        """Divide the number of true positives and true negatives by N."""
+        true_positives = count_relevant_returned(judged, self.rel, self.cutoff)
+        returned, relevant = count_returned(judged, self.cutoff), count_relevant(judged, self.rel)
+        check_size(self, self.n, returned + relevant - true_positives)
+        # Inclusion and exclusion: relevant documents that were returned are in both counts.
+        true_negatives = self.n - returned - relevant + true_positives
         judged.step("TP", true_positives, "relevant_found", relevant_found=true_positives)
         how = "N - returned - R + TP"
-        judged.step("TN", true_negatives, how, N=self.n, returned=returned, R=known, TP=true_positives)
+        judged.step("TN", true_negatives, how, N=self.n, returned=returned, R=relevant, TP=true_positives)
         value = (true_positives + true_negatives) / self.n
         return judged.step(self, value, "(TP + TN) / N", TP=true_positives, TN=true_negatives, N=self.n)
 
 
 @measure(
     category="ranked, binary",
-    cite="ir_measures (its Accuracy); the area under the ROC curve of what was returned",
-    use="For a ranker that is trained on pairs: whether its accuracy on held-out topics matches that in training.",
-    misleads="It looks at the returned documents only, so returning less can raise it, and a pair at the bottom counts"
-    " as much as one at the top. It is not a share of the collection: that is Accuracy.",
+    cite="ir_measures (its Accuracy); the area under the ROC curve of the returned documents",
+    use="For a ranker trained on pairs: whether its accuracy on held-out topics matches its training accuracy.",
+    misleads="Only returned documents count, so returning fewer can raise it, and a pair at the bottom has the same"
+    " weight as one at the top. It is not a share of the collection: that is Accuracy.",
     aliases={"PairwiseAccuracy": {}},
     properties=Properties(
-        ignores_unjudged_tail=False, monotone=False, perfect=1.0, missing_matter=False, better_first=True
+        ignores_unjudged_tail=False, monotone=False, perfect=1.0, depends_on_missing=False, better_first=True
     ),
     tools={"ir_measures": "Accuracy"},
 )
 class PairAccuracy(RelevanceMeasure):
-    r"""Share of the pairs of a relevant and a not relevant document that the ranking has in the right order.
+    r"""Share of the pairs of a relevant and a nonrelevant document that are in the right order.
 
     .. math:: \mathrm{PairAccuracy}@k = 1 - \frac{\sum_{\text{relevant, rank} \le k} n}{r \, (m - r)}, \quad
         m = \min(k, \text{returned})
 
-    n counts the documents above the relevant one that are not relevant, r the relevant ones among the first k.
-    Documents that were not returned are in no pair; unjudged ones count as not relevant (``judged_only=true``
-    passes over them). Where everything among the first k is relevant no pair is wrong: 1. Where nothing is, 0;
-    ir_measures leaves such a topic out, and divides by 0 in the case before.
+    n is the number of nonrelevant documents above the relevant one, r the number of relevant documents among the
+    first k. Documents that were not returned are in no pair. Unjudged documents count as not relevant, unless
+    ``judged_only=true`` removes them. If all of the first k are relevant, the score is 1. If none is, the score is 0;
+    ir_measures excludes such a topic, and divides by 0 in the former case.
 
     Examples
     --------
-    Relevant at 1 and 4 of five: of the 2 x 3 pairs, the two of rank 4 with ranks 2 and 3 are wrong.
+    Relevant at ranks 1 and 4 of five. Of the 2 * 3 pairs, those of rank 4 with ranks 2 and 3 are wrong.
 
     >>> round(PairAccuracy().of_list([1, 0, None, 1, 0]), 4)
     0.6667
@@ -109,18 +115,18 @@ class PairAccuracy(RelevanceMeasure):
 
     @property
     def properties(self) -> Properties:
-        """A relevant document that comes above the cutoff makes new pairs."""
-        known = super().properties
-        return replace(known, better_first=known.better_first and self.cutoff is None)
+        """Properties with these parameters. With a cutoff, a relevant document that enters the first k adds pairs."""
+        declared = super().properties
+        return replace(declared, better_first=declared.better_first and self.cutoff is None)
 
     def score(self, judged: Judged) -> Floats:
-        """One minus the share of pairs in the wrong order."""
-        found = judged.relevant(self.rel) & judged.within(self.cutoff)
-        so_far = judged.count_so_far(found)
+        """Return 1 minus the share of pairs in the wrong order."""
+        is_relevant = judged.relevant(self.rel) & judged.within(self.cutoff)
+        so_far = judged.count_so_far(is_relevant)
         above = (judged.rank - so_far).astype(np.float64)
-        judged.column("others above", above, "rank - relevant_so_far", where=found, relevant_so_far=so_far)
-        wrong = judged.total("wrong pairs", above, "others above", where=found)
-        relevant, returned = judged.sum(found), returned_within(judged, self.cutoff)
+        judged.column("others above", above, "rank - relevant_so_far", where=is_relevant, relevant_so_far=so_far)
+        wrong = judged.total("wrong pairs", above, "others above", where=is_relevant)
+        relevant, returned = judged.sum(is_relevant), count_returned(judged, self.cutoff)
         judged.step("relevant found", relevant)
         others = judged.step(
             "others", returned - relevant, "returned - relevant_found", returned=returned, relevant_found=relevant
@@ -133,8 +139,8 @@ class PairAccuracy(RelevanceMeasure):
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966; Manning, Raghavan and Schütze 2008, section 8.3",
-    use="To draw ROC curves, or to say how much of the rest of the collection a filter lets through.",
-    misleads="Almost everything is not relevant, so it is tiny for any short list, and it rewards returning nothing.",
+    use="To plot ROC curves, or to measure the share of the nonrelevant documents that pass a filter.",
+    misleads="Almost all documents are not relevant, so it is very small for a short list, and an empty list is best.",
     properties=Properties(
         needs_ranking=False,
         ignores_unjudged_tail=False,
@@ -146,15 +152,15 @@ class PairAccuracy(RelevanceMeasure):
     tools={"torchmetrics": "RetrievalFallOut (n is the number of documents scored)"},
 )
 class Fallout(Measure):
-    r"""Fallout: the share of the documents that are not relevant that was returned.
+    r"""Fallout: the share of the nonrelevant documents that was returned.
 
     .. math:: \mathrm{Fallout}@k = \frac{|\{\text{not relevant documents at rank} \le k\}|}{N - R}
 
-    N, the number of documents in the collection, must be given. Unjudged documents count as not relevant.
+    N is the number of documents in the collection and is required. Unjudged documents count as not relevant.
 
     Examples
     --------
-    Three of the 1000 - 2 that are not relevant:
+    Three of the 1000 - 2 nonrelevant documents are returned:
 
     >>> Fallout(n=1000).of_list([1, 0, None, 0], missing=[1]) == 3 / 998
     True
@@ -165,23 +171,21 @@ class Fallout(Measure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Not relevant and returned, divided by not relevant."""
-        found, known = relevant_returned(judged, self.rel, self.cutoff), all_relevant(judged, self.rel)
-        returned = returned_within(judged, self.cutoff)
-        wrong = judged.step(
-            "not relevant", returned - found, "returned - relevant_found", returned=returned, relevant_found=found
-        )
-        check_size(self, self.n, known + wrong)
-        return judged.step(
-            self, divide(wrong, self.n - known), "not_relevant / (N - R)", not_relevant=wrong, N=self.n, R=known
-        )
+        """Divide the number of nonrelevant documents returned by that of all nonrelevant documents."""
+        relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
+        relevant, returned = count_relevant(judged, self.rel), count_returned(judged, self.cutoff)
+        parts = {"returned": returned, "relevant_found": relevant_returned}
+        wrong = judged.step("not relevant", returned - relevant_returned, "returned - relevant_found", **parts)
+        check_size(self, self.n, relevant + wrong)
+        value, how = divide(wrong, self.n - relevant), "not_relevant / (N - R)"
+        return judged.step(self, value, how, not_relevant=wrong, N=self.n, R=relevant)
 
 
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
-    use="To see how rare relevant documents are: what precision a random ranking would have.",
-    misleads="It is a property of topics and collection, not of the run.",
+    use="To see how rare relevant documents are: the expected precision of a random ranking.",
+    misleads="It is a property of the topics and the collection, not of the run.",
     properties=Properties(needs_ranking=False, higher_is_better=None, additive=True, better_first=True),
 )
 class Generality(Measure):
@@ -189,7 +193,7 @@ class Generality(Measure):
 
     .. math:: \mathrm{Generality} = R / N
 
-    N, the number of documents in the collection, must be given.
+    N is the number of documents in the collection and is required.
 
     Examples
     --------
@@ -201,33 +205,31 @@ class Generality(Measure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant, divided by all."""
-        known = all_relevant(judged, self.rel)
-        check_size(self, self.n, known)
-        return judged.step(self, known / self.n, "R / N", R=known, N=self.n)
+        """Divide the number of relevant documents by N."""
+        relevant = count_relevant(judged, self.rel)
+        check_size(self, self.n, relevant)
+        return explained_ratio(judged, self, R=relevant, N=self.n)
 
 
 DEPTH = 1000
-"""How deep the two rankings are compared, as in the authors' script; shorter ones just end."""
+"""Depth to which the two rankings are compared, as in the authors' script. Shorter rankings end earlier."""
 
-_BLOCK = 256  # topics at a time: each needs a row as long as the depth
+_BLOCK = 256  # topics per block; each needs a row of length `DEPTH`
 
-_SHOWN = 20  # depths of a working: below, the sum is given
+_MAX_SHOWN = 20  # depths that an explanation shows one by one
 
-PERSISTENCE = Parameter("The weight of each depth as a share of that of the depth above.", 0.95, real(0, 1))
+PERSISTENCE = Parameter("The weight of each depth, divided by that of the depth above.", 0.95, real(0, 1))
 NORMALIZE = Parameter(
-    "Divide by what the ideal ranking itself reaches, which is less than 1 where it is short.", True, yes_no
+    "Whether to divide by the overlap of the ideal ranking with itself, which is below 1 if it is short.", True, boolean
 )
 
 
 @measure(
     category="graded",
-    cite="Clarke, Vtyurina and Smucker 2021 (normalised); Clarke, Smucker and Vtyurina 2020",
-    use="For preferences or many fine grades, where only the order of the documents is known"
-    " and no gain can be assigned.",
-    misleads="It compares with the ideal that is nearest to the ranking itself, so two runs are"
-    " compared with two different ideals. Only the order of the grades counts: how far"
-    " apart they are does not.",
+    cite="Clarke, Vtyurina and Smucker 2021 (normalized); Clarke, Smucker and Vtyurina 2020",
+    use="For preferences or many fine grades, if only the order of the documents is known and no gain can be assigned.",
+    misleads="The ideal ranking is the one nearest to the ranking itself, so two runs are compared with different"
+    " ideals. Only the order of the grades counts, not their differences.",
     properties=Properties(graded=True, monotone=False, better_first=True),
     tools={"compatibility.py": "compatibility", "ir_measures": "Compat (not so deep; see the definition)"},
 )
@@ -238,21 +240,21 @@ class Compat(Measure):
         {\mathrm{RBO}(\text{ideal}, \text{ideal})}, \quad
         \mathrm{RBO}(A, B) = \frac{\sum_{d=1}^{1000} p^{d-1}\,|A_{1..d} \cap B_{1..d}| / d}{\sum_{d=1}^{1000} p^{d-1}}
 
-    The ideal ranking holds the documents with a positive grade, by descending grade. Documents of one grade are in the
-    order in which the ranking has them, and those that were not returned come last among them. ``normalize=false``
-    leaves the divisor out, as the papers of 2020 do.
+    The ideal ranking contains the documents with a positive grade, in descending order of grade. Documents of equal
+    grade are in the order of the ranking, followed by those that were not returned. ``normalize=false`` omits the
+    divisor, as in the papers of 2020.
 
-    The authors' script orders tied scores by ascending document id (the policy ``ties="docid-rising"``) and leaves
-    out topics without a positive grade (``undefined=skip``) and those that the run does not have. ir_measures
-    ends the sums where the longer list ends instead of at 1000, and orders documents of one grade by score with 0
-    for those not returned, so that its number changes when a constant is added to all scores.
+    The authors' script orders tied scores by ascending document id (the policy ``ties="docid-rising"``). It excludes
+    topics without a positive grade (``undefined=skip``) and topics that are not in the run. ir_measures sums to the
+    end of the longer list instead of 1000. It orders documents of equal grade by score, with 0 for those not returned,
+    so its score changes if a constant is added to all scores.
 
     Examples
     --------
-    One of the two relevant documents is returned, at rank 1: one document is shared at every depth, of two that
-    the ideal shares with itself from depth 2 on. The sum of 0.5^(d-1) / d over all d is 2 ln 2 = 1.3863.
+    One of the two relevant documents is returned, at rank 1. At every depth, one document is shared, and from depth 2
+    on, the ideal shares two with itself. The sum of 0.5^(d-1) / d over all d is 2 ln 2 = 1.3863.
 
-    >>> round(Compat(p=0.5).of_list([1], missing=[1]), 4)  # 1.3863 / (1 + 2 x 0.3863)
+    >>> round(Compat(p=0.5).of_list([1], missing=[1]), 4)  # 1.3863 / (1 + 2 * 0.3863)
     0.7821
     >>> Compat().of_list([3, 2, 2, 1])
     1.0
@@ -265,57 +267,61 @@ class Compat(Measure):
     undefined: Undefined = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
-        """Overlap with the ideal, divided by the overlap of the ideal with itself."""
-        rank = np.full(len(judged.label_grade), DEPTH + 1, dtype=np.int64)  # not returned: below everything
+        """Divide the overlap with the ideal ranking by the overlap of the ideal ranking with itself."""
+        rank = np.full(len(judged.label_grade), DEPTH + 1, dtype=np.int64)  # not returned: below all others
         rank[judged.row] = judged.rank
-        best = np.flatnonzero(judged.label_grade > 0)
-        best = best[np.lexsort((rank[best], -judged.label_grade[best], judged.label_topic[best]))]
-        topic = judged.label_topic[best]
-        place = np.arange(len(best)) - segment_starts(topic, len(judged))[topic] + 1
-        since = np.maximum(place, rank[best])
-        ideal = _ideal(judged, best, place, rank[best], since)
-        overlap = self._overlap(judged, "RBO", topic, since)
+        labels = np.flatnonzero(judged.label_grade > 0)
+        labels = labels[np.lexsort((rank[labels], -judged.label_grade[labels], judged.label_topic[labels]))]
+        topic = judged.label_topic[labels]
+        ideal_rank = np.arange(len(labels)) - segment_starts(topic, len(judged))[topic] + 1
+        # A document is shared from the depth at which both rankings contain it.
+        shared_from = np.maximum(ideal_rank, rank[labels])
+        ideal = _explained_ideal(judged, labels, ideal_rank, rank[labels], shared_from)
+        overlap = self._overlap(judged, "RBO", topic, shared_from)
         if not self.normalize:
             return judged.step(self, overlap, "RBO", RBO=overlap)
-        own = self._overlap(ideal, "ideal RBO", topic, place)
-        return judged.step(self, divide(overlap, own), "RBO / ideal_RBO", RBO=overlap, ideal_RBO=own)
+        ideal_overlap = self._overlap(ideal, "ideal RBO", topic, ideal_rank)
+        return explained_ratio(judged, self, RBO=overlap, ideal_RBO=ideal_overlap)
 
-    def _overlap(self, on: Judged, name: str, topic: Ints, since: Ints) -> Floats:
-        """Give the rank-biased overlap of each topic, where `since` is the depth from which a document is shared."""
-        topic, since, count = topic[since <= DEPTH], since[since <= DEPTH], len(on)
+    def _overlap(self, judged: Judged, name: str, topic: Ints, shared_from: Ints) -> Floats:
+        """Return the rank-biased overlap of each topic. Each document is shared from the depth `shared_from` on."""
+        within, count = shared_from <= DEPTH, len(judged)
+        topic, shared_from = topic[within], shared_from[within]
         weights = np.cumprod(np.concatenate(([1.0], np.full(DEPTH - 1, self.p))), dtype=np.float64)
         total = np.empty(count)
-        for first in range(0, count, _BLOCK):
-            size = min(_BLOCK, count - first)
-            one = slice(*np.searchsorted(topic, (first, first + size)))
-            new = np.bincount((topic[one] - first) * DEPTH + since[one] - 1, minlength=size * DEPTH)
-            shared = np.cumsum(new.reshape(size, DEPTH), axis=1)
-            added = weights * shared / np.arange(1, DEPTH + 1)
-            total[first : first + size] = np.cumsum(added, axis=1)[:, -1]
-            if on.working is not None:
-                self._write(on, weights, shared[0].astype(np.float64), added[0])
+        for start in range(0, count, _BLOCK):
+            size = min(_BLOCK, count - start)
+            block = slice(*np.searchsorted(topic, (start, start + size)))
+            cells = (topic[block] - start) * DEPTH + shared_from[block] - 1
+            # Documents that both rankings contain from this depth on; the cumulative sum is the size of the overlap.
+            newly_shared = np.bincount(cells, minlength=size * DEPTH)
+            shared = np.cumsum(newly_shared.reshape(size, DEPTH), axis=1)
+            terms = weights * shared / np.arange(1, DEPTH + 1)
+            total[start : start + size] = np.cumsum(terms, axis=1)[:, -1]
+            if judged.working is not None:
+                self._explain(judged, weights, shared[0].astype(np.float64), terms[0])
         all_weights = np.cumsum(weights)[-1]
-        on.step("sum", total, f"the same to depth {DEPTH}")
-        on.step("weights", np.full(count, all_weights), f"all weights to depth {DEPTH}")
-        return on.step(name, total / all_weights, "sum / weights", sum=total, weights=all_weights)
+        judged.step("sum", total, f"the same to depth {DEPTH}")
+        judged.step("weights", np.full(count, all_weights), f"all weights to depth {DEPTH}")
+        return judged.step(name, total / all_weights, "sum / weights", sum=total, weights=all_weights)
 
-    def _write(self, on: Judged, weights: Floats, shared: Floats, added: Floats) -> None:
-        """Show what the overlap at each depth adds, down to where nothing new is shared."""
-        shown = min(int(np.argmax(shared == shared[-1])) + 1, _SHOWN)
-        on.by_rank("weight", weights[:shown], f"{spell(self.p)}^(rank - 1)")
-        on.by_rank("shared", shared[:shown], "in both rankings down to this rank")
+    def _explain(self, judged: Judged, weights: Floats, shared: Floats, terms: Floats) -> None:
+        """Show the term of each depth, down to the last depth at which a document is newly shared."""
+        depth = min(int(np.argmax(shared == shared[-1])) + 1, _MAX_SHOWN)
+        judged.by_rank("weight", weights[:depth], f"{format_value(self.p)}^(rank - 1)")
+        judged.by_rank("shared", shared[:depth], "in both rankings down to this rank")
         how = "weight * shared / rank"
-        on.by_rank(how, added[:shown], how, weight=weights[:shown], shared=shared[:shown])
-        on.summed(f"sum to depth {shown}", added[:shown].sum(keepdims=True), how)
+        judged.by_rank(how, terms[:depth], how, weight=weights[:depth], shared=shared[:depth])
+        judged.summed(f"sum to depth {depth}", terms[:depth].sum(keepdims=True), how)
 
 
-def _ideal(judged: Judged, best: Ints, place: Ints, rank: Ints, since: Ints) -> Judged:
-    """Make the ideal ranking, and show from which depth on each document is shared; only where there is a working."""
+def _explained_ideal(judged: Judged, labels: Ints, ideal_rank: Ints, rank: Ints, shared_from: Ints) -> Judged:
+    """Return the ideal ranking with the depth from which each document is shared, if an explanation is requested."""
     if judged.working is None:
         return judged
     value = np.full(len(judged.label_grade), -np.inf)
-    value[best] = -place
+    value[labels] = -ideal_rank
     ideal = judged.ideal_by(value, title="nearest ideal ranking")
     how, returned = "max(rank, rank_in_the_run)", rank <= DEPTH
-    ideal.column("shared from depth", since, how, where=returned, rank_in_the_run=rank)
+    ideal.column("shared from depth", shared_from, how, where=returned, rank_in_the_run=rank)
     return ideal

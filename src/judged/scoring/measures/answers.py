@@ -1,4 +1,4 @@
-"""Answers as a whole: whether they are right, whether they should have been given, and how long they are."""
+"""Measures of entire answers and their context: content, correctness, abstention, length, and evidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from judged.errors import MeasureError
 from judged.scoring.judging.answered import Pieces
 from judged.scoring.measures.base import AnswerMeasure, Properties, param
-from judged.scoring.measures.parameters import REL, Parameter, real, yes_no
+from judged.scoring.measures.parameters import REL, Parameter, boolean, real
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from judged.scoring.judging.answered import Answered
 
 
-PARTIAL_WORTH = Parameter("What partial support is worth; 0 is strict.", 0.5, real(0, 1))
-OF_ANSWERS = Properties(reads_answers=True, needs_ranking=False, missing_matter=False, sees_relevance=False)
+PARTIAL_SUPPORT = Parameter("The value of partial support. With 0, only full support counts.", 0.5, real(0, 1))
+STRICT = Parameter(PARTIAL_SUPPORT.meaning, 0.0, real(0, 1))
+OF_ANSWERS = Properties(reads_answers=True, needs_ranking=False, depends_on_missing=False, depends_on_relevance=False)
 
 
 @measure(
     category="answers",
     cite="Pradeep et al. 2025 (AutoNuggetizer, TREC RAG 2024)",
-    use="Whether answers say what they should, where somebody wrote down what that is.",
-    misleads="It does not see what else an answer says: wrong and needless sentences cost nothing.",
+    use="Whether answers contain the facts that they should, if these are listed as nuggets.",
+    misleads="It ignores all other content: wrong and unnecessary sentences have no effect.",
     aliases={
         "strict_vital_score": {"vital": True, "partial": 0},
         "strict_all_score": {"partial": 0},
@@ -38,13 +39,13 @@ OF_ANSWERS = Properties(reads_answers=True, needs_ranking=False, missing_matter=
     tools={"nuggetizer": "all_score, vital_score, strict_vital_score (by parameters)"},
 )
 class NuggetRecall(AnswerMeasure):
-    r"""Nugget recall: the share of the nuggets that the answer says, each by its weight.
+    r"""Nugget recall: the weighted share of the nuggets that the answer contains.
 
     .. math:: \mathrm{NuggetRecall} = \frac{\sum_i w_i v_i}{\sum_i w_i}
 
-    A nugget that is supported has v = 1, partly supported v = `partial`, else 0; a vital one weighs 1, an okay one
-    `okay`. An answer that abstains says nothing. A nugget whose assignment failed is left out, where AutoNuggetizer
-    counts 0; so is a topic without a nugget that counts.
+    v is 1 for a supported nugget, `partial` for a partly supported one, else 0. The weight w is 1 for a vital nugget
+    and `okay` for an okay one. An answer that abstains contains no nugget. A nugget without a verdict is excluded,
+    while AutoNuggetizer counts 0. A topic without a nugget that counts is excluded too.
 
     Examples
     --------
@@ -56,17 +57,17 @@ class NuggetRecall(AnswerMeasure):
     0.6
     """
 
-    vital: bool = param(Parameter("Whether only vital nuggets count.", False, yes_no))
-    partial: float = param(PARTIAL_WORTH)
-    okay: float = param(Parameter("What an okay nugget weighs, where a vital one weighs 1.", 1.0, real(0, 1)))
+    vital: bool = param(Parameter("Whether only vital nuggets count.", False, boolean))
+    partial: float = param(PARTIAL_SUPPORT)
+    okay: float = param(Parameter("The weight of an okay nugget. That of a vital nugget is 1.", 1.0, real(0, 1)))
 
     def verify(self) -> None:
-        """Refuse a weight for nuggets that do not count."""
+        """Raise if `okay` is set although only vital nuggets count."""
         if self.vital and self.okay != 1:
-            raise MeasureError(f"{self}: with vital=true no okay nugget counts. Fix: leave out okay={self.okay:g}")
+            raise MeasureError(f"{self}: okay has no effect with vital=true. Fix: omit okay={self.okay:g}")
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Weigh each nugget."""
+        """Return one piece per nugget."""
         weight = np.where(answered.vital, 1.0, 0.0 if self.vital else self.okay)
         return Pieces("nuggets", answered.nuggets.topic, answered.nuggets.worth(self.partial), weight)
 
@@ -74,16 +75,16 @@ class NuggetRecall(AnswerMeasure):
 @measure(
     category="answers",
     cite="Pradeep et al. 2025, for the nuggets",
-    use="Whether somebody who reads the answer need look no further.",
-    misleads="One vital nugget too many in the list, and no answer is complete.",
+    use="Whether readers of the answer need no further source.",
+    misleads="If the list contains one vital nugget too many, no answer is complete.",
     properties=OF_ANSWERS,
 )
 class Completeness(AnswerMeasure):
-    r"""Completeness: whether the answer says every vital nugget.
+    r"""Completeness: 1 if the answer contains every vital nugget, otherwise 0.
 
     .. math:: \mathrm{Completeness} = \min_{i \in \mathrm{vital}} v_i
 
-    Over topics it is the share of complete answers. It is 0 as soon as one vital nugget is known to be missing.
+    Its mean over topics is the share of complete answers. It is 0 as soon as one vital nugget is known to be missing.
 
     Examples
     --------
@@ -93,32 +94,32 @@ class Completeness(AnswerMeasure):
     0.0
     """
 
-    partial: float = param(Parameter("What partial support is worth; 0 is strict.", 0.0, real(0, 1)))
+    partial: float = param(STRICT)
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take the least of each topic."""
-        worth = answered.nuggets.worth(self.partial)
-        counts = answered.vital & ~np.isnan(worth)
+        """Return one piece per topic: the least support of a vital nugget."""
+        support = answered.nuggets.worth(self.partial)
+        has_verdict = answered.vital & ~np.isnan(support)
         least = np.full(len(answered), np.inf)
-        np.minimum.at(least, answered.nuggets.topic[counts], worth[counts])
-        asked = np.bincount(answered.nuggets.topic, answered.vital, minlength=len(answered)) > 0
-        return Pieces("answers", np.arange(len(answered)), np.where(np.isinf(least), np.nan, least), asked)
+        np.minimum.at(least, answered.nuggets.topic[has_verdict], support[has_verdict])
+        has_vital = np.bincount(answered.nuggets.topic, answered.vital, minlength=len(answered)) > 0
+        return Pieces("answers", np.arange(len(answered)), np.where(np.isinf(least), np.nan, least), has_vital)
 
 
 @measure(
     category="answers",
     cite="Voorhees and Tice 2000 (TREC question answering)",
-    use="Questions with one right answer that is known.",
-    misleads="It does not see whether the answer could have been known from the context.",
+    use="Questions with one known correct answer.",
+    misleads="It does not show whether the context contained the answer.",
     properties=OF_ANSWERS,
 )
 class Correctness(AnswerMeasure):
-    r"""Correctness: whether the answer agrees with its reference.
+    r"""Correctness: whether the answer agrees with its reference answer.
 
     .. math:: \mathrm{Correctness} = v
 
-    An answer that agrees has v = 1, one that agrees in part `partial`, else 0. One that abstains from a question that
-    has an answer has 0; from one that has none, it is left out, as are topics without a reference.
+    v is 1 for an answer that agrees, `partial` for one that agrees in part, else 0. Abstaining from an answerable
+    question has 0. Abstaining from an unanswerable question is excluded, as are topics without a reference answer.
 
     Examples
     --------
@@ -126,19 +127,19 @@ class Correctness(AnswerMeasure):
     (1.0, 0.5)
     """
 
-    partial: float = param(PARTIAL_WORTH)
+    partial: float = param(PARTIAL_SUPPORT)
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take the verdict of each answer."""
-        worth = answered.correctness.worth(self.partial)
-        return Pieces("answers", answered.correctness.topic, worth, answered.referenced)
+        """Return one piece per answer with a reference."""
+        agreement = answered.correctness.worth(self.partial)
+        return Pieces("answers", answered.correctness.topic, agreement, answered.referenced)
 
 
 @measure(
     category="answers",
     cite="Rajpurkar, Jia and Liang 2018 (SQuAD 2.0, for questions without an answer)",
-    use="Whether a system knows what it cannot know.",
-    misleads="A system that always abstains scores 1: look at WrongAbstention beside it.",
+    use="Whether a system recognizes questions that it cannot answer.",
+    misleads="A system that always abstains scores 1. Report WrongAbstention too.",
     properties=OF_ANSWERS,
 )
 class RightAbstention(AnswerMeasure):
@@ -146,7 +147,7 @@ class RightAbstention(AnswerMeasure):
 
     .. math:: \mathrm{RightAbstention} = [\mathrm{abstained}]
 
-    Over topics it is the share of the unanswerable questions that were not answered; others are left out.
+    Its mean over topics is the share of the unanswerable questions that were not answered. Other topics are excluded.
 
     Examples
     --------
@@ -155,15 +156,15 @@ class RightAbstention(AnswerMeasure):
     """
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take the questions without an answer."""
+        """Return one piece per unanswerable question."""
         return Pieces("answers", np.arange(len(answered)), answered.abstained, answered.answerable == 0)
 
 
 @measure(
     category="answers",
     cite="Rajpurkar, Jia and Liang 2018 (SQuAD 2.0, for questions without an answer)",
-    use="What caution costs: questions that could have been answered.",
-    misleads="A system that never abstains scores 0, the best: look at RightAbstention beside it.",
+    use="The cost of caution: questions that could have been answered.",
+    misleads="A system that never abstains scores 0, the best score. Report RightAbstention too.",
     properties=replace(OF_ANSWERS, higher_is_better=False, monotone=False),
 )
 class WrongAbstention(AnswerMeasure):
@@ -171,7 +172,7 @@ class WrongAbstention(AnswerMeasure):
 
     .. math:: \mathrm{WrongAbstention} = [\mathrm{abstained}]
 
-    Over topics it is the share of the answerable questions that were not answered; others are left out.
+    Its mean over topics is the share of the answerable questions that were not answered. Other topics are excluded.
 
     Examples
     --------
@@ -180,19 +181,19 @@ class WrongAbstention(AnswerMeasure):
     """
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take the questions with an answer."""
+        """Return one piece per answerable question."""
         return Pieces("answers", np.arange(len(answered)), answered.abstained, answered.answerable == 1)
 
 
 @measure(
     category="answers",
-    cite="Dubois et al. 2024 (length-controlled AlpacaEval, for why to look at it)",
-    use="Beside every other measure of answers: longer ones say more, and judges like them.",
-    misleads="Words are what stands between blanks: it is no number of tokens, and some languages have no blanks.",
+    cite="Dubois et al. 2024 (length-controlled AlpacaEval, on the effect of length)",
+    use="With every other measure of answers: longer answers contain more, and judges prefer them.",
+    misleads="Words are separated by blanks. It is not the number of tokens, and some languages do not use blanks.",
     properties=replace(OF_ANSWERS, high=None, higher_is_better=None, monotone=False),
 )
 class AnswerLength(AnswerMeasure):
-    r"""Answer length: how many words the answer has.
+    r"""Answer length: the number of words in the answer.
 
     .. math:: \mathrm{AnswerLength} = |\mathrm{words}|
 
@@ -203,35 +204,35 @@ class AnswerLength(AnswerMeasure):
     """
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take each answer."""
+        """Return one piece per answer."""
         return Pieces("answers", np.arange(len(answered)), answered.words, answered.given)
 
 
-class _OfDocuments(AnswerMeasure):
-    """Base of the measures that need something relevant."""
+class _DocumentMeasure(AnswerMeasure):
+    """Base of the measures that use relevance of documents."""
 
     rel: float = param(REL)
 
     def verify(self) -> None:
-        """Refuse a level at which every document is relevant: then none without a judgment could be otherwise."""
+        """Raise if every grade is relevant: an unjudged document could then not be nonrelevant."""
         if not self.rel > 0:
-            raise MeasureError(f"{self}: every grade is relevant. Fix: give rel above 0")
+            raise MeasureError(f"{self}: rel must be above 0, so that some grade is not relevant. Fix: use rel=1")
 
 
 @measure(
     category="answers",
-    cite="Gao et al. 2023 (ALCE, for citation recall), here against judged documents",
-    use="Whether an answer leads its readers to the documents that matter.",
-    misleads="One good document may be all that an answer needs: few answers can cite every relevant one.",
+    cite="Gao et al. 2023 (ALCE, for citation recall), here for judged documents",
+    use="Whether an answer refers its readers to the relevant documents.",
+    misleads="One good document may be enough for an answer. Few answers can cite every relevant document.",
     properties=OF_ANSWERS,
 )
-class CitationRecall(_OfDocuments):
+class CitationRecall(_DocumentMeasure):
     r"""Citation recall: the share of the relevant documents that the answer cites.
 
     .. math:: \mathrm{CitationRecall} = \frac{|\{\text{relevant and cited}\}|}{|\{\text{relevant}\}|}
 
-    A topic without a relevant document is left out. A cited document without a judgment counts as not relevant, and is
-    bounded.
+    A topic without a relevant document is excluded. A cited document without a judgment counts as not relevant; the
+    score bounds include the case that it is relevant.
 
     Examples
     --------
@@ -240,7 +241,7 @@ class CitationRecall(_OfDocuments):
     """
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take the relevant documents."""
+        """Return one piece per relevant document."""
         relevant = (answered.grade >= self.rel) & (answered.cited | answered.known)
         return Pieces("documents", answered.document_topic, answered.cited.astype(np.float64), relevant)
 
@@ -248,18 +249,19 @@ class CitationRecall(_OfDocuments):
 @measure(
     category="answers",
     cite="Trappolini et al. 2025 (UDCG, arXiv 2510.21440), for negative utility",
-    use="Contexts of a model that reads every passage, and is misled by those that only look relevant.",
-    misleads="How much a distractor harms depends on the model: `distractor` is a guess unless you measured it.",
+    use="Contexts for a model that reads every passage and is misled by passages that only seem relevant.",
+    misleads="The harm of a distractor depends on the model. Without a measurement, `distractor` is a guess.",
     properties=replace(OF_ANSWERS, low=-0.5),
 )
-class ContextUtility(_OfDocuments):
-    r"""Context utility: the mean worth of the passages in the context, where a distractor is worth less than nothing.
+class ContextUtility(_DocumentMeasure):
+    r"""Context utility: the mean utility of the passages in the context. That of a distractor is negative.
 
     .. math:: \mathrm{ContextUtility} = \frac{1}{n} \sum_{r=1}^{n} u_r
 
-    A relevant passage has u = 1, a judged one that is not relevant u = `distractor`. One without a judgment is left
-    out, and bounded; so is an empty context. No place counts more than another; UDCG fits weights to a model. For
-    gains by grade and a discount, `DCG(gain={0:-0.5})` of the context takes negative gains too.
+    u is 1 for a relevant passage and `distractor` for a judged passage that is not relevant. A passage without a
+    judgment is excluded; the score bounds include it. An empty context is excluded. All positions have the same
+    weight, while UDCG fits weights to a model. For a discount, `DCG(gain={0:-0.5})` of the context accepts negative
+    gains too.
 
     Examples
     --------
@@ -267,33 +269,33 @@ class ContextUtility(_OfDocuments):
     0.5
     """
 
-    distractor: float = param(Parameter("What a passage is worth that is judged not relevant.", -0.5, real(-1, 1)))
+    distractor: float = param(Parameter("The utility of a passage that is judged not relevant.", -0.5, real(-1, 1)))
 
     @property
     def properties(self) -> Properties:
-        """No mean lies below what a distractor is worth."""
+        """Properties with this `distractor`, which is the lowest possible mean."""
         return replace(super().properties, low=self.distractor)
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take every passage of the context."""
-        worth = np.where(answered.grade >= self.rel, 1.0, self.distractor)
-        worth = np.where(np.isnan(answered.grade), np.nan, worth)
-        return Pieces("documents", answered.document_topic, worth, answered.rank > 0)
+        """Return one piece per passage of the context."""
+        utility = np.where(answered.grade >= self.rel, 1.0, self.distractor)
+        utility = np.where(np.isnan(answered.grade), np.nan, utility)
+        return Pieces("documents", answered.document_topic, utility, answered.rank > 0)
 
 
 @measure(
     category="answers",
     cite="Liu et al. 2024 (Lost in the middle)",
-    use="Where in a long context the evidence stands, for models that overlook its middle.",
-    misleads="A mean of 0.5 may be evidence in the middle, or at both ends.",
+    use="The position of the evidence in a long context, for models that overlook its middle.",
+    misleads="A mean of 0.5 can be evidence in the middle, or at both ends.",
     properties=replace(OF_ANSWERS, higher_is_better=None, monotone=False),
 )
-class EvidencePosition(_OfDocuments):
-    r"""Evidence position: where in the context the relevant passages stand, on average; 0 is first and 1 is last.
+class EvidencePosition(_DocumentMeasure):
+    r"""Evidence position: the mean position of the relevant passages in the context; 0 is first and 1 is last.
 
     .. math:: \mathrm{EvidencePosition} = \frac{1}{|\mathrm{rel}|} \sum_{r\ \mathrm{relevant}} \frac{r - 1}{n - 1}
 
-    A context without a relevant passage, or of one passage, is left out.
+    A context without a relevant passage, or with a single passage, is excluded.
 
     Examples
     --------
@@ -304,48 +306,48 @@ class EvidencePosition(_OfDocuments):
     exact: ClassVar[bool] = False
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take the relevant passages of the context."""
-        return Pieces("documents", answered.document_topic, self._place(answered), self._relevant(answered))
+        """Return one piece per relevant passage of the context."""
+        return Pieces("documents", answered.document_topic, self._position(answered), self._is_relevant(answered))
 
-    def reach(self, answered: Answered) -> tuple[Floats, Floats]:
-        """Give the first and the last place that a passage has which may be relevant: the mean is between them."""
-        open_ = np.isnan(answered.grade) & (answered.rank > 0)
-        place = self._place(answered)
-        possible = (open_ | self._relevant(answered)) & ~np.isnan(place)
-        topics, exact = answered.document_topic, self(answered)
-        moved = np.bincount(topics, open_, minlength=len(answered)) > 0
-        ends: list[Floats] = []
-        for end, extreme in ((np.inf, np.minimum), (-np.inf, np.maximum)):
-            found = np.full(len(answered), end)
-            extreme.at(found, topics[possible], place[possible])
-            ends.append(np.where(moved & np.isfinite(found), found, exact))
-        return ends[0], ends[1]
+    def score_bounds(self, answered: Answered) -> tuple[Floats, Floats]:
+        """Return the first and the last position of a passage that may be relevant. The mean is between them."""
+        is_unjudged = np.isnan(answered.grade) & (answered.rank > 0)
+        position = self._position(answered)
+        may_be_relevant = (is_unjudged | self._is_relevant(answered)) & ~np.isnan(position)
+        topics, scores = answered.document_topic, self(answered)
+        has_unjudged = np.bincount(topics, is_unjudged, minlength=len(answered)) > 0
+        bounds: list[Floats] = []
+        for start, extreme in ((np.inf, np.minimum), (-np.inf, np.maximum)):
+            bound = np.full(len(answered), start)
+            extreme.at(bound, topics[may_be_relevant], position[may_be_relevant])
+            bounds.append(np.where(has_unjudged & np.isfinite(bound), bound, scores))
+        return bounds[0], bounds[1]
 
-    def _relevant(self, answered: Answered) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _is_relevant(self, answered: Answered) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         return (answered.grade >= self.rel) & (answered.rank > 0)
 
     @staticmethod
-    def _place(answered: Answered) -> Floats:
+    def _position(answered: Answered) -> Floats:
         last = np.zeros(len(answered), dtype=np.int64)
         np.maximum.at(last, answered.document_topic, answered.rank)
-        below = last[answered.document_topic] - 1
-        return np.divide(answered.rank - 1, below, out=np.full(len(below), np.nan), where=below > 0)
+        steps = last[answered.document_topic] - 1
+        return np.divide(answered.rank - 1, steps, out=np.full(len(steps), np.nan), where=steps > 0)
 
 
 @measure(
     category="answers",
     cite="Clarke et al. 2008 (alpha-nDCG, for novelty by nuggets)",
-    use="How much of the context is spent on saying the same again.",
-    misleads="It knows only nuggets whose evidence is listed, and passages may well confirm each other.",
+    use="The share of the context that repeats earlier evidence.",
+    misleads="It uses only nuggets with listed evidence, and repeated passages can confirm each other.",
     properties=replace(OF_ANSWERS, higher_is_better=False, monotone=False),
 )
 class ContextRedundancy(AnswerMeasure):
-    r"""Context redundancy: the share of the passages with evidence all of which stands further up already.
+    r"""Context redundancy: the share of the passages with evidence whose evidence is all in passages above them.
 
     .. math:: \mathrm{ContextRedundancy} =
         \frac{|\{d : N_d \subseteq \bigcup_{e\ \mathrm{above}\ d} N_e\}|}{|\{d : N_d \ne \emptyset\}|}
 
-    :math:`N_d` are the nuggets that passage d holds. A context without evidence is left out.
+    :math:`N_d` are the nuggets that passage d contains. A context without evidence is excluded.
 
     Examples
     --------
@@ -354,13 +356,16 @@ class ContextRedundancy(AnswerMeasure):
     """
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take the passages with evidence."""
+        """Return one piece per passage with evidence: 1 if it has no new nugget."""
         rank = answered.rank[answered.evidence_document]
-        inside = rank > 0
-        nugget, document, rank = (part[inside] for part in (answered.evidence_nugget, answered.evidence_document, rank))
-        first = np.full(max(len(answered.nuggets.topic), 1), np.iinfo(np.int64).max)
-        np.minimum.at(first, nugget, rank)
+        in_context = rank > 0
+        nugget, document, rank = (
+            column[in_context] for column in (answered.evidence_nugget, answered.evidence_document, rank)
+        )
+        # The first passage with each nugget. A passage is redundant if it is the first one for none of its nuggets.
+        first_rank = np.full(max(len(answered.nuggets.topic), 1), np.iinfo(np.int64).max)
+        np.minimum.at(first_rank, nugget, rank)
         size = len(answered.rank)
-        holds = np.bincount(document, minlength=size) > 0
-        new = np.bincount(document, rank == first[nugget], minlength=size) > 0
-        return Pieces("documents", answered.document_topic, np.where(new, 0.0, 1.0), holds)
+        has_evidence = np.bincount(document, minlength=size) > 0
+        has_new = np.bincount(document, rank == first_rank[nugget], minlength=size) > 0
+        return Pieces("documents", answered.document_topic, np.where(has_new, 0.0, 1.0), has_evidence)

@@ -1,4 +1,4 @@
-"""Average precision."""
+"""Average precision and its variants."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.scoring.measures.aggregates import all_relevant, divide, relevant_returned, summed_precision
+from judged.scoring.measures.aggregates import (
+    count_relevant,
+    count_relevant_returned,
+    divide,
+    explained_ratio,
+    summed_precision,
+)
 from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
-from judged.scoring.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, one_of, real, several
+from judged.scoring.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, choice, distinct_numbers, real
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -22,35 +28,35 @@ if TYPE_CHECKING:
 
 
 NORM = Parameter(
-    "What the sum is divided by: all relevant documents, the smaller of those and k, or only the relevant documents"
-    " returned.",
+    "The divisor of the sum: relevant is the number of relevant documents R, cutoff is the smaller of R and k, returned"
+    " is the number of relevant documents returned.",
     "relevant",
-    one_of("relevant", "cutoff", "returned"),
+    choice("relevant", "cutoff", "returned"),
 )
 
 
 @measure(
     category="ranked, binary",
     cite="Harman 1993; Buckley and Voorhees 2000",
-    use="Many documents are relevant and all of them are wanted: one stable number for the whole ranking.",
+    use="Many documents are relevant and users need all of them: a single stable score for the entire ranking.",
     misleads="It says little about the first page, and unjudged documents count as not relevant.",
     aliases={"MAP": {}, "map_cut": {}},
-    properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
+    properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "map, map_cut_100", "ir_measures": "AP", "ranx": "map"},
 )
 class AP(RelevanceMeasure):
-    r"""Average precision: the precision at each relevant document, averaged over all that are relevant.
+    r"""Average precision: the precision at each relevant document, averaged over all relevant documents.
 
     .. math:: \mathrm{AP}@k = \frac{1}{R} \sum_{r \le k,\ \text{relevant}} \mathrm{P}@r
 
-    A relevant document that was not returned adds 0. R counts all relevant documents of the qrels, also
-    under a cutoff (``norm=relevant``, as trec_eval). ``norm=cutoff`` divides by min(R, k);
-    ``norm=returned`` by the relevant documents found, which some libraries do and which hides what was
-    missed. The mean over topics is known as MAP.
+    A relevant document that was not returned adds 0. R is the number of relevant documents in the qrels, also with a
+    cutoff (``norm=relevant``, as in trec_eval). ``norm=cutoff`` divides by min(R, k). ``norm=returned`` divides by the
+    number of relevant documents returned, as some libraries do, and so hides the missed documents. The mean over
+    topics is called MAP.
 
     Examples
     --------
-    Four relevant documents, three of them returned, at ranks 1, 3 and 5:
+    Four relevant documents, of which three are returned, at ranks 1, 3, and 5:
 
     >>> round(AP().of_list([1, 0, 1, 0, 1], missing=[1]), 3)
     0.567
@@ -64,40 +70,42 @@ class AP(RelevanceMeasure):
 
     @property
     def properties(self) -> Properties:
-        """Over the documents that were found, the average can fall when another is; few places cannot hold all."""
-        full = self.cutoff is None or self.norm != "relevant"
-        known = super().properties
-        all_known = self.norm != "returned"
-        better_first = known.better_first and (all_known or self.cutoff is None)  # one more found may lower the mean
-        known = replace(known, better_first=better_first, perfect=known.perfect if full else None)
-        return replace(known, monotone=all_known, against_ideal=all_known)
+        """Properties with these parameters.
+
+        With ``norm=returned``, one more relevant document can lower the mean. With a cutoff and ``norm=relevant``, the
+        best ranking may not reach 1.
+        """
+        declared, counts_missed = super().properties, self.norm != "returned"
+        better_first = declared.better_first and (counts_missed or self.cutoff is None)
+        perfect = declared.perfect if self.cutoff is None or self.norm != "relevant" else None
+        declared = replace(declared, better_first=better_first, perfect=perfect)
+        return replace(declared, monotone=counts_missed, relative_to_ideal=counts_missed)
 
     def score(self, judged: Judged) -> Floats:
-        """Precision at each relevant rank, summed and divided."""
+        """Sum the precision at each relevant document, and divide by the divisor of `norm`."""
         total = summed_precision(judged, self.rel, self.cutoff)
         if self.norm == "returned":
-            found = judged.sum(judged.relevant(self.rel) & judged.within(self.cutoff))
-            how = "sum_of_precision / relevant_found"
-            return judged.step(self, divide(total, found), how, sum_of_precision=total, relevant_found=found)
-        known = all_relevant(judged, self.rel)
+            returned = judged.sum(judged.relevant(self.rel) & judged.within(self.cutoff))
+            return explained_ratio(judged, self, sum_of_precision=total, relevant_found=returned)
+        relevant = count_relevant(judged, self.rel)
         if self.norm == "cutoff" and self.cutoff:
-            value, how = divide(total, np.minimum(known, self.cutoff)), "sum_of_precision / min(R, k)"
-            return judged.step(self, value, how, sum_of_precision=total, R=known, k=self.cutoff)
-        return judged.step(self, divide(total, known), "sum_of_precision / R", sum_of_precision=total, R=known)
+            value, how = divide(total, np.minimum(relevant, self.cutoff)), "sum_of_precision / min(R, k)"
+            return judged.step(self, value, how, sum_of_precision=total, R=relevant, k=self.cutoff)
+        return explained_ratio(judged, self, sum_of_precision=total, R=relevant)
 
 
 @measure(
     category="ranked, binary",
     cite="Robertson 2006",
-    use="The hard topics matter most: doubling a poor score counts as much as doubling a good one.",
-    misleads="One topic that scores 0 pulls the mean down like a score of 0.00001, the floor that trec_eval set.",
+    use="The hard topics matter most: doubling a low score counts as much as doubling a high one.",
+    misleads="A topic with a score of 0 counts as 0.00001, the floor of trec_eval, and lowers the mean considerably.",
     aliases={"gm_map": {}},
     aggregate="geometric mean",
-    properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
+    properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "gm_map"},
 )
 class GMAP(RelevanceMeasure):
-    r"""Average precision, with the geometric mean over the topics.
+    r"""Average precision, aggregated by the geometric mean over topics.
 
     .. math:: \mathrm{GMAP} = \exp\left(\frac{1}{T} \sum_t \ln \max(\mathrm{AP}_t, 0.00001)\right)
 
@@ -116,7 +124,7 @@ class GMAP(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """AP of each topic."""
+        """Compute the AP of each topic."""
         ap = AP(rel=self.rel, cutoff=None, norm="relevant", judged_only=False, undefined=0.0).score(judged)
         return judged.step(self, ap, "AP", AP=ap)
 
@@ -124,11 +132,11 @@ class GMAP(RelevanceMeasure):
 @measure(
     category="set",
     cite="trec_eval",
-    use="For results that have no order, where AP would be used for a ranking.",
-    misleads="It falls with the square of what is missing; SetF punishes a one-sided result less.",
+    use="For results that have no order, instead of AP for a ranking.",
+    misleads="It is precision times recall, so it decreases quickly. SetF penalizes an unbalanced result less.",
     aliases={"set_map": {}},
     properties=Properties(
-        needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0, against_ideal=True, better_first=True
+        needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0, relative_to_ideal=True, better_first=True
     ),
     tools={"trec_eval": "set_map"},
 )
@@ -138,7 +146,7 @@ class SetAP(RelevanceMeasure):
     .. math:: \mathrm{SetAP} = \mathrm{SetP} \cdot \mathrm{SetR}
         = \frac{|\{\text{relevant and returned}\}|^2}{|\{\text{returned}\}| \cdot R}
 
-    Every relevant document returned has the precision of the whole set, every other one 0.
+    Every relevant document returned has the precision of the entire set, and every other one has 0.
 
     Examples
     --------
@@ -149,38 +157,39 @@ class SetAP(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Square of the relevant returned, divided by returned times relevant."""
-        found, known, returned = relevant_returned(judged, self.rel), all_relevant(judged, self.rel), judged.returned
-        value, how = divide(found * found, returned * known), "relevant_found^2 / (returned * R)"
-        return judged.step(self, value, how, relevant_found=found, returned=returned, R=known)
+        """Divide the square of the number of relevant documents returned by the number returned times R."""
+        relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
+        value = divide(relevant_returned * relevant_returned, judged.returned * relevant)
+        parts = {"relevant_found": relevant_returned, "returned": judged.returned, "R": relevant}
+        return judged.step(self, value, "relevant_found^2 / (returned * R)", **parts)
 
 
-_LEAST = 0.00001  # trec_eval's smoothing: neither share can be 0/0
+_EPSILON = 0.00001  # trec_eval's smoothing, which avoids 0/0
 
 
 @measure(
     category="incomplete judgments",
     cite="Yilmaz and Aslam 2006",
-    use="Only a random sample of the pool was judged: it estimates the AP that full judgments would give.",
-    misleads="Documents in the pool that were not judged must be in the qrels with a negative grade; without such rows"
-    " it is close to AP, and no estimate.",
-    properties=Properties(judged_better_first=True, against_ideal=True),
+    use="Only a random sample of the pool was judged. It estimates the AP of complete judgments.",
+    misleads="Documents in the pool that were not judged must be in the qrels with a negative grade. Without these rows"
+    " it is close to AP, and not an estimate.",
+    properties=Properties(judged_better_first=True, relative_to_ideal=True),
     tools={"trec_eval": "infAP", "ir_measures": "infAP"},
 )
 class InfAP(Measure):
-    r"""Inferred AP: the precision expected at each relevant document, averaged over all that are relevant.
+    r"""Inferred AP: the expected precision at each relevant document, averaged over all relevant documents.
 
     .. math:: \mathrm{InfAP} = \frac{1}{R} \sum_{k,\ \text{relevant}} \left( \frac{1}{k} + \frac{k-1}{k}
         \cdot \frac{p}{k-1} \cdot \frac{r + \epsilon}{r + n + 2\epsilon} \right)
 
-    k is the rank of the relevant document; above it stand r relevant documents, n judged not relevant, and p from
-    the pool: these and those with a negative grade. What has no judgment was not in the pool and counts as not
-    relevant. :math:`\epsilon` is 0.00001, as in trec_eval.
+    k is the rank of the relevant document. Above it are r relevant documents, n documents judged not relevant, and p
+    documents of the pool: these and those with a negative grade. A document without a judgment was not in the pool
+    and counts as not relevant. :math:`\epsilon` is 0.00001, as in trec_eval.
 
     Examples
     --------
-    One document above was judged not relevant: 1/3 + 2/3 * 1/2 * 0, but for epsilon. In the pool without being
-    judged, it would be relevant in one of two cases: 1/2 + 1/2 * 1/1 * 1/2.
+    First, one document above was judged not relevant: 1/3 + 2/3 * 1/2 * 0, except for epsilon. Second, one document
+    above was in the pool but not judged, so its expected relevance is 1/2: 1/2 + 1/2 * 1/1 * 1/2.
 
     >>> round(InfAP().of_list([0, None, 1]), 4)
     0.3333
@@ -192,81 +201,84 @@ class InfAP(Measure):
     undefined: Undefined = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
-        """Add up the expected precision at the relevant documents, and divide by R."""
-        relevant = judged.relevant(self.rel)
-        found = judged.count_so_far(relevant) - relevant
-        not_relevant = judged.count_so_far((judged.grade >= 0) & ~relevant)
-        pooled = found + not_relevant + judged.count_so_far(judged.grade < 0)
+        """Sum the expected precision at the relevant documents, and divide by R."""
+        is_relevant = judged.relevant(self.rel)
+        relevant_above = judged.count_so_far(is_relevant) - is_relevant
+        nonrelevant_above = judged.count_so_far((judged.grade >= 0) & ~is_relevant)
+        pooled_above = relevant_above + nonrelevant_above + judged.count_so_far(judged.grade < 0)
         above = judged.rank - 1
-        likely = (found + _LEAST) / (found + not_relevant + 2 * _LEAST)
-        expected = 1.0 / judged.rank + above / judged.rank * divide(pooled, above) * likely
-        judged.column("r", found, "relevant above", where=relevant)
-        judged.column("n", not_relevant, "judged not relevant above", where=relevant)
-        judged.column("p", pooled, "r, n and what else above is from the pool", where=relevant)
-        how = f"1 / rank + (rank - 1) / rank * (p / (rank - 1)) * (r + {_LEAST:.5f}) / (r + n + {2 * _LEAST:.5f})"
-        judged.column("expected precision", expected, how, where=relevant, r=found, n=not_relevant, p=pooled)
-        total = judged.total("sum of expected precision", expected, "expected precision", where=relevant)
-        known = all_relevant(judged, self.rel)
-        how = "sum_of_expected_precision / R"
-        return judged.step(self, divide(total, known), how, sum_of_expected_precision=total, R=known)
+        # Yilmaz and Aslam 2006: a document above is in the pool with probability p / (k - 1), and then relevant with
+        # the smoothed share of relevant documents among the judged ones above.
+        relevant_share = (relevant_above + _EPSILON) / (relevant_above + nonrelevant_above + 2 * _EPSILON)
+        expected = 1.0 / judged.rank + above / judged.rank * divide(pooled_above, above) * relevant_share
+        judged.column("r", relevant_above, "relevant above", where=is_relevant)
+        judged.column("n", nonrelevant_above, "judged not relevant above", where=is_relevant)
+        judged.column("p", pooled_above, "r, n and what else above is from the pool", where=is_relevant)
+        share = f"(r + {_EPSILON:.5f}) / (r + n + {2 * _EPSILON:.5f})"
+        how = f"1 / rank + (rank - 1) / rank * (p / (rank - 1)) * {share}"
+        parts = {"r": relevant_above, "n": nonrelevant_above, "p": pooled_above}
+        judged.column("expected precision", expected, how, where=is_relevant, **parts)
+        total = judged.total("sum of expected precision", expected, "expected precision", where=is_relevant)
+        return explained_ratio(judged, self, sum_of_expected_precision=total, R=count_relevant(judged, self.rel))
 
 
-RECALL = Parameter("The recall that must be reached.", None, real(0, 1), required=True)
+RECALL = Parameter("The recall level.", None, real(0, 1), required=True)
 ROUNDING = Parameter(
-    "How a recall c becomes a number of documents: nearest rounds cR, halves up (trec_eval 10); up is the whole part"
-    " of cR + 0.9 (trec_eval 9 and before).",
+    "The conversion of a recall c to a number of documents: nearest rounds cR, halves up (trec_eval 10); up is the"
+    " integer part of cR + 0.9 (trec_eval 9 and earlier).",
     "nearest",
-    one_of("nearest", "up"),
+    choice("nearest", "up"),
 )
-POINTS = Parameter("The levels of recall to average over.", tuple(tenth / 10 for tenth in range(11)), several(0, 1))
+POINTS = Parameter("The recall levels to average.", tuple(tenth / 10 for tenth in range(11)), distinct_numbers(0, 1))
 
 
-_HOW_MANY = {"nearest": "recall * R, rounded half up", "up": "the whole part of recall * R + 0.9"}
-"""How many relevant documents a recall stands for, in words."""
+_ROUNDING_FORMULAS = {"nearest": "recall * R, rounded half up", "up": "the whole part of recall * R + 0.9"}
+"""Formula of the number of relevant documents at a recall level."""
 
 
-def highest_from(judged: Judged, counted: Bools, precision: Floats) -> Floats:
-    """Give the highest precision at the hits that count, 0 where there are none: (H,) to (T,)."""
+def max_precision(judged: Judged, counted: Bools, precision: Floats) -> Floats:
+    """Return the highest precision at the selected hits, 0 if there are none: (H,) to (T,)."""
     highest = np.zeros(len(judged))
     np.maximum.at(highest, judged.topic[counted], precision[counted])
     return highest
 
 
 def _documents(share: Floats, rounding: str) -> Floats:
-    """Give how many relevant documents a recall stands for."""
+    """Return the number of relevant documents at a recall level, for recall times R."""
     if rounding == "up":
         return np.floor(share + 0.9)
-    whole = np.floor(share)
-    return whole + (share - whole >= 0.5)  # floor(share + 0.5) would round 0.49999999999999994 up
+    integer_part = np.floor(share)
+    return integer_part + (share - integer_part >= 0.5)  # floor(share + 0.5) would round 0.49999999999999994 up
 
 
 @measure(
     category="ranked, binary",
     cite="Salton and McGill 1983; trec_eval",
-    use="To draw the curve of precision over recall, averaged over topics.",
-    misleads="A recall of few relevant documents is not a whole number of them, and tools round it in different ways.",
+    use="To plot precision over recall, averaged over topics.",
+    misleads="A recall level may not be an integer number of relevant documents, and tools round it differently.",
     aliases={"iprec_at_recall": {}},
-    properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
+    properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={
         "trec_eval": "iprec_at_recall_0.10 (in version 9 rounding=up)",
         "ir_measures": "IPrec@0.1 (here IPrec(rounding=up)@0.1)",
     },
-    at="recall",
+    cutoff_name="recall",
 )
 class IPrec(RelevanceMeasure):
-    r"""Interpolated precision: the best precision at this recall or a higher one.
+    r"""Interpolated precision: the highest precision at this recall or a higher one.
 
     .. math:: \mathrm{IPrec}@c = \max_{r \ge r_n} \mathrm{P}@r, \quad n = \mathrm{round}(cR)
 
-    :math:`r_n` is the rank of the n-th relevant document; where it was not returned, the score is 0. With n = 0
-    the whole ranking counts. An empty ranking scores 0; trec_eval prints nan there for n = 0.
+    :math:`r_n` is the rank of the n-th relevant document. If it was not returned, the score is 0. With n = 0, all
+    ranks count. An empty ranking scores 0. trec_eval prints nan for it if n = 0.
 
     cR is a product of doubles, as in trec_eval: 0.7 times 45 is 31.499999999999996, so n is 31, where exact arithmetic
-    rounds 31.5 to 32. Of the 11 usual recalls and R up to 200 this concerns four cases, and 14 with ``rounding=up``.
+    rounds 31.5 to 32. For the 11 usual levels and R up to 200, this affects 4 cases, and 14 with ``rounding=up``.
 
     Examples
     --------
-    Relevant at ranks 1, 3 and 5 of four: from the second on, the precision is at most 2/3.
+    Four relevant documents, of which three are returned, at ranks 1, 3, and 5. From the second on, precision is at
+    most 2/3.
 
     >>> round(IPrec(recall=0.5).of_list([1, 0, 1, 0, 1], missing=[1]), 4)
     0.6667
@@ -281,14 +293,14 @@ class IPrec(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Highest precision from this recall on."""
-        found, known = judged.relevant(self.rel), all_relevant(judged, self.rel)
-        so_far, needed = judged.count_so_far(found), _documents(self.recall * known, self.rounding)
-        judged.step("n", needed, _HOW_MANY[self.rounding], recall=self.recall, R=known)
-        counted, precision = found & (so_far >= needed[judged.topic]), so_far / judged.rank
-        judged.column("relevant_so_far", so_far, where=found)
+        """Return the highest precision from this recall level on."""
+        is_relevant, relevant = judged.relevant(self.rel), count_relevant(judged, self.rel)
+        so_far, needed = judged.count_so_far(is_relevant), _documents(self.recall * relevant, self.rounding)
+        judged.step("n", needed, _ROUNDING_FORMULAS[self.rounding], recall=self.recall, R=relevant)
+        counted, precision = is_relevant & (so_far >= needed[judged.topic]), so_far / judged.rank
+        judged.column("relevant_so_far", so_far, where=is_relevant)
         judged.column("precision", precision, "relevant_so_far / rank", where=counted, relevant_so_far=so_far)
-        highest = highest_from(judged, counted, precision)
+        highest = max_precision(judged, counted, precision)
         judged.step("highest precision", highest, "where n or more are relevant so far")
         return judged.step(self, highest, "highest_precision", highest_precision=highest)
 
@@ -296,10 +308,10 @@ class IPrec(RelevanceMeasure):
 @measure(
     category="ranked, binary",
     cite="Salton and McGill 1983; trec_eval",
-    use="To compare with results from before 1994; AP has replaced it.",
-    misleads="It gives the first relevant document as much weight as a tenth of all of them.",
+    use="To compare with results from before 1994. AP has replaced it.",
+    misleads="It gives the first relevant document the same weight as a tenth of all relevant documents.",
     aliases={"11pt_avg": {}},
-    properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
+    properties=Properties(perfect=1.0, relative_to_ideal=True, better_first=True),
     tools={"trec_eval": "11pt_avg (in version 9 rounding=up)"},
 )
 class AP11(RelevanceMeasure):
@@ -307,12 +319,12 @@ class AP11(RelevanceMeasure):
 
     .. math:: \mathrm{AP11} = \frac{1}{11} \sum_{c \in \{0, 0.1, \dots, 1\}} \mathrm{IPrec}@c
 
-    Other recalls may be given: ``points={0.25,0.5,0.75}`` is the three-point average.
+    Other recall levels are possible: ``points={0.25,0.5,0.75}`` is the three-point average.
 
     Examples
     --------
-    Relevant at ranks 1 and 4 of two: the precision is 1 while one document is enough (2c rounds to 0 or 1, up to a
-    recall of 0.7), and 2/4 from 0.8 on.
+    Both relevant documents are returned, at ranks 1 and 4. The precision is 1 while one document is enough (2c rounds
+    to 0 or 1, up to a recall of 0.7), and 2/4 from 0.8 on.
 
     >>> round(AP11().of_list([1, 0, 0, 1]), 4)  # (8 + 3 / 2) / 11
     0.8636
@@ -325,27 +337,26 @@ class AP11(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Add up the interpolated precision from the highest recall down, and divide by the number of recalls."""
-        found, known = judged.relevant(self.rel), all_relevant(judged, self.rel)
-        so_far = judged.count_so_far(found)
+        """Average the interpolated precision over the recall levels."""
+        is_relevant, relevant = judged.relevant(self.rel), count_relevant(judged, self.rel)
+        so_far = judged.count_so_far(is_relevant)
         precision = so_far / judged.rank
-        judged.column("precision", precision, "relevant_so_far / rank", where=found, relevant_so_far=so_far)
-        needed = [_documents(recall * known, self.rounding) for recall in self.points]
-        highest = [highest_from(judged, found & (so_far >= n[judged.topic]), precision) for n in needed]
+        judged.column("precision", precision, "relevant_so_far / rank", where=is_relevant, relevant_so_far=so_far)
+        needed = [_documents(recall * relevant, self.rounding) for recall in self.points]
+        highest = [max_precision(judged, is_relevant & (so_far >= n[judged.topic]), precision) for n in needed]
         total = np.zeros(len(judged))
-        for one in reversed(highest):  # this order gives trec_eval's last bit
-            total += one
-        self._write(judged, needed, highest)
+        for point_precision in reversed(highest):  # this order reproduces the last bit of trec_eval
+            total += point_precision
+        self._explain(judged, needed, highest)
         judged.step("sum", total, "highest precisions added up")
         return judged.step(self, total / len(self.points), f"sum / {len(self.points)}", sum=total)
 
-    def _write(self, judged: Judged, needed: Sequence[Floats], highest: Sequence[Floats]) -> None:
-        """Show the point of each recall."""
-        for at, name in enumerate(judged.query_ids) if judged.working is not None else ():
+    def _explain(self, judged: Judged, needed: Sequence[Floats], highest: Sequence[Floats]) -> None:
+        for topic_index, name in enumerate(judged.query_ids) if judged.working is not None else ():
             columns = {
                 "recall": self.points,
-                "n": [one[at] for one in needed],
-                "highest precision": [one[at] for one in highest],
+                "n": [count[topic_index] for count in needed],
+                "highest precision": [precision[topic_index] for precision in highest],
             }
-            how = {"n": _HOW_MANY[self.rounding], "highest precision": "where n or more are relevant so far"}
+            how = {"n": _ROUNDING_FORMULAS[self.rounding], "highest precision": "where n or more are relevant so far"}
             judged.rows("recall points" if len(judged) == 1 else f"recall points: {name}", columns, **how)

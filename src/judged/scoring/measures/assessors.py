@@ -1,6 +1,6 @@
-"""Measures of several assessors: each assessor's judgments by themselves, and the mean over the assessors.
+"""Measures for several assessors: the score for the judgments of each assessor, averaged over the assessors.
 
-`judged.scoring.judging.by_aspect` does so for any other measure.
+`judged.scoring.judging.by_aspect` does the same for any other measure.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 _USE = "Several assessors judged the same topic, and their disagreement should count instead of being outvoted."
 _MISLEADS = (
-    "An assessor who found nothing relevant counts as 0, and one who judged few documents counts as much as one who"
-    " judged many."
+    "An assessor without relevant documents counts as 0, and an assessor with few judgments has the same weight"
+    " as one with many judgments."
 )
 
 
-def _mean_over_assessors(base: type[Measure], one: Measure, judged: Judged) -> Floats:
-    """Score a topic by another measure with the same parameters for each of its assessors, and average: (T,)."""
+def _mean_over_assessors(base: type[Measure], measure: Measure, judged: Judged) -> Floats:
+    """Score each assessor with the base measure and the same parameters, and return the means over assessors: (T,)."""
     split = by_aspect(judged, "assessor")
-    scores = base(**{**vars(one), "undefined": 0.0})(split.judged)
-    return split.show_mean(judged, one, base.entry.name, "assessor", scores)
+    scores = base(**{**vars(measure), "undefined": 0.0})(split.judged)
+    return split.show_mean(judged, measure, base.entry.name, "assessor", scores)
 
 
 @measure(
@@ -38,20 +38,20 @@ def _mean_over_assessors(base: type[Measure], one: Measure, judged: Judged) -> F
     use=_USE,
     misleads=_MISLEADS,
     aliases={"map_avgjg": {}},
-    properties=Properties(every_label=True),
+    properties=Properties(uses_all_labels=True),
     tools={"trec_eval": "map_avgjg"},
 )
 class APjg(AP):
-    r"""Average precision by each assessor's judgments separately, averaged over the topic's assessors.
+    r"""Average precision for the judgments of each assessor, averaged over the assessors of the topic.
 
     .. math:: \mathrm{APjg} = \frac{1}{|A|} \sum_{a \in A} \mathrm{AP}_a
 
-    The iterations of the qrels are the assessors: those who judged some document of the topic. A document that one of
-    them did not judge is unjudged for them.
+    The iterations of the qrels are the assessors: those with a judgment for the topic. A document that an
+    assessor did not judge is unjudged for this assessor.
 
     Examples
     --------
-    >>> APjg().of_list([(1, 0), (0, 1)])  # 1 to the first, 0.5 to the second
+    >>> APjg().of_list([(1, 0), (0, 1)])  # 1 for the first assessor, 0.5 for the second
     0.75
     """
 
@@ -66,17 +66,17 @@ class APjg(AP):
     use=_USE,
     misleads=_MISLEADS,
     aliases={"P_avgjg": {}},
-    properties=Properties(every_label=True, additive=True),
+    properties=Properties(uses_all_labels=True, additive=True),
     tools={"trec_eval": "P_avgjg_10"},
 )
 class Pjg(P):
-    r"""Precision at k by each assessor's judgments separately, averaged over the topic's assessors.
+    r"""Precision at k for the judgments of each assessor, averaged over the assessors of the topic.
 
     .. math:: \mathrm{Pjg}@k = \frac{1}{|A|} \sum_{a \in A} \mathrm{P}_a@k
 
     Examples
     --------
-    >>> Pjg(cutoff=2).of_list([(1, 0), (1, 1)])  # 1 to the first, 0.5 to the second
+    >>> Pjg(cutoff=2).of_list([(1, 0), (1, 1)])  # 1 for the first assessor, 0.5 for the second
     0.75
     """
 
@@ -91,23 +91,23 @@ class Pjg(P):
     use=_USE,
     misleads=_MISLEADS,
     aliases={"Rprec_mult_avgjg": {}},
-    properties=Properties(every_label=True, additive=True),
+    properties=Properties(uses_all_labels=True, additive=True),
     tools={"trec_eval": "Rprec_mult_avgjg_0.20"},
-    at="factor",
+    cutoff_name="factor",
 )
 class RprecMultJg(RprecMult):
-    r"""Precision at a multiple of R by each assessor's judgments separately, averaged over the topic's assessors.
+    r"""Precision at a multiple of R for the judgments of each assessor, averaged over the assessors of the topic.
 
     .. math:: \mathrm{RprecMultJg}@c = \frac{1}{|A|} \sum_{a \in A} \mathrm{RprecMult}_a@c
 
-    Each assessor has an R of their own.
+    R is the number of relevant documents of each assessor.
 
     Examples
     --------
-    >>> RprecMultJg(factor=1).of_list([(1, 0), (1, 1)])  # R is 2 and 1: 1 to the first, 0 to the second
+    >>> RprecMultJg(factor=1).of_list([(1, 0), (1, 1)])  # R is 2 and 1; the scores are 1 and 0
     0.5
     """
 
     def score(self, judged: Judged) -> Floats:
-        """Average over assessors."""
+        """Average precision at a multiple of R over assessors."""
         return _mean_over_assessors(RprecMult, self, judged)

@@ -1,4 +1,4 @@
-"""Attention-weighted rank fairness: whom a ranking gives the attention of its readers."""
+"""Attention-weighted rank fairness: the distribution of attention over groups of documents."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from judged.errors import MeasureError
 from judged.scoring.judging.ranking import segment_sum
 from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.base import Measure, Properties, param
-from judged.scoring.measures.gain import MOST_SHOWN, TopRanks, discounts
-from judged.scoring.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, real, shares, spell
+from judged.scoring.measures.gain import MAX_SHOWN, TopRanks, discounts
+from judged.scoring.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, format_value, parse_shares, real
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -24,41 +24,41 @@ if TYPE_CHECKING:
     from judged.data.documents import Documents
     from judged.results.types import Floats, Ints, Strings
     from judged.scoring.judging import Judged
-    from judged.scoring.measures.parameters import Takes, Undefined
+    from judged.scoring.measures.parameters import ConvertedAttribute, Undefined
 
 Target: TypeAlias = str | tuple[tuple[str, float], ...]
 
 
-def _group(given: Any) -> str:
-    name = spell(given).strip()
+def _parse_group(value: Any) -> str:
+    name = format_value(value).strip()
     if not name or set(name) & set(",:{}"):
         raise ValueError
     return name
 
 
-def _target(given: Any) -> Target:
-    if isinstance(given, str) and given in {"relevant", "collection"}:
-        return given
-    return shares(given, _group, "relevant, collection, or groups with", "{a:0.5,b:0.5}")
+def _parse_target(value: Any) -> Target:
+    if isinstance(value, str) and value in {"relevant", "collection"}:
+        return value
+    return parse_shares(value, _parse_group, "relevant, collection, or groups with", "{a:0.5,b:0.5}")
 
 
 PATIENCE = Parameter(
-    "The chance that a reader goes on to the next rank: the attention at rank r is p^(r-1). Left out, it is"
+    "The probability of reading on to the next rank: the attention at rank r is p^(r-1). By default, the attention is"
     " 1 / max(1, log2(r)).",
     None,
     real(0, 1),
 )
 TARGET = Parameter(
-    "The share of attention that each group should have: its share among the topic's relevant documents, among all"
-    " documents with known groups (collection), or as the table says.",
+    "The target share of attention of each group: relevant is its share of the topic's relevant documents, collection"
+    " is its share of all documents with a group, and a table lists the shares.",
     "relevant",
-    _target,
+    _parse_target,
     values="relevant, collection, or a table such as {a:0.5,b:0.5}",
 )
 
 UNDEFINED_TARGET = Parameter(
-    "With target=relevant, the score of a topic without relevant documents, even one outside the range; skip leaves it"
-    " out of the mean. With another target every topic has one, and this cannot be given.",
+    "With target=relevant, the score of a topic without relevant documents, which may be outside the range. skip"
+    " excludes the topic from the mean. Not allowed with another target, which defines a score for every topic.",
     UNDEFINED.default,
     UNDEFINED.accept,
     values=UNDEFINED.values,
@@ -69,28 +69,28 @@ UNDEFINED_TARGET = Parameter(
     category="facts about documents",
     cite="Sapiezynski et al. 2019 and Raj and Ekstrand 2022 (geometric attention); TREC Fair Ranking 2021 and 2022"
     " (logarithmic attention, divergence)",
-    use="Whether groups of documents, such as authors, regions or sellers, get the attention that is due to them.",
-    misleads="It does not see relevance: a useless ranking can be fair. Means over few topics or short lists are"
-    " coarse, and who is in which group, and what is due, are decisions outside the number.",
+    use="Whether groups of documents, such as authors, regions, or sellers, get their target share of attention.",
+    misleads="It ignores relevance: a useless ranking can be fair. Means over few topics or short lists are imprecise."
+    " The assignment of groups and the target are decisions that the score does not justify.",
     properties=Properties(ignores_unjudged_tail=False, monotone=False),
-    tools={"TREC Fair Ranking 2022 script": "AWRF (one group a document)"},
+    tools={"TREC Fair Ranking 2022 script": "AWRF (one group per document)"},
 )
 class AWRF(Measure):
-    r"""Attention-weighted rank fairness: how near the attention that groups get is to the attention due to them.
+    r"""Attention-weighted rank fairness: the similarity of the attention that groups get to a target distribution.
 
     .. math:: \mathrm{AWRF}@k = 1 - \mathrm{JS}(e, t), \quad
         \mathrm{JS}(e, t) = \tfrac{1}{2} \sum_g e_g \ln \frac{2 e_g}{e_g + t_g} + t_g \ln \frac{2 t_g}{e_g + t_g}
 
-    e is each group's share of the attention to the first k ranks, t the target. The divergence of Jensen and
-    Shannon is taken with natural logarithms, as at TREC: 1 is perfectly fair, and the least, for groups
-    that have nothing in common, is 1 - ln 2 = 0.307. A topic for which nothing was returned scores 0.
+    e is each group's share of the attention at the first k ranks, t the target. The Jensen-Shannon divergence uses
+    natural logarithms, as at TREC. A score of 1 is perfectly fair. The minimum, for disjoint groups, is
+    1 - ln 2 = 0.307. A topic with an empty ranking scores 0.
 
-    Every returned document, and with ``target=relevant`` every relevant one, must have one ``group`` in the
+    Every returned document, and with ``target=relevant`` every relevant document, must have one ``group`` in the
     table of documents.
 
     Examples
     --------
-    Attention 1 to group a and 1/2 to group b, where both are due the same:
+    Attention is 1 for group a and 1/2 for group b. The target is the same for both groups:
 
     >>> fair = AWRF(p=0.5, target={"a": 0.5, "b": 0.5})
     >>> round(fair.of_list([1, 0], facts={"group": ["a", "b"]}), 4)
@@ -103,181 +103,182 @@ class AWRF(Measure):
 
     cutoff: int | None = param(CUTOFF)
     p: float | None = param(PATIENCE)
-    target: Takes[Literal["relevant", "collection"] | Mapping[str, float], Target] = param(TARGET)
+    target: ConvertedAttribute[Literal["relevant", "collection"] | Mapping[str, float], Target] = param(TARGET)
     rel: float = param(REL)
     undefined: Undefined = param(UNDEFINED_TARGET)
 
     def verify(self) -> None:
-        """Refuse a score of topics without a target where every topic has one.
+        """Raise if `undefined` is set although every topic has a target.
 
         Raises
         ------
         MeasureError
-            If `undefined` is given with a target that does not depend on the topic.
+            If `undefined` is set with a target that does not depend on the topic.
         """
         if self.target != "relevant" and self.undefined != UNDEFINED.default:
-            problem = f"AWRF: with target={spell(self.target)} every topic is defined, and undefined has no effect"
-            raise MeasureError(f"{problem}. Fix: leave out undefined={spell(self.undefined)}")
+            target, undefined = format_value(self.target), format_value(self.undefined)
+            raise MeasureError(f"AWRF: undefined has no effect with target={target}. Fix: omit undefined={undefined}")
 
     def score(self, judged: Judged) -> Floats:
-        """One minus the divergence of the attention from the target."""
-        shown, seen = _text(judged.fact("group", self)), judged.everything
+        """Return 1 minus the divergence of the attention from the target."""
+        doc_groups, returned = _to_text(judged.fact("group", self)), judged.everything
         groups = self._groups(judged)
-        attention = self._attention(seen.rank)
-        # A group below the cutoff would be one more summand.
-        within = np.flatnonzero(seen.rank <= (self.cutoff or np.inf))
-        paid = _cells(
-            seen.topic[within], pc.index_in(shown.take(within), groups), attention[within], len(judged), len(groups)
-        )
-        due = self._due(judged, groups)
-        comparison = _compared(paid, due, len(groups))
-        comparable = (paid.total > 0) & (due.total > 0)
-        fairness = np.where(comparable, 1.0 - comparison.divergence, 0.0)
+        attention = self._attention(returned.rank)
+        # Attention below the cutoff is 0, but a group that occurs only there would add a term to the divergence.
+        within = np.flatnonzero(returned.rank <= (self.cutoff or np.inf))
+        code = pc.index_in(doc_groups.take(within), groups)
+        actual = _sum_by_group(returned.topic[within], code, attention[within], len(judged), len(groups))
+        target = self._target_weights(judged, groups)
+        comparison = _compare(actual, target, len(groups))
+        is_comparable = (actual.total > 0) & (target.total > 0)
+        fairness = np.where(is_comparable, 1.0 - comparison.divergence, 0.0)
         if judged.working is not None:
-            self._write_attention(judged, shown, attention, paid)
-            _write_groups(judged, groups, comparison, paid, due)
+            self._explain_attention(judged, doc_groups, attention, actual)
+            _explain_groups(judged, groups, comparison, actual, target)
             how, parts = comparison.formula()
-            if not comparable[0]:
-                how = "nothing is due to any group" if paid.total[0] else "nothing was returned"
+            if not is_comparable[0]:
+                how = "nothing is due to any group" if actual.total[0] else "nothing was returned"
             judged.step(self, fairness, how, **parts)
         return fairness
 
-    def _write_attention(self, judged: Judged, shown: Strings, attention: Floats, paid: _Cells) -> None:
-        """Write down the group of each document, and the attention to its rank."""
-        count = min(len(attention), self.cutoff or len(attention), MOST_SHOWN)
+    def _explain_attention(self, judged: Judged, doc_groups: Strings, attention: Floats, actual: _GroupWeights) -> None:
+        """Show the group of each document and the attention at its rank."""
+        count = min(len(attention), self.cutoff or len(attention), MAX_SHOWN)
         if count:
             top = TopRanks(judged, count)
-            top.column("group", np.array(shown.to_pylist()))
-            how = "1 / max(1, log2(rank))" if self.p is None else f"{spell(self.p)}^(rank - 1)"
+            top.column("group", np.array(doc_groups.to_pylist()))
+            how = "1 / max(1, log2(rank))" if self.p is None else f"{format_value(self.p)}^(rank - 1)"
             top.column("attention", attention, how)
-            top.add_up("total attention", attention, paid.total, "attention")
+            top.add_up("total attention", attention, actual.total, "attention")
 
     def _attention(self, rank: Ints) -> Floats:
-        paid = 1.0 / discounts(rank, "original", 2.0) if self.p is None else np.power(self.p, rank - 1.0)
-        return np.where(rank <= (self.cutoff or np.inf), paid, 0.0)
+        attention = 1.0 / discounts(rank, "original", 2.0) if self.p is None else np.power(self.p, rank - 1.0)
+        return np.where(rank <= (self.cutoff or np.inf), attention, 0.0)
 
     def _groups(self, judged: Judged) -> Strings:
-        """Name all groups: those of the documents, and those of the target."""
-        known = pc.unique(_known_groups(judged))
-        named = [] if isinstance(self.target, str) else [name for name, _ in self.target]
-        return pc.unique(pa.concat_arrays([known, pa.array(named, pa.string())]))
+        """Return the names of all groups: those of the documents, and those of the target."""
+        document_groups = pc.unique(_document_groups(judged))
+        target_groups = [] if isinstance(self.target, str) else [name for name, _ in self.target]
+        return pc.unique(pa.concat_arrays([document_groups, pa.array(target_groups, pa.string())]))
 
-    def _due(self, judged: Judged, groups: Strings) -> _Cells:
-        """Give what is due to each group: of every topic, or of one where all topics have the same."""
+    def _target_weights(self, judged: Judged, groups: Strings) -> _GroupWeights:
+        """Return the target weights of the groups, for each topic or for one topic that stands for all."""
         if self.target == "relevant":
             rows = np.flatnonzero(judged.relevant_labels(self.rel))
             names = judged.qrels.index.row_names
             docs = pa.array([names[row] for row in judged.label_row[rows].tolist()], pa.string())
-            code = pc.index_in(_text(_documents(judged).column("group", docs)), groups)
-            return _cells(judged.label_topic[rows], code, np.ones(len(rows)), len(judged), len(groups))
+            code = pc.index_in(_to_text(_documents(judged).column("group", docs)), groups)
+            return _sum_by_group(judged.label_topic[rows], code, np.ones(len(rows)), len(judged), len(groups))
         if isinstance(self.target, str):
-            members = _known_groups(judged)
+            members = _document_groups(judged)
             weight = np.ones(len(members))
         else:
             members = pa.array([name for name, _ in self.target], pa.string())
             weight = np.array([share for _, share in self.target])
-        none = np.zeros(len(members), dtype=np.int64)
-        return _cells(none, pc.index_in(members, groups), weight, 1, len(groups))
+        topic = np.zeros(len(members), dtype=np.int64)
+        return _sum_by_group(topic, pc.index_in(members, groups), weight, 1, len(groups))
 
     def is_defined(self, judged: Judged) -> Any:
-        """Mark the topics that have a target."""
+        """Return whether each topic has a target: (T,) bool."""
         return super().is_defined(judged) if self.target == "relevant" else np.ones(len(judged), dtype=np.bool_)
 
 
 def _documents(judged: Judged) -> Documents:
-    assert judged.documents is not None  # noqa: S101 - the facts of the returned documents came from there
+    assert judged.documents is not None  # noqa: S101 - `judged.fact` raised if there are none
     return judged.documents
 
 
-def _known_groups(judged: Judged) -> Strings:
-    return _text(_documents(judged).table["group"].drop_null())
+def _document_groups(judged: Judged) -> Strings:
+    return _to_text(_documents(judged).table["group"].drop_null())
 
 
-def _text(groups: Any) -> Strings:
-    whole = groups.combine_chunks() if isinstance(groups, pa.ChunkedArray) else groups
-    return pc.cast(whole, pa.string())
+def _to_text(groups: Any) -> Strings:
+    array = groups.combine_chunks() if isinstance(groups, pa.ChunkedArray) else groups
+    return pc.cast(array, pa.string())
 
 
-class _Cells(NamedTuple):
-    """What the groups of each topic get, listed only where a group stands in a topic: there may be many of both.
+class _GroupWeights(NamedTuple):
+    """Weights of the groups of each topic, in sparse form, because there may be many topics and many groups."""
 
-    The key is the topic times the number of groups plus the group, rising; the total is the topic's.
-    """
-
-    key: Ints
+    key: Ints  # topic * number of groups + group, ascending
     weight: Floats
-    total: Floats
+    total: Floats  # (T,): sum of the weights of each topic
 
 
-def _cells(topic: Ints, group: Any, weight: Floats, topics: int, groups: int) -> _Cells:
-    """Add up the weights of each topic and group."""
-    key, cell = np.unique(topic * groups + group.to_numpy(), return_inverse=True)
-    added = segment_sum(weight, cell, len(key))
-    return _Cells(key, added, segment_sum(added, key // groups, topics))
+def _sum_by_group(topic: Ints, group: Any, weight: Floats, topics: int, groups: int) -> _GroupWeights:
+    """Sum the weights of each topic and group."""
+    key, index = np.unique(topic * groups + group.to_numpy(), return_inverse=True)
+    sums = segment_sum(weight, index, len(key))
+    return _GroupWeights(key, sums, segment_sum(sums, key // groups, topics))
 
 
 class _Comparison(NamedTuple):
-    """The shares of attention and target, cell by cell of the attention, and what follows for each topic.
+    """Shares of actual and target attention by topic and group, and the parts of the divergence.
 
-    The target weights are those of the cells; the parts are what each share adds to twice the divergence, and their
-    totals are of (T,), as is unmet: the share of the target that is due to groups without attention.
+    The first three fields have one value per key of the actual weights. A part is the term of a share in twice the
+    divergence.
     """
 
-    due: Floats
+    target_weight: Floats
     shares: tuple[Floats, Floats]
     parts: tuple[Floats, Floats]
-    part_totals: tuple[Floats, Floats]
-    unmet: Floats
+    part_totals: tuple[Floats, Floats]  # (T,)
+    unmet: Floats  # (T,): target share of the groups without attention
 
     @property
     def divergence(self) -> Floats:
-        """The divergence of Jensen and Shannon, in natural units: (T,)."""
+        """Jensen-Shannon divergence with natural logarithms: (T,)."""
+        # A group without attention has the term t * ln(2 t / t) = t * ln(2).
         return (self.part_totals[0] + (self.part_totals[1] + self.unmet * math.log(2.0))) / 2.0
 
     def formula(self) -> tuple[str, dict[str, Floats]]:
-        """Give one minus the divergence of the only topic as a formula, and its parts."""
+        """Return the formula of the score of the only topic, and its parts."""
         parts = {"e_parts": self.part_totals[0], "t_parts": self.part_totals[1]}
         if not self.unmet[0]:
             return "1 - (e_parts + t_parts) / 2", parts
         return "1 - (e_parts + t_parts + unmet * ln(2)) / 2", {**parts, "unmet": self.unmet}
 
 
-def _compared(one: _Cells, other: _Cells, groups: int) -> _Comparison:
-    """Compare each topic's shares."""
-    # The other may be of one topic, for all. Each of its groups that does not stand in the first adds its share times
-    # ln 2.
-    topic, topics = one.key // groups, len(one.total)
-    whose = topic if len(other.total) == topics else np.zeros_like(topic)
-    key = whose * groups + one.key % groups
-    at = np.minimum(np.searchsorted(other.key, key), max(len(other.key) - 1, 0))
-    weight = np.where(other.key[at] == key, other.weight[at], 0.0) if len(other.key) else np.zeros(len(key))
-    shares = divide(one.weight, one.total[topic]), divide(weight, other.total[whose])
+def _compare(actual: _GroupWeights, target: _GroupWeights, groups: int) -> _Comparison:
+    """Compare the shares of each topic. The target may consist of one topic that stands for all."""
+    topic, topics = actual.key // groups, len(actual.total)
+    target_topic = topic if len(target.total) == topics else np.zeros_like(topic)
+    key = target_topic * groups + actual.key % groups
+    position = np.minimum(np.searchsorted(target.key, key), max(len(target.key) - 1, 0))
+    weight = np.zeros(len(key))
+    if len(target.key):
+        weight = np.where(target.key[position] == key, target.weight[position], 0.0)
+    shares = divide(actual.weight, actual.total[topic]), divide(weight, target.total[target_topic])
     middle = (shares[0] + shares[1]) / 2.0
-    e, t = (side * np.log(np.where(side > 0, divide(side, middle), 1.0)) for side in shares)
+    # A share of 0 adds 0: x ln(x) tends to 0. The inner `where` avoids the logarithm of 0.
+    e, t = (share * np.log(np.where(share > 0, divide(share, middle), 1.0)) for share in shares)
     totals = segment_sum(e, topic, topics), segment_sum(t, topic, topics)
-    unmet = divide(other.total - segment_sum(weight, topic, topics), other.total)  # added in one order: never below 0
+    # The difference is never below 0, because both sums add the weights in the same order.
+    unmet = divide(target.total - segment_sum(weight, topic, topics), target.total)
     return _Comparison(weight, shares, (e, t), totals, unmet)
 
 
-def _write_groups(judged: Judged, groups: Strings, made: _Comparison, paid: _Cells, due: _Cells) -> None:
-    """Write down what each group of the only topic gets and what is due to it; the groups that get nothing last."""
-    left = np.setdiff1d(due.key, paid.key)[:MOST_SHOWN]
-    weight = due.weight[np.searchsorted(due.key, left)]
-    none, zero = [None] * len(left), np.zeros(len(left))
+def _explain_groups(
+    judged: Judged, groups: Strings, comparison: _Comparison, actual: _GroupWeights, target: _GroupWeights
+) -> None:
+    """Show the actual and the target attention of each group of the only topic, groups without attention last."""
+    missed = np.setdiff1d(target.key, actual.key)[:MAX_SHOWN]
+    weight = target.weight[np.searchsorted(target.key, missed)]
+    blanks, zeros = [None] * len(missed), np.zeros(len(missed))
     columns = {
-        "group": groups.take(pa.array(np.concatenate((paid.key, left)))).to_pylist(),
-        "attention": [*paid.weight, *zero],
-        "due": [*made.due, *weight],
-        "e": [*made.shares[0], *zero],
-        "t": [*made.shares[1], *divide(weight, due.total[0])],
-        "e part": [*made.parts[0], *none],
-        "t part": [*made.parts[1], *none],
+        "group": groups.take(pa.array(np.concatenate((actual.key, missed)))).to_pylist(),
+        "attention": [*actual.weight, *zeros],
+        "due": [*comparison.target_weight, *weight],
+        "e": [*comparison.shares[0], *zeros],
+        "t": [*comparison.shares[1], *divide(weight, target.total[0])],
+        "e part": [*comparison.parts[0], *blanks],
+        "t part": [*comparison.parts[1], *blanks],
     }
     how = {"e": "attention / total attention", "t": "due / total due"}
-    how |= {f"{side} part": f"{side} * ln(2 * {side} / (e + t))" for side in "et"}
+    how |= {f"{symbol} part": f"{symbol} * ln(2 * {symbol} / (e + t))" for symbol in "et"}
     judged.rows("groups", columns, **how)
-    judged.step("total due", due.total, "due to all groups, added up")
-    for side, total in zip("et", made.part_totals, strict=True):
-        judged.step(f"{side} parts", total, f"{side} part of all groups, added up")
-    if made.unmet[0]:
-        judged.step("unmet", made.unmet, "t of all groups without attention, added up")
+    judged.step("total due", target.total, "due to all groups, added up")
+    for symbol, total in zip("et", comparison.part_totals, strict=True):
+        judged.step(f"{symbol} parts", total, f"{symbol} part of all groups, added up")
+    if comparison.unmet[0]:
+        judged.step("unmet", comparison.unmet, "t of all groups without attention, added up")

@@ -1,4 +1,4 @@
-"""What a measure is: a frozen value with a name, parameters, declared properties and a formula."""
+"""Base classes of measures: a frozen value with a name, parameters, declared properties, and a formula."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judged.data.engine_rows import NotFetchedError
 from judged.errors import MeasureError
 from judged.scoring.judging import judge_list
 from judged.scoring.judging.answered import Answered, judge_answer
-from judged.scoring.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, spell
+from judged.scoring.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,48 +30,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Properties:
-    """What is true of every score of a measure. The tests hold each measure to what it declares.
+    """Properties that hold for every score of a measure. The tests check each measure against its declaration.
 
     Parameters
     ----------
     low, high
-        The range of the scores; None where there is no bound.
+        Range of the scores. None if there is no bound.
     needs_ranking
-        False for measures of a set, which do not look at ranks.
+        Whether the measure uses ranks. False for measures of a set.
     graded
-        Whether grades count, or only relevant and not relevant.
+        Whether the height of a grade matters. False if a document is only relevant or not.
     ignores_unjudged_tail
-        Whether unjudged documents appended at the end leave the score as it is.
+        Whether unjudged documents appended to the ranking leave the score unchanged.
     monotone
-        Whether a higher grade for a returned document never lowers the score. For a binary measure, with the number
-        of relevant documents left as it is.
+        Whether a higher grade for a returned document never lowers the score. For a binary measure, the number of
+        relevant documents is held constant.
     perfect
-        The score of a ranking of all relevant documents, best first, where it is always the same.
+        Score of a ranking of all relevant documents, best first. None if it varies.
     higher_is_better
-        None for a measure that is neither (a count).
-    every_label
-        Whether each label of a document counts (subtopics, assessors), where others take the highest grade.
-    topics_apart
+        None if neither high nor low scores are better (a count).
+    uses_all_labels
+        Whether each label of a document counts (subtopics, assessors). Other measures use the highest grade.
+    topics_independent
         Whether the score of a topic depends on that topic alone.
     additive
-        Whether each returned document adds its share to the score by itself: what it is worth at its rank does not
-        depend on what stands at other ranks.
+        Whether the score is a sum over returned documents in which the term of a document depends on its own rank and
+        grade only.
     better_first
-        Whether exchanging two returned documents, so that the better one comes to stand above, never lowers the
-        score. The better one has the higher grade; an unjudged document is as good as one of grade 0.
+        Whether moving the better of two returned documents above the other never lowers the score. The better document
+        has the higher grade. An unjudged document is as good as one of grade 0.
     judged_better_first
-        Whether the same holds where every returned document is judged, of two with grades from 0.
-    sees_relevance
-        Whether it matters which documents are relevant, and not only which are judged, or how many there are.
-    missing_matter
-        Whether judged documents that were not returned may change the score: it has an ideal, or R, in it.
-    against_ideal
-        Whether the ranking is set against such an ideal: a higher grade in the ranking never lowers the score while
-        the judgments stay as they are, and a higher grade in the judgments never raises it while the ranking stays,
-        given that something is relevant.
+        Whether `better_first` holds if every returned document is judged with a grade of 0 or more.
+    depends_on_relevance
+        Whether the score depends on which documents are relevant. False if only the presence or number of judgments
+        matters.
+    depends_on_missing
+        Whether judged documents that were not returned can change the score, for example through an ideal or R.
+    relative_to_ideal
+        Whether the score is relative to such an ideal: a higher grade in the ranking never lowers the score if the
+        judgments stay the same, and a higher grade in the judgments never raises it if the ranking stays the same and
+        at least one document is relevant.
     reads_answers
-        Whether it is a measure of what a system answered (`judged.scoring.judging.answered.Answered`), not of a
-        ranking.
+        Whether the measure scores an answer (`judged.scoring.judging.answered.Answered`) instead of a ranking.
     """
 
     low: float | None = 0.0
@@ -82,30 +82,30 @@ class Properties:
     monotone: bool = True
     perfect: float | None = None
     higher_is_better: bool | None = True
-    every_label: bool = False
-    topics_apart: bool = True
+    uses_all_labels: bool = False
+    topics_independent: bool = True
     additive: bool = False
     better_first: bool = False
     judged_better_first: bool = False
-    sees_relevance: bool = True
-    missing_matter: bool = True
-    against_ideal: bool = False
+    depends_on_relevance: bool = True
+    depends_on_missing: bool = True
+    relative_to_ideal: bool = False
     reads_answers: bool = False
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The range of the scores as numbers; NaN where there is no bound."""
+        """Range of the scores. NaN if there is no bound."""
         return math.nan if self.low is None else self.low, math.nan if self.high is None else self.high
 
     @property
-    def reach(self) -> float:
-        """How far apart two scores can be; infinite where there is no bound."""
+    def score_range(self) -> float:
+        """Largest possible difference of two scores. Infinite if there is no bound."""
         return math.inf if self.low is None or self.high is None else self.high - self.low
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What the registry knows of a measure beside its formula."""
+    """Registry entry of a measure: all that is declared besides its formula."""
 
     cls: type[Measure]
     name: str
@@ -117,171 +117,167 @@ class Entry:
     use: str
     misleads: str
     tools: Mapping[str, str] = field(default_factory=dict)
-    at: str = "cutoff"
+    cutoff_name: str = "cutoff"  # the parameter written after the @; `recall` for IPrec
     all_parameters: tuple[Parameter, ...] = ()
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters in the order in which they are written, without the one that follows the ``@``."""
-        return tuple(parameter for parameter in self.all_parameters if parameter.name != self.at)
+        """Parameters in the order of the name, without the parameter after the ``@``."""
+        return tuple(parameter for parameter in self.all_parameters if parameter.name != self.cutoff_name)
 
     @property
     def cutoff(self) -> Parameter | None:
-        """What follows the ``@``, where the measure takes something there: the cutoff, as a rule."""
-        return next((parameter for parameter in self.all_parameters if parameter.name == self.at), None)
+        """Parameter after the ``@``, usually the cutoff. None if the measure has none."""
+        return next((parameter for parameter in self.all_parameters if parameter.name == self.cutoff_name), None)
 
 
 class MeasureType(type):
-    """The type of measure classes. It lets a class stand for its defaults: ``nDCG @ 10`` is ``nDCG(cutoff=10)``."""
+    """Metaclass of measures. It lets a class represent its defaults: ``nDCG @ 10`` is ``nDCG(cutoff=10)``."""
 
     @property
     def __signature__(cls) -> Signature:
-        """Show the parameters in `help`, and what they are when they are not given."""
+        """Signature for `help`, with the declared parameters and their defaults."""
         entry: Entry | None = getattr(cls, "entry", None)
         declared = entry.all_parameters if entry else ()
-        return Signature(
-            [
-                InspectParameter(
-                    one.name,
-                    InspectParameter.KEYWORD_ONLY,
-                    default=InspectParameter.empty if one.required else one.default,
-                )
-                for one in declared
-            ]
-        )
+        kind, empty = InspectParameter.KEYWORD_ONLY, InspectParameter.empty
+        defaults = {parameter.name: empty if parameter.required else parameter.default for parameter in declared}
+        return Signature([InspectParameter(name, kind, default=default) for name, default in defaults.items()])
 
     def __matmul__(cls: type[M], cutoff: float) -> M:  # type: ignore[misc]
-        return cls(**{cls.entry.at: cutoff})
+        return cls(**{cls.entry.cutoff_name: cutoff})
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False)
 class Measure(metaclass=MeasureType):
-    """Base of all measures. A measure has one method of its own: `score`.
+    """Base class of all measures. A subclass defines its parameters and `score`.
 
-    Its parameters are attributes that cannot be set anew. One constructor serves all measures: a generated
-    one for each class, as data classes have, would cost a command most of its start. To an editor each class has
-    one of its own, with its parameters.
+    Instances are immutable and compare by name. Editors see a constructor with the parameters of each class.
     """
 
-    entry: ClassVar[Entry]
-    where: str = ""  # of which topics: an expression over their attributes; empty for all
+    # One constructor serves all measures: generating one per class, as dataclasses do, would take most of the start-up
+    # time of a command.
 
-    def __init__(self, *unnamed: Any, **given: Any) -> None:
+    entry: ClassVar[Entry]
+    where: str = ""  # expression over attributes that selects the topics; empty for all
+
+    def __init__(self, *positional: Any, **parameters: Any) -> None:
         if not hasattr(type(self), "entry"):
-            raise MeasureError(
-                f"{type(self).__name__} is not a registered measure. Fix: decorate it with @measure(...)"
-            )
-        if unnamed:
+            raise MeasureError(f"{type(self).__name__} must be registered. Fix: decorate it with @measure(...)")
+        if positional:
             names = ", ".join(f"{parameter.name}=" for parameter in self.entry.all_parameters) or "none"
-            raise MeasureError(f"{self.entry.name}: parameters are named. Fix: use {names}")
-        incomplete = bool(given)  # what follows the @ may come later: P(rel=2) @ 5
-        if where := given.pop("where", "").strip():
+            raise MeasureError(f"{self.entry.name}: parameters must be passed by name. Fix: use {names}")
+        # P(rel=2) @ 5: the cutoff may follow, so a missing one is an error only if no parameter was passed.
+        may_get_cutoff = bool(parameters)
+        if where := parameters.pop("where", "").strip():
             from judged.data.expression import Expression  # few measures have a condition
 
             vars(self)["where"] = Expression(where).text
         for parameter in self.entry.all_parameters:
-            if parameter.name not in given and parameter.required:
-                if incomplete and parameter.name == self.entry.at:
+            if parameter.name not in parameters and parameter.required:
+                if may_get_cutoff and parameter.name == self.entry.cutoff_name:
                     continue
-                how = parameter.example(self.entry.name, self.entry.at)
-                raise MeasureError(f"{self.entry.name} needs {parameter.name}. Fix: write {how}")
-            value = parameter.check(given.pop(parameter.name, parameter.default), self.entry.name)
+                example = parameter.example(self.entry.name, self.entry.cutoff_name)
+                raise MeasureError(f"{self.entry.name} needs {parameter.name}. Fix: write {example}")
+            value = parameter.check(parameters.pop(parameter.name, parameter.default), self.entry.name)
             vars(self)[parameter.name] = value
-        for name in given:
+        for name in parameters:
             if name == "cutoff":
                 raise MeasureError(f"{self.entry.name} takes no cutoff. Fix: write {self.entry.name}")
-            known = ", ".join(sorted(parameter.name for parameter in self.entry.all_parameters)) or "none"
-            raise MeasureError(f"{self.entry.name} has no parameter {name!r}. Fix: use one of {known}")
+            names = ", ".join(sorted(parameter.name for parameter in self.entry.all_parameters)) or "none"
+            raise MeasureError(f"{self.entry.name} has no parameter {name!r}. Fix: use one of {names}")
         self.verify()
 
-    def complete(self) -> Self:
-        """Give the measure itself, and refuse one that still waits for what follows the ``@``.
+    def require_cutoff(self) -> Self:
+        """Return the measure, or raise if the parameter after the ``@`` is missing.
 
         Raises
         ------
         MeasureError
-            If it has no cutoff and needs one.
+            If the measure has no cutoff and needs one.
         """
-        if (awaited := self.entry.cutoff) is not None and awaited.required and awaited.name not in vars(self):
-            raise MeasureError(
-                f"{self} needs {awaited.name}. Fix: write {self}@{10 if awaited.name == 'cutoff' else '...'}"
-            )
+        cutoff = self.entry.cutoff
+        if cutoff is not None and cutoff.required and cutoff.name not in vars(self):
+            example = 10 if cutoff.name == "cutoff" else "..."
+            raise MeasureError(f"{self} needs {cutoff.name}. Fix: write {self}@{example}")
         return self
 
     def verify(self) -> None:
-        """Refuse parameters that are allowed each by itself, but not together.
+        """Raise if the combination of parameters is invalid. Each one is already checked by itself.
 
         Raises
         ------
         MeasureError
-            If they do not go together.
+            If the parameters contradict each other.
         """
 
     def __setattr__(self, name: str, value: object) -> Never:
-        raise AttributeError(f"{self} cannot be changed. Fix: make another with .replace({name}={value!r})")
+        raise AttributeError(f"{self} cannot be changed. Fix: create another with .replace({name}={value!r})")
 
     def __delattr__(self, name: str) -> Never:
-        raise AttributeError(f"{self} cannot be changed: {name} stays")
+        raise AttributeError(f"{self} cannot be changed: {name} cannot be deleted")
 
     @property
-    def everywhere(self) -> Self:
-        """The same measure over all topics."""
+    def without_condition(self) -> Self:
+        """The same measure over all topics, without its `where`."""
         return self.replace(where="") if self.where else self
 
     @property
     def properties(self) -> Properties:
-        """What is true of the scores with these parameters: what the entry declares, unless they change it.
+        """Properties of the scores with these parameters.
 
-        A table of gains may take gains away, or give a higher grade less.
+        They are the declared ones, except where a parameter changes them.
         """
-        known, table = self._in_order(self.entry.properties), getattr(self, "gain", None)
+        declared, table = self._valid_order(self.entry.properties), getattr(self, "gain", None)
         if not isinstance(table, tuple):
-            return known
-        known = replace(known, better_first=False)
-        worth = [gain for _, gain in cast("tuple[tuple[float, float], ...]", table)]
-        low = None if min(worth) < 0 else known.low
-        return replace(known, low=low, monotone=known.monotone and worth == sorted(worth), perfect=None)
+            return declared
+        # A table of gains may assign negative gains, or less gain to a higher grade.
+        declared = replace(declared, better_first=False)
+        gains = [gain for _, gain in cast("tuple[tuple[float, float], ...]", table)]
+        low = None if min(gains) < 0 else declared.low
+        return replace(declared, low=low, monotone=declared.monotone and gains == sorted(gains), perfect=None)
 
-    def _in_order(self, known: Properties) -> Properties:
-        """Take back what does not hold of the order: where the unjudged are left out, or are less than grade 0."""
+    def _valid_order(self, declared: Properties) -> Properties:
+        """Drop order properties that fail if unjudged documents are removed or rank below grade 0."""
         if getattr(self, "judged_only", False):
-            return replace(known, additive=False, better_first=False)
-        return replace(known, better_first=False) if getattr(self, "rel", None) == 0 else known
+            return replace(declared, additive=False, better_first=False)
+        return replace(declared, better_first=False) if getattr(self, "rel", None) == 0 else declared
 
     def score(self, judged: Judged) -> Floats:
-        """Compute one score per topic: (T,)."""
+        """Compute the score of each topic: (T,)."""
         raise MeasureError(f"{type(self).__name__} has no formula for the {len(judged)} topics")
 
     def __call__(self, judged: Judged) -> Floats:
-        """Score every topic of a judged list."""
-        # Returns NaN only for a topic that the measure's parameters leave out (`undefined=skip`).
-        self.complete()
+        """Return the score of each topic of a judged list: (T,)."""
+        # Returns NaN only for a topic that the measure's parameters exclude (`undefined=skip`).
+        self.require_cutoff()
         if self.where:
-            raise MeasureError(
-                f"{self} needs attributes of topics. Fix: ask for it in evaluate, compare, slices or report"
-            )
+            raise MeasureError(f"{self} needs attributes of topics. Fix: use it in evaluate, compare, slices or report")
         if not judged.ranked and (self.properties.needs_ranking or getattr(self, "cutoff", None) is not None):
             raise MeasureError(
                 f"{self} needs a ranking, and the run {judged.run.name} has no scores."
                 " Fix: give scores, or use set measures such as SetP, SetR, SetF"
             )
-        seen = judged.condensed if getattr(self, "judged_only", False) else judged
+        counted = judged.condensed if getattr(self, "judged_only", False) else judged
         try:
-            scores = self.score(seen)
+            scores = self.score(counted)
         except NotFetchedError as error:
             raise MeasureError(f"{self}: {error}") from None
         if np.shape(scores) != (len(judged),):
-            raise MeasureError(f"{self} gave {np.shape(scores)} scores for {len(judged)} topics. Fix: one a topic")
+            shape = np.shape(scores)
+            raise MeasureError(
+                f"{self}: score returned shape {shape} for {len(judged)} topics. Fix: return one per topic"
+            )
+        # Formulas return 0 for a topic without relevant documents, which is the default of `undefined`.
         undefined = getattr(self, "undefined", 0.0)
         if undefined != 0.0 and not (defined := self.is_defined(judged)).all():
-            how = f"undefined={spell(undefined)}, as nothing is relevant"
+            how = f"undefined={format_value(undefined)}, as nothing is relevant"
             scores = judged.step(self, np.where(defined, scores, undefined), how)
         return scores
 
     def of_list(
         self, grades: Grades, *, missing: Sequence[Grade] = (), facts: Mapping[str, Sequence[Any]] | None = None
     ) -> float:
-        """Score one ranked list of grades, as `judge_list` takes them; `missing` are judged and not returned.
+        """Return the score of one ranked list of grades. `judge_list` describes the parameters.
 
         >>> from judged import AP
         >>> AP().of_list([1, 0, 1, 0, 1], missing=[1])
@@ -290,33 +286,33 @@ class Measure(metaclass=MeasureType):
         return float(self(judge_list(grades, missing=missing, facts=facts))[0])
 
     def is_defined(self, judged: Judged) -> Any:
-        """Mark the topics that have something relevant: (T,) bool."""
+        """Return whether each topic has a relevant document: (T,) bool."""
         return judged.num_relevant(getattr(self, "rel", np.nextafter(0, 1))) > 0
 
     def __matmul__(self, cutoff: float) -> Self:
-        return self.replace(**{self.entry.at: cutoff})
+        return self.replace(**{self.entry.cutoff_name: cutoff})
 
     def replace(self, **changes: Any) -> Self:
-        """Give the same measure with other parameters."""
+        """Return the same measure with other parameters."""
         return type(self)(**{**vars(self), **changes})
 
     def __str__(self) -> str:
-        """Write the canonical name: parameters that are not defaults, then the cutoff."""
-        written = [
-            f"{parameter.name}={spell(getattr(self, parameter.name))}"
+        """Format the canonical name: parameters that differ from their defaults, then the cutoff."""
+        changed = [
+            f"{parameter.name}={format_value(getattr(self, parameter.name))}"
             for parameter in self.entry.parameters
             if getattr(self, parameter.name) != parameter.default
         ]
-        inside = f"({','.join(written)})" if written else ""
-        cutoff = getattr(self, self.entry.at, None)
+        parameters = f"({','.join(changed)})" if changed else ""
+        cutoff = getattr(self, self.entry.cutoff_name, None)
         where = f" where {self.where}" if self.where else ""
-        return f"{self.entry.name}{inside}" + ("" if cutoff is None else f"@{spell(cutoff)}") + where
+        return f"{self.entry.name}{parameters}" + ("" if cutoff is None else f"@{format_value(cutoff)}") + where
 
     def __repr__(self) -> str:
         return str(self)
 
     def __eq__(self, other: object) -> bool:
-        """Compare by name, which holds every parameter; NaN, which ``skip`` is, would not equal itself."""
+        # The name holds every parameter. Comparing values would fail for ``undefined=skip``, which is NaN.
         return str(self) == str(other) if isinstance(other, Measure) else NotImplemented
 
     def __hash__(self) -> int:
@@ -327,54 +323,55 @@ M = TypeVar("M", bound=Measure)
 
 
 def param(parameter: Parameter) -> Any:
-    """Declare a parameter of a measure: an attribute with its meaning, its default and its check."""
+    """Declare a parameter of a measure: an attribute with a meaning, a default, and a check."""
     return parameter
 
 
 class RelevanceMeasure(Measure):
-    """Base of the measures that need something relevant; these have two parameters more, behind their own."""
+    """Base of the measures that need a relevant document. Two parameters follow those of the subclass."""
 
     judged_only: bool = param(JUDGED_ONLY)
     undefined: Undefined = param(UNDEFINED)
 
 
 class AnswerMeasure(Measure):
-    """Base of the measures of what a system answered: the weighted mean of pieces, such as nuggets or sentences."""
+    """Base of the measures of answers: a weighted mean over pieces, such as nuggets or sentences."""
 
-    exact: ClassVar[bool] = True  # whether some verdicts reach both ends of `reach`
+    exact: ClassVar[bool] = True  # whether some verdicts attain both of `score_bounds`
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Give what the score is the mean of."""
+        """Return the pieces that the score is the mean of."""
         raise MeasureError(f"{type(self).__name__} has no formula for the {len(answered)} topics")
 
     def __call__(self, judged: Any) -> Floats:
-        """Score every topic on what is judged: (T,); NaN where nothing is, or there is nothing to score."""
+        """Return the score of each topic: (T,). NaN if the topic has no judged piece."""
         if not isinstance(judged, Answered):
             raise MeasureError(
-                f"{self} is a measure of answers, not of rankings. Fix: give answers: 'judged rag evaluate RESPONSES',"
+                f"{self} is a measure of answers, not of rankings. Fix: pass answers: 'judged rag evaluate RESPONSES',"
                 " in Python judged.pipelines.rag.evaluate(responses, ...)"
             )
         if self.where:
-            raise MeasureError(f"{self} needs attributes of topics. Fix: ask for it in judged.pipelines.rag.evaluate")
+            raise MeasureError(f"{self} needs attributes of topics. Fix: use it in judged.pipelines.rag.evaluate")
         return judged.mean(self.pieces(judged))
 
-    def reach(self, answered: Answered) -> tuple[Floats, Floats]:
-        """Give the least and the greatest score that verdicts could make which are missing now: (T,) each."""
-        ends = [self(answered.filled(best=best)) for best in (False, True)]
-        return np.fmin(*ends), np.fmax(*ends)
+    def score_bounds(self, answered: Answered) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest score that the missing verdicts allow: (T,) each."""
+        extremes = [self(answered.filled(best=best)) for best in (False, True)]
+        return np.fmin(*extremes), np.fmax(*extremes)
 
-    def decided(self, answered: Answered) -> float:
-        """Give the share of the pieces whose value no further verdict could change, of those that may have one."""
+    def decided_share(self, answered: Answered) -> float:
+        """Return the share of the countable pieces that no missing verdict can change."""
         now, worst, best = (
-            self.pieces(one) for one in (answered, answered.filled(best=False), answered.filled(best=True))
+            self.pieces(filled) for filled in (answered, answered.filled(best=False), answered.filled(best=True))
         )
-        weights, worths = (np.array([getattr(one, of) for one in (now, worst, best)]) for of in ("weight", "worth"))
-        counts = ((weights > 0) & ~np.isnan(worths)).any(axis=0)
+        weights = np.array([pieces.weight for pieces in (now, worst, best)])
+        values = np.array([pieces.worth for pieces in (now, worst, best)])
+        is_counted = ((weights > 0) & ~np.isnan(values)).any(axis=0)
         settled = ~np.isnan(now.worth) & (worst.worth == best.worth) & (weights[1] == weights[2])
-        return float(settled[counts].mean()) if counts.any() else math.nan
+        return float(settled[is_counted].mean()) if is_counted.any() else math.nan
 
     def of_answer(self, **parts: Any) -> float:
-        """Score one answer, given as `judged.scoring.judging.answered.judge_answer` takes it.
+        """Return the score of one answer. `judged.scoring.judging.answered.judge_answer` describes the parameters.
 
         >>> from judged.scoring.measures import NuggetRecall
         >>> NuggetRecall().of_answer(vital=["support", "not"], okay=["partial", None])

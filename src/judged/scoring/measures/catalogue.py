@@ -1,6 +1,6 @@
-"""Where each measure stands: the module of `judged.measures` and the classes in it.
+"""Module and classes of each measure.
 
-Names only, so that ``import judged`` and a command that uses five measures need not import all eighty.
+It contains names only, so that ``import judged`` and a command that uses five measures do not import all eighty.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MODULES: dict[str, tuple[str, ...]] = {
 }
 
 _OTHER_NAMES = {"JudgedShare": "Judged", "UnjudgedShare": "Unjudged"}
-"""Measures that cannot be called as their class is."""
+"""Measures whose name differs from the name of the class."""
 
-HOMES = {_OTHER_NAMES.get(cls, cls): module for module, classes in MODULES.items() for cls in classes}
-"""The module of each measure, by the measure's name."""
+MODULE_BY_MEASURE = {_OTHER_NAMES.get(cls, cls): module for module, classes in MODULES.items() for cls in classes}
+"""Module of each measure, by the name of the measure."""

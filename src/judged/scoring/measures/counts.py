@@ -1,4 +1,4 @@
-"""Counts: how many topics and documents the other numbers stand on. Over topics they are added up."""
+"""Counts of topics and documents that other scores are based on, and shares of judged documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.scoring.measures.aggregates import all_relevant, divide, relevant_returned, returned_within
+from judged.scoring.measures.aggregates import count_relevant, count_relevant_returned, count_returned, explained_ratio
 from judged.scoring.measures.base import Measure, Properties, param
 from judged.scoring.measures.parameters import CUTOFF, NEEDED_CUTOFF, REL
 from judged.scoring.measures.registry import measure
@@ -25,20 +25,20 @@ _OF_JUDGMENTS = Properties(
     monotone=False,
     perfect=0.0,
     higher_is_better=None,
-    missing_matter=False,
+    depends_on_missing=False,
     additive=True,
-    sees_relevance=False,
+    depends_on_relevance=False,
 )
 
 
 @measure(
     category="count",
     cite="trec_eval",
-    use="To see that runs of different depth are being compared.",
-    misleads="It says nothing about quality.",
+    use="To check that the compared runs have the same depth.",
+    misleads="It does not measure quality.",
     aliases={"num_ret": {}},
     aggregate="sum",
-    properties=replace(_COUNT, ignores_unjudged_tail=False, missing_matter=False, sees_relevance=False),
+    properties=replace(_COUNT, ignores_unjudged_tail=False, depends_on_missing=False, depends_on_relevance=False),
     tools={"trec_eval": "num_ret", "ir_measures": "NumRet"},
 )
 class NumRet(Measure):
@@ -51,14 +51,14 @@ class NumRet(Measure):
     """
 
     def score(self, judged: Judged) -> Floats:
-        """Take the length of each ranking."""
+        """Return the length of each ranking."""
         return judged.step(self, judged.returned.astype(np.float64), "documents returned")
 
 
 @measure(
     category="count",
     cite="trec_eval",
-    use="To see how many relevant documents the averages rest on.",
+    use="To check how many relevant documents the averages are based on.",
     misleads="It is a property of the qrels, not of the run.",
     aliases={"num_rel": {}},
     aggregate="sum",
@@ -66,7 +66,7 @@ class NumRet(Measure):
     tools={"trec_eval": "num_rel", "ir_measures": "NumRel"},
 )
 class NumRel(Measure):
-    r"""Number of relevant documents that the qrels know.
+    r"""Number of relevant documents in the qrels.
 
     Examples
     --------
@@ -77,9 +77,9 @@ class NumRel(Measure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant judged documents."""
-        known = all_relevant(judged, self.rel)
-        return judged.step(self, known, "R", R=known)
+        """Count the relevant judged documents."""
+        relevant = count_relevant(judged, self.rel)
+        return judged.step(self, relevant, "R", R=relevant)
 
 
 @measure(
@@ -89,11 +89,11 @@ class NumRel(Measure):
     misleads="Topics with many relevant documents dominate the sum.",
     aliases={"num_rel_ret": {}, "hits": {}},
     aggregate="sum",
-    properties=Properties(high=None, needs_ranking=False, missing_matter=False, additive=True, better_first=True),
+    properties=Properties(high=None, needs_ranking=False, depends_on_missing=False, additive=True, better_first=True),
     tools={"trec_eval": "num_rel_ret", "ir_measures": "NumRelRet", "ranx": "hits@10 (averaged over topics)"},
 )
 class NumRelRet(Measure):
-    r"""Number of relevant documents returned, or among the first k.
+    r"""Number of relevant documents that were returned, or that are among the first k.
 
     Examples
     --------
@@ -107,25 +107,25 @@ class NumRelRet(Measure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant returned documents."""
-        found = relevant_returned(judged, self.rel, self.cutoff)
-        return judged.step(self, found, "relevant_found", relevant_found=found)
+        """Count the relevant documents that were returned."""
+        returned = count_relevant_returned(judged, self.rel, self.cutoff)
+        return judged.step(self, returned, "relevant_found", relevant_found=returned)
 
 
 @measure(
     category="count",
     cite="trec_eval",
-    use="With NumRelRet: how many of the returned documents have a judgment at all.",
-    misleads="It grows with the pool as well as with the errors of the run.",
+    use="With NumRelRet: the number of returned documents that have a judgment.",
+    misleads="It increases with the size of the pool as well as with the errors of the run.",
     aliases={"num_nonrel_judged_ret": {}},
     aggregate="sum",
     properties=Properties(
-        high=None, needs_ranking=False, monotone=False, higher_is_better=False, missing_matter=False, additive=True
+        high=None, needs_ranking=False, monotone=False, higher_is_better=False, depends_on_missing=False, additive=True
     ),
     tools={"trec_eval": "num_nonrel_judged_ret"},
 )
 class NumNonrelRet(Measure):
-    r"""Number of documents returned that are judged not relevant.
+    r"""Number of returned documents that are judged not relevant.
 
     Documents with a negative grade are not counted.
 
@@ -138,7 +138,7 @@ class NumNonrelRet(Measure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Returned documents with a grade from 0 that is below the level."""
+        """Count the returned documents with a grade from 0 to below `rel`."""
         counted = judged.column("judged not relevant", (judged.grade >= 0) & ~judged.relevant(self.rel))
         return judged.summed(self, judged.sum(counted), "judged not relevant")
 
@@ -146,11 +146,11 @@ class NumNonrelRet(Measure):
 @measure(
     category="count",
     cite="trec_eval",
-    use="The number of topics that the means rest on.",
-    misleads="More topics of one kind are not more evidence about another.",
+    use="The number of topics that the means are based on.",
+    misleads="More topics of one kind are not more evidence about topics of another kind.",
     aliases={"num_q": {}},
     aggregate="count",
-    properties=replace(_COUNT, sees_relevance=False, missing_matter=False),
+    properties=replace(_COUNT, depends_on_relevance=False, depends_on_missing=False),
     tools={"trec_eval": "num_q", "ir_measures": "NumQ"},
 )
 class NumQ(Measure):
@@ -163,7 +163,7 @@ class NumQ(Measure):
     """
 
     def score(self, judged: Judged) -> Floats:
-        """One a topic."""
+        """Return 1 for each topic."""
         return judged.step(self, np.ones(len(judged)), "1 for each topic")
 
 
@@ -171,18 +171,18 @@ class NumQ(Measure):
     name="Judged",
     category="incomplete judgments",
     cite="ir_measures",
-    use="Beside every other measure, to see how far the numbers of this run can be trusted.",
-    misleads="A high share does not mean quality: a run can return judged documents that are all bad.",
+    use="With every other measure, to see how reliable its scores for this run are.",
+    misleads="A high share does not mean quality: a run can return judged documents that are all not relevant.",
     properties=replace(_OF_JUDGMENTS, perfect=1.0),
     aliases={"JudgedShare": {}},
     tools={"ir_measures": "Judged@10"},
 )
 class JudgedShare(Measure):
-    r"""Share of the first k returned documents that have a judgment, of whatever grade.
+    r"""Share of the first k returned documents that have a judgment, whatever its grade.
 
     .. math:: \mathrm{Judged}@k = \frac{|\{\text{judged documents at rank} \le k\}|}{\min(k, \text{returned})}
 
-    Nothing returned scores 0.
+    An empty ranking scores 0.
 
     Examples
     --------
@@ -194,21 +194,21 @@ class JudgedShare(Measure):
     cutoff: int | None = param(CUTOFF)
 
     def score(self, judged: Judged) -> Floats:
-        """Judged in the first k, divided by returned in the first k."""
+        """Divide the number of judged documents among the first k by that of returned documents."""
         counted = judged.within(self.cutoff)
+        # Every hit has a judgment: documents without one are not among the hits.
         judged.column("judged", counted, where=counted)
-        known = judged.summed("judged found", judged.sum(counted), "judged")
-        returned = returned_within(judged, self.cutoff)
-        how = "judged_found / returned"
-        return judged.step(self, divide(known, returned), how, judged_found=known, returned=returned)
+        judged_count = judged.summed("judged found", judged.sum(counted), "judged")
+        returned = count_returned(judged, self.cutoff)
+        return explained_ratio(judged, self, judged_found=judged_count, returned=returned)
 
 
 @measure(
     name="Unjudged",
     category="incomplete judgments",
     cite="trec_eval 10 (unj)",
-    use="How many holes the judgments have where users look.",
-    misleads="The divisor is k even for a short list, and a negative grade counts as unjudged: then it is not"
+    use="The share of missing judgments at the ranks that users see.",
+    misleads="The divisor is k even for a short list, and a negative grade counts as unjudged. In these cases it is not"
     " 1 - Judged@k.",
     aliases={"unj": {}, "UnjudgedShare": {}},
     properties=_OF_JUDGMENTS,
@@ -231,39 +231,37 @@ class UnjudgedShare(Measure):
     cutoff: int | None = param(CUTOFF)
 
     def score(self, judged: Judged) -> Floats:
-        """Unjudged in the first k, divided by k."""
-        counted = judged.within(self.cutoff)
-        is_known = judged.column("judged", judged.grade >= 0, where=counted)
-        known = judged.summed("judged found", judged.sum(is_known & counted), "judged")
-        returned = returned_within(judged, self.cutoff)
+        """Divide the number of unjudged documents among the first k by k."""
+        within = judged.within(self.cutoff)
+        is_judged = judged.column("judged", judged.grade >= 0, where=within)
+        judged_count = judged.summed("judged found", judged.sum(is_judged & within), "judged")
+        returned = count_returned(judged, self.cutoff)
         unjudged = judged.step(
-            "unjudged", returned - known, "returned - judged_found", returned=returned, judged_found=known
+            "unjudged", returned - judged_count, "returned - judged_found", returned=returned, judged_found=judged_count
         )
         if self.cutoff is None:
-            value = divide(unjudged, returned)
-            return judged.step(self, value, "unjudged / returned", unjudged=unjudged, returned=returned)
-        return judged.step(self, divide(unjudged, self.cutoff), "unjudged / k", unjudged=unjudged, k=self.cutoff)
+            return explained_ratio(judged, self, unjudged=unjudged, returned=returned)
+        return explained_ratio(judged, self, unjudged=unjudged, k=self.cutoff)
 
 
-_SHOWN = 50  # ranks of a working: below, the sum is given
+_MAX_SHOWN = 50  # ranks that an explanation shows one by one
 
 
 @measure(
     category="incomplete judgments",
     cite="Thakur et al. 2021 (BEIR)",
-    use="How foreign a run is to the collection's pool as a whole: it counts documents that"
-    " no earlier system brought up.",
-    misleads="A document that was judged for another topic counts as known here, though nobody knows whether it is"
-    " relevant to this one; Unjudged@k counts it.",
-    properties=replace(_OF_JUDGMENTS, missing_matter=True, topics_apart=False),
+    use="How different a run is from the pool: it counts documents that no earlier system contributed.",
+    misleads="A document that was judged only for another topic is not a hole, although its relevance to this topic is"
+    " unknown. Unjudged@k counts it.",
+    properties=replace(_OF_JUDGMENTS, depends_on_missing=True, topics_independent=False),
     tools={"BEIR": "Hole@10"},
 )
 class Hole(Measure):
-    r"""Share of the first k places that hold a document which is judged for no topic at all.
+    r"""Share of the first k places that hold a document which is not judged for any topic.
 
     .. math:: \mathrm{Hole}@k = \frac{|\{\text{documents at rank} \le k\ \text{judged for no topic}\}|}{k}
 
-    A negative grade is a judgment. The divisor is k even where fewer documents were returned.
+    A negative grade is a judgment. The divisor is k, even if fewer documents were returned.
 
     Examples
     --------
@@ -279,28 +277,28 @@ class Hole(Measure):
     cutoff: int = param(NEEDED_CUTOFF)
 
     def score(self, judged: Judged) -> Floats:
-        """Documents without any judgment in the first k, divided by k."""
-        every = judged.everything
-        known = pc.is_in(every.doc, value_set=pa.array(judged.qrels.index.row_names, pa.string()))
-        hole, first = ~np.asarray(known, dtype=np.bool_), every.rank <= self.cutoff
-        holes = np.bincount(every.topic[hole & first], minlength=len(judged)).astype(np.float64)
+        """Divide the number of documents without any judgment among the first k by k."""
+        returned = judged.everything
+        # A document counts as judged if it is in the qrels of any topic, so the score depends on other topics.
+        is_judged = pc.is_in(returned.doc, value_set=pa.array(judged.qrels.index.row_names, pa.string()))
+        is_hole, within = ~np.asarray(is_judged, dtype=np.bool_), returned.rank <= self.cutoff
+        holes = np.bincount(returned.topic[is_hole & within], minlength=len(judged)).astype(np.float64)
         if judged.working is not None:
-            self._write(judged, hole[first].astype(np.float64), holes)
-        return judged.step(self, holes / self.cutoff, "holes / k", holes=holes, k=self.cutoff)
+            self._explain(judged, is_hole[within].astype(np.float64), holes)
+        return explained_ratio(judged, self, holes=holes, k=self.cutoff)
 
-    def _write(self, judged: Judged, hole: Floats, holes: Floats) -> None:
-        """Show the holes of a page; of a long one, where it begins."""
-        shown = hole[:_SHOWN]
-        judged.by_rank("hole", shown, "judged for no topic")
-        if len(hole) <= _SHOWN:
+    def _explain(self, judged: Judged, is_hole: Floats, holes: Floats) -> None:
+        top = is_hole[:_MAX_SHOWN]
+        judged.by_rank("hole", top, "judged for no topic")
+        if len(is_hole) <= _MAX_SHOWN:
             judged.summed("holes", holes, "hole")
         else:
-            judged.summed(f"holes to rank {_SHOWN}", shown.sum(keepdims=True), "hole")
+            judged.summed(f"holes to rank {_MAX_SHOWN}", top.sum(keepdims=True), "hole")
             judged.step("holes", holes, f"the same to rank {self.cutoff}")
 
 
 def relstring(judged: Judged, length: int = 10) -> list[str]:
-    """Write the grades of the first documents of each topic, one character each.
+    """Format the grades of the first documents of each topic with one character each, as in trec_eval.
 
     >>> from judged.scoring.judging import judge_list
     >>> relstring(judge_list([3, None, 0, -1, 12, 1]))
@@ -308,14 +306,13 @@ def relstring(judged: Judged, length: int = 10) -> list[str]:
     >>> relstring(judge_list([3, None, 0]), 2)
     ['3-']
     """
-    # A digit is the grade (its whole part), `>` a grade of 10 or more, `.` a negative grade, `-` a document without a
-    # judgment.
-    shown = [["-"] * min(int(returned), max(length, 0)) for returned in judged.returned]
-    kept = judged.rank <= length
-    hits = zip(judged.topic[kept].tolist(), judged.rank[kept].tolist(), judged.grade[kept].tolist(), strict=True)
+    # A digit is the integer part of the grade, `>` a grade of 10 or more, `.` a negative grade, `-` no judgment.
+    characters = [["-"] * min(int(returned), max(length, 0)) for returned in judged.returned]
+    within = judged.rank <= length
+    hits = zip(judged.topic[within].tolist(), judged.rank[within].tolist(), judged.grade[within].tolist(), strict=True)
     for topic, rank, grade in hits:
-        shown[topic][rank - 1] = _character(grade)
-    return ["".join(characters) for characters in shown]
+        characters[topic][rank - 1] = _character(grade)
+    return ["".join(topic_characters) for topic_characters in characters]
 
 
 def _character(grade: float) -> str:

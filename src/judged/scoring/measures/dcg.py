@@ -8,40 +8,41 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.scoring.judging.ranking import segment_sum
-from judged.scoring.measures.aggregates import divide
+from judged.scoring.measures.aggregates import divide, explained_ratio
 from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
-from judged.scoring.measures.cwl import FIXED, Reading, UserModel
+from judged.scoring.measures.cwl import FIXED, CutoffUserModel, RankMatrices
 from judged.scoring.measures.gain import (
     BASE,
     DISCOUNT,
     GAIN,
     Gain,
+    GainMeasure,
     check_base,
-    discounted_by,
+    count_gaining,
     discounts,
-    gained,
-    gaining,
     gains,
+    hit_discounts,
+    hit_gains,
     ideal_by_gain,
 )
-from judged.scoring.measures.parameters import CUTOFF, JUDGED_ONLY, NEEDED_CUTOFF, REL, spell
+from judged.scoring.measures.parameters import CUTOFF, JUDGED_ONLY, NEEDED_CUTOFF, REL, format_value
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged.results.types import Floats
     from judged.scoring.judging import Judged
-    from judged.scoring.measures.gain import Discount, TakesGain
+    from judged.scoring.measures.gain import Discount, GainAttribute
 
 
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002",
-    use="The plain value of what is on the page, before any discount.",
-    misleads="It does not see order, and topics with many good documents drown the others in the mean.",
-    properties=Properties(high=None, graded=True, missing_matter=False, additive=True, better_first=True),
+    use="The total gain of the page, without a discount.",
+    misleads="It ignores the order, and topics with many good documents dominate the mean.",
+    properties=Properties(high=None, graded=True, depends_on_missing=False, additive=True, better_first=True),
 )
 class CG(Measure):
-    r"""Cumulated gain: the gains of the first k documents, added up.
+    r"""Cumulated gain: the sum of the gains of the first k documents.
 
     .. math:: \mathrm{CG}@k = \sum_{r \le k} g_r
 
@@ -52,32 +53,32 @@ class CG(Measure):
     """
 
     cutoff: int | None = param(CUTOFF)
-    gain: TakesGain = param(GAIN)
+    gain: GainAttribute = param(GAIN)
     judged_only: bool = param(JUDGED_ONLY)
 
     def score(self, judged: Judged) -> Floats:
-        """Add up the gains of the first k."""
-        gain, counted = gained(judged, self.gain, self.cutoff)
+        """Sum the gains of the first k documents."""
+        gain, counted = hit_gains(judged, self.gain, self.cutoff)
         return judged.total(self, gain, "gain", where=counted)
 
 
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
-    use="The value of a page, in units of gain, to a user who may stop at any rank.",
-    misleads="It has no scale common to all topics: compare topics with nDCG. The discount of ranks 1 and 2 differs"
-    " between texts.",
+    use="The value of a page, in units of gain, for a user who may stop at any rank.",
+    misleads="It has no common scale for all topics. To compare topics, use nDCG. The discount of ranks 1 and 2 differs"
+    " between publications.",
     aliases={"dcg_burges": {"gain": "exp2"}},
-    properties=Properties(high=None, graded=True, missing_matter=False, additive=True, better_first=True),
+    properties=Properties(high=None, graded=True, depends_on_missing=False, additive=True, better_first=True),
     tools={"trec_eval": "dcg", "ranx": "dcg@10, dcg_burges@10"},
 )
 class DCG(Measure):
-    r"""Discounted cumulated gain: each gain divided by a discount of its rank, added up.
+    r"""Discounted cumulated gain: the sum of the gains, each divided by a discount of its rank.
 
     .. math:: \mathrm{DCG}@k = \sum_{r \le k} \frac{g_r}{\log_2(r+1)}
 
-    ``discount=original`` is that of the first paper: gains before rank b are not discounted, from there on
-    they are divided by :math:`\log_b r`.
+    ``discount=original`` is that of the first paper: gains above rank b are not discounted. From rank b on, they are
+    divided by :math:`\log_b r`.
 
     Examples
     --------
@@ -88,24 +89,24 @@ class DCG(Measure):
     """
 
     cutoff: int | None = param(CUTOFF)
-    gain: TakesGain = param(GAIN)
+    gain: GainAttribute = param(GAIN)
     discount: Discount = param(DISCOUNT)
     base: float = param(BASE)
     judged_only: bool = param(JUDGED_ONLY)
 
     def verify(self) -> None:
-        """Refuse a base where the discount has none."""
+        """Raise if the discount has no base and one is set."""
         check_base(self.discount, self.base)
 
     def score(self, judged: Judged) -> Floats:
-        """Add up gain divided by discount over the first k."""
-        return _add_up(self, judged)
+        """Sum gain divided by discount over the first k documents."""
+        return _discounted_sum(self, judged)
 
 
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002",
-    use="The divisor of nDCG: it shows how much there was to gain in each topic.",
+    use="The divisor of nDCG. It shows the highest possible gain of each topic.",
     misleads="It is a property of the qrels, not of the run.",
     aliases={"ideal_dcg": {}},
     properties=Properties(
@@ -114,11 +115,11 @@ class DCG(Measure):
     tools={"trec_eval": "ideal_dcg"},
 )
 class IdealDCG(Measure):
-    r"""Discounted cumulated gain of the best possible ranking of the judged documents.
+    r"""Ideal DCG: the DCG of the best possible ranking of the judged documents.
 
     .. math:: \mathrm{IdealDCG}@k = \mathrm{DCG}@k\ \text{of all judged documents, best first}
 
-    Documents with a gain of 0 or less are left out.
+    Documents with a gain of 0 or less are omitted.
 
     Examples
     --------
@@ -127,39 +128,39 @@ class IdealDCG(Measure):
     """
 
     cutoff: int | None = param(CUTOFF)
-    gain: TakesGain = param(GAIN)
+    gain: GainAttribute = param(GAIN)
     discount: Discount = param(DISCOUNT)
     base: float = param(BASE)
 
     def verify(self) -> None:
-        """Refuse a base where the discount has none."""
+        """Raise if the discount has no base and one is set."""
         check_base(self.discount, self.base)
 
     def score(self, judged: Judged) -> Floats:
-        """DCG of the ideal ranking."""
+        """Compute the DCG of the ideal ranking."""
         if judged.working is not None:
-            return _add_up(self, ideal_by_gain(judged, self.gain))
-        return judged.of_labels(self, lambda: _add_up(self, ideal_by_gain(judged, self.gain)))
+            return _discounted_sum(self, ideal_by_gain(judged, self.gain))
+        return judged.of_labels(self, lambda: _discounted_sum(self, ideal_by_gain(judged, self.gain)))
 
 
-def _add_up(measure: DCG | IdealDCG, judged: Judged) -> Floats:
-    gain, counted = gained(judged, measure.gain, measure.cutoff)
-    discount = discounted_by(judged, measure.discount, measure.base, counted)
-    worth = gain / discount
+def _discounted_sum(measure: DCG | IdealDCG, judged: Judged) -> Floats:
+    gain, counted = hit_gains(judged, measure.gain, measure.cutoff)
+    discount = hit_discounts(judged, measure.discount, measure.base, counted)
+    discounted = gain / discount
     parts = {} if judged.working is None else {"gain": gain, "discount": discount}
-    del gain, discount  # their memory is used again at once: nDCG of many hits takes half the time
-    return judged.total(measure, worth, "gain / discount", where=counted, **parts)
+    del gain, discount  # frees memory that NumPy reuses at once: nDCG of many hits takes half the time
+    return judged.total(measure, discounted, "gain / discount", where=counted, **parts)
 
 
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
-    use="The standard for graded judgments and ranked pages: order matters, and every topic counts the same.",
-    misleads="One name, many numbers: gain, discount and the cutoff of the ideal differ between tools. A topic with"
-    " one weak relevant document scores 1 for returning it.",
+    use="The standard for graded judgments and ranked pages. Order matters, and every topic has the same weight.",
+    misleads="Tools compute different scores under this name: gain, discount, and the cutoff of the ideal differ. A"
+    " topic whose only relevant document has a low grade scores 1 if it is ranked first.",
     aliases={"ndcg_cut": {}, "ndcg_burges": {"gain": "exp2"}},
     properties=Properties(
-        graded=True, monotone=False, perfect=1.0, against_ideal=True, additive=True, better_first=True
+        graded=True, monotone=False, perfect=1.0, relative_to_ideal=True, additive=True, better_first=True
     ),
     tools={
         "trec_eval": "ndcg, ndcg_cut_10",
@@ -168,12 +169,12 @@ def _add_up(measure: DCG | IdealDCG, judged: Judged) -> Floats:
         "gdeval": "ndcg@20 (here nDCG(gain=exp2,undefined=skip)@20)",
     },
 )
-class nDCG(RelevanceMeasure):
-    r"""Normalised DCG: the DCG of the ranking, divided by that of the ideal ranking.
+class nDCG(GainMeasure):
+    r"""Normalized DCG: the DCG of the ranking, divided by that of the ideal ranking.
 
     .. math:: \mathrm{nDCG}@k = \frac{\mathrm{DCG}@k}{\mathrm{DCG}@k\ \text{of all judged documents, best first}}
 
-    The ideal holds every judged document of the topic, returned or not, and is cut at the same k.
+    The ideal contains every judged document of the topic, returned or not, and has the same cutoff.
 
     Examples
     --------
@@ -188,43 +189,39 @@ class nDCG(RelevanceMeasure):
     """
 
     cutoff: int | None = param(CUTOFF)
-    gain: TakesGain = param(GAIN)
+    gain: GainAttribute = param(GAIN)
     discount: Discount = param(DISCOUNT)
     base: float = param(BASE)
 
     def verify(self) -> None:
-        """Refuse a base where the discount has none."""
+        """Raise if the discount has no base and one is set."""
         check_base(self.discount, self.base)
 
     def score(self, judged: Judged) -> Floats:
         """Divide the DCG of the ranking by the DCG of the ideal."""
-        dcg, ideal = (part.score(judged) for part in _parts(self.cutoff, self.gain, self.discount, self.base))
-        return judged.step(self, divide(dcg, ideal), "DCG / IdealDCG", DCG=dcg, IdealDCG=ideal)
-
-    def is_defined(self, judged: Judged) -> Any:
-        """Mark the topics in which some judged document gains something."""
-        return gaining(judged, self.gain) > 0
+        dcg, ideal = (term.score(judged) for term in _terms(self.cutoff, self.gain, self.discount, self.base))
+        return explained_ratio(judged, self, DCG=dcg, IdealDCG=ideal)
 
 
 @lru_cache(maxsize=64)
-def _parts(cutoff: int | None, gain: Gain, discount: Discount, base: float) -> tuple[DCG, IdealDCG]:
-    how: dict[str, Any] = {"cutoff": cutoff, "gain": gain, "discount": discount, "base": base}
-    return DCG(**how), IdealDCG(**how)
+def _terms(cutoff: int | None, gain: Gain, discount: Discount, base: float) -> tuple[DCG, IdealDCG]:
+    parameters: dict[str, Any] = {"cutoff": cutoff, "gain": gain, "discount": discount, "base": base}
+    return DCG(**parameters), IdealDCG(**parameters)
 
 
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002 (nCG); TREC Deep Learning 2019 and later (NCG@100)",
-    use="The first stage of a pipeline with graded judgments: how much of the possible gain reaches the reranker.",
-    misleads="The order within the first k does not matter. With k below the number of relevant documents it is no"
+    use="The first stage of a pipeline with graded judgments: the share of the gain that reaches the reranker.",
+    misleads="It ignores the order within the first k. If k is below the number of relevant documents, it is not"
     " recall: the ideal is cut at k too.",
     properties=Properties(
-        graded=True, monotone=False, perfect=1.0, against_ideal=True, additive=True, better_first=True
+        graded=True, monotone=False, perfect=1.0, relative_to_ideal=True, additive=True, better_first=True
     ),
     tools={"TREC Deep Learning overview": "NCG@100"},
 )
-class NCG(RelevanceMeasure):
-    r"""Normalised cumulated gain: the gain of the first k documents, divided by the most that k could gain.
+class NCG(GainMeasure):
+    r"""Normalized cumulated gain: the gain of the first k documents, divided by the highest possible gain of k.
 
     .. math:: \mathrm{NCG}@k = \frac{\mathrm{CG}@k}{\mathrm{CG}@k\ \text{of all judged documents, best first}}
 
@@ -237,48 +234,43 @@ class NCG(RelevanceMeasure):
     """
 
     cutoff: int = param(NEEDED_CUTOFF)
-    gain: TakesGain = param(GAIN)
+    gain: GainAttribute = param(GAIN)
 
     def score(self, judged: Judged) -> Floats:
         """Divide the CG of the ranking by the CG of the ideal."""
         cg = CG(cutoff=self.cutoff, gain=self.gain, judged_only=False)
-        found, most = cg.score(judged), cg.score(ideal_by_gain(judged, self.gain))
-        return judged.step(self, divide(found, most), "CG / ideal_CG", CG=found, ideal_CG=most)
-
-    def is_defined(self, judged: Judged) -> Any:
-        """Mark the topics in which some judged document gains something."""
-        return gaining(judged, self.gain) > 0
+        return explained_ratio(judged, self, CG=cg.score(judged), ideal_CG=cg.score(ideal_by_gain(judged, self.gain)))
 
 
 def _dcg_so_far(judged: Judged, gain: Gain) -> tuple[Floats, Floats]:
-    """Give the DCG at the rank of each hit, and that of the whole ranking: (H,) and (T,)."""
-    worth, shown = gained(judged, gain)
-    discount = discounted_by(judged, "log2", 2.0, shown)
-    added = worth / discount
-    so_far = judged.column("DCG", judged.sum_so_far(added), "sum of gain / discount so far", where=shown)
-    return so_far, judged.sum(added)
+    """Return the DCG at the rank of each hit, and that of the entire ranking: (H,) and (T,)."""
+    hit_gain, counted = hit_gains(judged, gain)
+    discount = hit_discounts(judged, "log2", 2.0, counted)
+    discounted = hit_gain / discount
+    so_far = judged.column("DCG", judged.sum_so_far(discounted), "sum of gain / discount so far", where=counted)
+    return so_far, judged.sum(discounted)
 
 
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="An nDCG without a cutoff to choose, and with less weight on where the ranking happens to end.",
-    misleads="Rarely reported, and not nDCG of anything: each topic has as many points as relevant documents.",
+    use="An nDCG without a cutoff, which depends less on the length of the ranking.",
+    misleads="Rarely reported, and not an nDCG at any rank: it averages over the ranks of the relevant documents.",
     aliases={"ndcg_rel": {}},
     properties=Properties(graded=True, monotone=False, perfect=1.0),
     tools={"trec_eval": "ndcg_rel"},
 )
-class nDCGrel(RelevanceMeasure):
-    r"""nDCG at the rank of each document that gains something, averaged over all such documents.
+class nDCGrel(GainMeasure):
+    r"""nDCG at the rank of each document with a positive gain, averaged over these documents.
 
     .. math:: \mathrm{nDCGrel} = \frac{1}{n} \sum_{d,\ g_d > 0} \frac{\mathrm{DCG}@r_d}{\mathrm{IdealDCG}@r_d}
 
-    n is their number in the qrels. For one that was not returned, the DCG of the whole ranking is divided by that
-    of the whole ideal. Where negative gains make the sum negative, the score is 0.
+    n is their number in the qrels. For a document that was not returned, the DCG of the entire ranking is divided by
+    that of the entire ideal. If negative gains make the sum negative, the score is 0.
 
     Examples
     --------
-    The ideal is 2, 1: at rank 1 nDCG is 1/2, at rank 2 it is 0.8597.
+    The ideal is 2, 1. nDCG is 1/2 at rank 1 and 0.8597 at rank 2:
 
     >>> round(nDCGrel().of_list([1, 2]), 4)
     0.6799
@@ -286,56 +278,54 @@ class nDCGrel(RelevanceMeasure):
     0.44
     """
 
-    gain: TakesGain = param(GAIN)
+    gain: GainAttribute = param(GAIN)
 
     def score(self, judged: Judged) -> Floats:
-        """Average nDCG over the documents that gain something."""
-        ideal, found = ideal_by_gain(judged, self.gain), gains(judged.grade, self.gain) > 0
-        best, most = _dcg_so_far(ideal, self.gain)
-        dcg, whole = _dcg_so_far(judged, self.gain)
-        ideal_dcg = ideal.so_far_at(judged.topic, judged.rank, best)
-        ratio = divide(dcg, ideal_dcg)
-        at_found = judged.total("at returned", ratio, "DCG / ideal_DCG", where=found, DCG=dcg, ideal_DCG=ideal_dcg)
-        known = judged.step("n", gaining(judged, self.gain), "judged documents that gain something")
-        missed = known - judged.sum(found)
-        at_missed = divide(missed * whole, most)
-        judged.step("at missed", at_missed, "missed * DCG / ideal_DCG", missed=missed, DCG=whole, ideal_DCG=most)
+        """Average nDCG over the documents with a positive gain."""
+        ideal, is_gaining = ideal_by_gain(judged, self.gain), gains(judged.grade, self.gain) > 0
+        ideal_so_far, ideal_total = _dcg_so_far(ideal, self.gain)
+        dcg, total = _dcg_so_far(judged, self.gain)
+        ideal_dcg = ideal.so_far_at(judged.topic, judged.rank, ideal_so_far)
+        ndcg = divide(dcg, ideal_dcg)
+        at_returned = judged.total(
+            "at returned", ndcg, "DCG / ideal_DCG", where=is_gaining, DCG=dcg, ideal_DCG=ideal_dcg
+        )
+        count = judged.step("n", count_gaining(judged, self.gain), "judged documents that gain something")
+        missed = count - judged.sum(is_gaining)
+        at_missed = divide(missed * total, ideal_total)
+        judged.step("at missed", at_missed, "missed * DCG / ideal_DCG", missed=missed, DCG=total, ideal_DCG=ideal_total)
         return judged.step(
             self,
-            divide(np.maximum(at_found + at_missed, 0.0), known),
+            divide(np.maximum(at_returned + at_missed, 0.0), count),
             "max(at_returned + at_missed, 0) / n",
-            at_returned=at_found,
+            at_returned=at_returned,
             at_missed=at_missed,
-            n=known,
+            n=count,
         )
-
-    def is_defined(self, judged: Judged) -> Any:
-        """Mark the topics in which some judged document gains something."""
-        return gaining(judged, self.gain) > 0
 
 
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
     use="An nDCG at cutoffs that suit each topic: the sizes of its grades.",
-    misleads="Rarely reported. A topic with one grade has one or two points, one with four grades up to five.",
+    misleads="Rarely reported. The number of ranks varies: one or two for a topic with one grade, up to 5 with four.",
     properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False, additive=True, better_first=True),
     tools={"trec_eval": "Rndcg"},
 )
 class RnDCG(RelevanceMeasure):
-    r"""nDCG at the ranks where the ideal gain changes, averaged.
+    r"""nDCG at the ranks where the ideal gain decreases, averaged over these ranks.
 
     .. math:: \mathrm{RnDCG} = \frac{1}{|K|} \sum_{k \in K} \frac{\mathrm{DCG}@k}{\mathrm{IdealDCG}@k}
 
-    K holds the ranks of the ideal ranking behind which the gain is lower, its end included; and, where more than
-    one document was returned behind that end, the end of the ranking.
+    K contains the ranks of the ideal ranking after which the gain is lower, including its end. If more than one
+    document was returned below that end, K also contains the end of the ranking.
 
-    A topic without a document of the grade ``rel`` scores 0, as trec_eval has it; ``rel`` does nothing else.
+    A topic without a document of the grade ``rel`` scores 0, as in trec_eval. ``rel`` has no other effect.
 
     Examples
     --------
-    The ideal is 2, 1, 1, so K is 1 and 3: (1/2 + 0.8597 * 2.6309/3.1309) / 2. Two documents more, and the end of
-    the ranking counts too.
+    The ideal is 2, 1, 1, so K is 1 and 3: (1/2 + 0.8597 * 2.6309/3.1309) / 2. With two more documents, the end of the
+    ranking counts too.
 
     >>> round(RnDCG().of_list([1, 2], missing=[1]), 4)
     0.6112
@@ -343,49 +333,51 @@ class RnDCG(RelevanceMeasure):
     0.6895
     """
 
-    gain: TakesGain = param(GAIN)
+    gain: GainAttribute = param(GAIN)
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Average nDCG over the ranks where the ideal gain changes."""
+        """Average nDCG over the ranks where the ideal gain decreases."""
         ideal = ideal_by_gain(judged, self.gain)
-        worth, (best, most) = gains(ideal.grade, self.gain), _dcg_so_far(ideal, self.gain)
-        dcg, whole = _dcg_so_far(judged, self.gain)
-        same = np.append((ideal.topic[1:] == ideal.topic[:-1]) & (worth[1:] == worth[:-1]), False)  # as the next
-        last = np.flatnonzero((worth > 0) & ~same[: len(worth)])
+        ideal_gain, (ideal_so_far, ideal_total) = gains(ideal.grade, self.gain), _dcg_so_far(ideal, self.gain)
+        dcg, total = _dcg_so_far(judged, self.gain)
+        same_as_next = np.append((ideal.topic[1:] == ideal.topic[:-1]) & (ideal_gain[1:] == ideal_gain[:-1]), False)
+        last = np.flatnonzero((ideal_gain > 0) & ~same_as_next[: len(ideal_gain)])  # the last hit of each gain
         topic, rank = ideal.topic[last], ideal.rank[last]
-        dcg_there, best_there = judged.so_far_at(topic, rank, dcg), best[last]
-        ratio = dcg_there / best_there
-        beyond = judged.returned > gaining(judged, self.gain) + 1
-        at_end = divide(whole, most)
-        total = segment_sum(ratio, topic, len(judged)) + beyond * at_end
-        points = np.bincount(topic, minlength=len(judged)) + beyond
+        dcg_at_rank, ideal_at_rank = judged.so_far_at(topic, rank, dcg), ideal_so_far[last]
+        ndcg = dcg_at_rank / ideal_at_rank
+        counts_end = judged.returned > count_gaining(judged, self.gain) + 1
+        ndcg_at_end = divide(total, ideal_total)
+        ndcg_sum = segment_sum(ndcg, topic, len(judged)) + counts_end * ndcg_at_end
+        ranks = np.bincount(topic, minlength=len(judged)) + counts_end
         if judged.working is not None:
-            there = {"rank": rank, "DCG": dcg_there, "ideal_DCG": best_there, "nDCG": ratio}
-            at_ends = {"rank": judged.returned, "DCG": whole, "ideal_DCG": most, "nDCG": at_end}
-            end = ", and the end of the ranking" if beyond.any() else ""
-            columns = {name: np.append(there[name], at_ends[name][beyond]) for name in there}
+            inner = {"rank": rank, "DCG": dcg_at_rank, "ideal_DCG": ideal_at_rank, "nDCG": ndcg}
+            ends = {"rank": judged.returned, "DCG": total, "ideal_DCG": ideal_total, "nDCG": ndcg_at_end}
+            end = ", and the end of the ranking" if counts_end.any() else ""
+            columns = {name: np.append(inner[name], ends[name][counts_end]) for name in inner}
             if len(columns["rank"]):
                 judged.rows(f"ranks where the ideal gain falls{end}", columns, nDCG="DCG / ideal_DCG")
-        judged.step("ratios", total, "nDCG at these ranks, added up")
-        known = (judged.num_relevant(self.rel) > 0).astype(np.float64)
+        judged.step("ratios", ndcg_sum, "nDCG at these ranks, added up")
+        has_relevant = (judged.num_relevant(self.rel) > 0).astype(np.float64)
         how = "ratios / ranks"
-        if not known.all():
-            judged.step("known", known, f"1 if some document has a grade of {spell(self.rel)} or more, else 0")
+        if not has_relevant.all():
+            level = format_value(self.rel)
+            judged.step("known", has_relevant, f"1 if some document has a grade of {level} or more, else 0")
             how = "known * ratios / ranks"
-        return judged.step(self, divide(total, points) * known, how, known=known, ratios=total, ranks=points)
+        score = divide(ndcg_sum, ranks) * has_relevant
+        return judged.step(self, score, how, known=has_relevant, ratios=ndcg_sum, ranks=ranks)
 
 
 @measure(
     category="user model",
     cite="Järvelin and Kekäläinen 2002; cwl_eval; ir_measures",
-    use="DCG on a scale that is the same for every topic, whatever is judged: no ideal that depends on the qrels.",
-    misleads="A topic with fewer than k documents of the highest grade cannot reach 1, however good the ranking.",
+    use="DCG on the same scale for every topic, whatever is judged: no ideal that depends on the qrels.",
+    misleads="A topic with fewer than k documents of the highest grade cannot reach 1, even with the best ranking.",
     aliases={"SDCG-k": {}, "NDCGCWLMetric": {}},
     properties=FIXED,
     tools={"ir_measures": "SDCG(max_rel=3)@10", "cwl_eval": "NDCG-k@10"},
 )
-class SDCG(UserModel):
+class SDCG(CutoffUserModel):
     r"""Scaled DCG: the DCG of the first k, divided by that of k documents of the highest grade.
 
     .. math:: C(i) = \frac{\log_2(i+1)}{\log_2(i+2)} \quad (i < k), \qquad
@@ -401,13 +393,10 @@ class SDCG(UserModel):
 
     cutoff: int = param(NEEDED_CUTOFF)
 
-    def continuation(self, reading: Reading) -> Floats:
-        """The discount of the next rank, divided by that of this one, as far as rank k."""
-        ranks = reading.rank.astype(np.int64)
-        here, after = (discounts(ranks + step, "log2", 2.0) for step in (0, 1))
-        going_on = (here / after * (reading.rank < self.cutoff))[None, :]
-        return reading.note("C", going_on, f"log2(rank + 1) / log2(rank + 2), 0 at rank {self.cutoff}")
-
-    def columns(self) -> int:
-        """Nobody reads below rank k."""
-        return min(self.depth, self.cutoff)
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C: the discount of the rank divided by that of the next rank, and 0 at rank k."""
+        ranks = matrices.rank.astype(np.int64)
+        # The weights W are proportional to 1 / log2(i + 1), so C is the ratio of two consecutive ones.
+        discount, next_discount = (discounts(ranks + step, "log2", 2.0) for step in (0, 1))
+        continuation = (discount / next_discount * (matrices.rank < self.cutoff))[None, :]
+        return matrices.note("C", continuation, f"log2(rank + 1) / log2(rank + 2), 0 at rank {self.cutoff}")

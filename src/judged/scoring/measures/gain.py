@@ -1,4 +1,4 @@
-"""Gains and discounts: what a grade is worth, what a rank takes away, and how both stand in a working."""
+"""Gains of grades and discounts of ranks, and how explanations show them."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.results.decimals import read_number
-from judged.scoring.measures.parameters import Parameter, one_of, real, spell
+from judged.scoring.measures.base import RelevanceMeasure
+from judged.scoring.measures.parameters import Parameter, choice, format_value, real
 
 if TYPE_CHECKING:
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
     from judged.scoring.judging.working import Part
-    from judged.scoring.measures.parameters import Takes
+    from judged.scoring.measures.parameters import ConvertedAttribute
 
 
-_MOST_EXP2 = 1000.0  # a double ends at 2^1024, and sums of gains must fit too
-_LARGEST = 2.0**1000  # the same for gains of a table
+_MAX_EXP2 = 1000.0  # the largest double is about 2^1024, and sums of gains must be finite too
+_MAX_GAIN = 2.0**1000  # the same limit for gains of a table
 
-Table: TypeAlias = tuple[tuple[float, float], ...]
+GainTable: TypeAlias = tuple[tuple[float, float], ...]
 """The gain of each grade."""
-Gain: TypeAlias = Literal["linear", "exp2"] | Table
+Gain: TypeAlias = Literal["linear", "exp2"] | GainTable
 
 if TYPE_CHECKING:
-    TakesGain: TypeAlias = Takes[Literal["linear", "exp2"] | Table | Mapping[float, float], Gain]
+    GainAttribute: TypeAlias = ConvertedAttribute[Gain | Mapping[float, float], Gain]
 Discount: TypeAlias = Literal["log2", "ln", "original"]
 
 
-def _gain(given: Any) -> Gain:
-    if given in ("linear", "exp2"):
-        return given
-    pairs = list(given.items() if isinstance(given, Mapping) else given)
+def _parse_gain(value: Any) -> Gain:
+    if value in ("linear", "exp2"):
+        return value
+    pairs = list(value.items() if isinstance(value, Mapping) else value)
     if any(isinstance(pair, str) for pair in pairs):  # a word, or a list of numbers
         raise ValueError("linear, exp2, or a table of gains such as {1:1,2:3}")
     try:
@@ -49,29 +50,31 @@ def _gain(given: Any) -> Gain:
 
 
 GAIN = Parameter(
-    "What a grade is worth: linear is the grade itself, exp2 is 2^grade - 1, a table gives the gain of each"
-    " grade (a grade that it leaves out keeps its linear gain). Negative grades gain nothing unless the table lists"
-    " them, and documents without a judgment never do.",
+    "The gain of a grade: linear is the grade itself, exp2 is 2^grade - 1, and a table lists the gain of each grade"
+    " (a grade that is not in the table keeps its linear gain). The gain of a negative grade is 0 unless the table"
+    " lists it. The gain of a document without a judgment is always 0.",
     "linear",
-    _gain,
+    _parse_gain,
     values="linear, exp2, or a table such as {1:1,2:3,3:10}",
 )
 DISCOUNT = Parameter(
-    "What the gain at rank r is divided by: log2 is log2(r+1), ln is ln(r+1), original is max(1, log_base(r)).",
+    "The divisor of the gain at rank r: log2 is log2(r+1), ln is ln(r+1), original is max(1, log_base(r)).",
     "log2",
-    one_of("log2", "ln", "original"),
+    choice("log2", "ln", "original"),
 )
 BASE = Parameter("The base b of the original discount.", 2.0, real(1.0000001), values="number above 1")
 
 
 def check_base(discount: str, base: float) -> None:
-    """Refuse a base where the discount has none: the name would promise another number."""
+    """Raise if a base is set for a discount without a base: the name would then suggest a different score."""
     if discount != "original" and base != BASE.default:
-        raise MeasureError(f"the discount {discount} has no base. Fix: write discount=original,base={spell(base)}")
+        raise MeasureError(
+            f"the discount {discount} has no base. Fix: write discount=original,base={format_value(base)}"
+        )
 
 
 def gains(grades: Floats, gain: Gain) -> Floats:
-    """Give each grade its gain. Negative grades gain nothing.
+    """Return the gain of each grade. The gain of a negative grade is 0, unless a table lists it.
 
     >>> gains(np.array([-1.0, 0.0, 1.0, 3.0]), "exp2").tolist()
     [0.0, 0.0, 1.0, 7.0]
@@ -79,35 +82,44 @@ def gains(grades: Floats, gain: Gain) -> Floats:
     [0.0, 0.0, 5.0, 3.0]
     """
     linear = np.maximum(grades, 0.0)
-    if gain == "exp2" and linear.max(initial=0.0) > _MOST_EXP2:
+    # An overflow would produce inf and NaN scores instead of an error.
+    if gain == "exp2" and linear.max(initial=0.0) > _MAX_EXP2:
         raise MeasureError(
-            f"gain=exp2 cannot express the grade {linear.max():g}: 2^{linear.max():g} is too large."
+            f"gain=exp2 cannot represent the grade {linear.max():g}: 2^{linear.max():g} is too large."
             " Fix: use gain=linear, or a table of gains"
         )
     if gain == "exp2":
         return np.exp2(linear) - 1.0
-    for grade, worth in () if gain == "linear" else gain:
-        linear = np.where(grades == grade, worth, linear)
-    if (largest := float(np.abs(linear).max(initial=0.0))) > _LARGEST:
-        raise MeasureError(f"the gain {largest:g} is too large: a sum of several is infinite. Fix: give smaller gains")
+    for grade, grade_gain in () if gain == "linear" else gain:
+        linear = np.where(grades == grade, grade_gain, linear)
+    if (largest := float(np.abs(linear).max(initial=0.0))) > _MAX_GAIN:
+        raise MeasureError(f"the gain {largest:g} is too large: sums would be infinite. Fix: use smaller gains")
     return linear
 
 
 def ideal_by_gain(judged: Judged, gain: Gain) -> Judged:
-    """Rank the judged documents that gain something, best first."""
+    """Return the ideal ranking: the judged documents with a positive gain, highest gain first."""
     if isinstance(gain, str):
-        return judged.ideal  # more grade is more gain, and grade 0 gains nothing
-    worth = gains(judged.label_grade, gain)
-    return judged.ideal_by(np.where(worth > 0, worth, -np.inf))
+        return judged.ideal  # a higher grade has a higher gain, and the gain of grade 0 is 0
+    label_gains = gains(judged.label_grade, gain)
+    return judged.ideal_by(np.where(label_gains > 0, label_gains, -np.inf))
 
 
-def gaining(judged: Judged, gain: Gain) -> Floats:
-    """Count the judged documents that gain something: (T,)."""
+def count_gaining(judged: Judged, gain: Gain) -> Floats:
+    """Count the judged documents with a positive gain: (T,)."""
     return judged.sum_labels(gains(judged.label_grade, gain) > 0)
 
 
+class GainMeasure(RelevanceMeasure):
+    """Base of the measures with a parameter `gain` that need a document with a positive gain."""
+
+    def is_defined(self, judged: Judged) -> Any:
+        """Return whether each topic has a document with a positive gain: (T,) bool."""
+        return count_gaining(judged, vars(self)["gain"]) > 0
+
+
 def discounts(ranks: Ints, discount: str, base: float) -> Floats:
-    """Give what the gain at each rank is divided by.
+    """Return the divisor of the gain at each rank.
 
     >>> discounts(np.array([1, 3]), "log2", 2.0).tolist()
     [1.0, 2.0]
@@ -120,7 +132,7 @@ def discounts(ranks: Ints, discount: str, base: float) -> Floats:
 
 @lru_cache(maxsize=16)
 def _divisors(discount: str, base: float, size: int) -> Floats:
-    """Tabulate by rank with the C library's logarithm: NumPy's differs in the last bit for some ranks."""
+    # The C library's logarithm: NumPy's differs in the last bit for some ranks.
     ranks = range(1, size)
     if discount == "log2":
         values = [math.log2(rank + 1) for rank in ranks]
@@ -134,56 +146,57 @@ def _divisors(discount: str, base: float, size: int) -> Floats:
     return table
 
 
-_FEW = 10
-"""Down to this rank what adds nothing is shown even behind the last document that adds something."""
+_ALWAYS_SHOWN = 10
+"""Ranks down to this one are shown even below the last document that contributes to the sum."""
 
 
-def gained(judged: Judged, gain: Gain, cutoff: int | None = None) -> tuple[Floats, Bools]:
-    """Give each hit its gain, and show how its grade makes it: (H,). And mark the hits that are added up: (H,)."""
-    worth = gains(judged.grade, gain)
-    shown = down_to_last(judged, worth, cutoff)
+def hit_gains(judged: Judged, gain: Gain, cutoff: int | None = None) -> tuple[Floats, Bools]:
+    """Return the gain of each hit, with its formula in the explanation, and the mask of the hits to sum: (H,) each."""
+    values = gains(judged.grade, gain)
+    counted = shown_hits(judged, values, cutoff)
     if judged.working is not None:
-        judged.column("gain", worth, _gain_rule(gain, judged.grade[shown]), where=shown)
-    return worth, shown
+        judged.column("gain", values, _gain_formula(gain, judged.grade[counted]), where=counted)
+    return values, counted
 
 
-def discounted_by(judged: Judged, discount: str, base: float, where: Bools | None = None) -> Floats:
-    """Give each hit the discount of its rank, and show how the rank makes it: (H,)."""
+def hit_discounts(judged: Judged, discount: str, base: float, where: Bools | None = None) -> Floats:
+    """Return the discount of the rank of each hit, with its formula in the explanation: (H,)."""
     return judged.column(
-        "discount", discounts(judged.rank, discount, base), _discount_rule(discount, base), where=where
+        "discount", discounts(judged.rank, discount, base), _discount_formula(discount, base), where=where
     )
 
 
-def down_to_last(judged: Judged, worth: Floats | Bools, cutoff: int | None) -> Bools:
-    """Mark the first k hits; without a cutoff, those above the long tail that adds nothing to show: (H,)."""
-    # Without a sheet to write on all hits are marked: to find the tail would take time. The sum is the same.
+def shown_hits(judged: Judged, values: Floats | Bools, cutoff: int | None) -> Bools:
+    """Return the mask of the first k hits. Without a cutoff, omit the tail of hits whose value is 0: (H,)."""
+    # Without an explanation, all hits are selected: the sum is the same, and finding the tail takes time.
     if judged.working is None or cutoff is not None:
         return judged.within(cutoff)
-    last = np.full(len(judged), _FEW)
-    adding = np.flatnonzero(worth)
-    np.maximum.at(last, judged.topic[adding], judged.rank[adding])
+    last = np.full(len(judged), _ALWAYS_SHOWN)
+    nonzero = np.flatnonzero(values)
+    np.maximum.at(last, judged.topic[nonzero], judged.rank[nonzero])
     return judged.rank <= last[judged.topic]
 
 
-def _gain_rule(gain: Gain, grades: Floats) -> str:
+def _gain_formula(gain: Gain, grades: Floats) -> str:
     grade = "max(grade, 0)" if (grades < 0).any() else "grade"
     if isinstance(gain, str):
         return f"2^{grade} - 1" if gain == "exp2" else grade
-    return ", ".join(f"{spell(worth)} for grade {spell(one)}" for one, worth in gain) + f", else {grade}"
+    cases = (f"{format_value(value)} for grade {format_value(table_grade)}" for table_grade, value in gain)
+    return ", ".join(cases) + f", else {grade}"
 
 
-def _discount_rule(discount: str, base: float) -> str:
+def _discount_formula(discount: str, base: float) -> str:
     if discount != "original":
         return f"{discount}(rank + 1)"
-    return "max(1, log2(rank))" if base == BASE.default else f"max(1, log2(rank) / log2({spell(base)}))"
+    return "max(1, log2(rank))" if base == BASE.default else f"max(1, log2(rank) / log2({format_value(base)}))"
 
 
 _above_zero = real(math.ulp(0.0))
 
 
-def _highest(given: Any) -> float:
+def _parse_max_grade(value: Any) -> float:
     try:
-        return _above_zero(given)
+        return _above_zero(value)
     except ValueError:
         raise ValueError("the highest grade of the scale: a number above 0") from None
 
@@ -191,12 +204,12 @@ def _highest(given: Any) -> float:
 HIGHEST = Parameter(
     "The highest grade of the scale, whether or not a document of these qrels has it.",
     None,
-    _highest,
+    _parse_max_grade,
     required=True,
     values="number above 0",
 )
 LOWEST = Parameter(
-    "The highest grade that gains nothing: the gain rises from it to max in a straight line.",
+    "The highest grade without gain. Above it the gain rises linearly, and is 1 at max.",
     0.0,
     real(0),
     values="number from 0, below max",
@@ -204,23 +217,23 @@ LOWEST = Parameter(
 
 
 def check_order(low: float, high: float) -> None:
-    """Refuse a scale that does not rise."""
+    """Raise unless the lowest grade of the scale is below the highest."""
     if low >= high:
-        raise MeasureError(f"min={spell(low)} is not below max={spell(high)}. Fix: give a lower min, or leave it out")
+        raise MeasureError(f"min={format_value(low)} must be below max={format_value(high)}. Fix: use a lower min")
 
 
-def check_scale(judged: Judged, high: float, measure: object) -> None:
-    """Refuse qrels with a grade above the scale: its gain would be more than the most there is."""
-    found = float(judged.label_grade.max(initial=0.0))
-    if found > high:
+def check_scale(judged: Judged, max_grade: float, measure: object) -> None:
+    """Raise if the qrels have a grade above the scale: its gain would exceed the maximum of 1."""
+    highest = float(judged.label_grade.max(initial=0.0))
+    if highest > max_grade:
         raise MeasureError(
-            f"{measure}: the qrels have the grade {spell(found)}, above max={spell(high)}."
-            f" Fix: write max={spell(found)} or higher"
+            f"{measure}: the qrels have the grade {format_value(highest)}, above max={format_value(max_grade)}."
+            f" Fix: write max={format_value(highest)} or higher"
         )
 
 
 def share_of_scale(grades: Floats, low: float, high: float) -> Floats:
-    """Give each grade its gain: 0 up to the lowest grade, 1 for the highest.
+    """Return the gain of each grade: 0 up to the lowest grade of the scale, 1 for the highest, linear in between.
 
     >>> share_of_scale(np.array([-1.0, 0.0, 1.0, 3.0]), 0.0, 4.0).tolist()
     [0.0, 0.0, 0.25, 0.75]
@@ -230,55 +243,55 @@ def share_of_scale(grades: Floats, low: float, high: float) -> Floats:
     return np.maximum(grades - low, 0.0) / (high - low)
 
 
-def share_in_words(grades: Floats, low: float, high: float) -> str:
-    """Write how `share_of_scale` comes about for these grades, as a formula of ``grade``.
+def format_share(grades: Floats, low: float, high: float) -> str:
+    """Format the formula of `share_of_scale` for these grades.
 
-    >>> share_in_words(np.array([-1.0, 3.0]), 0.0, 4.0), share_in_words(np.array([1.0, 3.0]), 1.0, 3.0)
+    >>> format_share(np.array([-1.0, 3.0]), 0.0, 4.0), format_share(np.array([1.0, 3.0]), 1.0, 3.0)
     ('max(grade, 0) / 4', '(grade - 1) / 2')
     """
-    above = "grade" if low == 0 else f"grade - {spell(low)}"
+    numerator = "grade" if low == 0 else f"grade - {format_value(low)}"
     if (grades < low).any():
-        above = f"max({above}, 0)"
+        numerator = f"max({numerator}, 0)"
     elif low != 0 and high - low != 1:
-        above = f"({above})"
-    return above if high - low == 1 else f"{above} / {spell(high - low)}"
+        numerator = f"({numerator})"
+    return numerator if high - low == 1 else f"{numerator} / {format_value(high - low)}"
 
 
-MOST_SHOWN = 100  # more ranks nobody reads one by one
+MAX_SHOWN = 100  # an explanation shows at most so many ranks one by one
 
 
 @dataclass(frozen=True, eq=False)
 class TopRanks:
-    """The ranks of the only topic that are shown one by one."""
+    """Top ranks of the only topic, which an explanation shows one by one."""
 
-    judged: Judged  # a list of one topic, with a working
-    count: int  # how many ranks are shown
+    judged: Judged  # one topic, with an explanation
+    count: int  # number of ranks that are shown
 
     @classmethod
     def down_to(cls, judged: Judged, counted: Bools) -> TopRanks:
-        """Show every rank down to the last of these hits, if that is not too many: (H,)."""
-        return cls(judged, min(int(judged.rank[counted].max(initial=0)), MOST_SHOWN))
+        """Select the ranks down to the last of these hits, at most `MAX_SHOWN`: (H,)."""
+        return cls(judged, min(int(judged.rank[counted].max(initial=0)), MAX_SHOWN))
 
     def column(self, name: str, values: Any, how: str = "", **parts: Part) -> None:
-        """Show one number for each rank of all: (n,); numbers and columns of the same length are its parts."""
-        cut = {key: part if np.ndim(part) == 0 else np.asarray(part)[: self.count] for key, part in parts.items()}
-        self.judged.by_rank(name, np.asarray(values)[: self.count], how, **cut)
+        """Show one number per rank: (n,). `parts` are the numbers and columns that the formula `how` refers to."""
+        top_parts = {key: part if np.ndim(part) == 0 else np.asarray(part)[: self.count] for key, part in parts.items()}
+        self.judged.by_rank(name, np.asarray(values)[: self.count], how, **top_parts)
 
     def total(self, name: object, values: Floats, total: Floats, summand: str) -> None:
-        """Show what a column has come to at each rank, and what it adds up to: (n,) and (1,)."""
+        """Show the running sum and the total of a column: (n,) and (1,)."""
         self.column("so far", np.cumsum(values))
         self.add_up(name, values, total, summand)
 
     def add_up(self, name: object, values: Floats, total: Floats, summand: str) -> None:
-        """Show what a column adds up to: what is shown of it, what is not, and the total: (n,) and (1,)."""
+        """Show the total of a column, split at the last rank that is shown: (n,) and (1,)."""
         so_far = np.cumsum(values)
-        shown = so_far[self.count - 1 : self.count]
-        if shown[0] == so_far[-1]:
+        top_sum = so_far[self.count - 1 : self.count]
+        if top_sum[0] == so_far[-1]:
             self.judged.summed(name, total, summand)
             return
         above, below = f"to rank {self.count}", f"below rank {self.count}"
-        self.judged.summed(above, shown, summand)
+        self.judged.summed(above, top_sum, summand)
         last = "" if self.count + 1 == len(values) else f" to {len(values)}"
-        rest = self.judged.step(below, so_far[-1:] - shown, f"rank{'s' if last else ''} {self.count + 1}{last}")
-        parts = {above.replace(" ", "_"): shown, below.replace(" ", "_"): rest}
+        tail_sum = self.judged.step(below, so_far[-1:] - top_sum, f"rank{'s' if last else ''} {self.count + 1}{last}")
+        parts = {above.replace(" ", "_"): top_sum, below.replace(" ", "_"): tail_sum}
         self.judged.step(name, total, " + ".join(parts), **parts)

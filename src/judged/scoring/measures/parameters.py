@@ -1,4 +1,4 @@
-"""The parameters that measures take: what they mean, what they may be, how they are written."""
+"""Parameters of measures: meaning, accepted values, and how they are written in a name."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from judged.results.types import Floats, Ints
     from judged.scoring.judging import Judged
 
-    Given_contra = TypeVar("Given_contra", contravariant=True)
-    Kept_co = TypeVar("Kept_co", covariant=True)
+    Accepted_contra = TypeVar("Accepted_contra", contravariant=True)
+    Stored_co = TypeVar("Stored_co", covariant=True)
 
-    class Takes(Generic[Given_contra, Kept_co]):
-        """What an editor knows of a parameter that is given in more forms than the one in which it is kept."""
+    class ConvertedAttribute(Generic[Accepted_contra, Stored_co]):
+        """Type of a parameter that accepts more types than the one it stores, for type checkers only."""
 
-        def __get__(self, measure: Any, kind: Any) -> Kept_co: ...
-        def __set__(self, measure: Any, given: Given_contra) -> None: ...
+        def __get__(self, measure: Any, owner: Any) -> Stored_co: ...
+        def __set__(self, measure: Any, value: Accepted_contra) -> None: ...
 
-    Undefined: TypeAlias = Takes[float | Literal["skip"], float]
+    Undefined: TypeAlias = ConvertedAttribute[float | Literal["skip"], float]
 
 
 K = TypeVar("K", float, str)
 T = TypeVar("T")
-_ROUNDED = 0.001  # how far off 1 shares may sum: thirds are written 0.333
-_LARGEST = 2**53  # the whole numbers that a float holds exactly
+_ROUNDED = 0.001  # tolerance for shares that must sum to 1: thirds are written 0.333
+_LARGEST = 2**53  # above it, a float does not represent every integer exactly
 
 
 SKIP = math.nan
-"""Value of ``undefined=skip``: topics without a relevant document have no score and leave the mean."""
+"""Value of ``undefined=skip``: topics without a relevant document have no score and are excluded from the mean."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,15 @@ class Parameter:
     Parameters
     ----------
     meaning
-        What it does, for the measure's page.
+        Description for the page of the measure.
     default
-        Its value when it is not given; it is then left out of the name.
+        Default value. A parameter with its default is omitted from the name.
     accept
-        Turns what was given into the value that is kept, or raises ValueError saying what it must be.
+        Function that converts an input to the stored value. It raises ValueError with a description of valid values.
     required
-        It has no default.
+        Whether there is no default.
     values
-        What may be written, for the page, where `accept` does not say it so well.
+        Description of the valid values for the page. By default, that of `accept`.
     """
 
     meaning: str
@@ -69,41 +69,42 @@ class Parameter:
 
     @property
     def allowed(self) -> str:
-        """What may be written."""
+        """Description of the valid values."""
         return self.values or getattr(self.accept, "values", "")
 
-    def check(self, given: Any, measure: str) -> Any:
-        """Give the value that is kept.
+    def check(self, value: Any, measure: str) -> Any:
+        """Convert an input to the stored value.
 
         Raises
         ------
         MeasureError
-            If it may not be that; the message says what it may be.
+            If the value is not valid. The message describes the valid values.
         """
-        if given is None and self.default is None and not self.required:
+        # None is valid only as the default of an optional parameter, such as a cutoff.
+        if value is None and self.default is None and not self.required:
             return None
         try:
-            return self.accept(given)
+            return self.accept(value)
         except (ValueError, TypeError) as error:
-            raise MeasureError(f"{measure}: {self.name}={given!r} is not allowed. Fix: give {error}") from None
+            raise MeasureError(f"{measure}: {self.name}={value!r} is not allowed. Fix: use {error}") from None
 
-    def example(self, measure: str, at: str) -> str:
-        """Say how a measure is written with this parameter, where `at` is the one behind the ``@``."""
-        if self.name == at:
-            return f"{measure}@{10 if at == 'cutoff' else '...'}"
+    def example(self, measure: str, cutoff_name: str) -> str:
+        """Return an example of a name with this parameter. `cutoff_name` is the parameter after the ``@``."""
+        if self.name == cutoff_name:
+            return f"{measure}@{10 if cutoff_name == 'cutoff' else '...'}"
         return f"{measure}({self.name}=...)"
 
 
-def spell(value: Any) -> str:
-    """Write a parameter's value as it stands in a measure's name.
+def format_value(value: Any) -> str:
+    """Format the value of a parameter as in the name of a measure.
 
-    >>> spell(2.0), spell(0.5), spell(True), spell(((1.0, 1.0), (2.0, 5.0))), spell((0.25, 1.0)), spell(SKIP)
-    ('2', '0.5', 'true', '{1:1,2:5}', '{0.25,1}', 'skip')
+    >>> [format_value(value) for value in (2.0, 0.5, True, ((1.0, 1.0), (2.0, 5.0)), (0.25, 1.0), SKIP)]
+    ['2', '0.5', 'true', '{1:1,2:5}', '{0.25,1}', 'skip']
     """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):  # a table of gains, which are (grade, gain) pairs, or a list of numbers
-        parts = (":".join(map(spell, part)) if isinstance(part, tuple) else spell(part) for part in value)
+        parts = (":".join(map(format_value, part)) if isinstance(part, tuple) else format_value(part) for part in value)
         return "{" + ",".join(parts) + "}"
     if isinstance(value, float):
         if math.isnan(value):
@@ -113,152 +114,153 @@ def spell(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Kind(Generic[T]):
-    """What a parameter may be: how it is read, and what is said of it."""
+class ParameterType(Generic[T]):
+    """Valid values of a parameter: a function that converts an input, and a description."""
 
-    read: Callable[[Any], T]
+    convert: Callable[[Any], T]
     values: str
 
-    def __call__(self, given: Any) -> T:
-        """Read what was given."""
-        return self.read(given)
+    def __call__(self, value: Any) -> T:
+        """Return the converted value, or raise ValueError."""
+        return self.convert(value)
 
 
-def whole(least: int, most: int = _LARGEST) -> Kind[int]:
-    """Accept whole numbers from ``least`` to ``most``."""
-    values = f"whole number from {least}" + ("" if most == _LARGEST else f" to {most}")
+def integer(low: int, high: int = _LARGEST) -> ParameterType[int]:
+    """Accept integers from ``low`` to ``high``."""
+    values = f"integer of at least {low}" if high == _LARGEST else f"integer from {low} to {high}"
 
-    def read(given: Any) -> int:
-        number = _number(given)
-        if not number.is_integer() or not least <= number <= most:
-            raise ValueError(f"a {values}")
+    def convert(value: Any) -> int:
+        number = _number(value)
+        if not number.is_integer() or not low <= number <= high:
+            raise ValueError(f"an {values}")
         return int(number)
 
-    return Kind(read, values)
+    return ParameterType(convert, values)
 
 
-def real(low: float = -math.inf, high: float = math.inf) -> Kind[float]:
+def real(low: float = -math.inf, high: float = math.inf) -> ParameterType[float]:
     """Accept finite numbers from ``low`` to ``high``."""
     ends = (f" {word} {end:g}" for word, end in (("from", low), ("to", high)) if math.isfinite(end))
     values = f"number{''.join(ends)}"
 
-    def read(given: Any) -> float:
-        number = _number(given)
+    def convert(value: Any) -> float:
+        number = _number(value)
         if not low <= number <= high or math.isinf(number):
             raise ValueError(f"a {values}")
         return number
 
-    return Kind(read, values)
+    return ParameterType(convert, values)
 
 
-def several(low: float, high: float) -> Kind[tuple[float, ...]]:
-    """Accept a list of different numbers from ``low`` to ``high``, in any order; they are kept rising."""
-    values = f"different numbers from {low:g} to {high:g}, such as {{{low:g},{high:g}}}"
+def distinct_numbers(low: float, high: float) -> ParameterType[tuple[float, ...]]:
+    """Accept distinct numbers from ``low`` to ``high`` in any order. They are stored in ascending order."""
+    values = f"distinct numbers from {low:g} to {high:g}, such as {{{low:g},{high:g}}}"
 
-    def read(given: Any) -> tuple[float, ...]:
-        found = () if isinstance(given, (str, Mapping)) else tuple(sorted(map(real(low, high), given)))
-        if not found or len(set(found)) < len(found):
+    def convert(value: Any) -> tuple[float, ...]:
+        numbers = () if isinstance(value, (str, Mapping)) else tuple(sorted(map(real(low, high), value)))
+        if not numbers or len(set(numbers)) < len(numbers):
             raise ValueError(values)
-        return found
+        return numbers
 
-    return Kind(read, values)
+    return ParameterType(convert, values)
 
 
-def one_of(*names: str) -> Kind[str]:
-    """Accept one of some words."""
+def choice(*names: str) -> ParameterType[str]:
+    """Accept one of several words."""
     values = ", ".join(names)
 
-    def read(given: Any) -> str:
-        if given not in names:
+    def convert(value: Any) -> str:
+        if value not in names:
             raise ValueError(f"one of {values}")
-        return given
+        return value
 
-    return Kind(read, values)
+    return ParameterType(convert, values)
 
 
-def _yes_no(given: Any) -> bool:
-    known = {"true": True, "false": False}.get(str(given).lower())
-    if known is None:
+def _parse_boolean(value: Any) -> bool:
+    parsed = {"true": True, "false": False}.get(str(value).lower())
+    if parsed is None:
         raise ValueError("true or false")
-    return known
+    return parsed
 
 
-yes_no = Kind(_yes_no, "true or false")
+boolean = ParameterType(_parse_boolean, "true or false")
 """Accepts true and false."""
 
 
-def shares(given: Any, key: Callable[[Any], K], what: str, such_as: str) -> tuple[tuple[K, float], ...]:
-    """Accept a table of shares that sum to 1, where `key` reads what a share is of.
+def parse_shares(value: Any, key: Callable[[Any], K], keys: str, example: str) -> tuple[tuple[K, float], ...]:
+    """Accept a table of shares that sum to 1. `key` converts the keys; `keys` and `example` describe valid tables.
 
-    >>> shares({"b": "0.75", "a": 0.25}, str, "groups with", "{a:0.5,b:0.5}")
+    >>> parse_shares({"b": "0.75", "a": 0.25}, str, "groups with", "{a:0.5,b:0.5}")
     (('a', 0.25), ('b', 0.75))
     """
     try:
-        pairs = given.items() if isinstance(given, Mapping) else given
+        pairs = value.items() if isinstance(value, Mapping) else value
         table = {key(name): real(0, 1)(share) for name, share in pairs}
     except (TypeError, ValueError):
         table = {}
     if not abs(sum(table.values()) - 1.0) <= _ROUNDED:
-        raise ValueError(f"{what} shares that sum to 1, such as {such_as}")
+        raise ValueError(f"{keys} shares that sum to 1, such as {example}")
     return tuple(sorted(table.items()))
 
 
-def undefined_value(given: Any) -> float:
+def parse_undefined(value: Any) -> float:
     """Accept a number, or ``skip``."""
-    if given == "skip" or (isinstance(given, float) and math.isnan(given)):
+    if value == "skip" or (isinstance(value, float) and math.isnan(value)):
         return SKIP
     try:
-        return real()(given)
+        return real()(value)
     except ValueError:
         raise ValueError("a number, or skip") from None
 
 
-def _number(given: Any) -> float:
+def _number(value: Any) -> float:
     try:
-        return read_number(given)
+        return read_number(value)
     except ValueError:
         raise ValueError("a number") from None
 
 
-CUTOFF = Parameter("Only the first k documents count.", None, whole(1))
-NEEDED_CUTOFF = Parameter("Only the first k documents count.", None, whole(1), required=True)
-BOUNDED_CUTOFF = Parameter("Only the first k documents count.", None, whole(1, 10**6), required=True)
+CUTOFF = Parameter("Only the first k documents count.", None, integer(1))
+NEEDED_CUTOFF = Parameter("Only the first k documents count.", None, integer(1), required=True)
+# The normalized diversity measures tabulate the best possible gain per rank, so their cutoff must have a limit.
+BOUNDED_CUTOFF = Parameter("Only the first k documents count.", None, integer(1, 10**6), required=True)
 REL = Parameter("The lowest grade that counts as relevant.", 1.0, real(0))
 JUDGED_ONLY = Parameter(
-    "Leave documents without a judgment (or with a negative grade) out of the ranking first.", False, yes_no
+    "Whether documents without a judgment, or with a negative grade, are removed first.", False, boolean
 )
 UNDEFINED = Parameter(
-    "The score of a topic without relevant documents, even one outside the range; skip leaves it out of the mean.",
+    "The score of a topic without relevant documents, even outside the range. skip excludes it from the mean.",
     0.0,
-    undefined_value,
+    parse_undefined,
     values="number or skip",
 )
 
 
-_CELLS = 1 << 17  # of one dense block: a megabyte, which stays in a processor's cache
+_CELLS = 1 << 17  # cells of one dense block: one megabyte of float64, which fits into a processor's cache
 
 
-def amounts(judged: Judged, fact: str, measure: object, *, zero: bool) -> Floats:
-    """Look up a number for every returned document, in the order of ``judged.everything``: (D,)."""
+def read_amounts(judged: Judged, fact: str, measure: object, *, allow_zero: bool) -> Floats:
+    """Read a numeric fact of every returned document, in the order of ``judged.everything``: (D,)."""
     column = judged.fact(fact, measure)
-    where = judged.documents.where if judged.documents else ""
-    fix = f"give {fact} as a number {'from' if zero else 'above'} 0 for every document"
+    path = judged.documents.where if judged.documents else ""
+    fix = f"set {fact} to a number {'of at least' if allow_zero else 'above'} 0 for every document"
     try:
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     except (TypeError, ValueError, pa.ArrowException):
-        raise InputError(f"the column {fact} is not made of numbers", fix=fix, path=where) from None
-    wrong = np.flatnonzero(~np.isfinite(values) | (values < 0) | ((values == 0) & (not zero)))
-    if len(wrong):
-        first = int(wrong[0])
+        raise InputError(f"the column {fact} must be numeric", fix=fix, path=path) from None
+    invalid = np.flatnonzero(~np.isfinite(values) | (values < 0) | ((values == 0) & (not allow_zero)))
+    if len(invalid):
+        first = int(invalid[0])
         doc = judged.everything.doc[first].as_py()
-        raise InputError(f"document {doc} has the {fact} {values[first]:g}", fix=fix, path=where)
+        raise InputError(f"document {doc} has the {fact} {values[first]:g}", fix=fix, path=path)
     return values
 
 
-def blocks(topics: int, columns: int) -> Iterator[tuple[int, int]]:
-    """Cut the topics into blocks whose dense matrices stay small: first topic, and the one behind the last.
+def topic_blocks(topics: int, columns: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of blocks of topics whose dense matrices stay small.
 
-    >>> list(blocks(300, 1000))
+    >>> list(topic_blocks(300, 1000))
     [(0, 131), (131, 262), (262, 300)]
     """
     rows = max(1, _CELLS // max(columns, 1))
@@ -266,14 +268,14 @@ def blocks(topics: int, columns: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + rows, topics)
 
 
-def used_up(judged: Judged, values: Floats) -> tuple[Floats, Floats]:
-    """Add up one value a returned document down each ranking, before and with each hit: (D,) to (H,) and (H,)."""
+def cumulative_cost(judged: Judged, values: Floats) -> tuple[Floats, Floats]:
+    """Sum a value of each returned document down the ranking, before and including each hit: (D,) to (H,) twice."""
     starts = segment_starts(judged.everything.topic, len(judged))
-    place = hit_places(judged)
+    positions = hit_positions(judged)
     total = running_sum(values, starts)
-    return np.where(judged.rank > 1, total[place - 1], 0.0), total[place]
+    return np.where(judged.rank > 1, total[positions - 1], 0.0), total[positions]
 
 
-def hit_places(judged: Judged) -> Ints:
-    """Give each hit's position among all returned documents: (H,)."""
+def hit_positions(judged: Judged) -> Ints:
+    """Return the position of each hit among all returned documents: (H,)."""
     return segment_starts(judged.everything.topic, len(judged))[judged.topic] + judged.rank - 1

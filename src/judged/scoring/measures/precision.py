@@ -1,4 +1,4 @@
-"""Precision: how much of what was returned is relevant."""
+"""Precision, recall, and their combinations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.scoring.measures.aggregates import all_relevant, divide, relevant_among, relevant_returned
+from judged.scoring.measures.aggregates import (
+    count_relevant,
+    count_relevant_among,
+    count_relevant_returned,
+    divide,
+    explained_ratio,
+)
 from judged.scoring.measures.base import Properties, RelevanceMeasure, param
 from judged.scoring.measures.parameters import NEEDED_CUTOFF, REL, Parameter, real
 from judged.scoring.measures.registry import measure
@@ -20,7 +26,7 @@ _OF_SETS = Properties(
     needs_ranking=False,
     ignores_unjudged_tail=False,
     perfect=1.0,
-    against_ideal=True,
+    relative_to_ideal=True,
     additive=True,
     better_first=True,
 )
@@ -29,10 +35,10 @@ _OF_SETS = Properties(
 @measure(
     category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
-    use="The share of useful results on the first page, when every place on it counts the same.",
-    misleads="It cannot reach 1 where fewer than k documents are relevant, and does not see order within the k.",
+    use="The share of useful results on the first page, if every place on it has the same weight.",
+    misleads="It cannot reach 1 if fewer than k documents are relevant, and ignores the order within the first k.",
     aliases={"Precision": {}, "prec": {}},
-    properties=Properties(missing_matter=False, additive=True, better_first=True),
+    properties=Properties(depends_on_missing=False, additive=True, better_first=True),
     tools={"trec_eval": "P_10", "ir_measures": "P@10", "ranx": "precision@10"},
 )
 class P(RelevanceMeasure):
@@ -40,7 +46,7 @@ class P(RelevanceMeasure):
 
     .. math:: \mathrm{P}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{k}
 
-    The divisor is k even where fewer documents were returned: an empty place is not a relevant document.
+    The divisor is k, even if fewer documents were returned: an empty place counts as not relevant.
 
     Examples
     --------
@@ -54,26 +60,26 @@ class P(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant in the first k, divided by k."""
-        found = relevant_returned(judged, self.rel, self.cutoff)
-        return judged.step(self, found / self.cutoff, "relevant_found / k", relevant_found=found, k=self.cutoff)
+        """Divide the number of relevant documents among the first k by k."""
+        returned = count_relevant_returned(judged, self.rel, self.cutoff)
+        return explained_ratio(judged, self, relevant_found=returned, k=self.cutoff)
 
 
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
     use="For results that have no order: a Boolean search, a filter, a candidate set.",
-    misleads="It rewards returning little: one relevant document alone scores 1.",
+    misleads="It rewards a short result: one relevant document alone scores 1.",
     aliases={"set_P": {}},
-    properties=replace(_OF_SETS, against_ideal=False, missing_matter=False),
+    properties=replace(_OF_SETS, relative_to_ideal=False, depends_on_missing=False),
     tools={"trec_eval": "set_P", "ir_measures": "SetP"},
 )
 class SetP(RelevanceMeasure):
-    r"""Precision of everything that was returned.
+    r"""Precision of all returned documents.
 
     .. math:: \mathrm{SetP} = \frac{|\{\text{relevant and returned}\}|}{|\{\text{returned}\}|}
 
-    Nothing returned scores 0.
+    An empty result scores 0.
 
     Examples
     --------
@@ -84,29 +90,28 @@ class SetP(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant returned, divided by returned."""
-        found, returned = relevant_returned(judged, self.rel), judged.returned
-        how = "relevant_found / returned"
-        return judged.step(self, divide(found, returned), how, relevant_found=found, returned=returned)
+        """Divide the number of relevant documents returned by that of all documents returned."""
+        relevant_returned = count_relevant_returned(judged, self.rel)
+        return explained_ratio(judged, self, relevant_found=relevant_returned, returned=judged.returned)
 
 
 @measure(
     category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
-    use="How much a first stage passes on to the reranker or the reader: R@100, R@1000.",
-    misleads="Only judged documents can be relevant here: with a shallow pool, recall of a new system is too low.",
+    use="The share of the relevant documents that a first stage passes to the reranker or reader: R@100, R@1000.",
+    misleads="Only judged documents can be relevant: with a shallow pool, the recall of a new system is too low.",
     aliases={"Recall": {}},
-    properties=Properties(against_ideal=True, additive=True, better_first=True),
+    properties=Properties(relative_to_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "recall_100", "ir_measures": "R@100", "ranx": "recall@100"},
 )
 class R(RelevanceMeasure):
-    r"""Recall at k: the share of the known relevant documents that are among the first k.
+    r"""Recall at k: the share of the relevant documents in the qrels that are among the first k.
 
     .. math:: \mathrm{R}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{|\{\text{relevant}\}|}
 
     Examples
     --------
-    Eight results, relevant at 2, 4, 5 and 7 of four ("cat in a box"):
+    Eight results ("cat in a box"). The four relevant documents are at ranks 2, 4, 5, and 7:
 
     >>> [R(cutoff=k).of_list([0, 1, 0, 1, 1, 0, 1, 0]) for k in range(1, 9)]
     [0.0, 0.25, 0.25, 0.5, 0.75, 0.75, 1.0, 1.0]
@@ -116,22 +121,23 @@ class R(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant in the first k, divided by all relevant."""
-        found, known = relevant_returned(judged, self.rel, self.cutoff), all_relevant(judged, self.rel)
-        return judged.step(self, divide(found, known), "relevant_found / R", relevant_found=found, R=known)
+        """Divide the number of relevant documents among the first k by R."""
+        relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
+        relevant = count_relevant(judged, self.rel)
+        return explained_ratio(judged, self, relevant_found=relevant_returned, R=relevant)
 
 
 @measure(
     category="set",
     cite="Cleverdon, Mills and Keen 1966",
-    use="Whether a candidate set, of whatever size, holds what is relevant.",
-    misleads="It rewards returning everything: report the number returned beside it.",
+    use="Whether a candidate set, of whatever size, contains the relevant documents.",
+    misleads="It rewards returning everything. Report the number of returned documents too.",
     aliases={"set_recall": {}},
-    properties=Properties(needs_ranking=False, perfect=1.0, against_ideal=True, additive=True, better_first=True),
+    properties=Properties(needs_ranking=False, perfect=1.0, relative_to_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "set_recall", "ir_measures": "SetR"},
 )
 class SetR(RelevanceMeasure):
-    r"""Recall of everything that was returned.
+    r"""Recall of all returned documents.
 
     .. math:: \mathrm{SetR} = \frac{|\{\text{relevant and returned}\}|}{|\{\text{relevant}\}|}
 
@@ -144,29 +150,28 @@ class SetR(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant returned, divided by all relevant."""
-        found, known = relevant_returned(judged, self.rel), all_relevant(judged, self.rel)
-        return judged.step(self, divide(found, known), "relevant_found / R", relevant_found=found, R=known)
+        """Divide the number of relevant documents returned by R."""
+        relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
+        return explained_ratio(judged, self, relevant_found=relevant_returned, R=relevant)
 
 
-BETA = Parameter("Recall counts beta times as much as precision (beta is squared).", 1.0, real(0))
+BETA = Parameter("The weight of recall relative to precision. The formula uses its square.", 1.0, real(0))
 
 
 def f_measure(precision: Floats, recall: Floats, beta: float) -> Floats:
-    """Weigh precision and recall together, 0 where both are 0.
+    """Return the F measure: the weighted harmonic mean of precision and recall, 0 if both are 0.
 
     >>> import numpy as np
     >>> round(float(f_measure(np.array([0.9]), np.array([0.1]), 1.0)[0]), 2)
     0.18
-    >>> round(float(f_measure(np.array([0.7]), np.array([0.2]), 0.0)[0]), 12)  # with beta 0, F is precision
+    >>> round(float(f_measure(np.array([0.7]), np.array([0.2]), 0.0)[0]), 12)  # F with beta 0 is precision
     0.7
     """
     weight = beta * beta
     return divide((weight + 1.0) * precision * recall, recall + weight * precision)
 
 
-def _of_both(measure: F | SetF, judged: Judged, precision: Floats, recall: Floats) -> Floats:
-    """Weigh precision and recall together, and show how."""
+def _explained_f(measure: F | SetF, judged: Judged, precision: Floats, recall: Floats) -> Floats:
     how = "(1 + beta^2) * precision * recall / (beta^2 * precision + recall)"
     if measure.beta == 1:
         how = "2 * precision * recall / (precision + recall)"
@@ -177,10 +182,10 @@ def _of_both(measure: F | SetF, judged: Judged, precision: Floats, recall: Float
 @measure(
     category="set at a cutoff",
     cite="van Rijsbergen 1979",
-    use="When the first page should be clean and complete, and you want one number.",
-    misleads="It hides which of the two is bad; report P@k and R@k with it.",
+    use="If the first page should be both precise and complete, and you need a single score.",
+    misleads="It hides whether precision or recall is low. Report P@k and R@k too.",
     aliases={"F1": {"beta": 1}},
-    properties=Properties(against_ideal=True, additive=True, better_first=True),
+    properties=Properties(relative_to_ideal=True, additive=True, better_first=True),
     tools={"ranx": "f1@10"},
 )
 class F(RelevanceMeasure):
@@ -192,7 +197,7 @@ class F(RelevanceMeasure):
     --------
     >>> F(cutoff=4).of_list([1, 0, 1, 0], missing=[1, 1])
     0.5
-    >>> F(cutoff=4, beta=0).of_list([1, 0, 1, 1], missing=[1]) == 0.75  # beta 0: precision
+    >>> F(cutoff=4, beta=0).of_list([1, 0, 1, 1], missing=[1]) == 0.75  # with beta 0 it is precision
     True
     """
 
@@ -201,32 +206,31 @@ class F(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """F of P@k and R@k."""
-        found, known = relevant_returned(judged, self.rel, self.cutoff), all_relevant(judged, self.rel)
-        precision = judged.step(
-            "precision", found / self.cutoff, "relevant_found / k", relevant_found=found, k=self.cutoff
-        )
-        recall = judged.step("recall", divide(found, known), "relevant_found / R", relevant_found=found, R=known)
-        return _of_both(self, judged, precision, recall)
+        """Combine P@k and R@k."""
+        relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
+        relevant = count_relevant(judged, self.rel)
+        precision = explained_ratio(judged, "precision", relevant_found=relevant_returned, k=self.cutoff)
+        recall = explained_ratio(judged, "recall", relevant_found=relevant_returned, R=relevant)
+        return _explained_f(self, judged, precision, recall)
 
 
 @measure(
     category="set",
     cite="van Rijsbergen 1979",
-    use="For Boolean results and classifiers of documents, where there is a set and no ranking.",
-    misleads="trec_eval's set_F takes a weight that is not squared: its set_F.4 is SetF(beta=2).",
+    use="For Boolean results and document classifiers, which return a set and not a ranking.",
+    misleads="The weight in trec_eval's set_F is not squared: its set_F.4 is SetF(beta=2).",
     aliases={"set_F": {}},
     properties=_OF_SETS,
     tools={"trec_eval": "set_F", "ir_measures": "SetF (its beta is not squared)"},
 )
 class SetF(RelevanceMeasure):
-    r"""Weighted harmonic mean of the precision and recall of everything that was returned.
+    r"""Weighted harmonic mean of the precision and recall of all returned documents.
 
     .. math:: F_\beta = \frac{(1+\beta^2)\,\mathrm{SetP}\,\mathrm{SetR}}{\beta^2\,\mathrm{SetP} + \mathrm{SetR}}
 
     Examples
     --------
-    Ten returned, five of the eight relevant among them (P = .5, R = .625):
+    Ten documents returned, with five of the eight relevant documents (P = .5, R = .625):
 
     >>> ten = [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
     >>> round(SetF(beta=5).of_list(ten, missing=[1, 1, 1]), 3)
@@ -239,21 +243,20 @@ class SetF(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """F of SetP and SetR."""
-        found, known = relevant_returned(judged, self.rel), all_relevant(judged, self.rel)
-        how, returned = "relevant_found / returned", judged.returned
-        precision = judged.step("precision", divide(found, returned), how, relevant_found=found, returned=returned)
-        recall = judged.step("recall", divide(found, known), "relevant_found / R", relevant_found=found, R=known)
-        return _of_both(self, judged, precision, recall)
+        """Combine SetP and SetR."""
+        relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
+        precision = explained_ratio(judged, "precision", relevant_found=relevant_returned, returned=judged.returned)
+        recall = explained_ratio(judged, "recall", relevant_found=relevant_returned, R=relevant)
+        return _explained_f(self, judged, precision, recall)
 
 
 @measure(
     category="set at a cutoff",
     cite="Soboroff 2006; trec_eval",
-    use="One good document is enough: known items, question answering, a RAG context that must hold the evidence.",
-    misleads="It does not see whether there is one relevant document or ten, or at which of the k ranks.",
+    use="One good document is enough: known items, question answering, a RAG context that must contain the evidence.",
+    misleads="It ignores whether there is one relevant document or ten, and at which of the first k ranks.",
     aliases={"HitRate": {}, "hit_rate": {}, "Hit": {}},
-    properties=Properties(perfect=1.0, missing_matter=False, better_first=True),
+    properties=Properties(perfect=1.0, depends_on_missing=False, better_first=True),
     tools={"trec_eval": "success_5", "ir_measures": "Success@5", "ranx": "hit_rate@5"},
 )
 class Success(RelevanceMeasure):
@@ -271,21 +274,20 @@ class Success(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Whether anything relevant is in the first k."""
-        found = relevant_returned(judged, self.rel, self.cutoff)
-        return judged.step(self, (found > 0).astype(np.float64), "min(relevant_found, 1)", relevant_found=found)
+        """Return 1 for each topic with a relevant document among the first k, else 0."""
+        returned = count_relevant_returned(judged, self.rel, self.cutoff)
+        value = (returned > 0).astype(np.float64)
+        return judged.step(self, value, "min(relevant_found, 1)", relevant_found=returned)
 
 
-FACTOR = Parameter(
-    "How many times R documents are looked at.", None, real(0), required=True, values="number from 0, such as 0.5"
-)
+FACTOR = Parameter("The cutoff divided by R.", None, real(0), required=True, values="number from 0, such as 0.5")
 
 
 @measure(
     category="ranked, binary",
     cite="Buckley and Voorhees 2005 (TREC book, ch. 3)",
-    use="A cutoff that suits each topic, where topics differ much in how many documents are relevant.",
-    misleads="The cutoff differs from topic to topic, so it is not what a user with one page sees.",
+    use="A cutoff for each topic, if topics differ much in the number of relevant documents.",
+    misleads="The cutoff differs between topics, so the score does not describe a page that users see.",
     aliases={"r-precision": {}, "R-Prec": {}},
     properties=Properties(perfect=1.0, additive=True, better_first=True),
     tools={"trec_eval": "Rprec", "ir_measures": "Rprec", "ranx": "r-precision"},
@@ -297,42 +299,42 @@ class Rprec(RelevanceMeasure):
 
     Examples
     --------
-    >>> Rprec().of_list([1, 0, 1, 1], missing=[1])  # R = 4: three of the first four
+    >>> Rprec().of_list([1, 0, 1, 1], missing=[1])  # R = 4: three of the first four documents
     0.75
     """
 
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant in the first R, divided by R."""
-        known = all_relevant(judged, self.rel)
-        found = relevant_among(judged, self.rel, judged.rank <= known[judged.topic])
-        return judged.step(self, divide(found, known), "relevant_found / R", relevant_found=found, R=known)
+        """Divide the number of relevant documents among the first R by R."""
+        relevant = count_relevant(judged, self.rel)
+        top_relevant = count_relevant_among(judged, self.rel, judged.rank <= relevant[judged.topic])
+        return explained_ratio(judged, self, relevant_found=top_relevant, R=relevant)
 
 
 @measure(
     category="ranked, binary",
     cite="trec_eval",
-    use="To see whether a system leans to precision (good at small factors) or to recall (good at large ones).",
-    misleads="The places round up to a whole number by a rule of their own: trec_eval's, see below.",
+    use="To see whether a system favors precision (high at small factors) or recall (high at large factors).",
+    misleads="The cutoff is rounded to an integer by trec_eval's rule, which is unusual; see the definition.",
     aliases={"Rprec_mult": {}},
     properties=Properties(additive=True, better_first=True),
     tools={"trec_eval": "Rprec_mult_0.20"},
-    at="factor",
+    cutoff_name="factor",
 )
 class RprecMult(RelevanceMeasure):
     r"""Precision at a multiple of R, where R is the number of relevant documents of the topic.
 
     .. math:: \mathrm{RprecMult}@c = \mathrm{P}@k, \quad k = \lfloor cR + 0.9 \rfloor
 
-    The divisor is k even where fewer documents were returned. With c = 1 it is R-precision. cR + 0.9 is computed in
+    The divisor is k, even if fewer documents were returned. With c = 1 it is R-precision. cR + 0.9 is computed in
     doubles, as in trec_eval: 0.7 times 3 plus 0.9 is 2.9999999999999996, so k is 2, where exact arithmetic gives 3.
 
     Examples
     --------
-    >>> RprecMult(factor=0.5).of_list([1, 0, 1, 1], missing=[1])  # R = 4: the first two
+    >>> RprecMult(factor=0.5).of_list([1, 0, 1, 1], missing=[1])  # R = 4: the first two documents
     0.5
-    >>> RprecMult(factor=2).of_list([1, 0, 1, 1], missing=[1])  # the first eight
+    >>> RprecMult(factor=2).of_list([1, 0, 1, 1], missing=[1])  # the first eight documents
     0.375
     """
 
@@ -340,29 +342,30 @@ class RprecMult(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant in the first k, divided by k."""
-        known = all_relevant(judged, self.rel)
-        how, places = "the whole part of factor * R + 0.9", np.floor(self.factor * known + 0.9)
-        judged.step("k", places, how, factor=self.factor, R=known)
-        found = relevant_among(judged, self.rel, judged.rank <= places[judged.topic])
-        return judged.step(self, divide(found, places), "relevant_found / k", relevant_found=found, k=places)
+        """Divide the number of relevant documents among the first k by k."""
+        relevant = count_relevant(judged, self.rel)
+        # The rounding in double arithmetic is part of the definition: trec_eval computes the same.
+        how, cutoff = "the whole part of factor * R + 0.9", np.floor(self.factor * relevant + 0.9)
+        judged.step("k", cutoff, how, factor=self.factor, R=relevant)
+        top_relevant = count_relevant_among(judged, self.rel, judged.rank <= cutoff[judged.topic])
+        return explained_ratio(judged, self, relevant_found=top_relevant, k=cutoff)
 
 
 @measure(
     category="set at a cutoff",
     cite="trec_eval; Thakur et al. 2021 (capped recall)",
-    use="Topics with fewer and with more than k relevant documents are averaged together: each can reach 1.",
-    misleads="Called capped recall in places, but it is precision where more than k documents are relevant.",
+    use="To average topics with fewer and with more than k relevant documents: each topic can reach 1.",
+    misleads="Some papers call it capped recall, but it is precision if more than k documents are relevant.",
     aliases={"relative_P": {}, "R_cap": {}, "RCap": {}},
-    properties=Properties(perfect=1.0, against_ideal=True, additive=True, better_first=True),
+    properties=Properties(perfect=1.0, relative_to_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "relative_P_10", "BEIR": "R_cap@10"},
 )
 class RelP(RelevanceMeasure):
-    r"""Precision at k as a share of the highest possible.
+    r"""Precision at k, divided by the highest possible precision at k.
 
     .. math:: \mathrm{RelP}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{\min(k, R)}
 
-    It is P@k where R is at least k, and R@k where it is less.
+    It is P@k if R is at least k, otherwise R@k.
 
     Examples
     --------
@@ -376,27 +379,28 @@ class RelP(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant in the first k, divided by what k places can hold of R."""
-        found, known = relevant_returned(judged, self.rel, self.cutoff), all_relevant(judged, self.rel)
-        value = divide(found, np.minimum(known, self.cutoff))
-        return judged.step(self, value, "relevant_found / min(k, R)", relevant_found=found, k=self.cutoff, R=known)
+        """Divide the number of relevant documents among the first k by the smaller of k and R."""
+        relevant_returned = count_relevant_returned(judged, self.rel, self.cutoff)
+        relevant = count_relevant(judged, self.rel)
+        value, how = divide(relevant_returned, np.minimum(relevant, self.cutoff)), "relevant_found / min(k, R)"
+        return judged.step(self, value, how, relevant_found=relevant_returned, k=self.cutoff, R=relevant)
 
 
 @measure(
     category="set",
     cite="trec_eval",
-    use="For results that have no order and differ in size: a small one can reach 1 too.",
-    misleads="One relevant document alone scores 1, and so does everything at once.",
+    use="For results that have no order and differ in size: small results can reach 1 too.",
+    misleads="One relevant document alone scores 1, and so does the entire collection.",
     aliases={"set_relative_P": {}},
     properties=_OF_SETS,
     tools={"trec_eval": "set_relative_P"},
 )
 class SetRelP(RelevanceMeasure):
-    r"""Precision of everything returned as a share of the highest possible.
+    r"""Precision of all returned documents, divided by the highest possible precision.
 
     .. math:: \mathrm{SetRelP} = \frac{|\{\text{relevant and returned}\}|}{\min(|\{\text{returned}\}|, R)}
 
-    Nothing returned scores 0.
+    An empty result scores 0.
 
     Examples
     --------
@@ -407,7 +411,8 @@ class SetRelP(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant returned, divided by what the result can hold of R."""
-        found, known, returned = relevant_returned(judged, self.rel), all_relevant(judged, self.rel), judged.returned
-        value, how = divide(found, np.minimum(known, returned)), "relevant_found / min(returned, R)"
-        return judged.step(self, value, how, relevant_found=found, returned=returned, R=known)
+        """Divide the number of relevant documents returned by the smaller of R and the size of the result."""
+        relevant_returned, relevant = count_relevant_returned(judged, self.rel), count_relevant(judged, self.rel)
+        value = divide(relevant_returned, np.minimum(relevant, judged.returned))
+        parts = {"relevant_found": relevant_returned, "returned": judged.returned, "R": relevant}
+        return judged.step(self, value, "relevant_found / min(returned, R)", **parts)

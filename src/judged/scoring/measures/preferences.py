@@ -1,7 +1,7 @@
-"""How far a ranking keeps to what users prefer. A preference is kept if the better document stands above the worse.
+"""Measures of preferences. A ranking satisfies a preference if it ranks the better document above the worse one.
 
-Documents that were not returned rank below all that were. `ties="docid-rising"` breaks ties as trec_eval does in
-these measures, and only in these.
+A document that was not returned is below all that were. Only with `ties="docid-rising"` are ties broken as in
+trec_eval's code for these measures.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 
 from judged.scoring.judging.pairs import Pairs, preferences
 from judged.scoring.judging.ranking import segment_sum
-from judged.scoring.measures.aggregates import all_relevant, divide, for_each_hit
+from judged.scoring.measures.aggregates import count_relevant, divide, expand_to_hits, explained_ratio
 from judged.scoring.measures.base import Measure, Properties, param
-from judged.scoring.measures.parameters import REL, UNDEFINED, Parameter, one_of
+from judged.scoring.measures.parameters import REL, UNDEFINED, Parameter, choice
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -28,49 +28,47 @@ if TYPE_CHECKING:
 
 _OVER_VALUES = ("all", "implied", "retrieved")
 OVER = Parameter(
-    "Which preferences are looked at: all; those of which at least one document was returned (the missing one counts"
-    " as behind it); or those of which both were.",
+    "The preferences that count: all; implied, those with at least one returned document (the other one is below it);"
+    " retrieved, those with two returned documents.",
     "all",
-    one_of(*_OVER_VALUES),
+    choice(*_OVER_VALUES),
 )
 OF = Parameter(
-    "What is counted: the preferences that are kept, or all that could be.", "kept", one_of("kept", "possible")
+    "The preferences to count: those that are kept, or all that are possible.", "kept", choice("kept", "possible")
 )
 MEAN = Parameter(
-    "What counts alike: preferences; pairs of documents, each with the share of its users who agree with the ranking;"
-    " or users, each with the share of the own preferences that are kept.",
+    "The units with equal weight: preferences; pairs of documents, each with the share of its users who agree with the"
+    " ranking; or users, each with the share of their preferences that are kept.",
     "preferences",
-    one_of("preferences", "pairs", "users"),
+    choice("preferences", "pairs", "users"),
 )
 BALANCED_OVER = Parameter(
-    "Which preferences are looked at: all, or those of which both documents were returned.",
-    "all",
-    one_of("all", "retrieved"),
+    "The preferences that count: all, or those with two returned documents.", "all", choice("all", "retrieved")
 )
-_FEW = 20  # preferences that are shown one by one
-_LEAST_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
+_MAX_SHOWN = 20  # preferences that an explanation shows one by one
+_MIN_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
 
 
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
-    use="To see how many preferences the other numbers rest on, and how many are kept.",
-    misleads="A topic has many more preferences than documents, so a few large topics are most of the sum.",
+    use="To check how many preferences other scores are based on, and how many are kept.",
+    misleads="A topic has many more preferences than documents, so a few large topics dominate the sum.",
     aliases={
         "prefs_num_prefs_ful": {},
         "prefs_num_prefs_ful_ret": {"over": "retrieved"},
         "prefs_num_prefs_poss": {"of": "possible"},
     },
     aggregate="sum",
-    properties=Properties(every_label=True, high=None, graded=True, monotone=False, higher_is_better=None),
+    properties=Properties(uses_all_labels=True, high=None, graded=True, monotone=False, higher_is_better=None),
     tools={"trec_eval": "prefs_num_prefs_ful, prefs_num_prefs_ful_ret, prefs_num_prefs_poss"},
 )
 class NumPrefs(Measure):
-    r"""Number of preferences that the ranking keeps.
+    r"""Number of preferences that the ranking keeps: the better document is above the worse one.
 
-    .. math:: \mathrm{NumPrefs} = |\{(u, a, b): u \text{ prefers } a \text{ to } b,\ a \text{ stands above } b\}|
+    .. math:: \mathrm{NumPrefs} = |\{(u, a, b): u \text{ prefers } a \text{ to } b,\ a \text{ is ranked above } b\}|
 
-    Of two documents that were not returned neither stands above the other.
+    If neither document was returned, neither is above the other.
 
     Examples
     --------
@@ -82,22 +80,22 @@ class NumPrefs(Measure):
     over: Literal["all", "implied", "retrieved"] = param(OVER)
 
     def score(self, judged: Judged) -> Floats:
-        """Add up what each user prefers."""
-        found = preferences(judged)
-        kept, possible = _shown_tally(found, self.over)
-        if len(found.code) > 1:
-            _show_users(found, {"kept": kept, "possible": possible})
-        kept, possible = (segment_sum(column, found.topic, len(judged)) for column in (kept, possible))
+        """Count the preferences of all users."""
+        judgments = preferences(judged)
+        kept_count, possible = _explained_tally(judgments, self.over)
+        if len(judgments.code) > 1:
+            _explain_users(judgments, {"kept": kept_count, "possible": possible})
+        kept_count, possible = (segment_sum(count, judgments.topic, len(judged)) for count in (kept_count, possible))
         if self.of == "possible":
             return judged.step(self, possible, "possible", possible=possible)
-        return judged.step(self, kept, "kept", kept=kept)
+        return judged.step(self, kept_count, "kept", kept=kept_count)
 
 
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
-    use="Assessors said which of two documents is better, or grades are trusted only as an order.",
-    misleads="Users who disagree keep any ranking below 1, and a pair at the top counts like one at the bottom.",
+    use="Assessors stated which of two documents is better, or grades are reliable only as an order.",
+    misleads="Users who disagree keep every ranking below 1, and pairs at the top and the bottom have equal weight.",
     aliases={
         "prefs_simp": {},
         "prefs_simp_imp": {"over": "implied"},
@@ -109,7 +107,7 @@ class NumPrefs(Measure):
         "prefs_avgjg_imp": {"mean": "users", "over": "implied"},
         "prefs_avgjg_ret": {"mean": "users", "over": "retrieved"},
     },
-    properties=Properties(every_label=True, graded=True, monotone=False),
+    properties=Properties(uses_all_labels=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_simp, prefs_pair, prefs_avgjg (each also with _ret and _imp)"},
 )
 class PrefShare(Measure):
@@ -117,21 +115,21 @@ class PrefShare(Measure):
 
     .. math:: \mathrm{PrefShare} = \frac{|\{\text{preferences kept}\}|}{|\{\text{preferences}\}|}
 
-    A user prefers each document to all of a lower grade: in the same subgroup, if the iteration of the qrels is
-    ``user subgroup``, and with what follows from several subgroups (a before b, b before c: a before c). Only the
-    order of grades counts. A qrels without iterations is one user.
+    A user prefers each document to all documents of a lower grade. If the iteration of the qrels is ``user subgroup``,
+    the documents must be in the same subgroup, and preferences are transitive over subgroups (a before b, b before c:
+    a before c). Only the order of the grades counts. Qrels without iterations are those of one user.
 
-    A document that was not returned ranks below all that were; a preference between two such documents is not
-    kept. With ``mean=users`` a user without preferences counts as 0.
+    A document that was not returned is below all that were. A preference between two such documents is not kept.
+    With ``mean=users``, a user without preferences counts as 0.
 
     Examples
     --------
-    Three grades, three preferences. Second over first is not kept:
+    Three grades, so three preferences. The ranking does not keep the second document over the first:
 
     >>> round(PrefShare().of_list([1, 3, 0]), 3)
     0.667
 
-    Two users, who agree about nothing. The ranking keeps both preferences of the first, none of the second's three:
+    Two users who always disagree. The ranking keeps both preferences of the first user, and none of the second's three:
 
     >>> for mean in ("preferences", "pairs", "users"):
     ...     print(round(PrefShare(mean=mean).of_list([(1, 1), (0, 2), (0, 3)]), 3))
@@ -144,53 +142,55 @@ class PrefShare(Measure):
     over: Literal["all", "implied", "retrieved"] = param(OVER)
 
     def score(self, judged: Judged) -> Floats:
-        """Average over preferences, pairs or users."""
-        found = preferences(judged)
+        """Average over preferences, pairs, or users."""
+        judgments = preferences(judged)
         if self.mean == "pairs":
-            return _share_by_pair(self, found)
-        kept, possible = _shown_tally(found, self.over)
+            return _share_by_pair(self, judgments)
+        kept_count, possible = _explained_tally(judgments, self.over)
         if self.mean == "users":
-            shares = divide(kept, possible)
-            _show_users(found, {"kept": kept, "possible": possible, "share": shares}, share="kept / possible")
-            return _mean_of_users(self, found, shares)
-        if len(found.code) > 1:
-            _show_users(found, {"kept": kept, "possible": possible})
-        kept, possible = (segment_sum(column, found.topic, len(judged)) for column in (kept, possible))
-        return judged.step(self, divide(kept, possible), "kept / possible", kept=kept, possible=possible)
+            shares = divide(kept_count, possible)
+            _explain_users(
+                judgments, {"kept": kept_count, "possible": possible, "share": shares}, share="kept / possible"
+            )
+            return _mean_over_users(self, judgments, shares)
+        if len(judgments.code) > 1:
+            _explain_users(judgments, {"kept": kept_count, "possible": possible})
+        kept_count, possible = (segment_sum(count, judgments.topic, len(judged)) for count in (kept_count, possible))
+        return explained_ratio(judged, self, kept=kept_count, possible=possible)
 
 
 @measure(
     category="preferences and assessors",
     cite="trec_eval 9 (prefs_avgjg_Rnonrel)",
-    use="Users judged many documents as not relevant, and these should not outweigh the relevant ones.",
-    misleads="A topic where some user finds nothing relevant scores 0, whatever the others say, as in trec_eval; so"
-    " does one of which such a user has nothing returned, with over=retrieved.",
+    use="Users judged many documents as not relevant, and these should not outweigh the relevant documents.",
+    misleads="If any user has no relevant document, the topic scores 0, whatever the other users judged, as in"
+    " trec_eval. With over=retrieved, the same holds if no document of a user was returned.",
     aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
-    properties=Properties(every_label=True, graded=True, monotone=False),
+    properties=Properties(uses_all_labels=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},
 )
 class BalancedPrefShare(Measure):
-    r"""Share of each user's preferences kept, as if there were as many not relevant documents as relevant ones.
+    r"""Share of each user's preferences that are kept, balanced to as many nonrelevant documents as relevant ones.
 
     .. math:: \frac{1}{|U|} \sum_{u} \frac{\text{kept}_u + r_u \max(0, R_u - N_u)}
         {\text{possible}_u + R_u \max(0, R_u - N_u)}
 
-    R and N are the documents to which the user gave more than 0, and 0; r are the relevant ones returned. Where N is
-    greater, only the first R documents of grade 0, in the order of the ranking, take part.
+    R and N are the numbers of documents with a positive grade and with grade 0 from the user. r is the number of
+    relevant documents returned. If N is greater than R, only the first R documents of grade 0 in the ranking count.
 
-    These are trec_eval's rules, side effects included. Where documents of grade 0 are left out, and the user
-    has no more than one subgroup, each document of grade 0 is also compared with those that take part, itself among
-    them. With ``over=retrieved`` R and N count returned documents, except in the divisor above, and for users of
-    several subgroups, where R documents of grade 0 take part and R counts all.
+    These are trec_eval's rules, including its side effects. If documents of grade 0 are excluded and the user has one
+    subgroup, each document of grade 0 is also compared with those that count, including itself. With
+    ``over=retrieved``, R and N count returned documents, except in the divisor above and for users of several
+    subgroups, for whom R documents of grade 0 count and R includes all relevant documents.
 
-    Negative grades count in N for a user of one subgroup, but only documents of the lowest grade are left out. For a
-    user of several subgroups they count in neither R nor N. Where fewer than R documents have the lowest grade,
-    trec_eval reads memory that it never set; here all of them take part.
+    Negative grades count in N for a user of one subgroup, but only documents of the lowest grade are excluded. For a
+    user of several subgroups they count in neither R nor N. If fewer than R documents have the lowest grade,
+    trec_eval reads uninitialized memory; here all of them count.
 
     Examples
     --------
-    One relevant document at rank 2, and three others. The first of these takes part, and stands above it. Each of
-    the three is also compared with it, which is never kept:
+    One relevant document at rank 2, and three others. The first of these counts and is above it. Each of the three is
+    also compared with it, which is never kept:
 
     >>> BalancedPrefShare().of_list([0, 1, 0], missing=[0])
     0.0
@@ -202,98 +202,97 @@ class BalancedPrefShare(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Average over users."""
-        found = preferences(judged)
+        judgments = preferences(judged)
         with np.errstate(invalid="ignore"):
-            return _mean_of_users(self, found, _balanced(found, self.over))
+            return _mean_over_users(self, judgments, _balanced_shares(judgments, self.over))
 
 
-def _mean_of_users(measure: Measure, found: Preferences, shares: Floats) -> Floats:
-    """Average one share a user; 0 where a user's is 0/0, as in C: (U,) to (T,)."""
-    topics = len(found.judged)
-    total, users = segment_sum(shares, found.topic, topics), np.bincount(found.topic, minlength=topics)
+def _mean_over_users(measure: Measure, judgments: Preferences, shares: Floats) -> Floats:
+    """Average the shares of users: (U,) to (T,). The mean is 0 if a share is 0/0, as in trec_eval."""
+    topics = len(judgments.judged)
+    total, users = segment_sum(shares, judgments.topic, topics), np.bincount(judgments.topic, minlength=topics)
     mean = np.nan_to_num(divide(total, users))
-    return found.judged.step(measure, mean, "shares / users", shares=np.nan_to_num(total), users=users)
+    return judgments.judged.step(measure, mean, "shares / users", shares=np.nan_to_num(total), users=users)
 
 
-def _show_users(found: Preferences, columns: dict[str, Floats], **how: str) -> None:
-    if found.judged.working is not None:
-        names = {"user": found.users} if len(found.code) > 1 else {}
-        found.judged.rows("preferences of each user" if names else "", {**names, **columns}, **how)
+def _explain_users(judgments: Preferences, columns: dict[str, Floats], **how: str) -> None:
+    if judgments.judged.working is not None:
+        names = {"user": judgments.users} if len(judgments.code) > 1 else {}
+        judgments.judged.rows("preferences of each user" if names else "", {**names, **columns}, **how)
 
 
-def _shown_tally(found: Preferences, over: str) -> tuple[Floats, Floats]:
-    """Count as `_tally` does, and show each preference where they are few: (U,) each."""
-    kept, possible = _tally(found, over)
-    if found.judged.working is not None and 0 < possible.sum() <= _FEW:
-        for pairs in found.pairs(np.ones(len(found.topic), dtype=np.bool_)):
-            counted = np.flatnonzero(_returned(found, pairs) >= _LEAST_RETURNED[over])
+def _explained_tally(judgments: Preferences, over: str) -> tuple[Floats, Floats]:
+    """Return `_tally`. An explanation lists the preferences if there are at most `_MAX_SHOWN`."""
+    kept_count, possible = _tally(judgments, over)
+    if judgments.judged.working is not None and 0 < possible.sum() <= _MAX_SHOWN:
+        for pairs in judgments.pairs(np.ones(len(judgments.topic), dtype=np.bool_)):
+            counted = np.flatnonzero(_count_returned(judgments, pairs) >= _MIN_RETURNED[over])
             order = counted[np.lexsort((pairs.worse[counted], pairs.better[counted], pairs.user[counted]))]
-            found.judged.rows("preferences", found.named(Pairs(*(column[order] for column in pairs))))
-    return kept, possible
+            judgments.judged.rows("preferences", judgments.named(Pairs(*(column[order] for column in pairs))))
+    return kept_count, possible
 
 
-def _returned(found: Preferences, pairs: Pairs) -> Ints:
-    """Count how many of the two documents of each preference were returned."""
-    return found.returned[pairs.better].astype(np.int64) + found.returned[pairs.worse]
+def _count_returned(judgments: Preferences, pairs: Pairs) -> Ints:
+    return judgments.returned[pairs.better].astype(np.int64) + judgments.returned[pairs.worse]
 
 
-def _tally(found: Preferences, over: str, among: Bools | None = None) -> tuple[Floats, Floats]:
-    """Count each user's preferences, kept and possible, among all labels or some: (U,) each."""
-    among = np.ones(len(found.doc), dtype=np.bool_) if among is None else among
-    returned = found.returned[found.doc]
+def _tally(judgments: Preferences, over: str, among: Bools | None = None) -> tuple[Floats, Floats]:
+    """Count each user's preferences that are kept and possible, among all or some labels: (U,) each."""
+    among = np.ones(len(judgments.doc), dtype=np.bool_) if among is None else among
+    is_returned = judgments.returned[judgments.doc]
     if over == "retrieved":
-        return found.counts(among & returned)
-    kept, possible = found.counts(among)
-    return kept, possible - (found.counts(among & ~returned)[1] if over == "implied" else 0.0)
+        return judgments.counts(among & is_returned)
+    kept_count, possible = judgments.counts(among)
+    return kept_count, possible - (judgments.counts(among & ~is_returned)[1] if over == "implied" else 0.0)
 
 
-def _balanced(found: Preferences, over: str) -> Floats:
-    """Give each user's share of the preferences over as many documents of grade 0 as relevant ones: (U,)."""
-    users, docs = len(found.topic), len(found.row)
-    labelled, at = np.unique(found.user * docs + found.doc, return_index=True)
-    user, returned, level = labelled // docs, found.returned[labelled % docs], found.grade[at]
-    # trec_eval counts a negative level as not relevant for users of one subgroup, and not at all for the others.
-    several = found.several[user]
-    positive, zero = level > 0, np.where(several, level == 0, level <= 0)
-    lowest = np.full(users, np.inf)
-    np.minimum.at(lowest, user, level)
-    last = zero & (several | (level == lowest[user]))  # of these some are left out
-    all_relevant, all_zero, all_last = (segment_sum(mask, user, users) for mask in (positive, zero, last))
-    relevant_returned, zero_returned, last_returned = (
-        segment_sum(mask & returned, user, users) for mask in (positive, zero, last)
-    )
+def _balanced_shares(judgments: Preferences, over: str) -> Floats:
+    """Return each user's share of the preferences over as many documents of grade 0 as relevant ones: (U,)."""
+    users, docs = len(judgments.topic), len(judgments.row)
+    user_docs, label = np.unique(judgments.user * docs + judgments.doc, return_index=True)
+    user, returned, grade = user_docs // docs, judgments.returned[user_docs % docs], judgments.grade[label]
+    # trec_eval counts a negative grade as not relevant for users of one subgroup, and ignores it for other users.
+    has_subgroups = judgments.several[user]
+    is_relevant, is_zero = grade > 0, np.where(has_subgroups, grade == 0, grade <= 0)
+    lowest_grade = np.full(users, np.inf)
+    np.minimum.at(lowest_grade, user, grade)
+    is_lowest = is_zero & (has_subgroups | (grade == lowest_grade[user]))  # candidates for exclusion
+    masks = (is_relevant, is_zero, is_lowest)
+    all_relevant, all_zeros, all_lowest = (segment_sum(mask, user, users) for mask in masks)
+    relevant_returned, zeros_returned, lowest_returned = (segment_sum(mask & returned, user, users) for mask in masks)
     if over == "all":
-        relevant, zeros, lasts = all_relevant, all_zero, all_last
+        relevant, zeros, lowest = all_relevant, all_zeros, all_lowest
     else:
-        relevant, zeros, lasts = relevant_returned, zero_returned, last_returned
+        relevant, zeros, lowest = relevant_returned, zeros_returned, lowest_returned
     added = np.maximum(relevant - zeros, 0.0)
-    least = np.where(found.several, all_relevant, relevant)  # how many of the last take part where zeros are more
-    last_user = user[last]
-    place = np.arange(len(last_user)) - np.searchsorted(last_user, last_user)
-    left_out = labelled[last][(place >= least[last_user]) & (zeros > relevant)[last_user]]
-    kept, possible = _tally(found, over, ~np.isin(found.user * docs + found.doc, left_out))
-    among_last = (zeros > relevant) & ~found.several
-    taking_part = np.minimum(relevant, lasts)
-    above = np.minimum(taking_part, last_returned)
-    kept_among_last = above * (above - 1) / 2 + above * (taking_part - above)
-    more_kept, more_possible = kept_among_last * among_last, lasts * taking_part * among_last
-    all_kept = kept + relevant_returned * added + more_kept
-    all_possible = possible + all_relevant * added + more_possible
+    limit = np.where(judgments.several, all_relevant, relevant)  # number of lowest that count if zeros exceed relevant
+    lowest_user = user[is_lowest]
+    position = np.arange(len(lowest_user)) - np.searchsorted(lowest_user, lowest_user)
+    excluded = user_docs[is_lowest][(position >= limit[lowest_user]) & (zeros > relevant)[lowest_user]]
+    kept_count, possible = _tally(judgments, over, ~np.isin(judgments.user * docs + judgments.doc, excluded))
+    # trec_eval also compares each lowest document with those that count, itself included: a side effect of its loop.
+    compares_lowest = (zeros > relevant) & ~judgments.several
+    counted_lowest = np.minimum(relevant, lowest)
+    counted_returned = np.minimum(counted_lowest, lowest_returned)
+    kept_pairs = counted_returned * (counted_returned - 1) / 2 + counted_returned * (counted_lowest - counted_returned)
+    lowest_kept, lowest_possible = kept_pairs * compares_lowest, lowest * counted_lowest * compares_lowest
+    all_kept = kept_count + relevant_returned * added + lowest_kept
+    all_possible = possible + all_relevant * added + lowest_possible
     columns = {
         "R": all_relevant,
-        "N": all_zero,
+        "N": all_zeros,
         "r": relevant_returned,
         "added": added,
-        "stated_kept": kept,
+        "stated_kept": kept_count,
         "stated": possible,
-        "among_zeros_kept": more_kept,
-        "among_zeros": more_possible,
+        "among_zeros_kept": lowest_kept,
+        "among_zeros": lowest_possible,
         "kept": all_kept,
         "possible": all_possible,
         "share": all_kept / all_possible,
     }
-    _show_users(
-        found,
+    _explain_users(
+        judgments,
         columns,
         R="documents with a grade above 0",
         N="documents of grade 0 or below",
@@ -306,59 +305,60 @@ def _balanced(found: Preferences, over: str) -> Floats:
     return columns["share"]
 
 
-def _share_by_pair(measure: PrefShare, found: Preferences) -> Floats:
-    """Average over pairs of documents the share of the users with a preference who agree with the ranking: (T,)."""
-    topics, docs = len(found.judged), len(found.row)
-    # where there is one user, each preference is a pair of its own
-    kept, possible = (segment_sum(column, found.topic, topics) for column in _shown_tally(found, measure.over))
-    shared = np.bincount(found.topic, minlength=topics) > 1
-    kept[shared], possible[shared] = 0.0, 0.0
-    for pairs in found.pairs(shared[found.topic]):
-        returned = _returned(found, pairs)
-        counted = returned >= _LEAST_RETURNED[measure.over]
-        upper, lower = np.minimum(pairs.better, pairs.worse), np.maximum(pairs.better, pairs.worse)
-        keys = ((2 - returned) * docs + upper) * docs + lower  # trec_eval adds up pairs of two returned documents first
-        distinct, which = np.unique(keys[counted], return_inverse=True)
-        agree = segment_sum(found.keeps(pairs)[counted], which, len(distinct)) / np.bincount(which)
-        topic = found.judged.label_topic[found.row[distinct // docs % docs]]
-        kept += segment_sum(agree, topic, topics)
+def _share_by_pair(measure: PrefShare, judgments: Preferences) -> Floats:
+    """Average the share of users who agree with the ranking over the pairs of documents: (T,)."""
+    topics, docs = len(judgments.judged), len(judgments.row)
+    # In a topic with one user, each pair has one preference, so the tally is the result.
+    kept_count, possible = (
+        segment_sum(count, judgments.topic, topics) for count in _explained_tally(judgments, measure.over)
+    )
+    has_users = np.bincount(judgments.topic, minlength=topics) > 1
+    kept_count[has_users], possible[has_users] = 0.0, 0.0
+    for pairs in judgments.pairs(has_users[judgments.topic]):
+        returned = _count_returned(judgments, pairs)
+        counted = returned >= _MIN_RETURNED[measure.over]
+        first, second = np.minimum(pairs.better, pairs.worse), np.maximum(pairs.better, pairs.worse)
+        keys = ((2 - returned) * docs + first) * docs + second  # trec_eval sums pairs of two returned documents first
+        distinct, pair = np.unique(keys[counted], return_inverse=True)
+        agreement = segment_sum(judgments.keeps(pairs)[counted], pair, len(distinct)) / np.bincount(pair)
+        topic = judgments.judged.label_topic[judgments.row[distinct // docs % docs]]
+        kept_count += segment_sum(agreement, topic, topics)
         possible += np.bincount(topic, minlength=topics)
-        if found.judged.working is not None and 0 < len(distinct) <= _FEW:
-            _show_pairs(found, distinct // docs % docs, distinct % docs, np.bincount(which), agree)
-    share = divide(kept, possible)
-    return found.judged.step(measure, share, "agreement / pairs", agreement=kept, pairs=possible)
+        if judgments.judged.working is not None and 0 < len(distinct) <= _MAX_SHOWN:
+            _explain_pairs(judgments, distinct // docs % docs, distinct % docs, np.bincount(pair), agreement)
+    return explained_ratio(judgments.judged, measure, agreement=kept_count, pairs=possible)
 
 
-def _show_pairs(found: Preferences, upper: Ints, lower: Ints, users: Ints, agree: Floats) -> None:
+def _explain_pairs(judgments: Preferences, first: Ints, second: Ints, users: Ints, agreement: Floats) -> None:
     columns = {
-        "document": found.ids(upper),
-        "other": found.ids(lower),
+        "document": judgments.ids(first),
+        "other": judgments.ids(second),
         "users with a preference": users,
-        "share that agrees": agree,
+        "share that agrees": agreement,
     }
-    found.judged.rows("pairs of documents", columns)
+    judgments.judged.rows("pairs of documents", columns)
 
 
 @measure(
     category="incomplete judgments",
     cite="Buckley and Voorhees 2004, as corrected in trec_eval 8",
-    use="The pool is shallow or old, and unjudged documents must not count as not relevant.",
-    misleads="It sees only judged documents, so a run full of unjudged ones can score well; look at Judged@k.",
+    use="The pool is shallow or old, so unjudged documents should not count as not relevant.",
+    misleads="It uses only judged documents, so a run of mostly unjudged documents can score high. Check Judged@k.",
     properties=Properties(perfect=1.0, judged_better_first=True),
     tools={"trec_eval": "bpref", "ir_measures": "Bpref", "ranx": "bpref"},
 )
 class Bpref(Measure):
-    r"""Binary preference: how rarely a document judged not relevant is ranked above a relevant one.
+    r"""Binary preference: how rarely a document judged not relevant is above a relevant one.
 
     .. math:: \mathrm{Bpref} = \frac{1}{R} \sum_{\text{relevant, returned}}
         \left(1 - \frac{\min(n, R)}{\min(N, R)}\right)
 
-    n is the number of documents judged not relevant above the relevant one, N their number in the qrels.
-    Documents without a judgment, or with a negative grade, are skipped.
+    n is the number of documents judged not relevant above the relevant one, and N their number in the qrels.
+    Documents without a judgment, or with a negative grade, are ignored.
 
     Examples
     --------
-    >>> Bpref().of_list([1, 0, None, 1], missing=[0])  # second relevant: n=1, R=2, N=2
+    >>> Bpref().of_list([1, 0, None, 1], missing=[0])  # second relevant document: n=1, R=2, N=2
     0.75
     """
 
@@ -366,32 +366,35 @@ class Bpref(Measure):
     undefined: Undefined = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
-        """Sum the preferences that hold over the relevant documents, and divide by R."""
-        relevant, known = judged.relevant(self.rel), all_relevant(judged, self.rel)
-        not_relevant = (judged.grade >= 0) & ~relevant
-        all_not_relevant = judged.sum_labels(judged.label_grade >= 0) - known
-        judged.step("N", all_not_relevant, "documents judged not relevant in the qrels")
-        most, others = for_each_hit(judged, known), for_each_hit(judged, all_not_relevant)
-        above = judged.count_so_far(not_relevant)
-        judged.column("n", above, "judged not relevant above", where=relevant)
-        preference = 1.0 - divide(np.minimum(above, most), np.minimum(others, most))
-        judged.column("preference", preference, "1 - min(n, R) / min(N, R)", where=relevant, n=above, R=most, N=others)
-        total = judged.total("sum of preference", preference, "preference", where=relevant)
-        return judged.step(self, divide(total, known), "sum_of_preference / R", sum_of_preference=total, R=known)
+        """Sum the share of preferences that hold for each relevant document, and divide by R."""
+        is_relevant, relevant = judged.relevant(self.rel), count_relevant(judged, self.rel)
+        is_nonrelevant = (judged.grade >= 0) & ~is_relevant
+        nonrelevant = judged.sum_labels(judged.label_grade >= 0) - relevant
+        judged.step("N", nonrelevant, "documents judged not relevant in the qrels")
+        hit_r, hit_n = expand_to_hits(judged, relevant), expand_to_hits(judged, nonrelevant)
+        above = judged.count_so_far(is_nonrelevant)
+        judged.column("n", above, "judged not relevant above", where=is_relevant)
+        # The divisor min(N, R) is the correction of trec_eval 8; with R alone, a topic with few judged nonrelevant
+        # documents could not score 0.
+        share = 1.0 - divide(np.minimum(above, hit_r), np.minimum(hit_n, hit_r))
+        how, parts = "1 - min(n, R) / min(N, R)", {"n": above, "R": hit_r, "N": hit_n}
+        judged.column("preference", share, how, where=is_relevant, **parts)
+        total = judged.total("sum of preference", share, "preference", where=is_relevant)
+        return explained_ratio(judged, self, sum_of_preference=total, R=relevant)
 
 
 @measure(
     category="incomplete judgments",
     cite="trec_eval; Robertson 2006 for the mean",
-    use="Like GMAP, where the judgments are incomplete.",
-    misleads="One topic that scores 0 pulls the mean down like a score of 0.00001, the floor that trec_eval set.",
+    use="Like GMAP, for incomplete judgments.",
+    misleads="A topic with a score of 0 counts as 0.00001, the floor of trec_eval, and lowers the mean considerably.",
     aliases={"gm_bpref": {}},
     aggregate="geometric mean",
     properties=Properties(perfect=1.0, judged_better_first=True),
     tools={"trec_eval": "gm_bpref"},
 )
 class GMBpref(Measure):
-    r"""Binary preference, with the geometric mean over the topics.
+    r"""Binary preference, aggregated by the geometric mean over topics.
 
     .. math:: \mathrm{GMBpref} = \exp\left(\frac{1}{T} \sum_t \ln \max(\mathrm{Bpref}_t, 0.00001)\right)
 
@@ -407,6 +410,6 @@ class GMBpref(Measure):
     undefined: Undefined = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
-        """Bpref of each topic."""
+        """Compute the Bpref of each topic."""
         bpref = Bpref(rel=self.rel, undefined=0.0).score(judged)
         return judged.step(self, bpref, "Bpref", Bpref=bpref)

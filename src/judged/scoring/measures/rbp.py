@@ -1,4 +1,4 @@
-"""Rank-biased precision, and how much of it the judgments leave open."""
+"""Rank-biased precision, its residual for unjudged documents, and related user models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.results.types import cached_property
-from judged.scoring.measures.aggregates import divide, for_each_hit
+from judged.scoring.measures.aggregates import divide, expand_to_hits
 from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
-from judged.scoring.measures.cwl import ADAPTIVE, EXPECTED, FIXED, Expected, Reading, UserModel
-from judged.scoring.measures.gain import GAIN, gained, gains
-from judged.scoring.measures.parameters import CUTOFF, REL, Parameter, real, spell
+from judged.scoring.measures.cwl import ADAPTIVE, EXPECTED, FIXED, RankMatrices, UserExpectations, UserModel
+from judged.scoring.measures.gain import GAIN, gains, hit_gains
+from judged.scoring.measures.parameters import CUTOFF, REL, Parameter, format_value, real
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -21,87 +21,87 @@ if TYPE_CHECKING:
 
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
-    from judged.scoring.measures.cwl import Sheet
-    from judged.scoring.measures.gain import Gain, Table
-    from judged.scoring.measures.parameters import Takes
+    from judged.scoring.measures.cwl import UserModelSheet
+    from judged.scoring.measures.gain import Gain, GainTable
+    from judged.scoring.measures.parameters import ConvertedAttribute
 
-    Worth: TypeAlias = Literal["binary", "graded"] | Table
+    RBPGain: TypeAlias = Literal["binary", "graded"] | GainTable
 
 
 _CELLS = 1 << 17
-"""Ranks that are looked at together: a megabyte, which stays in a processor's cache."""
+"""Cells of one dense block: one megabyte of float64, which fits into a processor's cache."""
 
 _NEGLIGIBLE = 5e-5
-"""A weight below this does not show in four decimals."""
+"""A weight below this does not change the fourth decimal."""
 
 
-def _worth(given: Any) -> Worth:
-    if given in ("binary", "graded"):
-        return given
+def _parse_gain(value: Any) -> RBPGain:
+    if value in ("binary", "graded"):
+        return value
     try:
-        return GAIN.accept([] if isinstance(given, str) else given)
+        return GAIN.accept([] if isinstance(value, str) else value)
     except ValueError:
         raise ValueError("binary, graded, or a table of finite gains such as {1:1,2:3}") from None
 
 
-def _highest(given: Any) -> float | str:
-    if given == "topic":
-        return given
+def _parse_max(value: Any) -> float | str:
+    if value == "topic":
+        return value
     try:
-        return real(5e-324)(given)
+        return real(5e-324)(value)
     except ValueError:
         raise ValueError("a number above 0, or topic") from None
 
 
-def _persistence(given: Any) -> float:
-    number = real(0, 1)(given)
+def _parse_persistence(value: Any) -> float:
+    number = real(0, 1)(value)
     if number == 1:
-        raise ValueError("a number from 0, below 1: a user who never stops gains nothing from any one document")
+        raise ValueError("a number from 0, below 1: with p=1 the user never stops, and the factor 1 - p is 0")
     return number
 
 
 P = Parameter(
-    "The probability that a user who has seen a document goes on to the next.",
+    "The probability that a user who has read a document reads the next one.",
     None,
-    _persistence,
+    _parse_persistence,
     required=True,
     values="number from 0, below 1, such as 0.8",
 )
 P_RESIDUAL = Parameter(
-    "The probability that a user who has seen a document goes on to the next.",
+    "The probability that a user who has read a document reads the next one.",
     None,
     real(0, 1),
     required=True,
     values="number from 0 to 1, such as 0.8",
 )
-WORTH = Parameter(
-    "What a document is worth: binary is 1 if it is relevant; graded is its grade, and a table gives the gain of each"
-    " grade, as a share of the highest.",
+RBP_GAIN = Parameter(
+    "The gain of a document: binary is 1 if it is relevant; graded is its grade, and a table lists the gain of each"
+    " grade, both divided by max.",
     "binary",
-    _worth,
+    _parse_gain,
     values="binary, graded, or a table such as {1:1,2:3,3:10}",
 )
 HIGHEST = Parameter(
-    "What graded gains are divided by, so that the best document is worth 1: the highest of the scale; topic takes the"
-    " highest of each topic's qrels, or 1 if that is more.",
+    "The divisor of graded gains, so that the best document has a gain of 1: the highest gain of the scale. topic uses"
+    " the highest gain in each topic's qrels, but at least 1.",
     None,
-    _highest,
+    _parse_max,
     values="number above 0, or topic",
 )
 
 
-def _chances(p: float, ranks: int) -> Floats:
-    """Give the probability that a user comes to each rank, and behind the last, multiplied up as C does."""
+def _reached(p: float, ranks: int) -> Floats:
+    """Return the probability of reaching each rank and the one after: p^(rank - 1), multiplied sequentially as in C."""
     return np.multiply.accumulate(np.append(1.0, np.full(ranks, p)), dtype=np.float64)
 
 
 @measure(
     category="user model",
     cite="Moffat and Zobel 2008",
-    use="A user who may leave after every document. RBPResidual shows how much the judgments leave open.",
-    misleads="Tools differ in their default persistence (.8, .85, .9), so it must be given here."
-    " Graded gains are scaled in four ways.",
-    properties=Properties(missing_matter=False, against_ideal=True, additive=True, better_first=True),
+    use="Users may stop after every document. RBPResidual shows the uncertainty due to missing judgments.",
+    misleads="The default persistence differs between tools (.8, .85, .9), so p is required here."
+    " Tools scale graded gains in four different ways.",
+    properties=Properties(depends_on_missing=False, relative_to_ideal=True, additive=True, better_first=True),
     tools={
         "trec_eval": "rbp (gain=graded, its scale of gains undefined; p is 0.9)",
         "ir_measures": "RBP(rel=1) (p is 0.8)",
@@ -110,12 +110,12 @@ def _chances(p: float, ranks: int) -> Floats:
     },
 )
 class RBP(RelevanceMeasure):
-    r"""Rank-biased precision: what a user of persistence p gains per document looked at.
+    r"""Rank-biased precision: the expected gain per document read, for a user of persistence p.
 
     .. math:: \mathrm{RBP} = (1 - p) \sum_r g_r\, p^{r-1}
 
-    ``gain=graded`` needs ``max``, the highest grade of the scale. trec_eval 10 means to divide by the highest grade
-    of each topic, which is ``max=topic``; as it compares with a number that was never set, its own digits can differ.
+    ``gain=graded`` requires ``max``, the highest grade of the scale. trec_eval 10 intends to divide by the highest
+    grade of each topic (``max=topic``). Its scores can differ, because it uses an uninitialized variable.
 
     Examples
     --------
@@ -127,98 +127,102 @@ class RBP(RelevanceMeasure):
 
     cutoff: int | None = param(CUTOFF)
     p: float = param(P)
-    gain: Takes[Worth | Mapping[float, float], Worth] = param(WORTH)
+    gain: ConvertedAttribute[RBPGain | Mapping[float, float], RBPGain] = param(RBP_GAIN)
     max: float | Literal["topic"] | None = param(HIGHEST)
     rel: float = param(REL)
 
     def verify(self) -> None:
-        """Refuse a level of relevance for graded gains, and a scale for binary ones.
+        """Raise if `rel` is combined with graded gains, or `max` with binary ones.
 
         Raises
         ------
         MeasureError
-            If they do not go together.
+            If the parameters contradict each other.
         """
+        gain = format_value(self.gain)
         if self.gain == "binary" and self.max is not None:
-            raise MeasureError(f"RBP: max={spell(self.max)} scales graded gains. Fix: add gain=graded")
+            raise MeasureError(f"RBP: max={format_value(self.max)} requires graded gains. Fix: add gain=graded")
         if self.gain != "binary" and self.max is None:
-            raise MeasureError(
-                f"RBP: gain={spell(self.gain)} needs max, the highest of the scale. Fix: add max=4, or max=topic"
-            )
+            raise MeasureError(f"RBP: gain={gain} needs max, the highest of the scale. Fix: add max=4, or max=topic")
         if self.gain != "binary" and self.rel != REL.default:
-            raise MeasureError(f"RBP: gain={spell(self.gain)} knows no rel. Fix: leave out rel={spell(self.rel)}")
+            raise MeasureError(f"RBP: rel has no effect with gain={gain}. Fix: omit rel={format_value(self.rel)}")
 
     @property
     def properties(self) -> Properties:
-        """Grades count if the gain is made of them; a higher one raises the highest of its topic too."""
-        known = super().properties
-        apart = self.max != "topic"
-        graded, monotone = self.gain != "binary", known.monotone and apart
-        return replace(known, graded=graded, monotone=monotone, missing_matter=not apart)
+        """Properties with these parameters. With ``max=topic``, a higher grade also raises the divisor."""
+        declared = super().properties
+        is_fixed_scale = self.max != "topic"
+        graded, monotone = self.gain != "binary", declared.monotone and is_fixed_scale
+        return replace(declared, graded=graded, monotone=monotone, depends_on_missing=not is_fixed_scale)
 
     def score(self, judged: Judged) -> Floats:
-        """Weigh what each document is worth by the probability that it is seen."""
-        weight = _chances(self.p, int(judged.rank.max(initial=1)))[judged.rank - 1]
-        how = f"{spell(self.p)}^(rank - 1)"
+        """Sum the gains, weighted by the probability that the user reaches each rank."""
+        # p^(rank - 1) is the probability that the user reaches the rank.
+        weight = _reached(self.p, int(judged.rank.max(initial=1)))[judged.rank - 1]
+        how = f"{format_value(self.p)}^(rank - 1)"
         if self.gain == "binary":
             counted = judged.relevant(self.rel) & judged.within(self.cutoff)
             judged.column("weight", weight, how, where=counted)
-            seen = judged.total("weights", weight, "weight", where=counted)
+            total = judged.total("weights", weight, "weight", where=counted)
         else:
-            worth, counted = self._graded(judged)
+            gain, counted = self._graded_gain(judged)
             judged.column("weight", weight, how, where=counted)
-            seen = judged.total("weights", worth * weight, "worth * weight", where=counted, worth=worth, weight=weight)
-        return judged.step(self, (1.0 - self.p) * seen, "(1 - p) * weights", p=self.p, weights=seen)
+            total = judged.total("weights", gain * weight, "worth * weight", where=counted, worth=gain, weight=weight)
+        return judged.step(self, (1.0 - self.p) * total, "(1 - p) * weights", p=self.p, weights=total)
 
-    def _graded(self, judged: Judged) -> tuple[Floats, Bools]:
-        """Give what each hit is worth on the scale from 0 to 1, and mark the hits that are added up."""
-        top, how = self._highest(judged, gains(judged.label_grade, self._gain))
-        gain, counted = gained(judged, self._gain, self.cutoff)
-        return judged.column("worth", gain / top, how, where=counted, gain=gain, highest=top), counted
+    def _graded_gain(self, judged: Judged) -> tuple[Floats, Bools]:
+        """Return the gain of each hit on the scale from 0 to 1, and the mask of the hits to sum."""
+        divisor, how = self._divisor(judged, gains(judged.label_grade, self._gain_table))
+        gain, counted = hit_gains(judged, self._gain_table, self.cutoff)
+        return judged.column("worth", gain / divisor, how, where=counted, gain=gain, highest=divisor), counted
 
-    def _highest(self, judged: Judged, known: Floats) -> tuple[Floats | float, str]:
-        """Give what each hit's gain is divided by, and how to write the quotient."""
+    def _divisor(self, judged: Judged, label_gains: Floats) -> tuple[Floats | float, str]:
+        """Return the divisor of the gain of each hit, and the formula of the quotient."""
         if self.max == "topic":
             highest = np.ones(len(judged))
-            np.maximum.at(highest, judged.label_topic, known)
+            np.maximum.at(highest, judged.label_topic, label_gains)
             judged.step("highest", highest, "highest gain in the qrels, at least 1")
-            return for_each_hit(judged, highest), "gain / highest"
-        top = float(self.max or 1.0)
-        if known.max(initial=0.0) > top:
-            raise MeasureError(f"{self}: a document gains {known.max():g}. Fix: max is the highest of the scale")
-        return top, f"gain / {spell(top)}"
+            return expand_to_hits(judged, highest), "gain / highest"
+        max_gain = float(self.max or 1.0)
+        if (highest_gain := label_gains.max(initial=0.0)) > max_gain:
+            raise MeasureError(f"{self}: a document has the gain {highest_gain:g}, above max. Fix: use a higher max")
+        return max_gain, f"gain / {format_value(max_gain)}"
 
     @property
-    def _gain(self) -> Gain:
+    def _gain_table(self) -> Gain:
         return "linear" if isinstance(self.gain, str) else self.gain
 
     def is_defined(self, judged: Judged) -> Any:
-        """Mark the topics that have something to find."""
+        """Return whether each topic has a document with a positive gain: (T,) bool."""
         if self.gain == "binary":
             return super().is_defined(judged)
-        return judged.sum_labels(gains(judged.label_grade, self._gain) > 0) > 0
+        return judged.sum_labels(gains(judged.label_grade, self._gain_table) > 0) > 0
 
 
 @measure(
     category="incomplete judgments",
     cite="Moffat and Zobel 2008; trec_eval 10",
-    use="Beside RBP: the true score lies between RBP and RBP plus this.",
-    misleads="As in trec_eval 10, a ranking whose documents are all judged has none, though what lies behind its end"
-    " is open too.",
+    use="With RBP: the score under complete judgments is between RBP and RBP plus this residual.",
+    misleads="As in trec_eval 10, the residual is 0 if all returned documents are judged, although the documents below"
+    " the end of the ranking are unknown too.",
     aliases={"rbp_resid": {"p": 0.9}},
     properties=Properties(
-        ignores_unjudged_tail=False, monotone=False, higher_is_better=False, missing_matter=False, sees_relevance=False
+        ignores_unjudged_tail=False,
+        monotone=False,
+        higher_is_better=False,
+        depends_on_missing=False,
+        depends_on_relevance=False,
     ),
     tools={"trec_eval": "rbp_resid (p is 0.9)"},
 )
 class RBPResidual(Measure):
-    r"""How much RBP could grow if every document without a judgment were relevant.
+    r"""Residual of RBP: the increase of RBP if every document without a judgment were relevant.
 
     .. math:: \mathrm{RBPResidual} = p^{n} + (1 - p) \sum_{r \le n,\ \text{unjudged}} p^{r-1}
 
-    n is the number of documents returned; the first term stands for all behind them. The formula holds where at
-    least one of the n is unjudged. Where all are judged, or nothing was returned, the residual is 0: this is
-    trec_eval 10's rule, though :math:`p^n` is open there too. Documents with a negative grade count as unjudged.
+    n is the number of documents returned. The first term stands for all ranks below n. The formula applies if at
+    least one of the n documents is unjudged. Otherwise, or for an empty ranking, the residual is 0. This is the
+    rule of trec_eval 10, although :math:`p^n` is unknown then too. A negative grade counts as unjudged.
 
     Examples
     --------
@@ -226,103 +230,103 @@ class RBPResidual(Measure):
     0.375
     >>> RBPResidual(p=0.5).of_list([1, 0])  # all judged: 0, not 1/4
     0.0
-    >>> RBPResidual(p=1).of_list([1, None, 0])  # a user who never stops sees what is behind the last document
+    >>> RBPResidual(p=1).of_list([1, None, 0])  # a user who never stops reads beyond the last document
     1.0
     """
 
     p: float = param(P_RESIDUAL)
 
     def score(self, judged: Judged) -> Floats:
-        """Weigh the open places by the probability that they are seen."""
-        chances = _chances(self.p, int(judged.returned.max(initial=0)))
-        seen = judged.sum(judged.grade >= 0)
-        weights = self._open(judged, chances)
+        """Sum the weights of the unjudged ranks, and add the weight of all ranks below the last."""
+        reached = _reached(self.p, int(judged.returned.max(initial=0)))
+        judged_count = judged.sum(judged.grade >= 0)
+        weights = self._unjudged_weight(judged, reached)
         if judged.working is not None:
-            self._show_open(judged, chances)
-        what = "documents without a judgment, or with a negative grade"
-        unjudged = judged.step("unjudged", judged.returned - seen, what)
+            self._explain_unjudged(judged, reached)
+        how = "documents without a judgment, or with a negative grade"
+        unjudged = judged.step("unjudged", judged.returned - judged_count, how)
         judged.step("weights", weights, "weights of the unjudged ranks, added up")
-        left = chances[judged.returned] + (1.0 - self.p) * weights
+        residual = reached[judged.returned] + (1.0 - self.p) * weights
         return judged.step(
             self,
-            np.where(unjudged > 0, left, 0.0),
+            np.where(unjudged > 0, residual, 0.0),
             "p^n + (1 - p) * weights" if unjudged.any() else "0 * (p^n + (1 - p) * weights)",
             p=self.p,
             n=judged.returned,
             weights=weights,
         )
 
-    def _show_open(self, judged: Judged, chances: Floats) -> None:
-        """Show the weight of each unjudged rank, as far as it can be seen in the result."""
+    def _explain_unjudged(self, judged: Judged, reached: Floats) -> None:
+        """Show the weight of each unjudged rank that affects the first four decimals."""
         if judged.working is None or len(judged) != 1:
             return
+        # Hits are judged, so the unjudged ranks are those without a hit of grade 0 or more.
         ranks = np.setdiff1d(np.arange(1, int(judged.returned[0]) + 1), judged.rank[judged.grade >= 0])
-        weight = chances[ranks - 1]
-        seen = weight >= _NEGLIGIBLE
-        how = f"{spell(self.p)}^(rank - 1)"
-        if seen.any():
-            judged.working.column(judged, "weight", weight[seen], how, {}, rank=ranks[seen])
-        if (rest := weight[~seen]).any():
+        weight = reached[ranks - 1]
+        is_shown = weight >= _NEGLIGIBLE
+        how = f"{format_value(self.p)}^(rank - 1)"
+        if is_shown.any():
+            judged.working.column(judged, "weight", weight[is_shown], how, {}, rank=ranks[is_shown])
+        if (hidden := weight[~is_shown]).any():
             judged.step(
-                "rest", np.array([rest.sum()]), f"weights of the {len(rest)} unjudged ranks not shown, added up"
+                "rest", np.array([hidden.sum()]), f"weights of the {len(hidden)} unjudged ranks not shown, added up"
             )
 
-    def _open(self, judged: Judged, chances: Floats) -> Floats:
-        """Add up the weights of the unjudged ranks, rank after rank: rankings of a like length together."""
+    def _unjudged_weight(self, judged: Judged, reached: Floats) -> Floats:
+        """Sum the weights of the unjudged ranks sequentially, for blocks of rankings of similar length: (T,)."""
         total = np.zeros(len(judged))
         by_length = np.argsort(-judged.returned, kind="stable")
-        first = 0
-        while first < len(by_length) and (longest := int(judged.returned[by_length[first]])):
-            some = by_length[first : first + max(1, _CELLS // longest)]
-            total[some] = _open_weight(judged, some, chances[:longest])
-            first += len(some)
+        start = 0
+        while start < len(by_length) and (longest := int(judged.returned[by_length[start]])):
+            topics = by_length[start : start + max(1, _CELLS // longest)]
+            total[topics] = _block_unjudged_weight(judged, topics, reached[:longest])
+            start += len(topics)
         return total
 
 
-def _open_weight(judged: Judged, topics: Ints, chances: Floats) -> Floats:
-    weight = np.where(np.arange(len(chances)) < judged.returned[topics, np.newaxis], chances, 0.0)
+def _block_unjudged_weight(judged: Judged, topics: Ints, reached: Floats) -> Floats:
+    weight = np.where(np.arange(len(reached)) < judged.returned[topics, np.newaxis], reached, 0.0)
     row = np.full(len(judged), -1)
     row[topics] = np.arange(len(topics))
-    known = np.flatnonzero((row[judged.topic] >= 0) & (judged.grade >= 0))
-    weight[row[judged.topic[known]], judged.rank[known] - 1] = 0.0
+    judged_hits = np.flatnonzero((row[judged.topic] >= 0) & (judged.grade >= 0))
+    weight[row[judged.topic[judged_hits]], judged.rank[judged_hits] - 1] = 0.0
     return np.cumsum(weight, axis=1)[:, -1]
 
 
-WANTED = Parameter("How much gain the user hopes for: about so many documents of the highest grade.", 1.0, real(0))
-_LEAST_WANTED = 0.5  # below it x = i + 2T - gained can be less than 1, where more gain would make the user more patient
+GOAL = Parameter("The gain that the user wants, in documents of the highest grade.", 1.0, real(0))
+_MIN_GOAL = 0.5  # below it, x = rank + 2T - gained can be less than 1, where more gain would make the user more patient
 
 
-def patience(remaining: Floats) -> Floats:
-    """Give the probability of reading on where it grows with a number from 1: ((x - 1) / x)^2."""
-    return ((remaining - 1.0) / remaining) ** 2
+def patience(x: Floats) -> Floats:
+    """Return ((x - 1) / x)^2, the probability of matrices on for x from 1. It increases with x."""
+    return ((x - 1.0) / x) ** 2
 
 
 PATIENCE = "((x - 1) / x)^2"
-"""The same as a formula."""
+"""Formula of `patience`."""
 
 
 @measure(
     category="user model",
     cite="Moffat, Bailey, Scholer and Thomas 2015; cwl_eval",
-    use="Users come with a goal of T useful documents, and stop sooner when they get them.",
-    misleads="T is the user's goal, not a cutoff: it must come from knowledge of the task, and it changes the"
-    " order of systems.",
+    use="Users have a goal of T useful documents, and stop earlier when they find them.",
+    misleads="T is the user's goal, not a cutoff. It must be known from the task, and it changes the order of systems.",
     aliases={"INSTCWLMetric": {}},
     properties=EXPECTED,
     tools={"ir_measures": "INST(T=1.0,max_rel=3)", "cwl_eval": "INST-T=1"},
 )
 class INST(UserModel):
-    r"""INST: the expected gain for each document read, of a user who wants T and adapts to what was found.
+    r"""INST: the expected gain per document read, for a user who wants T and adapts to the gain so far.
 
     .. math:: C(i) = \left(\frac{i + T + T_i - 1}{i + T + T_i}\right)^2, \qquad T_i = T - \sum_{j \le i} g_j
 
-    The gain g of a document is its grade on the scale from ``min`` to ``max``, from 0 to 1; unjudged documents
-    gain nothing. The more of T is found, the sooner the user stops. The ranking is filled up to ``depth``
-    places, so short rankings are read beyond their end.
+    The gain g of a document is its grade on the scale from ``min`` to ``max``, mapped to 0 to 1. The gain of an
+    unjudged document is 0. The more of T is found, the earlier the user stops. The ranking is extended to ``depth``
+    places, so users read beyond the end of a short ranking.
 
     Examples
     --------
-    After a first document that gains all (T = 1, two places): C(1) = 1/4, so W = 4/5 and 1/5.
+    The first document has the full gain (T = 1, two places): C(1) = 1/4, so W = 4/5 and 1/5.
 
     >>> INST(max=1, depth=2).of_list([1, 0])
     0.8
@@ -330,59 +334,59 @@ class INST(UserModel):
     1.25
     """
 
-    T: float = param(Parameter(WANTED.meaning, 1.0, real(_LEAST_WANTED)))
+    T: float = param(Parameter(GOAL.meaning, 1.0, real(_MIN_GOAL)))
 
-    def continuation(self, reading: Reading) -> Floats:
-        """Patience with what is still missing from the goal."""
-        x = reading.rank + 2.0 * self.T - reading.gained
-        reading.note("x", x, f"rank + 2 * {spell(self.T)} - gained", gained=reading.gained)
-        return reading.note("C", patience(x), PATIENCE, x=x)
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C, which decreases with the gain so far."""
+        x = matrices.rank + 2.0 * self.T - matrices.gained
+        matrices.note("x", x, f"rank + 2 * {format_value(self.T)} - gained", gained=matrices.gained)
+        return matrices.note("C", patience(x), PATIENCE, x=x)
 
 
 @measure(
     category="user model",
     cite="Moffat, Scholer and Thomas 2012; cwl_eval",
-    use="A discount with a goal of T useful documents that does not look at what was found.",
-    misleads="Its weights fall slowly: much of the number depends on ranks that nobody judged. Look at its residual.",
+    use="A discount with a goal of T useful documents that does not depend on the gain so far.",
+    misleads="Its weights decrease slowly, so much of the score depends on unjudged ranks. Report its residual too.",
     aliases={"INSQCWLMetric": {}},
     properties=FIXED,
     tools={"ir_measures": "INSQ(T=1.0,max_rel=3)", "cwl_eval": "INSQ-T=1"},
 )
 class INSQ(UserModel):
-    r"""INSQ: the gains of a ranking under weights that fall with the square of the rank.
+    r"""INSQ: the gain of a ranking under weights that decrease with the square of the rank.
 
     .. math:: C(i) = \left(\frac{i + 2T - 1}{i + 2T}\right)^2, \qquad W(i) \propto \frac{1}{(i + 2T - 1)^2}
 
     Examples
     --------
-    T = 1, two places: the weights are as 1/4 to 1/9.
+    T = 1, two places: the weights are proportional to 1/4 and 1/9.
 
     >>> round(INSQ(max=1, depth=2).of_list([1, 0]), 6)  # 9/13
     0.692308
     """
 
-    T: float = param(WANTED)
+    T: float = param(GOAL)
 
-    def continuation(self, reading: Reading) -> Floats:
-        """Patience that grows with the rank."""
-        x = (reading.rank + 2.0 * self.T)[None, :]
-        return reading.note("C", patience(x), PATIENCE, x=reading.note("x", x, f"rank + 2 * {spell(self.T)}"))
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C, which increases with the rank."""
+        x = (matrices.rank + 2.0 * self.T)[None, :]
+        return matrices.note("C", patience(x), PATIENCE, x=matrices.note("x", x, f"rank + 2 * {format_value(self.T)}"))
 
 
-def falling_to(weights: Floats) -> Floats:
-    """Give the continuation that leads from each weight to the next; nobody reads on after the last.
+def weights_to_continuation(weights: Floats) -> Floats:
+    """Return the continuation that produces these weights. It is 0 at the last rank.
 
-    >>> falling_to(np.array([[1.0, 0.5, 0.0, 0.0]])).tolist()
+    >>> weights_to_continuation(np.array([[1.0, 0.5, 0.0, 0.0]])).tolist()
     [[0.5, 0.0, 0.0, 0.0]]
     """
-    after = np.zeros_like(weights)
-    after[:, :-1] = weights[:, 1:]
-    return divide(after, weights)
+    next_weights = np.zeros_like(weights)
+    next_weights[:, :-1] = weights[:, 1:]
+    return divide(next_weights, weights)
 
 
 @dataclass(frozen=True, eq=False)
-class _Weighted(Expected):
-    """Expectations under weights that need not add up to 1."""
+class _WeightedExpectations(UserExpectations):
+    """Expectations for weights that need not sum to 1."""
 
     weights: Floats
 
@@ -394,44 +398,44 @@ class _Weighted(Expected):
     def ED(self) -> Floats:
         return 1.0 / self.weights[:, 0]
 
-    def write_ED(self, sheet: Sheet, name: object) -> None:
-        self._write_weights(sheet)
+    def explain_ED(self, sheet: UserModelSheet, name: object) -> None:
+        self._explain_weights(sheet)
         sheet.top.judged.step(name, self.ED, "1 / W_of_rank_1", W_of_rank_1=self.weights[:, 0])
 
-    def write_W(self, sheet: Sheet, amount: str) -> Sheet:  # noqa: ARG002
-        self._write_weights(sheet)
+    def explain_W(self, sheet: UserModelSheet, amount: str) -> UserModelSheet:  # noqa: ARG002
+        self._explain_weights(sheet)
         return sheet
 
-    def write_reached(self, sheet: Sheet) -> None:
-        self._write_weights(sheet)
+    def explain_reached(self, sheet: UserModelSheet) -> None:
+        self._explain_weights(sheet)
         sheet.column("C", self.continuation, "W of the next rank / W", W=self.weights)
         sheet.column("reached", self.reached, "C of all ranks above, multiplied", C=self.continuation)
 
-    def _write_weights(self, sheet: Sheet) -> None:
-        relevant = np.maximum(self.reading.relevant[:, 0], 1.0)
+    def _explain_weights(self, sheet: UserModelSheet) -> None:
+        relevant = np.maximum(self.matrices.relevant[:, 0], 1.0)
         sheet.top.judged.step("R", relevant, "documents that gain something, returned or not, at least 1")
-        sheet.notes()
+        sheet.add_continuation()
 
 
 @measure(
     category="user model",
     cite="Harman 1992; cwl_eval",
-    use="To compare AP with other user models, with grades as gains and costs of documents.",
-    misleads="It is not a user model: the weights depend on what comes next, do not add up to 1, and can grow with the"
-    " rank, so ETU and ETC may be negative. For AP itself, use AP.",
+    use="To compare AP with other user models, with graded gains and costs of documents.",
+    misleads="It is not a user model: the weights depend on later ranks, do not sum to 1, and can increase with the"
+    " rank, so ETU and ETC can be negative. For AP itself, use AP.",
     aliases={"TrAPCWLMetric": {}},
-    properties=replace(ADAPTIVE, missing_matter=True),
+    properties=replace(ADAPTIVE, depends_on_missing=True),
     tools={"cwl_eval": "TrAP"},
 )
 class TrAP(UserModel):
-    r"""Average precision in terms of C/W/L: with two grades, EU is AP.
+    r"""Average precision in terms of C/W/L: with binary grades, EU is AP.
 
     .. math:: W(i) = \frac{1}{R} \cdot \frac{\sum_{j \le i} g_j}{\sum_{j \le i} c_j}, \qquad
         C(i) = \frac{W(i+1)}{W(i)}
 
-    R counts the judged documents that gain something. Before the first gain the sum above counts as 1. This is how
-    cwl_eval 1.0.12 computes it, though its documentation says the opposite of its two: its ``AP`` divides by the
-    relevant documents returned, and this one by all that are known.
+    R counts the judged documents with a positive gain. Before the first gain, the cumulative gain counts as 1. This
+    follows the code of cwl_eval 1.0.12. Its documentation confuses its two versions: its ``AP`` divides by the
+    number of relevant documents returned, and its ``TrAP`` by the number in the qrels.
 
     Examples
     --------
@@ -439,20 +443,23 @@ class TrAP(UserModel):
     0.567
     """
 
-    def continuation(self, reading: Reading) -> Floats:
-        """The next weight, divided by this one."""
-        return falling_to(self.weights(reading))
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C: the next weight, divided by the weight of the rank."""
+        return weights_to_continuation(self.weights(matrices))
 
-    def weights(self, reading: Reading) -> Floats:
-        """Gain for each cost so far, divided by the number of relevant documents."""
-        gained = np.where(reading.gained == 0, 1.0, reading.gained)
-        gained[:, -1] = reading.gained[:, -1]
-        relevant = np.maximum(reading.relevant, 1.0)
-        reading.note("G", gained, "gained, or 1 until something is gained", gained=reading.gained)
-        how, parts = f"G / {reading.spent_word} / R", {"G": gained, "spent": reading.spent, "R": float(relevant[0, 0])}
-        return reading.note("W", gained / reading.spent / relevant, how, **parts)
+    def weights(self, matrices: RankMatrices) -> Floats:
+        """Return the gain per cost so far, divided by the number of relevant documents."""
+        gained = np.where(matrices.gained == 0, 1.0, matrices.gained)
+        gained[:, -1] = matrices.gained[:, -1]
+        relevant = np.maximum(matrices.relevant, 1.0)
+        matrices.note("G", gained, "gained, or 1 until something is gained", gained=matrices.gained)
+        how, parts = (
+            f"G / {matrices.spent_word} / R",
+            {"G": gained, "spent": matrices.spent, "R": float(relevant[0, 0])},
+        )
+        return matrices.note("W", gained / matrices.spent / relevant, how, **parts)
 
-    def expected(self, reading: Reading) -> Expected:
-        """Take the weights as they are."""
-        weights = self.weights(reading)
-        return _Weighted(reading, falling_to(weights), weights)
+    def expected(self, matrices: RankMatrices) -> UserExpectations:
+        """Return the expectations for these weights, which are not normalized."""
+        weights = self.weights(matrices)
+        return _WeightedExpectations(matrices, weights_to_continuation(weights), weights)

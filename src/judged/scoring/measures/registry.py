@@ -1,7 +1,7 @@
-"""Every measure by its name, and how one is registered.
+"""The registry of measures, and the decorator that registers a measure.
 
-A module of measures is imported when one of its measures is asked for: a command uses five measures and the
-catalogue has some eighty, and importing all of them would cost every command more than its work does.
+A module of measures is imported when one of its measures is used. A command uses about five of eighty measures, and
+importing all of them would take longer than the command itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from judged.components import find, load, third_party
 from judged.errors import MeasureError
 from judged.scoring.measures.base import Entry, M, Measure, Properties
-from judged.scoring.measures.catalogue import HOMES, MODULES
+from judged.scoring.measures.catalogue import MODULE_BY_MEASURE, MODULES
 from judged.scoring.measures.parameters import Parameter
 
 if TYPE_CHECKING:
@@ -25,26 +25,28 @@ if TYPE_CHECKING:
 
 
 class Registry(Mapping[str, Entry]):
-    """The registered measures; those of this package first, in the order of its table, then others."""
+    """Registered measures by name: those of this package in the order of the catalogue, then others."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self.added = 0  # how often one was registered
+        self.added = 0  # number of registrations, for caches that depend on the registry
 
     def add(self, entry: Entry) -> None:
-        """Register a measure; the same class again is its new version: a notebook cell that was run again."""
-        ours = f"{__package__}.{HOMES[entry.name]}" if entry.name in HOMES else ""
-        known = self._entries.get(entry.name)
-        place = (entry.cls.__module__, entry.cls.__qualname__)
-        if (known and (known.cls.__module__, known.cls.__qualname__) != place) or (ours and place[0] != ours):
-            raise MeasureError(f"two measures are called {entry.name}")
+        """Register a measure. A class with the same qualified name replaces the earlier one, as in a notebook."""
+        own_module = f"{__package__}.{MODULE_BY_MEASURE[entry.name]}" if entry.name in MODULE_BY_MEASURE else ""
+        registered = self._entries.get(entry.name)
+        location = (entry.cls.__module__, entry.cls.__qualname__)
+        # A module that is imported again, or a notebook cell that is run again, creates a new class of the same name.
+        is_other_class = registered and (registered.cls.__module__, registered.cls.__qualname__) != location
+        if is_other_class or (own_module and location[0] != own_module):
+            raise MeasureError(f"two measures are called {entry.name}. Fix: rename one of them")
         self._entries[entry.name] = entry
         self.added += 1
 
     def __getitem__(self, name: str) -> Entry:
         if name not in self._entries:
-            if name in HOMES:
-                importlib.import_module(f"{__package__}.{HOMES[name]}")
+            if name in MODULE_BY_MEASURE:
+                importlib.import_module(f"{__package__}.{MODULE_BY_MEASURE[name]}")
             else:
                 find("measures", name)  # importing a class registers it
         return self._entries[name]
@@ -53,10 +55,10 @@ class Registry(Mapping[str, Entry]):
         for module in MODULES:
             importlib.import_module(f"{__package__}.{module}")
         for component in third_party():
-            for place in component.measures.values():
-                load(place)
-        yield from HOMES
-        yield from (name for name in self._entries if name not in HOMES)
+            for location in component.measures.values():
+                load(location)
+        yield from MODULE_BY_MEASURE
+        yield from (name for name in self._entries if name not in MODULE_BY_MEASURE)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -77,36 +79,36 @@ def measure(
     aggregate: Aggregate = "mean",
     properties: Properties | None = None,
     tools: Mapping[str, str] | None = None,
-    at: str = "cutoff",
+    cutoff_name: str = "cutoff",
 ) -> Callable[[type[M]], type[M]]:
     """Register a measure.
 
     Parameters
     ----------
     category
-        What it stands with in the catalogue: set, ranked, graded, incomplete or count.
+        Family in the catalogue, such as ``graded`` or ``set``.
     cite
-        The paper or tool that defines it.
+        Paper or tool that defines the measure.
     use, misleads
-        One sentence each: when to take it, and when it deceives.
+        One sentence each: when to use the measure, and its pitfall.
     name
-        Its canonical name, if it cannot be the class's.
+        Canonical name, if it differs from the name of the class.
     aliases
-        Other names that are understood on input, each with the parameters that it stands for.
+        Other names that are accepted, each with the parameters that it implies.
     aggregate
-        How the scores of topics become one number.
+        How the scores of topics are aggregated.
     properties
-        What is true of every score.
+        Properties that hold for every score.
     tools
-        What other tools call the same number.
-    at
-        The parameter that is written behind the ``@``.
+        Names of the same number in other tools.
+    cutoff_name
+        Parameter that is written after the ``@``.
     """
 
-    def register(made: type[M]) -> type[M]:
-        key = name or made.__name__
-        made.entry = Entry(
-            made,
+    def register(cls: type[M]) -> type[M]:
+        key = name or cls.__name__
+        cls.entry = Entry(
+            cls,
             key,
             category,
             dict(aliases or {}),
@@ -116,31 +118,32 @@ def measure(
             use,
             misleads,
             tools or {},
-            at,
-            _declared(made, key),
+            cutoff_name,
+            _collect_parameters(cls, key),
         )
-        REGISTRY.add(made.entry)
-        return made
+        REGISTRY.add(cls.entry)
+        return cls
 
     return register
 
 
-def _declared(made: type[Measure], key: str) -> tuple[Parameter, ...]:
-    """Collect the parameters of a class in the order in which they stand, and leave their defaults in their place.
+def _collect_parameters(cls: type[Measure], name: str) -> tuple[Parameter, ...]:
+    """Collect the declared parameters of a class in order, and replace each attribute by its default.
 
-    Those of a registered base come first, those of a base that is none behind the class's own.
+    The parameters of a registered base come first. Those of an unregistered base follow those of the class.
     """
-    base: Entry | None = getattr(made.__base__, "entry", None)
-    found = {parameter.name: parameter for parameter in base.all_parameters} if base else {}
-    holders = (made,) if base else made.__mro__[: made.__mro__.index(Measure)]
-    for attribute, kind in (item for holder in holders for item in get_annotations(holder).items()):
-        declared = getattr(made, attribute, None)
-        if isinstance(declared, Parameter):
-            found[attribute] = replace(declared, name=attribute)
-            if not declared.required:
-                setattr(made, attribute, declared.default)
-            elif attribute in vars(made):
-                delattr(made, attribute)
-        elif not str(kind).startswith("ClassVar"):
-            raise MeasureError(f"{key}: {attribute} is not a parameter. Fix: write param(Parameter(...))")
-    return tuple(found.values())
+    base: Entry | None = getattr(cls.__base__, "entry", None)
+    parameters = {parameter.name: parameter for parameter in base.all_parameters} if base else {}
+    declaring_classes = (cls,) if base else cls.__mro__[: cls.__mro__.index(Measure)]
+    for declaring_class in declaring_classes:
+        for attribute, annotation in get_annotations(declaring_class).items():
+            declared = getattr(cls, attribute, None)
+            if isinstance(declared, Parameter):
+                parameters[attribute] = replace(declared, name=attribute)
+                if not declared.required:
+                    setattr(cls, attribute, declared.default)
+                elif attribute in vars(cls):
+                    delattr(cls, attribute)
+            elif not str(annotation).startswith("ClassVar"):
+                raise MeasureError(f"{name}: {attribute} is not a parameter. Fix: write param(Parameter(...))")
+    return tuple(parameters.values())

@@ -1,4 +1,4 @@
-"""Reciprocal rank: how far down the first relevant document stands."""
+"""Reciprocal rank, and two rarer measures of trec_eval."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.scoring.measures.aggregates import (
-    all_relevant,
-    divide,
-    log,
-    relevant_returned,
-    summed_precision,
-)
+from judged.scoring.measures.aggregates import count_relevant, count_relevant_returned, divide, log, summed_precision
 from judged.scoring.measures.base import Measure, Properties, RelevanceMeasure, param
-from judged.scoring.measures.parameters import CUTOFF, REL, Parameter, one_of, real, whole
+from judged.scoring.measures.parameters import CUTOFF, REL, Parameter, choice, integer, real
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -25,31 +19,31 @@ if TYPE_CHECKING:
     from judged.scoring.judging import Judged
 
 
-WHICH = Parameter("Which of the relevant documents that were returned counts.", "first", one_of("first", "last"))
+WHICH = Parameter("Which of the relevant documents that were returned counts.", "first", choice("first", "last"))
 
 
 @measure(
     category="ranked, binary",
     cite="Voorhees 1999 (TREC-8 question answering)",
-    use="The user wants one answer, and stops there: navigation, known items, questions.",
-    misleads="It sees only the first relevant document, so it hides coverage; a step from rank 1 to 2 costs as much"
-    " as from 2 to infinity.",
+    use="Users want one answer and stop there: navigation, known items, questions.",
+    misleads="Only the first relevant document counts, so it ignores coverage. Moving that document from rank 1 to 2"
+    " costs as much as from rank 2 to infinity.",
     aliases={"MRR": {}, "recip_rank": {}},
-    properties=Properties(perfect=1.0, missing_matter=False, better_first=True),
+    properties=Properties(perfect=1.0, depends_on_missing=False, better_first=True),
     tools={"trec_eval": "recip_rank", "ir_measures": "RR", "ranx": "mrr", "MS MARCO": "RR@10"},
 )
 class RR(RelevanceMeasure):
-    r"""Reciprocal rank: 1 divided by the rank of the first relevant document, 0 where there is none.
+    r"""Reciprocal rank: 1 divided by the rank of the first relevant document, 0 if there is none.
 
     .. math:: \mathrm{RR}@k = 1 / \min\{r \le k : \text{document at rank } r \text{ is relevant}\}
 
-    Its mean over topics is known as MRR. ``which=last`` takes the last relevant document that was returned, the
-    maximum in place of the minimum: how far a reader must go who wants all that there is in the list. What was
-    not returned does not count, so finding one more document far down lowers it.
+    Its mean over topics is called MRR. ``which=last`` uses the last relevant document that was returned, with the
+    maximum instead of the minimum. It shows how far down users must read to see every relevant document in the list.
+    Documents that were not returned do not count, so one more relevant document far down lowers the score.
 
     Examples
     --------
-    Three topics whose first relevant document stands at 2, 1 and 5:
+    Three topics with the first relevant document at ranks 2, 1, and 5:
 
     >>> ranks = [RR().of_list([0, 1]), RR().of_list([1]), RR().of_list([0, 0, 0, 0, 1])]
     >>> round(sum(ranks) / 3, 4)
@@ -64,21 +58,21 @@ class RR(RelevanceMeasure):
 
     @property
     def properties(self) -> Properties:
-        """The last relevant document comes the later, the more there are, and the more come above the cutoff."""
-        first, known = self.which == "first", super().properties
-        known = replace(known, better_first=known.better_first and (first or self.cutoff is None))
-        return replace(known, monotone=first, perfect=1.0 if first else None)
+        """Properties with these parameters. With ``which=last``, more relevant documents can lower the score."""
+        is_first, declared = self.which == "first", super().properties
+        declared = replace(declared, better_first=declared.better_first and (is_first or self.cutoff is None))
+        return replace(declared, monotone=is_first, perfect=1.0 if is_first else None)
 
     def score(self, judged: Judged) -> Floats:
-        """One divided by the first or last relevant rank."""
-        relevant, within = judged.relevant(self.rel), judged.within(self.cutoff)
-        found = relevant & within
+        """Divide 1 by the rank of the first or last relevant document."""
+        is_relevant, within = judged.relevant(self.rel), judged.within(self.cutoff)
+        candidates = is_relevant & within
         if self.which == "last":
-            found &= judged.count_so_far(found) == judged.sum(found)[judged.topic]
-        rank = judged.first_rank(found)
+            candidates &= judged.count_so_far(candidates) == judged.sum(candidates)[judged.topic]
+        rank = judged.first_rank(candidates)
         if judged.working is not None:
-            read = (judged.rank <= rank[judged.topic]) | (rank == 0)[judged.topic]
-            judged.column("relevant", relevant, where=within & read)
+            is_read = (judged.rank <= rank[judged.topic]) | (rank == 0)[judged.topic]
+            judged.column("relevant", is_relevant, where=within & is_read)
         if rank.all():
             judged.step("rank", rank.astype(np.float64), f"rank of the {self.which} relevant document")
             return judged.step(self, divide(rank > 0, rank), "1 / rank", rank=rank)
@@ -89,19 +83,18 @@ class RR(RelevanceMeasure):
 @measure(
     category="ranked, binary",
     cite="Robertson 2012 (On smoothing average precision)",
-    use="AP whose mean is not dominated by easy topics: a scale without ends, on which every"
-    " improvement counts equally.",
-    misleads="It is not a share: an empty result scores -ln(1 + R), less the more documents are relevant, and 0 is AP"
-    " of one half.",
+    use="AP with a mean that easy topics do not dominate: on an unbounded scale, improvements count equally.",
+    misleads="It is not a share: an empty ranking scores -ln(1 + R), which decreases with the number of relevant"
+    " documents, and a score of 0 corresponds to an AP of one half.",
     properties=Properties(low=None, high=None, better_first=True),
     tools={"trec_eval": "yaap"},
 )
 class Yaap(RelevanceMeasure):
-    r"""Average precision on a scale of log odds.
+    r"""Average precision on the scale of log odds.
 
     .. math:: \mathrm{Yaap} = \ln \frac{1 + s}{1 + R - s}, \quad s = \sum_{r,\ \text{relevant}} \mathrm{P}@r
 
-    s is AP times R, the number of relevant documents. A topic without any scores 0.
+    s is AP times R, the number of relevant documents. A topic without relevant documents scores 0.
 
     Examples
     --------
@@ -114,29 +107,30 @@ class Yaap(RelevanceMeasure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Logarithm of what was gained over what was lost, one document added to both."""
-        gained, known = summed_precision(judged, self.rel), all_relevant(judged, self.rel)
-        value = log((1.0 + gained) / (1.0 + known - gained))
+        """Compute the log odds of the sum of precision, with 1 added to numerator and denominator."""
+        total, relevant = summed_precision(judged, self.rel), count_relevant(judged, self.rel)
+        # Robertson 2012 adds 1 to both terms, so that the odds are finite for s = 0 and s = R.
+        value = log((1.0 + total) / (1.0 + relevant - total))
         how = "ln((1 + sum_of_precision) / (1 + R - sum_of_precision))"
-        return judged.step(self, value, how, sum_of_precision=gained, R=known)
+        return judged.step(self, value, how, sum_of_precision=total, R=relevant)
 
 
-def _worth(of: str, default: float) -> Parameter:
-    return Parameter(f"What a document is worth that is {of}.", default, real())
+def _utility_parameter(description: str, default: float) -> Parameter:
+    return Parameter(f"The utility of a document that is {description}.", default, real())
 
 
-A = _worth("relevant and returned", 1.0)
-B = _worth("returned and not relevant, or not judged", -1.0)
-C = _worth("relevant and not returned", 0.0)
-D = _worth("neither", 0.0)
-N = Parameter("Number of documents in the collection; only d needs it.", 0, whole(0))
+A = _utility_parameter("relevant and returned", 1.0)
+B = _utility_parameter("returned and not relevant, or not judged", -1.0)
+C = _utility_parameter("relevant and not returned", 0.0)
+D = _utility_parameter("neither relevant nor returned", 0.0)
+N = Parameter("Number of documents in the collection. Only d needs it.", 0, integer(0))
 
 
 @measure(
     category="set",
     cite="Lewis 1995 (TREC-4 filtering); trec_eval",
-    use="Filtering: the user sees everything that is returned, and every document costs or gains something.",
-    misleads="It has no scale: topics with many relevant documents, and long results, dominate the mean.",
+    use="Filtering: the user sees everything that is returned, and every document has a benefit or a cost.",
+    misleads="It has no common scale: topics with many relevant documents, and long results, dominate the mean.",
     properties=Properties(low=None, high=None, needs_ranking=False, ignores_unjudged_tail=False, additive=True),
     tools={"trec_eval": "utility"},
 )
@@ -161,21 +155,22 @@ class Utility(Measure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Add up what the four kinds of documents are worth."""
-        found, returned = relevant_returned(judged, self.rel), judged.returned
-        counts = self.c != 0 or self.d != 0
-        known = all_relevant(judged, self.rel) if counts else judged.num_relevant(self.rel)
+        """Sum the utility of relevant and other documents, returned or not."""
+        true_positives, returned = count_relevant_returned(judged, self.rel), judged.returned
+        uses_missing = self.c != 0 or self.d != 0
+        relevant = count_relevant(judged, self.rel) if uses_missing else judged.num_relevant(self.rel)
         weights = {"a": self.a, "b": self.b, "c": self.c, "d": self.d}
-        kinds = {
-            "TP": judged.step("TP", found, "relevant_found", relevant_found=found),
-            "FP": judged.step("FP", returned - found, "returned - TP", returned=returned, TP=found),
-            "FN": known - found,
-            "TN": self.n + found - returned - known,
+        counts = {
+            "TP": judged.step("TP", true_positives, "relevant_found", relevant_found=true_positives),
+            "FP": judged.step("FP", returned - true_positives, "returned - TP", returned=returned, TP=true_positives),
+            "FN": relevant - true_positives,
+            "TN": self.n + true_positives - returned - relevant,
         }
         if self.c != 0:
-            judged.step("FN", kinds["FN"], "R - TP", R=known, TP=found)
+            judged.step("FN", counts["FN"], "R - TP", R=relevant, TP=true_positives)
         if self.d != 0:
-            judged.step("TN", kinds["TN"], "N - returned - R + TP", N=self.n, returned=returned, R=known, TP=found)
-        terms = [f"{weight} * {kind}" for weight, kind in zip(weights, kinds, strict=True) if weights[weight] != 0]
-        value = self.a * found + self.b * kinds["FP"] + self.c * kinds["FN"] + self.d * kinds["TN"]
-        return judged.step(self, value, " + ".join(terms) or "a * TP", **weights, **kinds)
+            parts = {"N": self.n, "returned": returned, "R": relevant, "TP": true_positives}
+            judged.step("TN", counts["TN"], "N - returned - R + TP", **parts)
+        terms = [f"{weight} * {count}" for weight, count in zip(weights, counts, strict=True) if weights[weight] != 0]
+        value = self.a * true_positives + self.b * counts["FP"] + self.c * counts["FN"] + self.d * counts["TN"]
+        return judged.step(self, value, " + ".join(terms) or "a * TP", **weights, **counts)

@@ -1,4 +1,4 @@
-"""Support: whether what an answer says stands in what it cites, or in what it was given."""
+"""Measures of support: whether the citations or the context of an answer support its sentences."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ import numpy as np
 
 from judged.scoring.judging.answered import Pieces
 from judged.scoring.measures.aggregates import divide
-from judged.scoring.measures.answers import OF_ANSWERS, PARTIAL_WORTH, NuggetRecall
+from judged.scoring.measures.answers import OF_ANSWERS, PARTIAL_SUPPORT, STRICT, NuggetRecall
 from judged.scoring.measures.base import AnswerMeasure, param
-from judged.scoring.measures.parameters import Parameter, real, yes_no
+from judged.scoring.measures.parameters import Parameter, boolean
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged.scoring.judging.answered import Answered
 
-FIRST = Parameter("Whether only the first citation of each sentence counts.", False, yes_no)
-STRICT = Parameter("What partial support is worth; 0 is strict.", 0.0, real(0, 1))
+FIRST = Parameter("Whether only the first citation of each sentence counts.", False, boolean)
+UNCITED = Parameter("Whether sentences without a citation count as not supported.", False, boolean)
 
 
 @measure(
     category="answers",
     cite="Thakur et al. 2025 (support evaluation of TREC RAG 2024, arXiv 2504.15205)",
-    use="Whether readers who follow a citation find there what the sentence says.",
-    misleads="An answer that cites once, and well, scores 1, whatever its other sentences say.",
+    use="Whether the documents that an answer cites support the sentences that cite them.",
+    misleads="An answer with one correct citation scores 1, whatever its other sentences state.",
     properties=OF_ANSWERS,
 )
 class SupportP(AnswerMeasure):
-    r"""Support precision: how far the cited documents support the sentences that cite them.
+    r"""Support precision: the mean support of a sentence by the documents that it cites, over all citations.
 
     .. math:: \mathrm{SupportP} = \frac{\sum_{(s, d)\ \mathrm{cited}} v_{sd}}{|\{(s, d)\ \mathrm{cited}\}|}
 
-    Full support has v = 1, partial support v = `partial`, no support and contradiction 0. An answer without citations
-    is left out.
+    v is 1 for full support, `partial` for partial support, and 0 for no support or a contradiction. An answer without
+    citations is excluded.
 
     Examples
     --------
@@ -44,29 +44,29 @@ class SupportP(AnswerMeasure):
     0.75
     """
 
-    partial: float = param(PARTIAL_WORTH)
+    partial: float = param(PARTIAL_SUPPORT)
     first: bool = param(FIRST)
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take every cited pair."""
-        counts = (answered.place == 1) | (not self.first)
-        return Pieces("citations", answered.citations.topic, answered.citations.worth(self.partial), counts)
+        """Return one piece per citation."""
+        is_counted = (answered.place == 1) | (not self.first)
+        return Pieces("citations", answered.citations.topic, answered.citations.worth(self.partial), is_counted)
 
 
 @measure(
     category="answers",
     cite="Thakur et al. 2025 (support evaluation of TREC RAG 2024, arXiv 2504.15205)",
-    use="How much of an answer a reader can verify by its citations.",
+    use="The share of an answer that a reader can verify by its citations.",
     misleads="A sentence that needs no citation, such as a heading, counts as unsupported.",
     properties=OF_ANSWERS,
 )
 class SupportR(AnswerMeasure):
-    r"""Support recall: how far the sentences of the answer are supported by what they cite.
+    r"""Support recall: the mean support of a sentence by the documents that it cites, over all sentences.
 
     .. math:: \mathrm{SupportR} = \frac{1}{|S|} \sum_{s \in S} \max_{d\ \mathrm{cited\ by}\ s} v_{sd}
 
-    A sentence that cites nothing has 0. Where it cites several documents, the best support counts; TREC RAG 2024 judged
-    the first citation only, which is `first`. Answers that abstain are left out.
+    A sentence without a citation has 0. If a sentence has several citations, the best support counts; TREC RAG 2024
+    judged only the first, which is `first`. Answers that abstain are excluded.
 
     Examples
     --------
@@ -76,32 +76,32 @@ class SupportR(AnswerMeasure):
     0.375
     """
 
-    partial: float = param(PARTIAL_WORTH)
+    partial: float = param(PARTIAL_SUPPORT)
     first: bool = param(FIRST)
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take the best support of every sentence."""
-        worth = answered.citations.worth(self.partial)
-        if self.first:  # what is said of the others may not stand in for a verdict that is missing
-            worth = np.where(answered.place == 1, worth, np.nan)
-        best = answered.of_sentences(worth, least=False, uncited=0.0)
+        """Return one piece per sentence: its best support."""
+        support = answered.citations.worth(self.partial)
+        if self.first:  # a verdict on another citation must not replace a missing one on the first
+            support = np.where(answered.place == 1, support, np.nan)
+        best = answered.of_sentences(support, least=False, uncited=0.0)
         return Pieces("sentences", answered.grounded.topic, best, np.ones(len(best)))
 
 
 @measure(
     category="answers",
     cite="Mayfield et al. 2024 (ARGUE); Walden et al. 2025 (Auto-ARGUE, arXiv 2509.26184)",
-    use="Where one citation that does not support its sentence spoils it, as for reports.",
-    misleads="Fewer citations make it higher: each more is another chance to spoil the sentence.",
+    use="If one citation without support makes a sentence unacceptable, as in reports.",
+    misleads="Fewer citations raise it: each additional citation can lower the score of its sentence.",
     properties=OF_ANSWERS,
 )
 class SentencePrecision(AnswerMeasure):
-    r"""Sentence precision: the share of the citing sentences that every cited document supports.
+    r"""Sentence precision: the share of the citing sentences that all of their citations support.
 
     .. math:: \mathrm{SentencePrecision} = \frac{1}{|S_c|} \sum_{s \in S_c} \min_{d\ \mathrm{cited\ by}\ s} v_{sd}
 
-    :math:`S_c` are the sentences that cite something. With `uncited`, those that cite nothing count too, with 0: ARGUE
-    looks whether a sentence needs a citation, which the tables do not say.
+    :math:`S_c` are the sentences with a citation. With `uncited`, sentences without a citation count as 0. ARGUE
+    checks whether a sentence needs a citation, which is not recorded in the tables.
 
     Examples
     --------
@@ -112,31 +112,30 @@ class SentencePrecision(AnswerMeasure):
     """
 
     partial: float = param(STRICT)
-    uncited: bool = param(Parameter("Whether sentences that cite nothing count, as not supported.", False, yes_no))
+    uncited: bool = param(UNCITED)
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take the least support of every sentence."""
+        """Return one piece per sentence: its least support."""
         least = answered.of_sentences(answered.citations.worth(self.partial), least=True, uncited=0.0)
-        cites = np.bincount(answered.sentence, minlength=len(least)) > 0
-        return Pieces("sentences", answered.grounded.topic, least, cites | self.uncited)
+        has_citation = np.bincount(answered.sentence, minlength=len(least)) > 0
+        return Pieces("sentences", answered.grounded.topic, least, has_citation | self.uncited)
 
 
 @measure(
     category="answers",
     cite="Walden et al. 2025 (Auto-ARGUE, arXiv 2509.26184)",
-    use="One number for reports that should say what matters and cite what shows it.",
-    misleads="It hides which of the two is low: look at SentencePrecision and NuggetRecall beside it.",
+    use="A single score for reports that should contain the important facts and cite evidence for them.",
+    misleads="It hides which of the two is low. Report SentencePrecision and NuggetRecall too.",
     properties=OF_ANSWERS,
     aliases={"ArgueF1": {}},
 )
 class ArgueF(AnswerMeasure):
-    r"""ARGUE's F1: the harmonic mean of sentence precision and nugget recall, both strict.
+    r"""F1 of ARGUE: the harmonic mean of sentence precision and nugget recall, both strict by default.
 
     .. math:: \mathrm{ArgueF} = \frac{2 P R}{P + R}
 
-    P is SentencePrecision and R is NuggetRecall with `partial`. A nugget counts wherever the answer says it; ARGUE's
-    own flow, which also looks for negative assertions and for statements that need a citation, needs more than is in
-    the tables.
+    P is SentencePrecision and R is NuggetRecall with `partial`. A nugget counts anywhere in the answer. ARGUE itself
+    also checks negative assertions and statements that need a citation, which are not recorded in the tables.
 
     Examples
     --------
@@ -145,33 +144,35 @@ class ArgueF(AnswerMeasure):
     """
 
     partial: float = param(STRICT)
-    uncited: bool = param(Parameter("Whether sentences that cite nothing count, as not supported.", False, yes_no))
+    uncited: bool = param(UNCITED)
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Combine the two of each topic."""
+        """Return one piece per topic: the harmonic mean."""
         precision = SentencePrecision(partial=self.partial, uncited=self.uncited)(answered)
         recall = NuggetRecall(partial=self.partial)(answered)
-        both = divide(2 * precision * recall, precision + recall)
-        topics = answered.grounded.topic if self.uncited else answered.citations.topic
-        asked = [np.bincount(of, minlength=len(answered)) > 0 for of in (answered.nuggets.topic, topics)]
-        return Pieces("answers", np.arange(len(answered)), both, np.logical_and(*asked))
+        f1 = divide(2 * precision * recall, precision + recall)
+        sentence_topics = answered.grounded.topic if self.uncited else answered.citations.topic
+        has_nuggets, has_sentences = (
+            np.bincount(topics, minlength=len(answered)) > 0 for topics in (answered.nuggets.topic, sentence_topics)
+        )
+        return Pieces("answers", np.arange(len(answered)), f1, has_nuggets & has_sentences)
 
 
 @measure(
     category="answers",
     cite="Es et al. 2024 (ragas, faithfulness)",
-    use="Whether the generator keeps to what it was given, cited or not.",
-    misleads="Sentences copied from a useless context are grounded: it says nothing of the answer's worth.",
+    use="Whether the generator uses only its context, with or without citations.",
+    misleads="Sentences copied from a useless context are grounded. It does not measure whether the answer is useful.",
     properties=OF_ANSWERS,
     aliases={"Faithfulness": {}},
 )
 class Groundedness(AnswerMeasure):
-    r"""Groundedness: the share of the sentences that the context as a whole supports.
+    r"""Groundedness: the share of the sentences that the entire context supports.
 
     .. math:: \mathrm{Groundedness} = \frac{1}{|S|} \sum_{s \in S} v_s
 
-    A sentence has v = 1 where all of the context together supports it, and `partial` where it does so in part. With
-    an empty context nothing is grounded. Answers that abstain are left out.
+    v is 1 for a sentence that the entire context supports, and `partial` for partial support. With an empty context,
+    no sentence is grounded. Answers that abstain are excluded.
 
     Examples
     --------
@@ -179,19 +180,19 @@ class Groundedness(AnswerMeasure):
     0.5
     """
 
-    partial: float = param(PARTIAL_WORTH)
+    partial: float = param(PARTIAL_SUPPORT)
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take every sentence."""
-        worth = answered.grounded.worth(self.partial)
-        return Pieces("sentences", answered.grounded.topic, worth, np.ones(len(worth)))
+        """Return one piece per sentence: its support by the context."""
+        support = answered.grounded.worth(self.partial)
+        return Pieces("sentences", answered.grounded.topic, support, np.ones(len(support)))
 
 
 @measure(
     category="answers",
     cite="Thakur et al. 2025, for the verdicts",
-    use="The worst kind of error: what is cited, or was given, says the opposite.",
-    misleads="It is low where nothing is supported either: look at Groundedness beside it.",
+    use="The worst kind of error: a citation or the context states the opposite.",
+    misleads="It is low if no sentence is supported either. Report Groundedness too.",
     properties=replace(OF_ANSWERS, higher_is_better=False, monotone=False),
 )
 class ContradictionRate(AnswerMeasure):
@@ -199,7 +200,7 @@ class ContradictionRate(AnswerMeasure):
 
     .. math:: \mathrm{ContradictionRate} = \frac{|\{s \in S : \mathrm{something\ contradicts}\ s\}|}{|S|}
 
-    A sentence of which nothing was judged is left out.
+    A sentence without any verdict is excluded.
 
     Examples
     --------
@@ -208,7 +209,8 @@ class ContradictionRate(AnswerMeasure):
     """
 
     def pieces(self, answered: Answered) -> Pieces:
-        """Take the worst verdict on every sentence."""
+        """Return one piece per sentence: 1 if a citation or the context contradicts it."""
         cited = answered.of_sentences(answered.citations.against, least=False, uncited=np.nan)
+        # fmax ignores NaN: a missing verdict on the context does not hide one on a citation.
         worst = np.fmax(cited, answered.grounded.against)
         return Pieces("sentences", answered.grounded.topic, worst, np.ones(len(worst)))

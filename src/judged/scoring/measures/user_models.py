@@ -1,4 +1,4 @@
-"""The Bejeweled player model: users who stop when they have enough, or have spent enough."""
+"""C/W/L user models with limits: the Bejeweled player model, information foraging, and users with a budget of time."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.scoring.measures.base import param
-from judged.scoring.measures.cwl import ADAPTIVE, FIXED, Reading, UserModel, is_below
-from judged.scoring.measures.parameters import Parameter, real, spell, whole
-from judged.scoring.measures.rbp import falling_to
+from judged.scoring.measures.cwl import ADAPTIVE, FIXED, RankMatrices, UserModel, is_below
+from judged.scoring.measures.parameters import Parameter, format_value, integer, real
+from judged.scoring.measures.rbp import weights_to_continuation
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 _BPM_CITE = "Zhang, Liu, Li, Zhang, Xu and Ma 2017; cwl_eval"
-ENOUGH = Parameter("The gain at which the user has enough: so many documents of the highest grade.", 1.0, real(0))
+TARGET_GAIN = Parameter("The gain at which the user stops, in documents of the highest grade.", 1.0, real(0))
 BUDGET = Parameter(
-    "The cost at which the user gives up: the number of documents, where each costs 1.", None, whole(1), required=True
+    "The cost at which the user stops: the number of documents, if each costs 1.", None, integer(1), required=True
 )
 BENEFIT_STEP = Parameter(
-    "How much a good document raises, and a bad one lowers, the gain that the user wants.", 1.0, real(0)
+    "How much a good document raises, and a bad one lowers, the gain at which the user stops.", 1.0, real(0)
 )
 COST_STEP = Parameter(
-    "How much a good document raises, and a bad one lowers, the cost that the user bears.", 1.0, real(0)
+    "How much a good document raises, and a bad one lowers, the cost at which the user stops.", 1.0, real(0)
 )
 MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, real(0, 1))
 
@@ -33,24 +33,24 @@ MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, 
 @measure(
     category="user model",
     cite=_BPM_CITE,
-    use="Users want a certain amount and bear a certain cost, and stop at whichever comes first.",
-    misleads="It is a step: a hair more gain, or one place more, and the user stops elsewhere.",
+    use="Users want a certain gain and accept a certain cost, and stop when they reach either.",
+    misleads="It is a step function: with slightly more gain, or one more rank, the user stops elsewhere.",
     aliases={"BPM-Static": {}, "BPMCWLMetric": {}},
     properties=ADAPTIVE,
     tools={"ir_measures": "BPM(T=1.0,max_rel=3)@10", "cwl_eval": "BPM-Static-T=1-K=10"},
 )
 class BPM(UserModel):
-    r"""Bejeweled player model, static: the gain for each document read until T is gained or k is spent.
+    r"""Bejeweled player model, static: the gain per document read until T is gained or k is spent.
 
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T \ \text{and}\ \sum_{j \le i} c_j < k
 
     With ``costs=given``, k is a budget of costs, not of documents. A sum within 1e-9 of its limit has reached it
-    (relative to limits above 1): 2/3 + 1 + 1/3 fulfills T = 2, though the doubles add up to less. cwl_eval 1.0.12
-    compares the doubles, and so reads on.
+    (relative to limits above 1): 2/3 + 1 + 1/3 fulfills T = 2, although the sum of the doubles is smaller. cwl_eval
+    1.0.12 compares the doubles without tolerance.
 
     Examples
     --------
-    The user stops at the second document, which fulfils T = 1:
+    The user stops at the second document, which fulfills T = 1:
 
     >>> BPM(max=2, cutoff=10).of_list([0, 2, 2])
     0.5
@@ -61,42 +61,42 @@ class BPM(UserModel):
     """
 
     cutoff: int = param(BUDGET)
-    T: float = param(ENOUGH)
+    T: float = param(TARGET_GAIN)
 
-    def continuation(self, reading: Reading) -> Floats:
-        """Neither enough gained nor enough spent."""
-        going_on = is_below(reading.gained, self.T) * is_below(reading.spent, self.cutoff)
-        how = f"1 while gained < {spell(self.T)} and {reading.spent_word} < {self.cutoff}, then 0"
-        return reading.note("C", going_on, how, gained=reading.gained, spent=reading.spent)
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C: 1 while both the gain and the cost are below their limits, then 0."""
+        continuation = is_below(matrices.gained, self.T) * is_below(matrices.spent, self.cutoff)
+        how = f"1 while gained < {format_value(self.T)} and {matrices.spent_word} < {self.cutoff}, then 0"
+        return matrices.note("C", continuation, how, gained=matrices.gained, spent=matrices.spent)
 
 
 @measure(
     category="user model",
     cite=_BPM_CITE,
-    use="Like BPM, for users who want more, and bear more, when results are good.",
-    misleads="Five parameters of the user, and each changes the number; a good document early can lower it.",
+    use="Like BPM, for users who want more gain, and accept more cost, if results are good.",
+    misleads="It has five parameters, each of which changes the score, and a good document near the top can lower it.",
     aliases={"BPM-Dynamic": {"hc": 0}, "BPMDCWLMetric": {"hc": 0}},
     properties=ADAPTIVE,
     tools={"cwl_eval": "BPM-Dynamic-T=1-K=10-hb=1-hc=1 (here BPMD(hc=0)@10)"},
 )
 class BPMD(UserModel):
-    r"""Bejeweled player model, dynamic: what the user wants and what the user will bear change with each document.
+    r"""Bejeweled player model, dynamic: the gain and the cost at which the user stops change with each document.
 
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T + h_b \sum_{j < i} (g_j - m)
         \ \text{and}\ \sum_{j \le i} c_j < k + h_c \sum_{j < i} (g_j - m)
 
-    A document that gains more than m makes the user want more, and bear more; one that gains less, less. Sums within
-    1e-9 of their limit have reached it, as in `BPM`. cwl_eval 1.0.12 compares the doubles, and never moves the budget,
-    whatever its hc: that is ``hc=0`` here.
+    A document with a gain above m raises both limits, one with a gain below m lowers them. A sum within 1e-9 of its
+    limit has reached it, as in `BPM`. cwl_eval 1.0.12 compares the doubles without tolerance, and never changes the
+    budget, whatever its hc is. That is ``hc=0`` here.
 
     Examples
     --------
-    The first document gains nothing, so that half as much is wanted (T = 1/2) and the second is enough:
+    The first document has no gain, so T becomes 1/2, and the second document is enough:
 
     >>> BPMD(max=4, cutoff=10).of_list([0, 2, 4])
     0.25
 
-    The budget shrinks with every bad document, 4, 3.5, 3, and ends the reading at the third:
+    The budget decreases with every bad document, to 4, 3.5, and 3, and the user stops at the third:
 
     >>> BPMD(max=4, cutoff=4, T=9, of="ED").of_list([0, 0, 0, 0])
     3.0
@@ -105,60 +105,64 @@ class BPMD(UserModel):
     """
 
     cutoff: int = param(BUDGET)
-    T: float = param(ENOUGH)
+    T: float = param(TARGET_GAIN)
     hb: float = param(BENEFIT_STEP)
     hc: float = param(COST_STEP)
     medium: float = param(MEDIUM)
 
-    def continuation(self, reading: Reading) -> Floats:
-        """Neither what is wanted gained nor what is borne spent; reading ends for good where one is."""
-        wanted = self._moved(reading.gain, self.T, self.hb)
-        borne = self._moved(reading.gain, self.cutoff, self.hc)
-        reading.note("wanted", wanted, self._move_in_words(self.T, self.hb), gain=reading.gain)
-        reading.note("borne", borne, self._move_in_words(self.cutoff, self.hc), gain=reading.gain)
-        going_on = is_below(reading.gained, wanted) * is_below(reading.spent, borne)
-        how = f"1 while gained < wanted and {reading.spent_word} < borne, then 0"
-        parts = {"gained": reading.gained, "wanted": wanted, "spent": reading.spent, "borne": borne}
-        return reading.note("C", going_on, how, **parts)
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C: 1 while the gain and the cost are below limits that change with each document, then 0."""
+        gain_limit = self._moving_limit(matrices.gain, self.T, self.hb)
+        cost_limit = self._moving_limit(matrices.gain, self.cutoff, self.hc)
+        matrices.note("wanted", gain_limit, self._limit_formula(self.T, self.hb), gain=matrices.gain)
+        matrices.note("borne", cost_limit, self._limit_formula(self.cutoff, self.hc), gain=matrices.gain)
+        continuation = is_below(matrices.gained, gain_limit) * is_below(matrices.spent, cost_limit)
+        how = f"1 while gained < wanted and {matrices.spent_word} < borne, then 0"
+        parts = {"gained": matrices.gained, "wanted": gain_limit, "spent": matrices.spent, "borne": cost_limit}
+        return matrices.note("C", continuation, how, **parts)
 
-    def _move_in_words(self, start: float, step: float) -> str:
-        moved = f", and {spell(step)} * (gain - {spell(self.medium)}) more for each rank above" if step else " always"
-        return spell(start) + moved
+    def _limit_formula(self, start: float, step: float) -> str:
+        change = (
+            f", and {format_value(step)} * (gain - {format_value(self.medium)}) more for each rank above"
+            if step
+            else " always"
+        )
+        return format_value(start) + change
 
-    def _moved(self, gain: Floats, start: float, step: float) -> Floats:
-        """Give what a limit has become when each document is read."""
-        moves = step * (gain - self.medium)
-        moves = np.concatenate((np.full((len(gain), 1), float(start)), moves[:, :-1]), axis=1)
-        return np.cumsum(moves, axis=1)
+    def _moving_limit(self, gain: Floats, start: float, step: float) -> Floats:
+        """Return the limit when each document is read, which depends on the gains above: (B, n)."""
+        changes = step * (gain - self.medium)
+        changes = np.concatenate((np.full((len(gain), 1), float(start)), changes[:, :-1]), axis=1)
+        return np.cumsum(changes, axis=1)
 
 
-HALFLIFE = Parameter("The time after which half of the users have stopped.", 224.0, real(1e-6), values="number above 0")
-PATIENCE = Parameter(
-    "How much a user reads at most, in the unit of the costs.", 1000.0, real(1e-6), values="number above 0"
+HALFLIFE = Parameter("The cost after which half of the users have stopped.", 224.0, real(1e-6), values="number above 0")
+MAX_READ = Parameter(
+    "The cost at which the last user stops, in the unit of the costs.", 1000.0, real(1e-6), values="number above 0"
 )
 
 
 @measure(
     category="user model",
     cite="Smucker and Clarke 2012, in the form of cwl_eval",
-    use="To compare the users of time-biased gain with other user models: give each document its time as cost.",
-    misleads="It is not TBG: the weights are scaled to add up to 1, and every gain counts in full. Without costs=given"
+    use="To compare the users of time-biased gain with other user models: use each document's time as its cost.",
+    misleads="It is not TBG: the weights are normalized to sum to 1, and every gain counts fully. Without costs=given"
     " it is RBP with p = 2^(-1/h).",
     aliases={"TBGCWLMetric": {}},
     properties=FIXED,
     tools={"cwl_eval": "TBG-H@224"},
 )
 class CwlTBG(UserModel):
-    r"""Half of the users stop in every h units of cost: the weights of time-biased gain, scaled to add up to 1.
+    r"""Time-biased gain as a C/W/L user model: half of the users stop in every h units of cost.
 
     .. math:: C(i) = 2^{-c_i / h}, \qquad W(i) \propto 2^{-\frac{1}{h} \sum_{j < i} c_j}
 
-    ``of=ETU`` is the sum of the gains under that decay, which is `TBG` if the costs are its times and each
-    relevant document gains 1.
+    ``of=ETU`` is the sum of the gains with this decay. It equals `TBG` if the costs are the times of that measure and
+    each relevant document has a gain of 1.
 
     Examples
     --------
-    The first document takes one half-life: weights as 1 to 1/2.
+    The first document takes one half-life. The weights are proportional to 1 and 1/2.
 
     >>> round(CwlTBG(max=1, halflife=30, costs="given", depth=2).of_list([1, 0], facts={"cost": [30, 5]}), 6)
     0.666667
@@ -166,86 +170,88 @@ class CwlTBG(UserModel):
 
     halflife: float = param(HALFLIFE)
 
-    def continuation(self, reading: Reading) -> Floats:
-        """What is left after the document's cost; nobody reads on after the last."""
-        left = np.exp2(-reading.cost / self.halflife)
-        left[:, -1] = 0.0
-        cost = "1" if reading.spent_word == "rank" else "cost"
-        return reading.note("C", left, f"2^(-{cost} / {spell(self.halflife)}), 0 at the last rank", cost=reading.cost)
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C: 2^(-cost / halflife), and 0 at the last rank."""
+        continuation = np.exp2(-matrices.cost / self.halflife)
+        continuation[:, -1] = 0.0
+        cost = "1" if matrices.spent_word == "rank" else "cost"
+        how = f"2^(-{cost} / {format_value(self.halflife)}), 0 at the last rank"
+        return matrices.note("C", continuation, how, cost=matrices.cost)
 
 
 @measure(
     category="user model",
     cite="Sakai and Dou 2013, in the form of cwl_eval",
-    use="To compare the readers of U-measure with other user models: give each document its length as cost.",
-    misleads="It is not U-measure: the weight is that of the place where a document begins, not where it ends, and"
-    " weights are scaled to add up to 1.",
+    use="To compare the readers of U-measure with other user models: use each document's length as its cost.",
+    misleads="It is not U-measure: the weight is that of the position where a document starts, not where it ends, and"
+    " the weights are normalized to sum to 1.",
     aliases={"UMeasureCWLMetric": {}},
     properties=FIXED,
     tools={"cwl_eval": "U-L@1000"},
 )
 class CwlU(UserModel):
-    r"""Users are spread evenly over how much they read, up to L: the weights of U-measure, scaled to add up to 1.
+    r"""U-measure as a C/W/L user model: the cost at which users stop is uniformly distributed up to L.
 
     .. math:: W(i) \propto \max\left(0,\; 1 - \frac{1}{L} \sum_{j < i} c_j\right)
 
     Examples
     --------
-    The first document takes a quarter of L = 40 from the second: weights as 1 to 3/4, and none for the last place.
+    The first document costs 10 of L = 40. The weights are proportional to 1 and 3/4, and 0 at the last rank.
 
     >>> round(CwlU(max=1, L=40, costs="given", depth=3).of_list([1, 0, 0], facts={"cost": [10, 5, 5]}), 6)
     0.571429
     """
 
-    L: float = param(PATIENCE)
+    L: float = param(MAX_READ)
 
-    def continuation(self, reading: Reading) -> Floats:
-        """The next weight, divided by this one; the last place has none."""
-        weights = np.ones_like(reading.spent)
-        weights[:, 1:] = np.maximum(0.0, 1.0 - reading.spent[:, :-1] / self.L)
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C: the next weight, divided by the weight of the rank."""
+        weights = np.ones_like(matrices.spent)
+        weights[:, 1:] = np.maximum(0.0, 1.0 - matrices.spent[:, :-1] / self.L)
         weights[:, -1] = 0.0
-        above = "(rank - 1)" if reading.spent_word == "rank" else "spent of the rank above"
-        how = f"max(0, 1 - {above} / {spell(self.L)}), 0 at the last rank"
-        reading.note("weight", weights, how, spent=reading.spent)
-        return reading.note("C", falling_to(weights), "weight of the next rank / weight", weight=weights)
+        above = "(rank - 1)" if matrices.spent_word == "rank" else "spent of the rank above"
+        how = f"max(0, 1 - {above} / {format_value(self.L)}), 0 at the last rank"
+        matrices.note("weight", weights, how, spent=matrices.spent)
+        return matrices.note("C", weights_to_continuation(weights), "weight of the next rank / weight", weight=weights)
 
 
 _IFT_CITE = "Azzopardi, Thomas and Craswell 2018; cwl_eval"
-_MISLEADS = "Its parameters are fitted to a user population: without such a fit they are a guess, and"
-_LARGEST_EXPONENT = 700.0  # a double ends at e^709
+_MISLEADS = "Its parameters are fitted to a population of users. Without such a fit they are a guess, and"
+_MAX_EXPONENT = 700.0  # e^710 is too large for a double
 
-GOAL = Parameter("The gain that the user is after.", None, real(0), required=True)
-RATE = Parameter("The gain for each unit of cost that the user expects.", None, real(0), required=True)
-B1 = Parameter("Where the goal counts for nothing, C is b1/(1+b1).", 0.9, real(0))
-B2 = Parameter("Where the rate counts for nothing, C is 1/(1+b2).", 0.9, real(0))
-R1 = Parameter("How sharply the user stops once the goal is reached.", 10.0, real(0))
-R2 = Parameter("How sharply the user stops below the expected rate.", 10.0, real(0))
-
-
-def after_goal(reading: Reading, goal: float, b: float, sharpness: float, name: str = "C") -> Floats:
-    """Give the probability of reading on that falls as the goal comes nearer."""
-    going_on = 1.0 - _logistic(goal - reading.gained, b, sharpness)
-    how = f"1 - 1 / (1 + {spell(b)} * exp(({spell(goal)} - gained) * {spell(sharpness)}))"
-    return reading.note(name, going_on, how, gained=reading.gained)
+GOAL = Parameter("The total gain that the user wants.", None, real(0), required=True)
+RATE = Parameter("The gain per unit of cost that the user expects.", None, real(0), required=True)
+B1 = Parameter("Sets C to b1/(1+b1) when the gain equals the goal, or if R1 is 0.", 0.9, real(0))
+B2 = Parameter("Sets C to 1/(1+b2) when the rate equals the expected rate, or if R2 is 0.", 0.9, real(0))
+R1 = Parameter("The steepness with which C decreases as the gain passes the goal.", 10.0, real(0))
+R2 = Parameter("The steepness with which C decreases as the rate falls below the expected rate.", 10.0, real(0))
 
 
-def above_rate(reading: Reading, rate: float, b: float, sharpness: float, name: str = "C") -> Floats:
-    """Give the probability of reading on that is low below the expected rate."""
-    found = reading.gained / reading.spent
-    reading.note("rate", found, f"gained / {reading.spent_word}", gained=reading.gained, spent=reading.spent)
-    how = f"1 / (1 + {spell(b)} * exp(({spell(rate)} - rate) * {spell(sharpness)}))"
-    return reading.note(name, _logistic(rate - found, b, sharpness), how, rate=found)
+def goal_continuation(matrices: RankMatrices, goal: float, b: float, steepness: float, name: str = "C") -> Floats:
+    """Return a probability of matrices on that decreases as the gain approaches the goal."""
+    continuation = 1.0 - _logistic(goal - matrices.gained, b, steepness)
+    how = f"1 - 1 / (1 + {format_value(b)} * exp(({format_value(goal)} - gained) * {format_value(steepness)}))"
+    return matrices.note(name, continuation, how, gained=matrices.gained)
 
 
-def _logistic(lacking: Floats, b: float, sharpness: float) -> Floats:
-    return 1.0 / (1.0 + b * np.exp(np.minimum(lacking * sharpness, _LARGEST_EXPONENT)))
+def rate_continuation(matrices: RankMatrices, expected: float, b: float, steepness: float, name: str = "C") -> Floats:
+    """Return a probability of matrices on that is low below the expected rate of gain."""
+    rate = matrices.gained / matrices.spent
+    matrices.note("rate", rate, f"gained / {matrices.spent_word}", gained=matrices.gained, spent=matrices.spent)
+    how = f"1 / (1 + {format_value(b)} * exp(({format_value(expected)} - rate) * {format_value(steepness)}))"
+    return matrices.note(name, _logistic(expected - rate, b, steepness), how, rate=rate)
+
+
+def _logistic(shortfall: Floats, b: float, steepness: float) -> Floats:
+    # A larger exponent would overflow. At the limit the result is practically 0, unless b is 0.
+    return 1.0 / (1.0 + b * np.exp(np.minimum(shortfall * steepness, _MAX_EXPONENT)))
 
 
 @measure(
     category="user model",
     cite=_IFT_CITE,
-    use="Users stop when they have found about as much as they came for.",
-    misleads=f"{_MISLEADS} the order of systems follows T.",
+    use="Users stop when their total gain is about as large as their goal.",
+    misleads=f"{_MISLEADS} the order of systems depends on T.",
     aliases={"IFT-C1": {}, "IFTGoalCWLMetric": {}},
     properties=ADAPTIVE,
     tools={"cwl_eval": "IFT-C1-T=2-b1=0.9-R1=10"},
@@ -257,7 +263,7 @@ class IFT1(UserModel):
 
     Examples
     --------
-    At the goal after the first of two documents, C(1) = b1/(1+b1), here 1/2:
+    At the goal after the first of two documents, C(1) = b1/(1+b1), which is 1/2 here:
 
     >>> round(IFT1(T=1, b1=1, max=1, depth=2).of_list([1, 0]), 6)
     0.666667
@@ -267,28 +273,28 @@ class IFT1(UserModel):
     b1: float = param(B1)
     R1: float = param(R1)
 
-    def continuation(self, reading: Reading) -> Floats:
-        """Go on while the goal is far."""
-        return after_goal(reading, self.T, self.b1, self.R1)
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C, which decreases as the gain approaches the goal."""
+        return goal_continuation(matrices, self.T, self.b1, self.R1)
 
 
 @measure(
     category="user model",
     cite=_IFT_CITE,
-    use="Users leave when the results give less for their effort than they are used to.",
-    misleads=f"{_MISLEADS} one bad document at rank 1 drives every user away.",
+    use="Users leave if the results yield less gain per cost than they expect.",
+    misleads=f"{_MISLEADS} one bad document at rank 1 makes every user leave.",
     aliases={"IFT-C2": {}, "IFTRateCWLMetric": {}},
     properties=ADAPTIVE,
     tools={"cwl_eval": "IFT-C2-A=0.2-b2=0.9-R2=10"},
 )
 class IFT2(UserModel):
-    r"""Information foraging, rate: the user stops where the gain for each unit of cost falls below A.
+    r"""Information foraging, rate: the user stops if the gain per unit of cost falls below A.
 
     .. math:: C(i) = C_2(i) = \frac{1}{1 + b_2\, e^{(A - \sum_{j \le i} g_j / \sum_{j \le i} c_j) R_2}}
 
     Examples
     --------
-    Just at the rate after the first of two documents, C(1) = 1/(1+b2), here 1/2:
+    At the expected rate after the first of two documents, C(1) = 1/(1+b2), which is 1/2 here:
 
     >>> round(IFT2(A=1, b2=1, max=1, depth=2).of_list([1, 0]), 6)
     0.666667
@@ -298,22 +304,22 @@ class IFT2(UserModel):
     b2: float = param(B2)
     R2: float = param(R2)
 
-    def continuation(self, reading: Reading) -> Floats:
-        """Go on while the rate is high."""
-        return above_rate(reading, self.A, self.b2, self.R2)
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C, which is low below the expected rate."""
+        return rate_continuation(matrices, self.A, self.b2, self.R2)
 
 
 @measure(
     category="user model",
     cite=_IFT_CITE,
-    use="Users stop at their goal, or leave when the results give too little: the full foraging model.",
-    misleads=f"{_MISLEADS} two rankings may change places when one parameter moves.",
+    use="Users stop at their goal, or leave if the rate of gain is too low: the full foraging model.",
+    misleads=f"{_MISLEADS} the order of two rankings can change with any parameter.",
     aliases={"IFT-C1-C2": {}, "IFTGoalRateCWLMetric": {}},
     properties=ADAPTIVE,
     tools={"cwl_eval": "IFT-C1-C2-T=2-b1=0.9-R1=10-A=0.2-b2=0.9-R2=10"},
 )
 class IFT12(UserModel):
-    r"""Information foraging, goal and rate: the user must want more, and be getting enough.
+    r"""Information foraging, goal and rate: the user reads on if the goal is not reached and the rate is high enough.
 
     .. math:: C(i) = C_1(i) \cdot C_2(i)
 
@@ -321,7 +327,7 @@ class IFT12(UserModel):
 
     Examples
     --------
-    Just at the goal and at the rate after the first of two documents, C(1) = 1/2 times 1/2:
+    At the goal and at the expected rate after the first of two documents, C(1) = 1/2 * 1/2:
 
     >>> IFT12(T=1, b1=1, A=1, b2=1, max=1, depth=2).of_list([1, 0])
     0.8
@@ -334,8 +340,8 @@ class IFT12(UserModel):
     b2: float = param(B2)
     R2: float = param(R2)
 
-    def continuation(self, reading: Reading) -> Floats:
-        """Go on while the goal is far and the rate is high."""
-        wanting = after_goal(reading, self.T, self.b1, self.R1, "C1")
-        getting = above_rate(reading, self.A, self.b2, self.R2, "C2")
-        return reading.note("C", wanting * getting, "C1 * C2", C1=wanting, C2=getting)
+    def continuation(self, matrices: RankMatrices) -> Floats:
+        """Return C, the product of C1 of `IFT1` and C2 of `IFT2`."""
+        c1 = goal_continuation(matrices, self.T, self.b1, self.R1, "C1")
+        c2 = rate_continuation(matrices, self.A, self.b2, self.R2, "C2")
+        return matrices.note("C", c1 * c2, "C1 * C2", C1=c1, C2=c2)

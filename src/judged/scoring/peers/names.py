@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.errors import JudgedError, MeasureError
 from judged.scoring.measures.base import Measure
-from judged.scoring.measures.grammar import find, key, parse, parse_many
+from judged.scoring.measures.grammar import find, normalize_name, parse, parse_many
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -66,7 +66,7 @@ def listed(table: Mapping[str, str]) -> Reader:
     def read(name: str, grades: Sequence[float]) -> tuple[Measure, ...] | None:
         del grades
         head, at, cutoffs = name.partition("@")
-        known = table.get(key(head.strip()) + ("@k" if at else ""))
+        known = table.get(normalize_name(head.strip()) + ("@k" if at else ""))
         return None if known is None else parse_many(known + at + cutoffs)
 
     return read

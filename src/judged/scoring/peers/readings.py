@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from judged.errors import InputError
-from judged.scoring.measures.parameters import spell
+from judged.scoring.measures.parameters import format_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ class Reading:
 
     def at(self, cutoff: float | None) -> Reading:
         """Put what follows the ``@`` in."""
-        k = "" if cutoff is None else spell(cutoff)
+        k = "" if cutoff is None else format_value(cutoff)
         return Reading(self.called.replace("{k}", k), self.measure.replace("{k}", k), self.rule)
 
 
@@ -56,14 +56,14 @@ class Tool:
 
     def reading(self, measure: Measure) -> Reading | None:
         """Find what the tool computes under this measure's name; None where it has none."""
-        cutoff, kind = getattr(measure, measure.entry.at, None), self.kind(measure)
+        cutoff, kind = getattr(measure, measure.entry.cutoff_name, None), self.kind(measure)
         found = self.readings.get(kind)
         return None if found is None else found.at(cutoff if kind.endswith("@k") else None)
 
     def kind(self, measure: Measure) -> str:
         """Give the name under which a measure stands in the tables."""
         name = measure.entry.name
-        cut = getattr(measure, measure.entry.at, None) is not None and f"{name}@k" in self.readings
+        cut = getattr(measure, measure.entry.cutoff_name, None) is not None and f"{name}@k" in self.readings
         return f"{name}@k" if cut else name
 
     def finds_positive_only(self, measure: Measure) -> bool:

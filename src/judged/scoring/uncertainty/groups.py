@@ -165,7 +165,7 @@ def tied_lists(judged: Judged, measure: Measure, depth: int | None) -> tuple[Flo
         return base, [_of_all_documents(judged, measure, depth, possible)]
     if not getattr(measure, "judged_only", False):
         return base, [_of_hits(judged, measure, depth, possible)]
-    if measure.properties.every_label:  # what is unjudged may be another document for each assessor
+    if measure.properties.uses_all_labels:  # what is unjudged may be another document for each assessor
         return base, [_of_hits(judged, measure, depth, possible)]
     at = depth or ENDLESS
     hard = np.zeros(len(judged), dtype=np.bool_)
@@ -192,7 +192,7 @@ def _properties(judged: Judged, measure: Measure, depth: int | None, reach: int)
     # With rel=0 a document of grade 0 is better than an unjudged one; that apart, the better come first there too.
     crossing = depth == reach and ((judged.tie_first <= reach) & (judged.tie_last > reach)).any()
     seen = measure
-    if crossing and hasattr(measure, "cutoff") and measure.entry.at == "cutoff":
+    if crossing and hasattr(measure, "cutoff") and measure.entry.cutoff_name == "cutoff":
         seen = measure.replace(cutoff=depth)
     if getattr(measure, "rel", None) == 0:
         return replace(seen.properties, better_first=seen.replace(rel=1.0).properties.better_first)
@@ -203,7 +203,7 @@ def _of_hits(judged: Judged, measure: Measure, depth: int | None, possible: Bool
     reach = _reach(measure, depth)
     properties = _properties(judged, measure, depth, reach)
     hit = np.flatnonzero(judged.tie_first <= reach)
-    alike = _labels_alike(judged) if properties.every_label else _grades_alike(judged, measure, properties)
+    alike = _labels_alike(judged) if properties.uses_all_labels else _grades_alike(judged, measure, properties)
     return TiedList(
         judged=_cut_to(judged, reach),
         measure=measure,

@@ -20,7 +20,7 @@ from judged.scoring.judging import judge
 from judged.scoring.judging.unjudged import withdrawn
 from judged.scoring.measures.aggregates import aggregate
 from judged.scoring.measures.base import Measure
-from judged.scoring.measures.grammar import listed, parse_many
+from judged.scoring.measures.grammar import list_measures, parse_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,12 +190,12 @@ def leave_one_out(
 
 
 def _measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
-    several = listed(measures)
+    several = list_measures(measures)
     found = tuple(dict.fromkeys(one for text in several for one in parse_many(text)))
     if not found:
         raise InputError("no measure is given", fix="give names such as AP, nDCG@10")
     for one in found:
-        if not one.properties.topics_apart:
+        if not one.properties.topics_independent:
             raise MeasureError(f"{one} looks at the judgments of all topics. Fix: leave it out here")
     return found
 

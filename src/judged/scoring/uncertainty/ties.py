@@ -242,7 +242,7 @@ def _exact_range(tied: TiedList, low: Floats, high: Floats) -> bool:
     if properties.better_first:
         grade = tied.judged.grade[tied.hit]
         worth = np.where(grade == 0, 1e-300, grade)  # with rel=0, better than unjudged
-    elif properties.additive and name and not properties.every_label:  # assessors may each have another last rank
+    elif properties.additive and name and not properties.uses_all_labels:  # assessors may each have another last rank
         worth = additive_worth(tied)
     elif name in {"Bpref", "GMBpref"}:  # unjudged documents are neither relevant nor known not to be
         relevant = relevant_members(tied, getattr(tied.measure, "rel", 1.0))

@@ -118,7 +118,7 @@ def _at_hand(judged: Judged, measure: Measure) -> tuple[Judged, Floats]:
     """Score the list as it is; where the measure asks for every returned document, or needs names, keep them."""
     asked = replace(judged)
     scores = measure(asked)
-    names = "everything" in vars(asked) or measure.properties.every_label
+    names = "everything" in vars(asked) or measure.properties.uses_all_labels
     return (replace(asked, shown=asked.everything) if names else judged), scores
 
 
@@ -134,20 +134,20 @@ def _blocks(judged: Judged) -> Iterator[Ints]:
 def _range(judged: Judged, measure: Measure, levels: Floats, limit: int) -> Range:
     """Give the range of a block of topics, each with something unjudged, by the first way that is known to do."""
     known = _all_judged(measure).properties
-    if known.every_label:
+    if known.uses_all_labels:
         return by_labels(judged, measure, _states(measure, levels), limit)
     asked = Arranged(opened(judged), measure, _states(measure, levels))
     rising = _gains_rise(asked, levels)
-    if known.monotone and rising and (known.graded or not known.missing_matter):
+    if known.monotone and rising and (known.graded or not known.depends_on_missing):
         return ends(asked)
     better_first = known.better_first or known.judged_better_first
     two = len(asked.states) <= 2  # relevant or not
     if not known.graded and two and (better_first or not _ordered(measure)):
-        return by_counts(asked, bounded=known.against_ideal)
+        return by_counts(asked, bounded=known.relative_to_ideal)
     if (found := by_ratio(asked)) is not None:
         return found
     found = by_enumeration(asked, limit, few=better_first and rising)
-    return by_parts(asked, found, bounded=known.against_ideal and rising)
+    return by_parts(asked, found, bounded=known.relative_to_ideal and rising)
 
 
 def _all_judged(measure: Measure) -> Measure:
@@ -160,7 +160,7 @@ def _states(measure: Measure, levels: Floats) -> Floats:
     # One that asks for relevance alone knows two, or one if its level is not among them. Without a level to be seen, as
     # in a measure of one's own, any grade may make the difference.
     known, rel = measure.properties, getattr(measure, "rel", None)
-    if not known.sees_relevance:
+    if not known.depends_on_relevance:
         return levels[:1]
     if known.graded or rel is None:
         return levels

@@ -85,7 +85,7 @@ def explained(workspace: Workspace, asked: AskedMeasure) -> Working:
 
 def _curve(measure: Measure, worlds: Sequence[World]) -> list[list[float]]:
     """Score each list at the cutoffs from 1 to its end, or to that of a longer list; none where there is no cutoff."""
-    if measure.entry.cutoff is None or measure.entry.at != "cutoff":
+    if measure.entry.cutoff is None or measure.entry.cutoff_name != "cutoff":
         return []
     series = at_cutoffs(measure.replace(cutoff=1), range(1, max(2, *(len(world.docs) for world in worlds)) + 1))
     return [[float(one(judged)[0]) for one in series] for judged in map(judged_of, worlds)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from judged.errors import InputError
-from judged.scoring.measures.parameters import spell
+from judged.scoring.measures.parameters import format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -148,7 +148,7 @@ def write_list(items: Iterable[Item], *, beside: bool = False) -> str:
 
 def write_grade(grade: float | None) -> str:
     """Write a grade as an address has it."""
-    return _UNJUDGED if grade is None else spell(grade)
+    return _UNJUDGED if grade is None else format_value(grade)
 
 
 def write_missing(grades: Iterable[float]) -> str:
@@ -160,7 +160,7 @@ def write_missing(grades: Iterable[float]) -> str:
     parts: list[str] = []
     for grade, same in groupby(grades):
         times = len(list(same))
-        parts += [f"{spell(grade)}*{times}"] if times >= _REPEATED else [spell(grade)] * times
+        parts += [f"{format_value(grade)}*{times}"] if times >= _REPEATED else [format_value(grade)] * times
     return ",".join(parts)
 
 

@@ -31,7 +31,7 @@ from judged.interface.pages.evaluator.state import (
 from judged.interface.pages.problems import PROBLEMS
 from judged.interface.pages.workspace import Opened
 from judged.scoring.measures.grammar import parse
-from judged.scoring.measures.parameters import spell
+from judged.scoring.measures.parameters import format_value
 
 if TYPE_CHECKING:
     from judged.interface.pages.workspace import Workspace
@@ -103,7 +103,7 @@ def evaluator_example(request: Request, opened: Opened, asked: Annotated[AskedMe
     """Give a list to edit with one measure of it, for pages that teach; its name says what it is to assume."""
     measure = parse(asked.measure)
     named = {name: getattr(measure, name, None) for name in ("cutoff", "gain", "discount", "base", "rel", "max")}
-    named |= {"gain": named["gain"] and spell(named["gain"]), "only": "none"}
+    named |= {"gain": named["gain"] and format_value(named["gain"]), "only": "none"}
     asked = asked.model_copy(update={name: value for name, value in named.items() if value is not None})
     data = evaluation(opened, asked).to_dict()
     return page(request, "evaluator-example.html", working=explained(opened, asked), data=data, asked=asked)

@@ -19,7 +19,7 @@ from judged.results.blocks import Note
 from judged.scoring.judging import judge
 from judged.scoring.measures.gain import discounts, gains
 from judged.scoring.measures.pages import FAMILIES
-from judged.scoring.measures.parameters import spell
+from judged.scoring.measures.parameters import format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,8 +69,8 @@ def evaluation(workspace: Workspace, asked: AskedEvaluation) -> Evaluation:
         runs = listed_words([known["run"], *filter(None, [known["other_run"]])])
         source = [Sentences((f"Topic {known['topic']}, {runs}. {known['query']}".strip(),), "source")]
     missing = (
-        f"Judged and not returned, by grade: {', '.join(map(spell, state.missing)) or 'none'}."
-        f" Relevant documents (grade {spell(state.options.rel)} or more): {state.relevant}."
+        f"Judged and not returned, by grade: {', '.join(map(format_value, state.missing)) or 'none'}."
+        f" Relevant documents (grade {format_value(state.options.rel)} or more): {state.relevant}."
     )
     parts = (
         *source,
@@ -143,7 +143,7 @@ def _scores_of(state: State, worlds: tuple[World, ...], only: str | None) -> Tab
             continue
         values, why, properties = dict[str, float | None](), one.why, one.properties
         if one.measure is not None:
-            values, why = _scores(one.measure, [together] if properties.topics_apart or alike else alone())
+            values, why = _scores(one.measure, [together] if properties.topics_independent or alike else alone())
             if why and len(worlds) > 1:  # perhaps only one list is to blame
                 values, why = _scores(one.measure, alone())
         value, other, before = (values.get(name) for name in (LIST, OTHER, BEFORE))
@@ -192,7 +192,7 @@ def _rows_of(state: State, world: World, ranked: Mapping[str, Mapping[str, int]]
     columns = (
         Column("rank", range(1, len(grades) + 1), COUNT),
         Column("doc", world.docs, TEXT, "document"),
-        Column("grade", grades, Show(spell)),
+        Column("grade", grades, Show(format_value)),
         Column("relevant", [None if grade is None else state.is_relevant(grade) for grade in grades], only="data"),
         Column("gain", [0.0 if grade is None else gain[at] for at, grade in enumerate(grades)], only="data"),
         Column("discount", discount.tolist(), only="data"),

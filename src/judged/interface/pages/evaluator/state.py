@@ -26,7 +26,7 @@ from judged.interface.pages.problems import Parameters
 from judged.scoring.judging import judge
 from judged.scoring.measures.dcg import CG, DCG
 from judged.scoring.measures.grammar import parse
-from judged.scoring.measures.parameters import spell
+from judged.scoring.measures.parameters import format_value
 from judged.scoring.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class State:
             "relevant_given": self.asked.relevant,
             "known_relevant": self.known,
             **self.options._asdict(),
-            "gain": spell(self.options.gain),
+            "gain": format_value(self.options.gain),
             "max_given": self.asked.max,
             "source": source | {"query": workspace.query(topic)} if topic else None,
         }
@@ -206,7 +206,7 @@ class State:
         fields = {field.alias or name: field.default for name, field in AskedEvaluation.model_fields.items()}
         known = self.asked.model_dump(by_alias=True, include=set(AskedEvaluation.model_fields)) | now
         kept = {name: value for name, value in known.items() if value != fields[name] or name in {"cutoff", "gain"}}
-        return urlencode({name: spell(value) for name, value in kept.items() if value is not None}, safe=",:*{}")
+        return urlencode({name: format_value(value) for name, value in kept.items() if value is not None}, safe=",:*{}")
 
 
 def read_state(workspace: Workspace, asked: AskedEvaluation) -> State:
@@ -227,7 +227,9 @@ def read_state(workspace: Workspace, asked: AskedEvaluation) -> State:
     grades = [item.grade for item in (*items, *(other or ())) if item.grade is not None]
     highest = max(1.0, asked.rel, *grades, *missing) if asked.max is None else asked.max
     if highest < max((*grades, *missing), default=0.0):
-        raise InputError(f"a grade is above max={spell(highest)}, the highest of the scale", fix="give a higher max")
+        raise InputError(
+            f"a grade is above max={format_value(highest)}, the highest of the scale", fix="give a higher max"
+        )
     base = asked.base if asked.discount == "original" else 2.0
     discounted = DCG().replace(discount=asked.discount, base=base)  # checks both
     gain = _read_gain(asked.gain)

@@ -21,9 +21,9 @@ from judged.results import NUMBER, TEXT, YES_NO, Column, Table, columns_of
 from judged.scoring.explanation import compare_tools
 from judged.scoring.judging import judge_list
 from judged.scoring.measures import pages
-from judged.scoring.measures.grammar import entry_of, key, parse
-from judged.scoring.measures.pages import FAMILIES, families, summary, written
-from judged.scoring.measures.parameters import spell
+from judged.scoring.measures.grammar import find_entry, normalize_name, parse
+from judged.scoring.measures.pages import FAMILIES, families, summary, usage
+from judged.scoring.measures.parameters import format_value
 from judged.scoring.measures.registry import REGISTRY
 from judged.scoring.peers.names import BEIR, GDEVAL, MSMARCO
 from judged.scoring.peers.readings import TOOLS
@@ -85,7 +85,7 @@ def catalogue(asked: AskedCatalogue) -> Catalogue:
     }
     columns = (
         *columns_of(found, "name", "family"),
-        Column("title", list(map(written, found))),
+        Column("title", list(map(usage, found))),
         Column("what", list(map(summary, found))),
         *columns_of(found, "use"),
         Column("found_as", [_found_as(entry, asked.q.strip(), is_best=entry is best) for entry in found]),
@@ -117,7 +117,7 @@ def usual() -> Table:
 def _found_as(entry: Entry, typed: str, *, is_best: bool) -> str:
     """Give the other name by which a measure was found; empty where it was its own."""
     if is_best:
-        return "" if key(_bare(typed)) == key(entry.name) else typed
+        return "" if normalize_name(_bare(typed)) == normalize_name(entry.name) else typed
     if not typed or typed.casefold() in entry.name.casefold():
         return ""
     return next((name for name in _other_names(entry) if typed.casefold() in name.casefold()), "")
@@ -125,7 +125,7 @@ def _found_as(entry: Entry, typed: str, *, is_best: bool) -> str:
 
 def _suits(entry: Entry, asked: AskedCatalogue) -> bool:
     known = entry.properties
-    more = known.every_label or entry.family == "facts about documents"
+    more = known.uses_all_labels or entry.family == "facts about documents"
     return (
         (not asked.grades or known.graded == (asked.grades == "graded"))
         and (not asked.order or known.needs_ranking == (asked.order == "ranking"))
@@ -136,10 +136,10 @@ def _suits(entry: Entry, asked: AskedCatalogue) -> bool:
 
 def _named(typed: str) -> Entry | None:
     """Find the measure of a name as it is written here or in another tool, whatever its cutoff and case."""
-    ours = _by_tools().get(key(_bare(typed)), "")
+    ours = _by_tools().get(normalize_name(_bare(typed)), "")
     for name in filter(None, (typed, _bare(typed), ours)):
         with suppress(MeasureError):
-            return entry_of(name)
+            return find_entry(name)
     return None
 
 
@@ -152,10 +152,10 @@ def _bare(name: str) -> str:
 def _by_tools() -> dict[str, str]:
     """Give our measure for each name of another tool."""
     tables = [pair for table in (GDEVAL, MSMARCO, BEIR) for pair in table.items()]
-    known = {key(_bare(name)): entry_of(ours).name for name, ours in tables}
+    known = {normalize_name(_bare(name)): find_entry(ours).name for name, ours in tables}
     for tool in TOOLS.values():
         for ours, reading in tool.readings.items():
-            known.setdefault(key(_bare(reading.called)), _bare(ours))
+            known.setdefault(normalize_name(_bare(reading.called)), _bare(ours))
     return known
 
 
@@ -173,7 +173,7 @@ def _other_names(entry: Entry) -> Iterator[str]:
 def _text(cls: type) -> str:
     """Give all that a measure can be found by, in small letters."""
     entry: Entry = cls.entry  # type: ignore[attr-defined]
-    parts = [entry.name, written(entry), summary(entry), entry.use, entry.family, entry.cite, *_other_names(entry)]
+    parts = [entry.name, usage(entry), summary(entry), entry.use, entry.family, entry.cite, *_other_names(entry)]
     return " ".join(parts).casefold()
 
 
@@ -204,16 +204,16 @@ def measure_page(cls: type[Measure]) -> MeasurePage:
     quoted = f'"{named}"' if "(" in named else named
     about = {
         "name": entry.name,
-        "title": pages.written(entry),  # how it is written: `P@k`
+        "title": pages.usage(entry),  # how it is written: `P@k`
         "what": first.text,
         "family": entry.family,
         "definition": rest,
-        "inputs": pages.inputs(entry),  # what it reads beside grades and rankings
+        "inputs": pages.describe_inputs(entry),  # what it reads beside grades and rankings
         "use": entry.use,
         "misleads": entry.misleads,
         # what is true of every score with the default parameters, and the parameters that change it
-        "properties": pages.properties(entry),
-        "changing": pages.changing(entry),
+        "properties": pages.describe_properties(entry),
+        "changing": pages.parameters_changing_properties(entry),
         "tools": entry.tools,  # what other tools call it
         "examples": blocks(pages.examples(entry)),
         "command": f"judged {'rag evaluate RESPONSES' if of_answers else 'evaluate QRELS RUN'} -m {quoted}",
@@ -224,10 +224,12 @@ def measure_page(cls: type[Measure]) -> MeasurePage:
     parameters = entry.all_parameters
     settings = (
         *columns_of(parameters, "name", "meaning", "values"),
-        Column("default", list(map(pages.default, parameters))),
-        Column("behind_at", [parameter.name == entry.at for parameter in parameters]),
+        Column("default", list(map(pages.describe_default, parameters))),
+        Column("behind_at", [parameter.name == entry.cutoff_name for parameter in parameters]),
     )
-    means = [",".join(f"{name}={spell(value)}" for name, value in values.items()) for values in entry.aliases.values()]
+    means = [
+        ",".join(f"{name}={format_value(value)}" for name, value in values.items()) for values in entry.aliases.values()
+    ]
     neighbours = [one for one in pages.families()[entry.family] if one.name != entry.name]
     parts = (
         Table("settings", settings),

@@ -19,7 +19,7 @@ from judged.interface.pages.problems import PROBLEMS, UnknownError
 from judged.interface.pages.workspace import Opened
 from judged.scoring.advice.rules import SOURCES
 from judged.scoring.measures.base import Entry
-from judged.scoring.measures.grammar import entry_of
+from judged.scoring.measures.grammar import find_entry
 
 router = APIRouter(tags=["learning"])
 
@@ -30,7 +30,7 @@ def _named(
     name: Annotated[str, Path(max_length=100, description="A measure's name, in any form that is understood.")],
 ) -> Entry:
     try:
-        return entry_of(name)
+        return find_entry(name)
     except MeasureError as error:
         raise UnknownError(str(error)) from None
 

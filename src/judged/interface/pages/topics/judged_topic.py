@@ -39,7 +39,7 @@ def check_topic(workspace: Workspace, query_id: str) -> None:
 
 def check_apart(measure: Measure) -> None:
     """Refuse a measure whose score of one topic depends on the others: of one topic alone it says something else."""
-    if not measure.properties.topics_apart:
+    if not measure.properties.topics_independent:
         problem = f"{measure} of one topic depends on the other topics: it cannot be told from this one alone"
         raise MeasureError(f"{problem}. Fix: take another measure, such as nDCG@10 or AP")
 
@@ -87,7 +87,7 @@ def state_of(grade: float | None, rel: float) -> str:
 
 def score(workspace: Workspace, judged: Judged, measure: Measure) -> tuple[float, str]:
     """Score the topic of a list; or NaN, and why it has none."""
-    if not measure.properties.topics_apart:
+    if not measure.properties.topics_independent:
         every, why = run_scores(workspace, measure, judged.run.name)
         return float(every[workspace.qrels.index.codes[judged.query_ids[0]]]), why
     try:
@@ -138,7 +138,7 @@ _SNIPPET = 180  # characters of a text
 def difference(workspace: Workspace, lists: Sequence[Judged], measure: Measure, cutoff: int) -> TopicDiff | None:
     """Put two runs side by side on one topic; None where `diff` has nothing to say of them."""
     ready = len(lists) == 2 and all(judged.ranked and judged.present[0] for judged in lists)
-    if not ready or not measure.properties.topics_apart:
+    if not ready or not measure.properties.topics_independent:
         return None
     try:
         if any(len(measure(judged)) != 1 for judged in lists):

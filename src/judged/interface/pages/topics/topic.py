@@ -160,7 +160,7 @@ def regraded(
         return ()
     before = {run: judged_topic(workspace, asked.topic, run) for run in workspace.lists}
     after = {run: _with_grades(workspace, asked.topic, run, grades) for run in before}
-    apart = [one for one in dict.fromkeys(measures) if one.properties.topics_apart]
+    apart = [one for one in dict.fromkeys(measures) if one.properties.topics_independent]
     rows: list[dict[str, Any]] = []
     for measure in apart:
         for run in runs:
