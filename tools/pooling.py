@@ -21,7 +21,7 @@ from judged.labels.estimation import Design, estimated, form_of
 from judged.labels.pooling import Candidates, after, allocated, arms_of, candidates, draw, strata_of
 from judged.results.decimals import percent
 from judged.scoring.judging import judge
-from judged.scoring.judging.unjudged import keeping
+from judged.scoring.judging.unjudged import select_labels
 from judged.scoring.measures import parse
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -164,7 +164,7 @@ def simulate(
         kept = inside[whole.place]
         design = Design(stratum[whole.place[kept]], sizes, topic, len(whole.pool.query_ids))
         for at, judged in enumerate(whole.lists.values()):
-            seen = keeping(judged, kept)
+            seen = select_labels(judged, kept)
             for name, one in parsed.items():
                 if name == "InfAP":
                     grades = np.where(kept, judged.label_grade, -1.0)

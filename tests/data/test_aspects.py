@@ -32,7 +32,7 @@ def test_hits_and_labels_by_aspect() -> None:
     assert found.rank.tolist() == [2, 3]
     of, aspect, grade = found.aspects
     assert (of.tolist(), aspect.tolist(), grade.tolist()) == ([0, 0, 1], [0, 2, 1], [3.0, 1.0, -2.0])
-    assert found.label_aspects.of.tolist() == [0, 1, 1, 2]
+    assert found.label_aspects.owner.tolist() == [0, 1, 1, 2]
     assert found.over("both").label_aspects.grade.tolist() == [3.0, 1.0, -2.0]
     assert found.ideal.aspects.grade.tolist() == [0.0, 3.0, 1.0]  # of the hits of the ideal: a negative grade is none
 

@@ -20,7 +20,7 @@ from judged.data.texts import Texts
 from judged.diagnosis.review.answer import KINDS, ReviewList, apply_review
 from judged.diagnosis.review.review import review
 from judged.errors import InputError, MeasureError
-from judged.scoring.evaluation.notes import few_note
+from judged.scoring.evaluation.notes import few_topics_note
 from strategies import BINARY, collections
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")  # topics missing from generated runs
@@ -151,7 +151,7 @@ def test_changes_of_two_runs_and_of_their_difference(
         assert item.difference == pytest.approx((new[1] - new[0]) - (old[1] - old[0]), abs=1e-12)
         if min(abs(old[1] - old[0]), abs(new[1] - new[0])) > 1e-9 or old[0] == old[1]:
             assert item.turns == ((old[1] - old[0]) * (new[1] - new[0]) < 0)
-        all_documents = [judged.judge(qrels, run).only(topic).everything for run in (first, second)]
+        all_documents = [judged.judge(qrels, run).only(topic).returned_docs for run in (first, second)]
         ranks = [
             dict(zip(documents.doc.to_pylist(), documents.rank.tolist(), strict=True)) for documents in all_documents
         ]
@@ -169,7 +169,7 @@ def test_kinds_and_counts_against_a_plain_count(collection: tuple[Any, Any], k: 
     qrels, run = collection
     assume(rel <= max(1, *(value for docs in qrels.values() for value in docs.values())))
     result = review(qrels, run, measure="nDCG@10", cutoff=k, rel=rel)
-    all_documents = judged.judge(qrels, run).everything
+    all_documents = judged.judge(qrels, run).returned_docs
     topics, rows = (
         judged.Qrels.of(qrels).topics,
         zip(all_documents.topic, all_documents.rank, all_documents.doc.to_pylist(), strict=True),
@@ -279,7 +279,7 @@ def test_undefined_scores_have_no_change_and_come_last() -> None:
         ({"limit": -1}, "limit must be a whole number of at least 0"),
         ({"kinds": "wrong"}, "no kind 'wrong'"),
         ({"kinds": ()}, "`kinds` is empty"),
-        ({"ties": "rank"}, "no rank column"),
+        ({"ties": "rank"}, "requires a rank column"),
     ],
 )
 def test_refused_options(options: dict[str, Any], message: str) -> None:
@@ -500,7 +500,7 @@ def test_warnings_are_those_of_evaluate() -> None:
             " of the qrels? See 'judged check'"
         ),
         "P@2: 1 of 3 topics have no relevant document: q3",
-        few_note(3),
+        few_topics_note(3),
         "of the first 10 documents many are not judged, and count as not relevant: run 100%",
     )
     tied = review(QRELS, {"q1": {"a": 1.0, "b": 1.0, "x": 0.5}, "q2": {"e": 1.0}, "q3": {"g": 1.0}}, measure="P@1")

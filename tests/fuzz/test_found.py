@@ -125,7 +125,7 @@ def test_a_long_line_is_refused_in_the_middle_of_reading(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("grades", [10, "210"])
 def test_a_list_of_grades_must_be_a_list(grades: Any) -> None:
-    with pytest.raises(InputError, match="grades must be a list of grades, got"):
+    with pytest.raises(InputError, match="`grades` must be a list of grades, got"):
         judge_list(grades)
 
 

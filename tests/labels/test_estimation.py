@@ -16,7 +16,7 @@ from judged.errors import InputError, MeasureError
 from judged.labels import Pool, estimate, pool
 from judged.labels.estimation import Design, Estimate, Estimates, design_of, estimated, form_of, mean_estimate, shares
 from judged.labels.pooling import allocated, candidates, draw, strata_of
-from judged.scoring.judging.unjudged import keeping
+from judged.scoring.judging.unjudged import select_labels
 from judged.scoring.measures import parse
 from judged.scoring.measures.registry import REGISTRY
 from judged.stats.ratio import ratio_interval
@@ -77,7 +77,7 @@ def test_over_all_samples_of_a_small_pool_sums_are_right_on_average() -> None:
         measure, values, squares = parse(name), [], []
         for two in itertools.combinations(range(1, 5), 2):
             kept = np.isin(np.arange(5), (0, *two))
-            seen = keeping(whole, kept)
+            seen = select_labels(whole, kept)
             design = Design(np.array([0, 1, 1]), np.array([1, 4]), np.array([0, 0]), 1)
             found = estimated(measure, seen, design)
             values.append(found.value)
@@ -119,7 +119,7 @@ def simulated(topics: int, size: int, names: tuple[str, ...], times: int) -> dic
         inside = np.zeros(len(stratum), dtype=np.bool_)
         inside[draw(stratum, drawn, random)] = True
         kept = inside[place]
-        design, seen = Design(stratum[place[kept]], sizes, topic, topics), keeping(whole, kept)
+        design, seen = Design(stratum[place[kept]], sizes, topic, topics), select_labels(whole, kept)
         for name in names:
             estimates = estimated(parse(name), seen, design)
             low, high = estimates.limits
@@ -236,7 +236,9 @@ def by_hand(grades: dict[str, int], kept: tuple[int, ...]) -> tuple[Any, Design]
     """Return a judged list of one topic, of whose documents these are in a sample, drawn of all together."""
     whole = judge({"q": grades}, {"q": list("abcdef")})
     inside = np.isin(np.arange(len(grades)), kept)
-    return keeping(whole, inside), Design(np.zeros(len(kept), dtype=int), np.array([len(grades)]), np.array([0]), 1)
+    return select_labels(whole, inside), Design(
+        np.zeros(len(kept), dtype=int), np.array([len(grades)]), np.array([0]), 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -111,8 +111,8 @@ def test_the_framework_gives_the_other_measures_of_cwl_eval_too() -> None:
         gain, best, cost = np.zeros((1, 1000)), np.ones((1, 1000)), np.ones((1, 1000))
         gain[0, found.rank[hits] - 1] = best[0, found.rank[hits] - 1] = found.grade[hits]
         if costs == "given":
-            every = found.everything.topic == at
-            cost[0, found.everything.rank[every] - 1] = found.fact("cost", "the test").to_numpy()[every]
+            every = found.returned_docs.topic == at
+            cost[0, found.returned_docs.rank[every] - 1] = found.fact("cost", "the test").to_numpy()[every]
         low, high = (RankMatrices(one, cost, np.ones((1, 1))) for one in (gain, best))
         values = [
             [float(UserExpectations(one, user(name.removeprefix("core "), one)).total(of)[0]) for of in OF]

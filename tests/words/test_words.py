@@ -14,7 +14,7 @@ import pytest
 import judged
 from judged.cli.main import app
 from judged.results.spelling import OTHER_NAMES
-from judged.scoring.evaluation.scores import FromAbove, Scores
+from judged.scoring.evaluation.scores import LazyMethod, Scores
 from word_list import listed
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ PACKAGES = (
     "judged.scoring.judging", "judged.comparison.slicing", "judged.stats",
     "judged.labels", "judged.pipelines.rag", "judged.scoring.uncertainty",
 )  # fmt: skip
-INTERNAL = {"chosen_levels", "config_of", "dialect_of", "measures_of", "parse_config", "read_config", "runs_of"}
+INTERNAL = {"measures_with_level", "config_of", "dialect_of", "measures_of", "parse_config", "read_config", "runs_of"}
 LOGS = ("online ", "logs ", "clicks ", "watch ")
 OF_LOGS = {"metric", "metrics", "mapping"}
 """What users did has metrics, as judgments have measures; and a mapping says what the columns of a log are."""
@@ -49,7 +49,7 @@ def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
                 seen.add(id(value))
                 yield name, value
     for name, method in vars(Scores).items():
-        if isinstance(method, FromAbove):
+        if isinstance(method, LazyMethod):
             yield f"Scores.{name}", method.__get__(None, Scores)
 
 

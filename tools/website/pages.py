@@ -22,7 +22,7 @@ from mkdocs.structure.files import File
 import judged
 from judged.interface.pages.learn.lessons import formula
 from judged.results import Answer
-from judged.scoring.evaluation.scores import FromAbove, Scores
+from judged.scoring.evaluation.scores import LazyMethod, Scores
 from judged.scoring.measures import Measure
 from judged.scoring.measures.pages import as_markdown
 from judged.scoring.measures.pages import page as page_of
@@ -111,7 +111,7 @@ class Docstrings(griffe.Extension):
         """Show the methods of scores that are functions of a layer above as these functions."""
         if pkg.name == "judged":
             scores = pkg["scoring.evaluation.scores.Scores"]
-            for name in [name for name, value in vars(Scores).items() if isinstance(value, FromAbove)]:
+            for name in [name for name, value in vars(Scores).items() if isinstance(value, LazyMethod)]:
                 function = getattr(Scores, name)
                 method = copy.copy(pkg[f"{function.__module__}.{function.__name__}".removeprefix("judged.")])
                 method.name, method.parent = name, scores

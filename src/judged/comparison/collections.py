@@ -13,7 +13,7 @@ from judged.comparison.pair import describe_correction, describe_marks, describe
 from judged.errors import InputError
 from judged.results import NUMBER, TEXT, Answer, Column, Table
 from judged.results.blocks import Note
-from judged.scoring.evaluation.evaluate import chosen_measures, scored
+from judged.scoring.evaluation.evaluate import evaluate_without_warnings, select_measures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -172,7 +172,9 @@ def compare_collections(
             fix = "pass {name: (qrels, runs)}, or use collections_of_scores for scores"
             raise InputError(f"{name}: {type(collection).__name__} is not a tuple (qrels, runs)", fix=fix)
     test_options = {name: options.pop(name) for name in _TEST_OPTIONS if name in options}
-    tables = {name: scored(qrels, runs, measures, **options) for name, (qrels, runs) in collections.items()}
+    tables = {
+        name: evaluate_without_warnings(qrels, runs, measures, **options) for name, (qrels, runs) in collections.items()
+    }
     return collections_of_scores(tables, baseline=baseline, **test_options)
 
 
@@ -187,7 +189,7 @@ def collections_of_scores(
     overrides = {name: value for name, value in test_options.items() if value is not None}
     choices = Choices(baseline=baseline, **(defaults | overrides))
     if measures is not None:
-        tables = {name: chosen_measures(table, measures) for name, table in tables.items()}
+        tables = {name: select_measures(table, measures) for name, table in tables.items()}
     first, *others = tables.values()
     shared = [name for name in first.measure_names if all(name in table.measure_names for table in others)]
     if not shared:
@@ -195,7 +197,7 @@ def collections_of_scores(
     comparisons: dict[str, Comparison] = {}
     for name, table in tables.items():
         try:
-            comparisons[name] = compare_scores(chosen_measures(table, shared), choices, "none")
+            comparisons[name] = compare_scores(select_measures(table, shared), choices, "none")
         except InputError as error:
             raise InputError(f"{name}: {error.problem}", fix=error.fix, path=error.path) from None
     systems = tuple(dict.fromkeys(run for table in tables.values() for run in table.run_names))

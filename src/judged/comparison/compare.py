@@ -16,7 +16,7 @@ from judged.comparison.choices import AGAINST_BASELINE, Choices, Family, default
 from judged.comparison.pair import Pair, TopicDifference, is_test_of_means
 from judged.data.run import run_named
 from judged.errors import InputError
-from judged.scoring.evaluation.evaluate import chosen_measures, of_runs
+from judged.scoring.evaluation.evaluate import build_run_function, select_measures
 from judged.scoring.measures.aggregates import logarithms
 from judged.stats.inputs import complete_topics, paired_differences, spread
 from judged.stats.interval import IntervalMethod
@@ -110,10 +110,10 @@ def comparison_of_scores(
     topics = len(scores.query_ids)
     test, resamples = test or default_test(topics), resamples or default_resamples(topics)
     choices = Choices(test, correction, family, alpha, resamples, seed, min_difference, margin, baseline)
-    return compare_scores(scores if measures is None else chosen_measures(scores, measures), choices, ci)
+    return compare_scores(scores if measures is None else select_measures(scores, measures), choices, ci)
 
 
-compare = of_runs(
+compare = build_run_function(
     comparison_of_scores,
     "compare",
     examples="""
@@ -193,7 +193,7 @@ def untested_comparison(scores: Scores, choices: Choices, ci: IntervalName = "ad
         MeasureComparison(measure, estimates[column :: len(scores.measures)], (), 0, _untested_reason(measure, choices))
         for column, measure in enumerate(scores.measures)
     )
-    interval_rules = scores.interval_words(IntervalMethod(ci, choices.level, seed=choices.seed))
+    interval_rules = scores.interval_caption(IntervalMethod(ci, choices.level, seed=choices.seed))
     return Comparison(scores, tuple(measures), choices, scores.notes, interval_rules, scores.rules())
 
 

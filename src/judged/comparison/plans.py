@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judged.errors import InputError
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Show, Table, columns_of
 from judged.results.blocks import Note
-from judged.scoring.evaluation.evaluate import of_runs
+from judged.scoring.evaluation.evaluate import build_run_function
 from judged.stats.sample_size import Plan, amount, plan
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def power_of_scores(
     return Plans(plans, scores.run_names, (*scores.notes, *notes), scores.provenance)
 
 
-power = of_runs(
+power = build_run_function(
     power_of_scores,
     "power",
     examples="""

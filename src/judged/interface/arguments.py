@@ -167,12 +167,12 @@ def progress_bar(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | 
     """Show a progress bar on a terminal, where there is much to read."""
     from judged.data.files import exists
     from judged.data.part_rows import PartRows
-    from judged.scoring.judging.join import in_memory
+    from judged.scoring.judging.join import is_in_memory
 
     files = [
         file.where
         for run in runs
-        if not in_memory(run.rows)
+        if not is_in_memory(run.rows)
         for file in ([rows for rows, _ in run.rows.read] if isinstance(run.rows, PartRows) else [run])
     ]
     total = sum(Path(file).stat().st_size for file in files if exists(file))
@@ -264,10 +264,10 @@ class SliceOptions:
 
     def narrowed(self, qrels: Qrels, run: Run) -> Qrels:
         """Leave the judgments of the topics that ``--where`` keeps, and say of how many this is not known."""
-        from judged.scoring.evaluation.inputs import narrowed
+        from judged.scoring.evaluation.inputs import filter_topics
 
         known = self.known(qrels, run) if self.where else None
-        qrels, lacking = narrowed(qrels, self.where, known)
+        qrels, lacking = filter_topics(qrels, self.where, known)
         print_warnings(map(str, lacking))
         return qrels
 

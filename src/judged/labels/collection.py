@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.blocks import Note
     from judged.scoring.measures.base import Measure
-    from judged.scoring.uncertainty.pools import LeaveOneOut, LeftOut
+    from judged.scoring.uncertainty.pools import LeaveOneOut, LeaveOneOutRow
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Collection(Answer):
         return float(np.mean([row.judged_share for row in self.coverage]))
 
     @property
-    def largest_loss(self) -> tuple[LeftOut, LeftOut] | None:
+    def largest_loss(self) -> tuple[LeaveOneOutRow, LeaveOneOutRow] | None:
         """The run that loses most of its score, and the one that falls by most places, if it is left out."""
         rows = () if self.pool is None else self.pool.rows
         placed = [row for row in rows if row.old_place and row.new_place]

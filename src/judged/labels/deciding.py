@@ -18,8 +18,8 @@ from judged.scoring.measures.dcg import CG, DCG, NCG, nDCG
 from judged.scoring.measures.grammar import parse
 from judged.scoring.measures.precision import P
 from judged.scoring.measures.rbp import RBP
-from judged.scoring.uncertainty.ratio import Parts
-from judged.scoring.uncertainty.unjudged import levels_of
+from judged.scoring.uncertainty.ratio import RatioTerms
+from judged.scoring.uncertainty.unjudged import grade_levels
 from judged.stats.inputs import check_count
 
 if TYPE_CHECKING:
@@ -273,9 +273,9 @@ class Contest:
             ordered = -np.sort(np.where(is_open, -sign * weight, np.inf), axis=1)
             summed = np.zeros((len(topic), level.shape[1] + 1))
             np.cumsum(np.where(np.isfinite(ordered), ordered, 0.0), axis=1, out=summed[:, 1:])
-            parts = Parts(count, count, steps, summed, ideal, (sign * gained, fixed))
+            parts = RatioTerms(count, count, steps, summed, ideal, (sign * gained, fixed))
             rows, nothing = np.arange(len(topic)), np.zeros((len(topic), len(steps)), dtype=np.int64)
-            reached = np.maximum(parts.reached(rows, parts.greatest()), parts.reached(rows, nothing))
+            reached = np.maximum(parts.ratio(rows, parts.greatest()), parts.ratio(rows, nothing))
             ends[end] = sign * reached
         return ends
 
@@ -361,7 +361,7 @@ def contest(
     how: dict[str, Any] = {"depth": cutoff, **(policies or {})}
     lists = [judge(qrels, run, **how) for run in (first, second)]
     names = _topics(qrels, lists, topics)
-    levels = levels_of(lists[0], measure, highest)
+    levels = grade_levels(lists[0], measure, highest)
     if (most := float(qrels.grades.max())) > levels[-1]:
         raise InputError(f"the grade {most:g} is above the highest, {levels[-1]:g}", fix="give a higher one")
     everything = (
@@ -370,14 +370,14 @@ def contest(
     )
     docs: list[dict[str, None]] = [{} for _ in names]
     for one in everything:
-        for topic, doc in zip(one.everything.topic.tolist(), one.everything.doc.to_pylist(), strict=True):
+        for topic, doc in zip(one.returned_docs.topic.tolist(), one.returned_docs.doc.to_pylist(), strict=True):
             docs[topic].setdefault(doc)
     width = max(1, *map(len, docs)) + outside
     weights, worth = _weights(measure, cutoff, levels)
     ranks = np.zeros((2, len(names), width), dtype=np.int64)
     places = [{doc: at for at, doc in enumerate(found)} for found in docs]
     for run, one in enumerate(everything):
-        rows = one.everything
+        rows = one.returned_docs
         for topic, rank, doc in zip(rows.topic.tolist(), rows.rank.tolist(), rows.doc.to_pylist(), strict=True):
             ranks[run, topic, places[topic][doc]] = rank
     level, reach = np.full((len(names), width), -1), np.zeros((len(names), len(levels) - 1), dtype=np.int64)

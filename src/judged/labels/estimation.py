@@ -259,17 +259,17 @@ def shares(measure: Measure, judged: Judged) -> tuple[Floats, Floats]:
     """Give what each topic scores with nothing judged, and what each judged pair adds: (T,) and (L,)."""
     pairs = np.arange(len(judged.label_topic))
     none = np.zeros(0, dtype=np.int64)
-    empty = replace(judged, **judged.hits_at(none), **judged.labels_at(none))
+    empty = replace(judged, **judged.hit_columns(none), **judged.label_columns(none))
     base = measure.score(empty)
     # Each pair is a topic of its own, with the whole ranking and no other judgment.
     alone = replace(
         judged,
-        **judged.topics_at(judged.label_topic),
-        **judged.hits_at(
+        **judged.topic_columns(judged.label_topic),
+        **judged.hit_columns(
             order := np.argsort(judged.row, kind="stable"), topic=judged.row[order], row=judged.row[order]
         ),
-        **judged.labels_at(pairs, label_topic=pairs),
-        shown=None,
+        **judged.label_columns(pairs, label_topic=pairs),
+        stored_docs=None,
     )
     return base, measure.score(alone) - base[judged.label_topic]
 

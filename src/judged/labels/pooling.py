@@ -18,7 +18,7 @@ from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Table, counted
 from judged.results.types import cached_property
 from judged.scoring.evaluation.inputs import runs_of
-from judged.scoring.judging.align import all_returned
+from judged.scoring.judging.align import rank_all
 from judged.scoring.judging.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -244,10 +244,10 @@ def candidates(runs: Any, depth: int, *, queries: Any = None, ties: TiePolicy = 
     for run in given:
         if not run.has_scores and not run.has_ranks:
             raise InputError(f"the run {run.name} has no ranking, so no first documents", fix="leave it out")
-        ranking.refuse(run)
+        ranking.check_run(run)
     named = [Topics.of(queries).table["query_id"]] if queries is not None else [run.table["query_id"] for run in given]
     query_ids = tuple(sorted({str(name) for column in named for name in column.unique().to_pylist()}))
-    parts = [all_returned(run, query_ids, ranking) for run in given]
+    parts = [rank_all(run, query_ids, ranking) for run in given]
     doc = pa.chunked_array([part.doc.cast(pa.string()) for part in parts], pa.string()).combine_chunks()
     if not len(doc):
         raise InputError("the runs have no document for these topics", fix="check the ids of topics")

@@ -26,8 +26,8 @@ from judged.results.blocks import Note
 from judged.results.decimals import counted
 from judged.scoring.default_measures import REPORTED_MEASURES
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.evaluate import chosen_measures, scored
-from judged.scoring.evaluation.inputs import attributes_of, narrowed
+from judged.scoring.evaluation.evaluate import evaluate_without_warnings, select_measures
+from judged.scoring.evaluation.inputs import attributes_of, filter_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,8 +126,10 @@ def report(
         first = given.get(baseline or "", next(iter(given.values())))
         files = {"attributes": attributes, "queries": queries, "documents": policies.get("documents")}
         known = read_topic_attributes(judgments, needed=asked, run=first, **files) if asked else None
-        judgments, lacking = narrowed(judgments, where, known)
-        scores = scored(judgments, list(given.values()), wanted, seed=seed, attributes=known, **policies)
+        judgments, lacking = filter_topics(judgments, where, known)
+        scores = evaluate_without_warnings(
+            judgments, list(given.values()), wanted, seed=seed, attributes=known, **policies
+        )
         test, resamples = default_test(len(scores.query_ids)), default_resamples(len(scores.query_ids))
         material = Material(
             qrels=judgments,
@@ -152,7 +154,7 @@ def _compared(scores: Scores, choices: Choices) -> Comparison | None:
         return None
     if choices.baseline is not None or len(scores.runs) <= MANY or len(scores.measures) == 1:
         return compare_scores(scores, choices)
-    whole = compare_scores(chosen_measures(scores, scores.measures[:1]), choices)
+    whole = compare_scores(select_measures(scores, scores.measures[:1]), choices)
     estimates = scores.estimates(level=choices.level, seed=choices.seed)
     reason = f"is shown, and not tested: every pair of more than {MANY} runs is tested by the first measure alone"
     others = tuple(

@@ -19,7 +19,7 @@ from judged.reports.material import DEPTH, ReportPart, listed, quoted, shortened
 from judged.results import CHANGE, NUMBER, TEXT, Block, Chart, Column, Line, Lists, Section, Sentences, Table
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal
-from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.evaluate import select_measures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,7 @@ def slices(material: Material) -> ReportPart | None:
     """Show both runs by slice, and test where they differ."""
     if material.slicing is None:
         return None
-    scores = chosen_measures(material.scores, material.scores.measures[:1])
+    scores = select_measures(material.scores, material.scores.measures[:1])
     at = [scores.run_names.index(name) for name in material.two]
     runs = tuple(scores.runs[run] for run in at)
     scores = replace(scores, runs=runs, values=scores.values[at], counted=scores.counted[at])

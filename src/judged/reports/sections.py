@@ -16,7 +16,7 @@ from judged.reports.material import ReportPart, listed, quoted_by
 from judged.results import COUNT, TEXT, Block, Code, Column, Section, Sentences, Table
 from judged.results.decimals import counted, decimal
 from judged.scoring.curves import curve
-from judged.scoring.evaluation.summary import basis, best_first
+from judged.scoring.evaluation.summary import describe_rules, leaderboard_chart
 from judged.scoring.measures.grammar import parse
 from judged.stats.interval import IntervalMethod
 
@@ -52,12 +52,12 @@ def leaderboard(material: Material) -> ReportPart:
     """Write the table of all runs and measures, the chart of the first, and the tests of the pair looked at."""
     comparison, title = material.comparison, "Every run and measure"
     if comparison is None:
-        note = material.scores.interval_words(IntervalMethod())
+        note = material.scores.interval_caption(IntervalMethod())
         board = replace(material.scores.summary().runs(), name="board", title=title, note=note, only="")
         return ReportPart(Section("leaderboard", "Leaderboard", (board,)))
     note = "; ".join([comparison.caption, *(one.untested for one in comparison.measures if one.untested)])
     board = replace(comparison.leaderboard(), name="board", title=title, note=note, only="")
-    parts: list[Block] = [best_first(material.lead, material.estimates, material.two[::-1]), board]
+    parts: list[Block] = [leaderboard_chart(material.lead, material.estimates, material.two[::-1]), board]
     if sentences := tuple(pair.sentence for one in comparison.measures if (pair := material.pair(one))):
         parts.insert(0, Sentences(sentences))
     if material.tested and len(material.tested.pairs) > 1 and material.given_baseline is not None:
@@ -205,7 +205,7 @@ def _rules(material: Material) -> tuple[str, ...]:
     scores, comparison = material.scores, material.comparison
     grades = ", ".join(f"{grade:g}" for grade in scores.qrels.grades[:_GRADES])
     measures = ", ".join(f"{one} ({one.entry.aggregate} over topics)" for one in scores.measures)
-    rules = [basis(scores), f"grades in the judgments: {grades}", f"measures: {measures}"]
+    rules = [describe_rules(scores), f"grades in the judgments: {grades}", f"measures: {measures}"]
     rules += [comparison.caption] if comparison is not None else []
     rules += [material.caution.rstrip(".")] if material.caution else []
     return (*rules, f"seed {material.seed} for every resampling")

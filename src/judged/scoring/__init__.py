@@ -1,6 +1,6 @@
-"""Scores of runs: how results are matched with judgments, the measures, and tables of scores with intervals.
+"""Scores of runs: judging, measures, evaluation, and how much scores depend on ties and missing judgments.
 
-`evaluate` in `judged.scoring.evaluation` joins all of it: `judged.scoring.judging` matches runs with qrels,
-`judged.scoring.measures` has a class for each measure, and `judged.scoring.uncertainty` says how far scores may be off.
-Explanations of scores, curves, advice about measures, and the drop-in replacements of other tools stand beside them.
+`evaluate` in `judged.scoring.evaluation` is the entry point: `judged.scoring.judging` joins runs with qrels,
+`judged.scoring.measures` has a class for each measure, and `judged.scoring.uncertainty` computes ranges of scores.
+Other subpackages have explanations of scores, curves, advice about measures, and replacements of other tools.
 """

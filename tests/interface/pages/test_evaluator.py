@@ -378,7 +378,7 @@ def test_a_topic_of_a_run(client, sample):
     query_id = sample.query_ids[0]
     data = get(client, f"run=bm25&topic={query_id}&other_run=tfidf&cutoff=10")
     state, judged = data["state"], sample.judged("bm25").only(query_id)
-    every = judged.everything
+    every = judged.returned_docs
     assert [item["doc"] for item in data["list"]] == every.doc.to_pylist()[:20]
     assert state["source"] == {
         "run": "bm25",

@@ -57,7 +57,7 @@ def test_a_comparison_counts_the_topics_of_the_condition() -> None:
     ("attributes", "where", "message"),
     [
         (KINDS, "knd == 'law'", "no attribute 'knd'. Fix: use one of kind, query_id."),
-        (None, "kind == 'law'", "Fix: use one of query_id; or give attributes= "),
+        (None, "kind == 'law'", "Fix: use one of query_id; or pass attributes= "),
         (KINDS, "kind == 'sport'", "no topic satisfies"),
         (KINDS, "kind == 3", "is a text, and is compared with 3"),
     ],

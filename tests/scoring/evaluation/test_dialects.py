@@ -79,7 +79,7 @@ def test_an_own_dialect():
 
 def test_unknown_dialects():
     with pytest.raises(
-        InputError, match=r"no dialect 'treceval'. Fix: use one of judged, trec_eval-10, trec_eval-9, gdev"
+        InputError, match=r"unknown dialect 'treceval'. Fix: use one of judged, trec_eval-10, trec_eval-9, gdev"
     ):
         evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, dialect="treceval")
 
@@ -171,7 +171,7 @@ def test_msmarco_by_hand(tmp_path):
     scores = evaluate(qrels, run, "MRR @10", dialect="msmarco")
     assert scores.per_topic()[scores.run_names[0]] == {"RR@10": {"1": 1 / 4, "2": 1.0, "3": 0.0}}
     assert scores.value("MRR @10") == (1 / 4 + 1) / 3
-    assert DIALECTS["msmarco"].shown(scores.value("MRR @10")) == "0.4166666666666667"
+    assert DIALECTS["msmarco"].format_value(scores.value("MRR @10")) == "0.4166666666666667"
     eleventh = tmp_path / "deep.tsv"
     eleventh.write_text("".join(f"1\t{doc}\t{rank}\n" for rank, doc in enumerate([*range(50, 60), 10], 1)))
     assert evaluate(qrels, eleventh, dialect="msmarco").value("MRR@10") == 0.0
@@ -183,7 +183,7 @@ def test_msmarco_and_ndeval_look_at_ranks_only(tmp_path):
     for dialect, value in (("msmarco", 1.0), ("ndeval", 1.0), ("gdeval", 0.5), ("trec_eval-10", 0.5)):
         assert evaluate({"q": {"a": 1, "c": 0}}, run, "RR", dialect=dialect).value("RR") == value
     assert evaluate({"q": {"a": 1}}, run, "RR", dialect="ndeval", ties="docid").value("RR") == 0.5  # -traditional
-    with pytest.raises(InputError, match=r"no rank column\. Fix: choose another order for ties"):
+    with pytest.raises(InputError, match=r"requires a rank column\. Fix: use another value"):
         evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, dialect="msmarco")
 
 
@@ -208,7 +208,7 @@ def test_beir_by_hand():
     }
     found = scores.per_topic()["run"]
     assert found == {name: pytest.approx(values, abs=1e-15, nan_ok=True) for name, values in expected.items()}
-    assert DIALECTS["beir"].shown(scores.value("NDCG@3")) == "0.63486"
+    assert DIALECTS["beir"].format_value(scores.value("NDCG@3")) == "0.63486"
     assert BEIR_RUN["a"]["a"] == 9.0  # BEIR takes it out of the caller's dict
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 import judged
 from judged import InputError, JudgedWarning, MeasureError, evaluate
-from judged.scoring.evaluation.notes import few_note
+from judged.scoring.evaluation.notes import few_topics_note
 from judged.stats.sample_size import least_p
 from strategies import Qrels, Run, collections
 
@@ -128,7 +128,7 @@ def test_depth_is_a_policy() -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"topics": "all"}, "no topic policy 'all'"), ({"ties": "x"}, "no tie policy"), ({"depth": 0}, "the depth 0")],
+    [({"topics": "all"}, "unknown topic policy 'all'"), ({"ties": "x"}, "unknown tie policy"), ({"depth": 0}, "got 0")],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -200,7 +200,7 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
             ["grades go up to 101; with gain=exp2 one such document outweighs all others"], id="a huge grade"),
         pytest.param({"q1": {"d1": 1}, "q2": {"d1": 0}, "q3": {"d1": -1}},
             {q: {"d1": 1.0} for q in ("q1", "q2", "q3")}, ["AP"],
-            ["AP: 2 of 3 topics have no relevant document: q2, q3", few_note(3)],
+            ["AP: 2 of 3 topics have no relevant document: q2, q3", few_topics_note(3)],
             id="topics without relevant documents"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0}, "z": {"d": 1.0}}, ["AP"],
             ["run: no judgments for 1 topic of the run; left out: z"], id="extra topics"),
@@ -329,8 +329,8 @@ def test_what_few_topics_are_worth_is_said(topics: int, few: bool) -> None:
     """Five signs have 2^5 arrangements: the two most extreme are 1 in 16 of them, and six are 1 in 32."""
     qrels = {f"q{at}": {"d": 1} for at in range(topics)}
     said = notes(qrels, {query: {"d": 1.0} for query in qrels}, ["AP"])
-    assert [text for text in said if text == few_note(topics)] == ([few_note(topics)] if few else [])
-    assert (few_note(topics) != "") == few == (topics > 1 and least_p(topics) > 0.05)
+    assert [text for text in said if text == few_topics_note(topics)] == ([few_topics_note(topics)] if few else [])
+    assert (few_topics_note(topics) != "") == few == (topics > 1 and least_p(topics) > 0.05)
 
 
 def test_topics_at_the_ceiling_leave_room_below() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import judged
 from judged import InputError, evaluate
-from judged.scoring.evaluation.notes import few_note
+from judged.scoring.evaluation.notes import few_topics_note
 
 
 def test_ranked_lists_by_topic_are_one_run() -> None:
@@ -59,7 +59,7 @@ def test_a_level_that_no_grade_reaches_is_said() -> None:
 def test_topics_without_a_document_at_the_level_are_said() -> None:
     qrels = {"a": {"d1": 3}, "b": {"d2": 1}}
     notes = evaluate(qrels, {"a": {"d1": 1.0}, "b": {"d2": 1.0}}, ["AP(rel=3)", "AP(rel=3,undefined=skip)"]).warnings
-    assert notes == ("AP(rel=3): 1 of 2 topics have no document of grade 3 or more: b", few_note(2))
+    assert notes == ("AP(rel=3): 1 of 2 topics have no document of grade 3 or more: b", few_topics_note(2))
 
 
 def test_ranks_in_the_place_of_scores_are_suspected() -> None:

@@ -264,7 +264,7 @@ def test_measures_in_every_form() -> None:
     assert measures_of(["nDCG@10", "P@1,2"]) == (ndcg, judged.P(cutoff=1), judged.P(cutoff=2))
     assert [str(one) for one in measures_of(DEFAULT_MEASURES)] == list(DEFAULT_MEASURES)
     assert evaluate(QRELS, RUN).measure_names == DEFAULT_MEASURES
-    with pytest.raises(InputError, match=r"no measure is given\. Fix: give names such as nDCG@10"):
+    with pytest.raises(InputError, match=r"at least one measure is required\. Fix: use names such as nDCG@10"):
         evaluate(QRELS, RUN, [])
     with pytest.raises(MeasureError, match="there is no measure 'nope'"):
         evaluate(QRELS, RUN, ["AP", "nope"])

@@ -33,14 +33,14 @@ def test_bounds_over_all_orders() -> None:
     (ties,) = scores.ranges
     assert (ties.reason, ties.low.tolist(), ties.high.tolist()) == ("ties", [[[0.5], [0.0]]], [[[1.0], [1.0]]])
     assert set(ties.kind.ravel()) == {"exact"}
-    reach = scores.estimates()[0].reaches[0]
+    reach = scores.estimates()[0].ranges[0]
     assert (reach.reason, reach.low, reach.high, reach.kind) == ("ties", 0.5, 1.0, "exact")
 
 
 def test_a_depth_cuts_after_the_order_is_chosen() -> None:
     """Of the two tied documents one stands among the first 1: either."""
     scores = evaluate(QRELS, TIED, ["RR", "SetP"], ties="bounds", depth=1)
-    assert [[one.low, one.high] for one in (e.reaches[0] for e in scores.estimates())] == [[0.0, 1.0], [0.0, 1.0]]
+    assert [[one.low, one.high] for one in (e.ranges[0] for e in scores.estimates())] == [[0.0, 1.0], [0.0, 1.0]]
     assert evaluate(QRELS, TIED, "RR", ties="expected", depth=1).value("RR") == 0.5
 
 
@@ -52,7 +52,7 @@ def test_grades_of_unjudged_documents() -> None:
     (unjudged,) = scores.ranges
     assert unjudged.low[0, 0].tolist() == pytest.approx([0.5950, 1.0], abs=5e-4)
     assert unjudged.high[0, 0].tolist() == pytest.approx([1.0, 1.0])
-    reach = scores.estimates()[0].reaches[0]
+    reach = scores.estimates()[0].ranges[0]
     assert (reach.low, reach.high) == pytest.approx(((0.5950 + 1) / 2, 1.0), abs=5e-4)
 
 
@@ -82,18 +82,18 @@ def test_scores_on_file_keep_their_ranges(tmp_path: Path) -> None:
 def test_a_skipped_topic_has_no_range() -> None:
     scores = evaluate({"q": {"a": 0}, "r": {"a": 1}}, {"q": {"a": 1.0}, "r": {"a": 1.0}}, "AP(undefined=skip)",
                       ties="bounds", unjudged=True)  # fmt: skip
-    assert [reach.low for reach in scores.estimates()[0].reaches] == [1.0, 1.0]
+    assert [reach.low for reach in scores.estimates()[0].ranges] == [1.0, 1.0]
 
 
 def test_topics_of_several_runs() -> None:
     with pytest.warns(JudgedWarning, match="nothing returned"):
         scores = evaluate({"q": {"a": 1}, "r": {"b": 1}}, {"one": TIED, "two": {"r": {"b": 1.0, "x": 1.0}}}, "RR",
                           ties="bounds", topics="both")  # fmt: skip
-    assert [e.reaches[0].low for e in scores.estimates()] == [0.5, 0.5]
+    assert [e.ranges[0].low for e in scores.estimates()] == [0.5, 0.5]
 
 
 def test_an_unknown_treatment_of_ties_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no tie policy 'best'.*one of docid"):
+    with pytest.raises(InputError, match=r"unknown tie policy 'best'.*one of docid"):
         evaluate(QRELS, TIED, "RR", ties="best")  # type: ignore[arg-type]
 
 
@@ -101,7 +101,7 @@ def test_a_topic_that_would_count_with_other_grades_joins_where_it_moves_the_mea
     """q2 has nothing relevant today and does not count; if x were relevant, its nDCG would be 1 / log2(3)."""
     qrels, run = {"q1": {"a": 1}, "q2": {"b": 0}}, {"q1": {"a": 1.0}, "q2": {"b": 2.0, "x": 1.0}}
     scores = evaluate(qrels, run, "nDCG(undefined=skip)@10", unjudged=True)
-    reach = scores.estimates()[0].reaches[0]
+    reach = scores.estimates()[0].ranges[0]
     assert (reach.low, reach.high) == pytest.approx(((1 + 1 / math.log2(3)) / 2, 1.0))
     assert scores.value("nDCG(undefined=skip)@10") == 1.0
 
@@ -119,18 +119,18 @@ def test_the_order_that_stands_is_within_sampled_bounds() -> None:
     )
     scores = evaluate(Qrels.of(qrels), {"q": {f"d{at}": 1.0 for at in range(10)}}, ["NRBP", "APIA"], ties="bounds")
     for one in scores.estimates():
-        assert one.reaches[0].kind == "sampled"
-        assert one.reaches[0].low <= one.value <= one.reaches[0].high
+        assert one.ranges[0].kind == "sampled"
+        assert one.ranges[0].low <= one.value <= one.ranges[0].high
 
 
 def test_the_mean_over_orders_has_no_range_of_unjudged_documents() -> None:
-    with pytest.raises(InputError, match="Fix: choose ties=docid or ties=bounds with unjudged"):
+    with pytest.raises(InputError, match="Fix: use ties=docid or ties=bounds with unjudged"):
         evaluate(QRELS, TIED, "RR", ties="expected", unjudged=True)
 
 
 def test_measures_about_judging_have_no_range_of_unjudged_documents() -> None:
     scores = evaluate(QRELS, TIED, ["RBPResidual(p=0.8)", "Judged@2", "Unjudged@2", "RR"], unjudged=True)
-    assert [len(one.reaches) for one in scores.estimates()] == [0, 0, 0, 1]
+    assert [len(one.ranges) for one in scores.estimates()] == [0, 0, 0, 1]
 
 
 def test_ranges_in_csv_and_by_topic() -> None:

@@ -77,7 +77,7 @@ def test_what_is_no_measure_is_refused_in_words(measures: Any) -> None:
 
 @pytest.mark.parametrize("depth", [10**30, 2**63, 10**5000], ids=["1e30", "2^63", "1e5000"])
 def test_a_depth_beyond_every_ranking_is_refused(depth: int) -> None:
-    with pytest.raises(InputError, match=r"the depth is more than any ranking has. Fix: give None for all"):
+    with pytest.raises(InputError, match=r"`depth` must be at most 2\^62\. Fix: use a number"):
         evaluate(QRELS, RUN, ["AP"], depth=depth)
 
 

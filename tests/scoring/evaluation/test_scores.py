@@ -61,9 +61,9 @@ def test_per_topic_and_nan() -> None:
 @pytest.mark.parametrize(
     ("measure", "run", "message"),
     [
-        ("RR", "bm25", "RR was not evaluated. Fix: evaluate it, or take one of AP, "),
+        ("RR", "bm25", "RR was not evaluated. Fix: evaluate it, or use one of AP, "),
         ("AP", "other", "no run 'other'. Fix: use one of bm25, <b>new</b>"),
-        ("AP", None, "there are several runs. Fix: name one of bm25, <b>new</b>"),
+        ("AP", None, "run is required for scores of several runs. Fix: use one of bm25, <b>new</b>"),
     ],
 )
 def test_asking_for_what_is_not_there(measure: str, run: str | None, message: str) -> None:
@@ -294,7 +294,7 @@ def test_saved_scores_that_are_no_longer_what_was_saved_are_refused(tmp_path: Pa
         "nesting": b"[" * 100_000,
     }.get(what, facts)
     parquet.write_table(table.replace_schema_metadata({**table.schema.metadata, b"judged": changed}), path)
-    with pytest.raises(InputError, match=r"scores\.parquet: its scores, or what they rest on, are not those"):
+    with pytest.raises(InputError, match=r"scores\.parquet: the scores or their provenance were changed"):
         Scores.load(path)
 
 

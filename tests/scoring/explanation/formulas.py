@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.scoring.explanation.sheets import names
-from judged.scoring.judging.working import Column, Step
+from judged.scoring.judging.calculation import CalculationColumn, CalculationStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged.scoring.explanation import Explanation
-    from judged.scoring.judging.working import Rows
+    from judged.scoring.judging.calculation import CalculationTable
 
 FUNCTIONS: dict[str, Any] = {
     "ln": np.log,
@@ -68,28 +68,36 @@ def compute(how: str, values: Mapping[str, Any]) -> Any:
         return eval(code, {"__builtins__": {}, "_div": _div, **FUNCTIONS}, dict(values))  # noqa: S307
 
 
-def check(entries: Sequence[Step | Column | Rows], at: int) -> bool:
+def check(entries: Sequence[CalculationStep | CalculationColumn | CalculationTable], at: int) -> bool:
     """Compute one entry again; gives whether there was something to compute.
 
     A column's formula may use ``rank``, ``grade`` and any column written before on the same list.
     """
     entry = entries[at]
-    if isinstance(entry, Step) and entry.how.startswith("sum of "):
+    if isinstance(entry, CalculationStep) and entry.how.startswith("sum of "):
         name = entry.how.removeprefix("sum of ")
-        column = [one for one in entries[:at] if isinstance(one, Column) and one.on is entry.on and one.name == name][
-            -1
-        ]
-        total = np.bincount(column.topic, weights=column.values, minlength=len(entry.on))
+        column = [
+            one
+            for one in entries[:at]
+            if isinstance(one, CalculationColumn) and one.judged is entry.judged and one.name == name
+        ][-1]
+        total = np.bincount(column.topic, weights=column.values, minlength=len(entry.judged))
         np.testing.assert_allclose(total, entry.values, rtol=1e-13, err_msg=entry.name)
         return True
-    if not isinstance(entry, (Step, Column)) or not is_formula(entry.how, {*entry.parts, "rank", "grade"}):
+    if not isinstance(entry, (CalculationStep, CalculationColumn)) or not is_formula(
+        entry.how, {*entry.parts, "rank", "grade"}
+    ):
         return False
     parts = {name: np.asarray(part, dtype=np.float64) for name, part in entry.parts.items()}
-    if isinstance(entry, Column):
+    if isinstance(entry, CalculationColumn):
         parts["rank"] = np.asarray(entry.rank, dtype=np.float64)
         if "grade" not in parts and "grade" in names(entry.how):
             grades = dict(
-                zip(zip(entry.on.topic.tolist(), entry.on.rank.tolist(), strict=True), entry.on.grade, strict=True)
+                zip(
+                    zip(entry.judged.topic.tolist(), entry.judged.rank.tolist(), strict=True),
+                    entry.judged.grade,
+                    strict=True,
+                )
             )
             parts["grade"] = np.array(
                 [grades[key] for key in zip(entry.topic.tolist(), entry.rank.tolist(), strict=True)]

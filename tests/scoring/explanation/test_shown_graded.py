@@ -13,7 +13,7 @@ import judged
 from judged import Qrels
 from judged.scoring.explanation import explain_list
 from judged.scoring.judging import judge_list
-from judged.scoring.judging.working import Step, Working
+from judged.scoring.judging.calculation import Calculation, CalculationStep
 from judged.scoring.measures.registry import REGISTRY
 from scoring.explanation.formulas import check
 from variants import listed, variants
@@ -215,11 +215,11 @@ LISTS = [
 def test_the_score_follows_where_documents_have_several_labels(name: str, grades: Any, missing: Any) -> None:
     found = listed(grades, missing)
     for measure in variants(name):
-        sheet = Working()
-        score = measure(replace(found, working=sheet))[0]
+        sheet = Calculation()
+        score = measure(replace(found, calculation=sheet))[0]
         last = sheet.entries[-1]
         assert (last.name, score) == (str(measure), pytest.approx(measure(found)[0], rel=0, abs=0, nan_ok=True))
-        assert isinstance(last, Step)
+        assert isinstance(last, CalculationStep)
         assert last.values[0] == pytest.approx(score, rel=0, abs=0, nan_ok=True)
         assert [check(sheet.entries, at) for at in range(len(sheet.entries))][-1] or not defined(measure, found)
 

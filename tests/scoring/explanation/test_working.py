@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from judged.scoring.explanation import explain_list
 from judged.scoring.explanation.sheets import number
-from judged.scoring.judging.working import Step, Working
+from judged.scoring.judging.calculation import Calculation, CalculationStep
 from scoring.explanation.formulas import check
 from strategies import collections
 from variants import ALL, OF_RANKINGS, judge, shares, some, variants
@@ -31,9 +31,9 @@ COLLECTION = (
 )
 
 
-def working(measure: Measure, judged: Judged, topic: str) -> tuple[Working, float]:
-    sheet = Working()
-    return sheet, float(measure(replace(judged.only(topic), working=sheet))[0])
+def working(measure: Measure, judged: Judged, topic: str) -> tuple[Calculation, float]:
+    sheet = Calculation()
+    return sheet, float(measure(replace(judged.only(topic), calculation=sheet))[0])
 
 
 def same(one: float, other: float) -> bool:
@@ -46,7 +46,7 @@ def test_the_last_number_is_the_score_and_follows_from_what_is_written(name: str
     for measure in variants(name):
         sheet, score = working(measure, judged, "q")
         last = sheet.entries[-1]
-        assert isinstance(last, Step), measure
+        assert isinstance(last, CalculationStep), measure
         assert last.name == str(measure)
         assert same(float(last.values[0]), score), measure
         followed = [check(sheet.entries, at) for at in range(len(sheet.entries))]

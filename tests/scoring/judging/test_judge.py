@@ -113,8 +113,8 @@ def table_run(rows: Sequence[tuple[str, str, float]]) -> judged.Run:
 def small_pieces(held: int = 7, edge: int = 3, part: int = 5) -> Iterator[None]:
     """Let files and tables come in many small pieces, so that topics cross their ends."""
     with ExitStack() as stack:
-        stack.enter_context(patch.multiple(buckets, _HELD=held, _TOGETHER=held))
-        stack.enter_context(patch.object(scanning, "_EDGE_ROWS", edge))
+        stack.enter_context(patch.multiple(buckets, _MAX_ROWS_IN_MEMORY=held, _MAX_SHARE_ROWS=held))
+        stack.enter_context(patch.object(scanning, "_MAX_EDGE_ROWS", edge))
         stack.enter_context(patch("judged.data.rows.SLICE", part))
         yield
 
@@ -225,10 +225,10 @@ def test_topics_that_cross_many_blocks(order: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("held", "together"), [(1000, 1000), (130, 1000), (130, 4), (1, 1)])
 def test_the_buckets_give_back_every_row_by_topic(held: int, together: int) -> None:
     rows = pa.record_batch({"query_id": [f"t{at % 50}" for at in range(500)], "row": list(range(500))})
-    with patch.multiple(buckets, _HELD=held, _TOGETHER=together), buckets.Buckets() as bucketed:
+    with patch.multiple(buckets, _MAX_ROWS_IN_MEMORY=held, _MAX_SHARE_ROWS=together), buckets.Buckets() as bucketed:
         for at in range(0, 500, 20):
             bucketed.add(buckets.by_bucket(rows.slice(at, 20)))
-            assert sum(piece.rows.num_rows for piece in bucketed._held) <= held
+            assert sum(piece.rows.num_rows for piece in bucketed._in_memory) <= held
         parts = [part().to_pylist() for part in bucketed.topics()]
     topics = [topic for part in parts for topic, _ in groupby(part, itemgetter("query_id"))]
     assert len(topics) == len(set(topics)) == 50  # each in one piece
@@ -316,7 +316,7 @@ def test_what_is_no_id_is_refused(bad: Any) -> None:
 
 def test_nan_in_a_table_and_in_a_file_is_refused(tmp_path: Path) -> None:
     rows = [("q1", "d1", 2.0), ("q1", "x", math.nan)]
-    with pytest.raises(InputError, match="the score of topic q1, document x is NaN"):
+    with pytest.raises(InputError, match="got NaN for topic q1, document x"):
         judge(JUDGMENTS, table_run(rows))
     path = tmp_path / "a.run"
     with pytest.raises(InputError, match="the score 'nan' is not a number") as caught:
@@ -337,12 +337,12 @@ def test_depth_cuts_the_ranking() -> None:
 
 @pytest.mark.parametrize("depth", [0, -1, 2.5, math.nan, "3", True])
 def test_a_depth_that_makes_no_sense_is_refused(depth: Any) -> None:
-    with pytest.raises(InputError, match=r"depth .* Fix: give a whole number from 1"):
+    with pytest.raises(InputError, match=r"`depth` must be a positive integer .* Fix: use a number"):
         judge(JUDGMENTS, {"q1": {"d1": 1.0}}, depth=depth)
 
 
 def test_an_unknown_tie_policy_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no tie policy 'random'\. Fix: use one of docid"):
+    with pytest.raises(InputError, match=r"unknown tie policy 'random'\. Fix: use one of docid"):
         judge(JUDGMENTS, {"q1": {"d1": 1.0}}, ties="random")  # type: ignore[arg-type]
 
 
@@ -409,7 +409,7 @@ def test_over_the_topics_of_the_run() -> None:
 
 
 def test_an_unknown_topic_policy_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no topic policy 'all'\. Fix: use one of qrels, run, both"):
+    with pytest.raises(InputError, match=r"unknown topic policy 'all'\. Fix: use one of qrels, run, both"):
         small().over("all")  # type: ignore[arg-type]
 
 
@@ -469,7 +469,7 @@ def test_a_typed_list() -> None:
     assert found.rank.tolist() == [1, 3, 4]
     assert found.grade.tolist() == [3, 0, -1]
     assert found.returned.tolist() == [4]
-    with pytest.raises(InputError, match="no grade is given"):
+    with pytest.raises(InputError, match="at least one grade is required"):
         judge_list([None, None])
 
 

@@ -60,7 +60,7 @@ def test_hits_stand_where_a_plain_ranking_puts_them(
             if doc in qrels[topic]
         ]
         assert hits == expected
-        every = found.everything
+        every = found.returned_docs
         assert list(zip(every.topic.tolist(), every.rank.tolist(), every.doc.to_pylist(), strict=True)) == [
             (code, rank, doc)
             for code, topic in enumerate(found.query_ids)
@@ -84,32 +84,32 @@ def test_the_rank_column_can_order_all(tmp_path: Path) -> None:
     assert judge(qrels, path).doc == ["a", "c", "b"]
     found = judge(qrels, path, ties="rank")
     assert found.doc == ["b", "c", "a"]
-    assert found.everything.doc.to_pylist() == ["b", "c", "a"]
+    assert found.returned_docs.doc.to_pylist() == ["b", "c", "a"]
     assert judged.evaluate(qrels, path, "RR(rel=2)", ties="rank").value("RR(rel=2)") == 1.0
 
 
 def test_an_order_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InputError, match=r"it has no rank column\. Fix: choose another order for ties"):
+    with pytest.raises(InputError, match=r"ties=rank requires a rank column\. Fix: use another"):
         judge({"q": {"a": 1}}, {"q": {"a": 1.0}}, ties="rank")
-    with pytest.raises(InputError, match="no tie policy 'random'"):
+    with pytest.raises(InputError, match="unknown tie policy 'random'"):
         judge({"q": {"a": 1}}, {"q": {"a": 1.0}}, ties="random")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"no precision .half.\. Fix: use one of double, single"):
+    with pytest.raises(InputError, match=r"unknown precision .half.\. Fix: use one of double, single"):
         judge({"q": {"a": 1}}, {"q": {"a": 1.0}}, precision="half")  # type: ignore[arg-type]
 
 
 def test_an_ideal_ranking_has_no_unjudged_documents() -> None:
     found = judge({"q": {"a": 1, "c": 0}}, {"q": {"a": 1.0, "b": 2.0}})
-    assert found.everything.doc.to_pylist() == ["b", "a"]
+    assert found.returned_docs.doc.to_pylist() == ["b", "a"]
     for other in (found.ideal, found.condensed):
         with pytest.raises(judged.MeasureError, match="has no unjudged documents"):
-            _ = other.everything
+            _ = other.returned_docs
 
 
 def test_topics_that_do_not_count_are_left_out_of_everything() -> None:
     found = judge({"1": {"a": 1}, "2": {"a": 1}}, {"2": {"b": 1.0}, "3": {"c": 1.0}})
-    assert found.everything.topic.tolist() == [1]
-    assert found.over("both").everything.topic.tolist() == [0]
-    assert found.over("run").everything.doc.to_pylist() == ["b", "c"]
+    assert found.returned_docs.topic.tolist() == [1]
+    assert found.over("both").returned_docs.topic.tolist() == [0]
+    assert found.over("run").returned_docs.doc.to_pylist() == ["b", "c"]
 
 
 def test_a_policy_travels_with_the_result() -> None:

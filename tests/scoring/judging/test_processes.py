@@ -69,7 +69,7 @@ def test_any_number_of_processes_gives_the_same_scores_and_the_first_complaint(r
 
 @pytest.mark.parametrize("processes", [0, -1, 1.5, "2"])
 def test_what_is_no_number_of_processes(processes: int) -> None:
-    with pytest.raises(InputError, match="processes is"):
+    with pytest.raises(InputError, match="`processes` must be"):
         judged.evaluate(QRELS, {"q0": {"d1": 1.0}}, "AP", processes=processes)
 
 

@@ -35,7 +35,7 @@ def test_a_database_of_this_process_gives_all_documents_too() -> None:
     qrels, table = made()
     con = duckdb.connect()
     one, other = (judged.judge(qrels, runs[0]) for runs in map(runs_of, (table, con.from_arrow(table))))
-    assert one.everything.doc.to_pylist() == other.everything.doc.to_pylist()
+    assert one.returned_docs.doc.to_pylist() == other.returned_docs.doc.to_pylist()
 
 
 def test_a_table_that_changes_between_the_passes() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import judged
 from judged.errors import MeasureError
-from judged.scoring.judging.answered import judge_answer
+from judged.scoring.judging.answers import judge_answer
 from judged.scoring.measures.base import AnswerMeasure
 from judged.scoring.measures.registry import REGISTRY
 from variants import SHARES, shares, variants

@@ -135,7 +135,7 @@ def test_the_parts_of_a_split() -> None:
 
 def test_a_split_has_no_unjudged_documents_to_look_at() -> None:
     with pytest.raises(judged.MeasureError, match="has no unjudged documents"):
-        _ = by_aspect(two()).judged.everything
+        _ = by_aspect(two()).judged.returned_docs
 
 
 def test_a_topic_of_the_run_alone_has_no_assessors() -> None:

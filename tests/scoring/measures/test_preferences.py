@@ -251,7 +251,9 @@ def test_users_are_told_apart_by_what_stands_before_the_blank() -> None:
     """Two users disagree: 1 of 2 is kept, whatever the order. One user in two subgroups may not."""
     assert parse("prefs_simp")(of_topic({"u 1": "a2 b1", "v 1": "a1 b2"}, "ab"))[0] == 1 / 2
     assert parse("prefs_simp")(of_topic({"u": "a2 b1", "u2": "a1 b2"}, "ab"))[0] == 1 / 2
-    with pytest.raises(MeasureError, match=r"topic q: user u prefers documents in a circle: a, b\. Fix: correct"):
+    with pytest.raises(
+        MeasureError, match=r"topic q: user u: preferences must not be cyclic, got a cycle with a, b\. Fix: correct"
+    ):
         parse("prefs_simp")(of_topic({"u 1": "a2 b1", "u 2": "a1 b2"}, "ab"))
 
 
@@ -263,12 +265,14 @@ def test_no_topics_have_no_scores() -> None:
 
 def test_a_long_circle_is_found() -> None:
     levels = {"v 1": "a1 b2", "u 1": "a2 b1", "u 2": "b2 c1", "u 3": "c2 a1"}
-    with pytest.raises(MeasureError, match="topic q: user u prefers documents in a circle: c, a, b"):
+    with pytest.raises(MeasureError, match="topic q: user u: preferences must not be cyclic, got a cycle with c, a, b"):
         parse("prefs_pair")(of_topic(levels, "cab"))
 
 
 def test_not_relevant_is_not_relevant_in_every_subgroup() -> None:
-    with pytest.raises(MeasureError, match="topic q: user u gives b grade 0 in one subgroup and more in another"):
+    with pytest.raises(
+        MeasureError, match="topic q: user u: b has grade 0 in one subgroup and a higher grade in another"
+    ):
         parse("prefs_avgjg")(of_topic({"u 1": "a2 b1", "u 2": "b0 c0"}, "abc"))
 
 
@@ -280,7 +284,7 @@ def test_more_pairs_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("judged.scoring.judging.pairs._MOST_PAIRS", 6)
     assert parse("prefs_pair")(judged_list).tolist() == [0.0, 0.0]
     monkeypatch.setattr("judged.scoring.judging.pairs._MOST_PAIRS", 5)
-    with pytest.raises(MeasureError, match=r"topic 2 has 3 judged documents, and 6 pref.*\(5\)\. Fix: take mean="):
+    with pytest.raises(MeasureError, match=r"at most 5 preferences, got 6 for 3 .* of topic 2\. Fix: use mean="):
         parse("prefs_pair")(judged_list)
     assert parse("prefs_num_prefs_poss")(judged_list).tolist() == [3.0, 6.0]
 
@@ -291,7 +295,7 @@ def test_more_than_can_be_put_together_is_refused(monkeypatch: pytest.MonkeyPatc
     judged_list = of_topic({"u 1": "a2 b1", "u 2": "b2 c1"}, "abc")
     assert parse("prefs_num_prefs_poss")(judged_list)[0] == 3.0
     monkeypatch.setattr(f"judged.scoring.judging.pairs.{most}", limit)
-    with pytest.raises(MeasureError, match=r"topic q: user u has 3 documents and [23] pref.*Fix: give the user"):
+    with pytest.raises(MeasureError, match=r"topic q: user u: .* got 3 and [23]\. Fix: use one subgroup"):
         parse("prefs_simp")(judged_list)
 
 

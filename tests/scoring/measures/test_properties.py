@@ -601,7 +601,7 @@ def test_a_gain_that_no_number_can_hold_is_refused(grade: float) -> None:
 
 
 def test_a_list_without_judgments_is_refused() -> None:
-    with pytest.raises(InputError, match="no grade is given"):
+    with pytest.raises(InputError, match="at least one grade is required"):
         parse("AP").of_list([None])
 
 

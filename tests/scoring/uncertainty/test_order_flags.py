@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from judged.scoring.judging.judged import placed
+from judged.scoring.judging.judged import place_hits
 from judged.scoring.measures import parse
 from scoring.uncertainty.enumeration import Case, seeded, some_case
 from variants import ALL
@@ -50,7 +50,7 @@ def shares_of_one(judged: Judged, length: int, chance: Random, count: int = 25) 
             variants += [[(hit, rank), *around], around]
     rows = [(at, *pair) for at, pairs in enumerate(variants) for pair in pairs]
     variant, hit, rank = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return placed(judged, np.zeros(len(variants), dtype=np.int64), variant, hit, rank)
+    return place_hits(judged, np.zeros(len(variants), dtype=np.int64), variant, hit, rank)
 
 
 def additive_fails(one: Measure, variants: Judged) -> bool:
@@ -74,7 +74,7 @@ def exchanged(judged: Judged, length: int, chance: Random, count: int = 40) -> t
     hits = len(judged.rank)
     placed_at = np.array(ranks)[:, judged.rank - 1].ravel()
     variant, hit = np.repeat(np.arange(len(ranks)), hits), np.tile(np.arange(hits), len(ranks))
-    return placed(judged, np.zeros(len(ranks), dtype=np.int64), variant, hit, placed_at), equal
+    return place_hits(judged, np.zeros(len(ranks), dtype=np.int64), variant, hit, placed_at), equal
 
 
 def better_first_fails(one: Measure, variants: Judged, equal: list[bool]) -> bool:

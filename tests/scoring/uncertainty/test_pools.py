@@ -158,12 +158,12 @@ def test_as_plain_values_and_as_a_table() -> None:
 @pytest.mark.parametrize(
     ("runs", "more", "message"),
     [
-        ({"one": RUNS["one"]}, {}, "has no others to be left out from"),
-        (RUNS, {"groups": dict.fromkeys(RUNS, "us")}, "has no others to be left out from"),
+        ({"one": RUNS["one"]}, {}, "at least two runs, or groups"),
+        (RUNS, {"groups": dict.fromkeys(RUNS, "us")}, "at least two runs, or groups"),
         (RUNS, {"groups": {"On": "us"}}, "no run 'On'"),
-        (RUNS, {"pool_depth": 0}, "pool depth 0 makes no sense"),
+        (RUNS, {"pool_depth": 0}, "`pool_depth` must be a positive integer, got 0"),
         ({"one": {"1": ["a"]}, "two": RUNS["two"]}, {}, ""),
-        ([Run.of(RUNS["one"], name="a"), Run.of(RUNS["two"], name="a")], {}, "two runs have the same name"),
+        ([Run.of(RUNS["one"], name="a"), Run.of(RUNS["two"], name="a")], {}, "run names must be unique"),
     ],
 )
 def test_what_makes_no_sense_is_refused(runs: Any, more: dict[str, Any], message: str) -> None:
@@ -175,9 +175,9 @@ def test_what_makes_no_sense_is_refused(runs: Any, more: dict[str, Any], message
 
 
 def test_measures_that_look_beyond_the_topic_are_refused() -> None:
-    with pytest.raises(MeasureError, match="Hole@5 looks at the judgments of all topics"):
+    with pytest.raises(MeasureError, match="Hole@5 uses the judgments of all topics"):
         leave_one_out(QRELS, RUNS, ["AP", "Hole@5"])
-    with pytest.raises(InputError, match="no measure is given"):
+    with pytest.raises(InputError, match="at least one measure"):
         leave_one_out(QRELS, RUNS, [])
 
 

@@ -275,7 +275,7 @@ def test_a_sample_says_so_and_comes_near() -> None:
 
 
 def test_one_order_is_no_sample() -> None:
-    with pytest.raises(InputError, match=r"a mean of 1 orders says nothing\. Fix: give 2 or more"):
+    with pytest.raises(InputError, match=r"`samples` must be at least 2, got 1\. Fix: use samples=2"):
         tie_expected(tied(1, None), parse("Q"), samples=1)
 
 

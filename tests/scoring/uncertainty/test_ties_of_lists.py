@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from judged import RR, InputError, MeasureError, judge
-from judged.scoring.judging.unjudged import copies
+from judged.scoring.judging.unjudged import repeat_topics
 from judged.scoring.measures import parse
 from judged.scoring.uncertainty.ties import tie_expected, tie_range, tied_share
 from scoring.uncertainty.enumeration import tied
@@ -46,7 +46,7 @@ def test_a_run_without_scores_has_scores_of_sets_alone() -> None:
     assert tie_range(judged, parse("SetP")).kind.tolist() == ["exact"]
     with pytest.raises(MeasureError, match="needs a ranking"):
         tie_expected(judged, RR())
-    with pytest.raises(InputError, match=r"no first documents\. Fix: leave out the depth"):
+    with pytest.raises(InputError, match=r"requires scores, but this run has none\. Fix: leave out depth"):
         tie_expected(judged, parse("SetP"), depth=1)
 
 
@@ -106,7 +106,9 @@ def test_a_budget_is_no_cutoff() -> None:
 def test_a_list_that_was_cut_within_a_tie_is_refused(labels: dict[str, int]) -> None:
     """``b`` stands above the cut, ``a`` below it, where the list does not show it."""
     run = {"q": {"z": 2.0, "a": 1.0, "b": 1.0}}
-    with pytest.raises(InputError, match=r"cut at depth 2.*tied \(topic q\).*judge without a depth, and give depth=2"):
+    with pytest.raises(
+        InputError, match=r"tied documents, but depth 2 .*topic q.*judge without a depth, and use depth=2"
+    ):
         tie_range(judge({"q": labels}, run, depth=2), RR())
     assert tie_range(judge({"q": {"z": 1}}, run, depth=1), RR()).high.tolist() == [1.0]
 
@@ -128,7 +130,7 @@ def test_a_list_that_knows_its_documents_is_not_read_again() -> None:
     """Copies of a topic have no ids of their own; where they are judged documents, ties are known there too."""
     documents = {"x": {"group": "a"}, "y": {"group": "b"}}
     judged = judge({"q": {"x": 1, "y": 0}}, {"q": {"x": 1.0, "y": 1.0}}, documents=documents)
-    both = copies(replace(judged, shown=judged.everything), np.array([0, 0]))
+    both = repeat_topics(replace(judged, stored_docs=judged.returned_docs), np.array([0, 0]))
     ends = tie_range(both, parse("AWRF(p=0)"))
     assert ends.low.tolist() == pytest.approx([1 - math.log(2)] * 2)
     assert ends.high.tolist() == [1.0, 1.0]

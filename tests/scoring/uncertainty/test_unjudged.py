@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 import judged
 from judged import AP, ERR, InputError, Judged, P, nDCG
 from judged.scoring.judging import judge_list
-from judged.scoring.judging.unjudged import copies, opened, unjudged
+from judged.scoring.judging.unjudged import complete_judgments, find_unjudged, repeat_topics
 from judged.scoring.measures import Measure, Properties, parse
 from judged.scoring.uncertainty import arrangements
 from judged.scoring.uncertainty import unjudged as module
-from judged.scoring.uncertainty.arrangements import Arranged, by_counts, by_enumeration
-from judged.scoring.uncertainty.ratio import by_ratio
-from judged.scoring.uncertainty.unjudged import levels_of, unjudged_range
+from judged.scoring.uncertainty.arrangements import GradeSearch, range_by_counts, range_by_enumeration
+from judged.scoring.uncertainty.ratio import range_by_ratio
+from judged.scoring.uncertainty.unjudged import grade_levels, unjudged_range
 from shared_data import SHARED, needs_shared
 from strategies import collections, untied
 from variants import ALL, OF_RANKINGS, SCORED, judge, listed, variants
@@ -62,7 +62,7 @@ def _check(one: Measure, chance: random.Random, most: int, ways: int, **policy: 
     highest = chance.choice((None, None, 1, 2, 3))
     if (own := getattr(one, "max", None)) is not None and not isinstance(own, str):
         highest = None  # the scale is the measure's
-    levels = levels_of(found, one, highest).tolist()
+    levels = grade_levels(found, one, highest).tolist()
     if len(levels) ** size > ways:
         return None
     scores = one(_every_way(qrels, run, levels))
@@ -150,8 +150,8 @@ def test_the_search_over_counts_leaves_none_out(name: str) -> None:
     """On lists of eighty, 70 of them unjudged, it finds what trying every count finds."""
     chance, one = random.Random(3), parse(name)  # noqa: S311
     for grades in ((0, 1), (0, 0, 0, 0, 1), (0,), (1,)):
-        asked = Arranged(opened(_long(chance, 80, 70, grades)), one, np.array([0.0, 1.0]))
-        some, every = by_counts(asked, bounded=True), by_counts(asked, bounded=False)
+        asked = GradeSearch(complete_judgments(_long(chance, 80, 70, grades)), one, np.array([0.0, 1.0]))
+        some, every = range_by_counts(asked, bounded=True), range_by_counts(asked, bounded=False)
         assert (some.low.tolist(), some.high.tolist()) == (every.low.tolist(), every.high.tolist())
 
 
@@ -160,8 +160,8 @@ def test_the_search_over_ratios_leaves_none_out(name: str) -> None:
     """With twelve unjudged documents and four grades: of 16.8 million ways, grades fall or rise in the extreme ones."""
     chance, one = random.Random(4), parse(name)  # noqa: S311
     for grades in ((0, 1, 2, 3), (0, 0, 0, 1), (0,), (0, 5)):
-        asked = Arranged(opened(_long(chance, 20, 12, grades)), one, np.arange(4.0))
-        found, every = by_ratio(asked), by_enumeration(asked, 1000, few=True)
+        asked = GradeSearch(complete_judgments(_long(chance, 20, 12, grades)), one, np.arange(4.0))
+        found, every = range_by_ratio(asked), range_by_enumeration(asked, 1000, sorted_only=True)
         assert found is not None
         np.testing.assert_allclose((found.low[0], found.high[0]), (every.low[0], every.high[0]), rtol=0, atol=1e-12)
         assert every.kind.tolist() == ["exact"]
@@ -213,9 +213,9 @@ def test_nothing_unjudged_is_certain() -> None:
 
 def test_judged_documents_do_not_vary() -> None:
     """A negative grade is a judgment, missing documents stay as they are, and so does what lies below the depth."""
-    assert unjudged(judge_list([None, -1, 0, None]))[1].tolist() == [1, 4]
+    assert find_unjudged(judge_list([None, -1, 0, None]))[1].tolist() == [1, 4]
     cut = judged.judge({"q": {"a": 1}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, depth=2)
-    assert unjudged(cut)[1].tolist() == [2]
+    assert find_unjudged(cut)[1].tolist() == [2]
     assert unjudged_range(cut, AP()).low.tolist() == [1.0]
     found = unjudged_range(judge_list([-1, 1], missing=[2]), AP())
     assert found.low.tolist() == found.high.tolist()
@@ -294,24 +294,24 @@ def test_a_set_has_unjudged_documents_too() -> None:
 
 def test_the_highest_grade() -> None:
     found = judge_list([1, None], missing=[2.5, -1])
-    assert levels_of(found, AP()).tolist() == [0, 1, 2, 2.5]
-    assert levels_of(found, AP(), 1).tolist() == [0, 1]
-    assert levels_of(found, AP(), 4).tolist() == [0, 1, 2, 2.5, 3, 4]
-    assert levels_of(judge_list([0, None]), AP()).tolist() == [0, 1]
-    assert levels_of(judge_list([0, None]), ERR(max=3)).tolist() == [0, 1, 2, 3]
-    assert levels_of(judge_list([5, None]), parse("RBP(p=0.8,gain={1:1,5:9},max=9)")).tolist() == [0, 1, 2, 3, 4, 5]
-    assert levels_of(judge_list([5000, 7, None]), nDCG()).tolist() == [0, 7, 5000]
-    assert levels_of(judge_list([0, None]), AP(), 0).tolist() == [0]
+    assert grade_levels(found, AP()).tolist() == [0, 1, 2, 2.5]
+    assert grade_levels(found, AP(), 1).tolist() == [0, 1]
+    assert grade_levels(found, AP(), 4).tolist() == [0, 1, 2, 2.5, 3, 4]
+    assert grade_levels(judge_list([0, None]), AP()).tolist() == [0, 1]
+    assert grade_levels(judge_list([0, None]), ERR(max=3)).tolist() == [0, 1, 2, 3]
+    assert grade_levels(judge_list([5, None]), parse("RBP(p=0.8,gain={1:1,5:9},max=9)")).tolist() == [0, 1, 2, 3, 4, 5]
+    assert grade_levels(judge_list([5000, 7, None]), nDCG()).tolist() == [0, 7, 5000]
+    assert grade_levels(judge_list([0, None]), AP(), 0).tolist() == [0]
 
 
 @pytest.mark.parametrize("highest", [-1, math.inf, math.nan])
 def test_a_highest_grade_that_makes_no_sense(highest: float) -> None:
-    with pytest.raises(InputError, match=r"highest grade .* makes no sense"):
+    with pytest.raises(InputError, match=r"`highest` must be a finite number"):
         unjudged_range(judge_list([1, None]), AP(), highest=highest)
 
 
 def test_a_limit_that_makes_no_sense() -> None:
-    with pytest.raises(InputError, match="limit -1 makes no sense"):
+    with pytest.raises(InputError, match="`max_orders` must be 0 or more, got -1"):
         unjudged_range(judge_list([1, None]), AP(), max_orders=-1)
 
 
@@ -346,11 +346,11 @@ def test_variants_score_as_real_judgments_do(pair: Any, one: Measure) -> None:
     qrels, run = pair
     topic = min(set(qrels) & set(run))
     found = judge({topic: qrels[topic]}, {topic: run[topic]})
-    found = replace(found, shown=found.everything)
+    found = replace(found, stored_docs=found.returned_docs)
     unknown = sorted(set(run[topic]) - set(qrels[topic]), key=run[topic].get, reverse=True)
     grades = [float(at % 4) for at in range(len(unknown))]
-    asked = opened(found)
-    variant = asked.graded(np.array([0, 0]), np.array(grades + grades))
+    asked = complete_judgments(found)
+    variant = asked.with_grades(np.array([0, 0]), np.array(grades + grades))
     real = judge({topic: {**qrels[topic], **dict(zip(unknown, grades, strict=True))}}, {topic: run[topic]})
     if len(unknown) == len({run[topic][doc] for doc in unknown}):
         np.testing.assert_allclose(one(variant), np.repeat(one(real), 2), rtol=1e-13, atol=1e-15)
@@ -410,8 +410,10 @@ def test_a_measure_of_ones_own_may_draw_its_line_anywhere() -> None:
 def test_the_ranking_is_set_against_its_ideal_where_a_measure_says_so(chance: random.Random) -> None:
     """Better grades for the ranking alone never lower the score, for the judgments alone never raise it."""
     grades = [chance.choice((None, 0, 1, 2, 3, -1)) for _ in range(chance.randint(1, 6))]
-    found = opened(copies(listed(grades, [chance.choice((0, 1, 2)), 1]), np.zeros(1, dtype=np.int64)))
-    size = len(found.hits)
+    found = complete_judgments(
+        repeat_topics(listed(grades, [chance.choice((0, 1, 2)), 1]), np.zeros(1, dtype=np.int64))
+    )
+    size = len(found.open_hits)
     low = np.array([float(chance.randint(0, 2)) for _ in range(size)])
     high, other = (
         low + [chance.randint(0, 1) for _ in low],
@@ -419,7 +421,7 @@ def test_the_ranking_is_set_against_its_ideal_where_a_measure_says_so(chance: ra
     )
     topic = np.zeros(1, dtype=np.int64)
     raised, lowered = (
-        [found.graded(topic, *pair) for pair in pairs]
+        [found.with_grades(topic, *pair) for pair in pairs]
         for pairs in ([(low, other), (high, other)], [(other, low), (other, high)])
     )
     for measure in AGAINST_IDEAL:
@@ -471,9 +473,9 @@ def test_the_usual_measures_are_exact_on_real_runs(name: str) -> None:
     assert (got.high > got.low).any()
     chance = np.random.default_rng(7)
     for _ in range(5):  # no random grading lies outside
-        asked = opened(found)
-        grades = chance.choice([0.0, 1.0, 2.0, 3.0], size=len(asked.hits), p=[0.7, 0.1, 0.1, 0.1])
-        scores = one(asked.graded(np.arange(len(found)), grades))
+        asked = complete_judgments(found)
+        grades = chance.choice([0.0, 1.0, 2.0, 3.0], size=len(asked.open_hits), p=[0.7, 0.1, 0.1, 0.1])
+        scores = one(asked.with_grades(np.arange(len(found)), grades))
         assert (scores >= got.low - 1e-12).all()
         assert (scores <= got.high + 1e-12).all()
 

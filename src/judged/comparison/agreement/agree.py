@@ -23,7 +23,7 @@ from judged.results.types import ReadOnly
 from judged.scoring.evaluation import measures_of, runs_of
 from judged.scoring.evaluation.notes import origin_notes
 from judged.scoring.judging import judge
-from judged.scoring.judging.unjudged import withdrawn
+from judged.scoring.judging.unjudged import remove_judgments
 from judged.scoring.measures.aggregates import aggregate
 from judged.stats.agreement import ENOUGH, Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha
 from judged.stats.rankings import kendall_tau, spearman, tau_ap
@@ -315,7 +315,7 @@ def _system_scores(
     unused = np.isnan(grades) if shared is None else ~shared
     table = np.full((len(measures), len(lists)), np.nan)
     for column, judged in enumerate(lists):
-        remaining = withdrawn(judged, unused)
+        remaining = remove_judgments(judged, unused)
         label_grade = grades[remaining.label_row]  # grades of this judge replace those of the list
         remaining = replace(remaining, grade=label_grade[remaining.row], label_grade=label_grade)
         for row, measure in enumerate(measures):

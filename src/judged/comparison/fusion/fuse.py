@@ -17,7 +17,7 @@ from judged.results.spelling import one_of
 from judged.results.types import ReadOnly
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging import Ranking
-from judged.scoring.judging.align import all_scored
+from judged.scoring.judging.align import rank_all_with_scores
 from judged.scoring.judging.ranking import DuplicateDocumentError, segment_sum
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ class ListPoints(ReadOnly):
         names = tuple(run.name for run in inputs)
         topics = dict.fromkeys(query for run in inputs for query in _query_ids(run))
         query_ids = tuple(topics)
-        ranked = [all_scored(run, query_ids, Ranking(ties if run.has_scores else "rank", depth)) for run in inputs]
+        ranked = [
+            rank_all_with_scores(run, query_ids, Ranking(ties if run.has_scores else "rank", depth)) for run in inputs
+        ]
         docs = pa.chunked_array([returned.doc.cast(pa.string()) for returned, _ in ranked]).combine_chunks()
         encoded = docs.dictionary_encode()
         width = max(len(encoded.dictionary), 1)

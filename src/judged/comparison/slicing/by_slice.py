@@ -16,8 +16,8 @@ from judged.errors import InputError
 from judged.results import counted
 from judged.results.blocks import Note, first_few
 from judged.scoring.evaluation import Estimate
-from judged.scoring.evaluation.evaluate import of_runs
-from judged.scoring.evaluation.notes import few_note
+from judged.scoring.evaluation.evaluate import build_run_function
+from judged.scoring.evaluation.notes import few_topics_note
 from judged.scoring.measures.aggregates import logarithms
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod
@@ -96,7 +96,7 @@ def by_slice(
     return SlicedScores(scores, estimates, method, slicing, averages, test_count, tuple(weightings), notes)
 
 
-slices = of_runs(
+slices = build_run_function(
     by_slice,
     "slices",
     examples="""
@@ -251,8 +251,8 @@ def _notes(scores: Scores, slicing: Slicing, weightings: Mapping[str, Floats]) -
     sizes = dict(zip(slicing.names, slicing.n.tolist(), strict=True))
     if empty := [name for name, n in sizes.items() if not n]:
         yield Note("empty-slices", f"no topic is in the slice {first_few(empty)}")
-    if small := {name: n for name, n in sizes.items() if few_note(n)}:
-        yield Note("few-topics", few_note(max(small.values())), first_few(list(small)))
+    if small := {name: n for name, n in sizes.items() if few_topics_note(n)}:
+        yield Note("few-topics", few_topics_note(max(small.values())), first_few(list(small)))
     for name, weights in weightings.items():
         if missing := int(np.isnan(weights).sum()):
             text = f"{missing} of {topics} have no {name}: they do not count in the {_weighted_name(name)}"

@@ -17,7 +17,7 @@ from judged.data.run import run_named
 from judged.errors import InputError
 from judged.results.blocks import Note
 from judged.results.spelling import spelled
-from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.evaluate import select_measures
 from judged.stats.correction import adjust
 from judged.stats.slice_differences import against_rest, heterogeneity
 from judged.stats.weighted import groups_of
@@ -114,7 +114,7 @@ def compare_slices(
     test, resamples = test or default_test(topics), resamples or default_resamples(topics)
     if spelled(test, JOINT_TESTS) in JOINT_TESTS:
         raise InputError(f"`test` must compare two systems, got {test}", fix="use randomisation, for example")
-    table = scores if measures is None else chosen_measures(scores, measures)
+    table = scores if measures is None else select_measures(scores, measures)
     if baseline is not None:
         baseline = run_named(baseline, table.run_names, "to use as the baseline")
     choices = Choices(test, correction, family, alpha, resamples, seed, margin=margin, baseline=baseline)

@@ -162,7 +162,7 @@ class SlicedScores(PartScores[SliceEstimate]):
             parts.append(f"{marks} than the other topics ({rule})")
         if self.slicing.small.any():
             parts.append(f"{FEW}: fewer topics than the slice is judged by, not tested")
-        interval_text = self.scores.interval_words(self.method)
+        interval_text = self.scores.interval_caption(self.method)
         runs = len(self.scores.runs)
         too_wide = (runs if runs > 1 else len(self.scores.measures)) > MAX_INTERVAL_COLUMNS
         if interval_text and too_wide:

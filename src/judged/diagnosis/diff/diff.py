@@ -16,11 +16,11 @@ from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, ScorePair, Top
 from judged.errors import InputError
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import measures_of, runs_of
-from judged.scoring.evaluation.facts import provenance_of_lists, refuse_foreign
-from judged.scoring.evaluation.inputs import narrowed
+from judged.scoring.evaluation.facts import check_common_topics, provenance_of_lists
+from judged.scoring.evaluation.inputs import filter_topics
 from judged.scoring.judging import judge
 from judged.scoring.judging.align import align
-from judged.scoring.judging.judged import placed
+from judged.scoring.judging.judged import place_hits
 from judged.scoring.measures.aggregates import aggregate
 from judged.stats.inputs import check_count, paired_differences
 
@@ -97,12 +97,12 @@ def diff(
     """
     check_count("cutoff", cutoff)
     check_count("limit", limit)
-    judgments, filter_notes = narrowed(Qrels.of(qrels), where, attributes)
+    judgments, filter_notes = filter_topics(Qrels.of(qrels), where, attributes)
     runs = _two_runs(first, second)
     measures = measures_of(measure)
     rankings = [judge(judgments, run, ties=ties, precision=precision) for run in runs]
     for judged in rankings:
-        refuse_foreign(judged)
+        check_common_topics(judged)
     provenance = provenance_of_lists(rankings, measures)
     values = np.array([[measure(judged) for measure in measures] for judged in rankings])
     query_ids = rankings[0].query_ids
@@ -236,7 +236,9 @@ def contributions(judged: Judged, measure: Measure) -> dict[str, float] | None:
     cutoff = getattr(measure, "cutoff", None)
     rows = np.flatnonzero(judged.within(cutoff if isinstance(cutoff, int) else None))
     rank = judged.rank[rows]
-    single_document_lists = placed(judged, np.zeros(len(rows) + 1, dtype=np.int64), np.arange(len(rows)), rows, rank)
+    single_document_lists = place_hits(
+        judged, np.zeros(len(rows) + 1, dtype=np.int64), np.arange(len(rows)), rows, rank
+    )
     scores = measure(single_document_lists)
     shares, empty_score = scores[:-1] - scores[-1], float(scores[-1])
     total = float(shares.sum()) + empty_score

@@ -19,8 +19,8 @@ from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
 from judged.scoring.evaluation import Scores, dialect_of, runs_of
 from judged.scoring.evaluation.dialects import without_self
-from judged.scoring.evaluation.evaluate import chosen_measures, of_runs
-from judged.scoring.judging import Returned, judge
+from judged.scoring.evaluation.evaluate import build_run_function, select_measures
+from judged.scoring.judging import ReturnedDocs, judge
 from judged.stats.inputs import check_count, paired_differences, spread
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def disagreement_of_scores(
     )
 
 
-disagree = of_runs(
+disagree = build_run_function(
     disagreement_of_scores,
     "disagree",
     measures=("nDCG@10", "R@100"),
@@ -142,7 +142,7 @@ disagree = of_runs(
 
 
 def _two_measures(scores: Scores, measures: Any) -> Scores:
-    table = scores if measures is None else chosen_measures(scores, measures)
+    table = scores if measures is None else select_measures(scores, measures)
     if len(table.measures) != 2:
         names = ", ".join(table.measure_names)
         raise InputError(f"exactly two measures are required, got {len(table.measures)}: {names}", fix="select two")
@@ -246,14 +246,14 @@ def _reasons_by_topic(
     prepare_run = without_self if policies.exclude_self else Run.of
     runs_by_name = {run.name: prepare_run(run) for run in runs_of(runs) if run.name in systems}
     lists = [judge(judgments, runs_by_name[name], documents=documents, **options) for name in systems]
-    all_documents = [judged.everything for judged in lists]
+    all_documents = [judged.returned_docs for judged in lists]
 
     def select_topic(i: int, topic: str) -> Judged:
         # With `shown` set, the run is not read again for each topic to list its unjudged documents.
         documents = all_documents[i]
         rows = np.flatnonzero(documents.topic == lists[i].query_ids.index(topic))
-        returned = Returned(np.zeros(len(rows), dtype=np.int64), documents.rank[rows], documents.doc.take(rows))
-        return replace(lists[i].only(topic), shown=returned)
+        returned = ReturnedDocs(np.zeros(len(rows), dtype=np.int64), documents.rank[rows], documents.doc.take(rows))
+        return replace(lists[i].only(topic), stored_docs=returned)
 
     return {
         topic: reasons((select_topic(0, topic), select_topic(1, topic)), (table.measures[0], table.measures[1]))

@@ -16,7 +16,7 @@ import numpy as np
 
 from judged.results.decimals import counted, decimal
 from judged.results.types import cached_property
-from judged.scoring.judging.judged import placed
+from judged.scoring.judging.judged import place_hits
 from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class JudgedList:
 
     def unjudged(self, depth: float) -> tuple[str, ...]:
         """Return the unjudged documents up to a rank."""
-        all_documents = self.judged.everything
+        all_documents = self.judged.returned_docs
         doc_ids = all_documents.doc.take(np.flatnonzero(all_documents.rank <= depth)).to_pylist()
         return tuple(doc for doc in doc_ids if doc not in self.judged_documents)
 
@@ -127,7 +127,7 @@ class JudgedList:
         rows = {doc: i for i, doc in enumerate(self.judged_documents)}
         selected = np.array([rows[doc] for doc in docs], dtype=np.int64)
         topics = np.zeros(len(selected), dtype=np.int64)
-        score = placed(self.judged, np.zeros(1, dtype=np.int64), topics, selected, np.array(ranks, dtype=np.int64))
+        score = place_hits(self.judged, np.zeros(1, dtype=np.int64), topics, selected, np.array(ranks, dtype=np.int64))
         return float(measure(score)[0])
 
 

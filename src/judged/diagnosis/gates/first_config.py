@@ -24,7 +24,7 @@ from judged.errors import InputError, JudgedWarning
 from judged.results.blocks import lines
 from judged.results.decimals import decimal
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.evaluate import scored
+from judged.scoring.evaluation.evaluate import evaluate_without_warnings
 from judged.scoring.judging import judge
 from judged.scoring.measures.aggregates import aggregate
 from judged.stats.inputs import paired_differences, spread, topics_text
@@ -76,8 +76,10 @@ def first_config(
     if len(baseline_runs) != 1:
         raise InputError(f"the baseline must be one run, got {len(baseline_runs)}", fix="select one run")
     checked = _default_measures(judgments, baseline_runs[0]) if measures is None else measures
-    scores = scored(judgments, [*baseline_runs, *([] if others is None else runs_of(others))], checked)
-    share = scored(judgments, baseline_runs, "Judged@10").value("Judged@10")
+    scores = evaluate_without_warnings(
+        judgments, [*baseline_runs, *([] if others is None else runs_of(others))], checked
+    )
+    share = evaluate_without_warnings(judgments, baseline_runs, "Judged@10").value("Judged@10")
     _check_baseline_scores(scores)
     _warn_of_sparse_judgments(scores, share)
     slicing = _topic_slicing(judgments, attributes, queries, by, scores.query_ids)

@@ -28,7 +28,7 @@ from judged.errors import InputError
 from judged.results.blocks import Note
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.evaluate import scored
+from judged.scoring.evaluation.evaluate import evaluate_without_warnings
 from judged.stats.inputs import topics_text
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def gate(
     slicing = config_slicing(parsed, attributes, judgments)
     _check_slice_names(parsed, slicing)
     policies = {name: getattr(parsed, name) for name in ("dialect", "topics", "ties", "depth", "exclude_self")}
-    scores = scored(judgments, runs, checked or ["Judged@10"], progress=progress, **policies)
+    scores = evaluate_without_warnings(judgments, runs, checked or ["Judged@10"], progress=progress, **policies)
     return _decide(scores, [0, 1], parsed, slicing)
 
 

@@ -19,8 +19,8 @@ from judged.diagnosis.stages.trace import POSITIVE, single_measure
 from judged.errors import InputError, MeasureError
 from judged.results.decimals import read_number
 from judged.scoring.evaluation import dialect_of
-from judged.scoring.evaluation.evaluate import of_runs
-from judged.scoring.evaluation.inputs import place_of
+from judged.scoring.evaluation.evaluate import build_run_function
+from judged.scoring.evaluation.inputs import index_of_measure
 from judged.scoring.measures.grammar import parse
 from judged.stats.correction import losers
 
@@ -113,7 +113,7 @@ def matrix_of_scores(
     >>> result.counts("run")
     {'healthy': 10, 'ranking problem': 10, 'coverage problem': 0, 'both problems': 0}
     """
-    rows = place_of(single_measure(x), scores.measures), place_of(single_measure(y), scores.measures)
+    rows = index_of_measure(single_measure(x), scores.measures), index_of_measure(single_measure(y), scores.measures)
     axes = scores.measures[rows[0]], scores.measures[rows[1]]
     for axis in axes:
         if axis.entry.aggregate != "mean":
@@ -171,7 +171,7 @@ def matrix_of_scores(
     )
 
 
-matrix = of_runs(
+matrix = build_run_function(
     matrix_of_scores,
     "matrix",
     measures=lambda call: list(dict.fromkeys([single_measure(call["x"]), single_measure(call["y"]), parse(_JUDGED)])),

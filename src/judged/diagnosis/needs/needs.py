@@ -24,8 +24,8 @@ from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
 from judged.scoring.evaluation import Scores, dialect_of, runs_of
 from judged.scoring.evaluation.dialects import without_self
-from judged.scoring.evaluation.evaluate import chosen_measures, of_runs
-from judged.scoring.judging.align import all_returned
+from judged.scoring.evaluation.evaluate import build_run_function, select_measures
+from judged.scoring.judging.align import rank_all
 from judged.scoring.judging.ranking import Ranking, segment_starts
 from judged.stats.inputs import ROUNDING, check_count, spread
 from judged.stats.interval import IntervalMethod, mean_intervals
@@ -149,7 +149,7 @@ def _prepare_qrels(qrels: Qrels, call: dict[str, Any]) -> tuple[Qrels, tuple[Not
     return judged, (Note("judgments-of-needs", message),) if message else ()
 
 
-needs = of_runs(
+needs = build_run_function(
     needs_of_scores,
     "needs",
     prepare=_prepare_qrels,
@@ -176,7 +176,7 @@ def _mean_measures(scores: Scores) -> tuple[Scores, list[Note]]:
         raise InputError(f"{dropped} is not a mean over topics", fix="use a measure such as nDCG@10")
     if dropped:
         notes.append(Note("no-mean", f"left out because they are not means over topics: {dropped}"))
-        table = chosen_measures(table, means)
+        table = select_measures(table, means)
     return table, notes
 
 
@@ -367,7 +367,7 @@ def ranking_similarity(
     # Returns overlap and RBO, (N,) each; NaN for a need with fewer than two wordings that returned documents.
     query_ids = tuple(sorted({query for group in groups for query in group}))
     rows = {query: i for i, query in enumerate(query_ids)}
-    returned = all_returned(run, query_ids, Ranking(ties, cutoff, precision))
+    returned = rank_all(run, query_ids, Ranking(ties, cutoff, precision))
     docs = returned.doc.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     starts = segment_starts(returned.topic, len(query_ids))
     lists = [docs[starts[i] : starts[i + 1]] for i in range(len(query_ids))]

@@ -18,12 +18,12 @@ from judged.diagnosis.review.answer import KINDS, ReviewItem, ReviewKind, Review
 from judged.errors import InputError, MeasureError
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.facts import provenance_of_lists, refuse_foreign
-from judged.scoring.evaluation.inputs import narrowed
+from judged.scoring.evaluation.facts import check_common_topics, provenance_of_lists
+from judged.scoring.evaluation.inputs import filter_topics
 from judged.scoring.judging import judge
-from judged.scoring.judging.align import all_returned
+from judged.scoring.judging.align import rank_all
 from judged.scoring.judging.ranking import Ranking
-from judged.scoring.judging.unjudged import copies, keeping, withdrawn
+from judged.scoring.judging.unjudged import remove_judgments, repeat_topics, select_labels
 from judged.scoring.measures.grammar import parse
 from judged.stats.inputs import ROUNDING, check_count
 
@@ -120,7 +120,7 @@ def review(
         raise InputError(f"`rel` must be a finite number above 0, got {rel}", fix="use 1, for example")
     if limit is not None:
         check_count("limit", limit, 0)
-    judgments, filter_notes = narrowed(Qrels.of(qrels), where, attributes)
+    judgments, filter_notes = filter_topics(Qrels.of(qrels), where, attributes)
     run_list = runs_of(runs)
     highest = float(judgments.index.grade.max())
     if rel > max(highest, 1):  # 1 is the default, and judgments with relevant documents may still be added
@@ -129,7 +129,7 @@ def review(
     facts = None if documents is None else Documents.of(documents)
     extended = extend_runs(judgments, run_list, Ranking(ties, depth, precision), cutoff, facts)
     for judged in extended.lists:
-        refuse_foreign(judged)
+        check_common_topics(judged)
     original = [judge(judgments, run, ties=ties, depth=depth, precision=precision) for run in run_list]
     provenance = provenance_of_lists(original, [measure])
     relevant = (extended.qrels.index.grade >= rel) & ~extended.unjudged
@@ -284,7 +284,7 @@ def _extend_qrels(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: i
     shallow = replace(ranking, depth=min(cutoff, ranking.depth or cutoff))
     tables = [qrels.table.select(_COLUMNS)]
     for run in runs:
-        top = all_returned(run, index.topics, shallow)
+        top = rank_all(run, index.topics, shallow)
         unjudged = np.flatnonzero(index.rows_of(top.topic, top.doc) < 0)
         topics = index.topic_ids.take(int_array(top.topic[unjudged]))
         pairs = pa.table([topics, top.doc.take(int_array(unjudged)), np.zeros(len(unjudged))], names=_COLUMNS)
@@ -297,11 +297,13 @@ def _extend_qrels(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: i
 def relabeled_variants(judged: Judged, unjudged: Bools, pairs: Ints, grades: Floats) -> Judged:
     """Create one variant of its topic for each pair, in which only this pair has another grade."""
     # `unjudged`: (P,), pairs that are removed from all variants except the variant of the pair itself.
-    variants = copies(judged, judged.qrels.index.topic[pairs])
+    variants = repeat_topics(judged, judged.qrels.index.topic[pairs])
     is_own_pair = variants.label_row == pairs[variants.label_topic]
     grade = np.where(is_own_pair[variants.row], grades[variants.topic], variants.grade)
     label_grade = np.where(is_own_pair, grades[variants.label_topic], variants.label_grade)
-    return keeping(replace(variants, grade=grade, label_grade=label_grade), is_own_pair | ~unjudged[variants.label_row])
+    return select_labels(
+        replace(variants, grade=grade, label_grade=label_grade), is_own_pair | ~unjudged[variants.label_row]
+    )
 
 
 def score_changes(
@@ -312,10 +314,10 @@ def score_changes(
     if properties.uses_all_labels or not properties.topics_independent:
         dependency = "every label of a document" if properties.uses_all_labels else "the judgments of all topics"
         raise MeasureError(f"{measure} depends on {dependency}: a single label has no effect. Fix: use nDCG or AP")
-    base = replace(withdrawn(judged, unjudged))
+    base = replace(remove_judgments(judged, unjudged))
     scores = measure(base)
-    if "everything" in vars(base):  # the measure has read all returned documents, which variants cannot read again
-        judged = replace(judged, shown=base.everything)
+    if "returned_docs" in vars(base):  # the measure has read all returned documents, which variants cannot read again
+        judged = replace(judged, stored_docs=base.returned_docs)
     topics = judged.qrels.index.topic[pairs]
     rows_per_topic = np.diff(judged.starts) + np.bincount(judged.label_topic, minlength=len(judged))
     block = np.cumsum(rows_per_topic[topics] + 1) // _MAX_BLOCK_ROWS

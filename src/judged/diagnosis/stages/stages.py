@@ -21,10 +21,10 @@ from judged.results.blocks import Note
 from judged.results.decimals import percent
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import runs_of
-from judged.scoring.evaluation.facts import provenance_of_lists, refuse_foreign
-from judged.scoring.evaluation.inputs import narrowed
+from judged.scoring.evaluation.facts import check_common_topics, provenance_of_lists
+from judged.scoring.evaluation.inputs import filter_topics
 from judged.scoring.judging import judge
-from judged.scoring.judging.unjudged import copies, cut
+from judged.scoring.judging.unjudged import repeat_topics, truncate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,7 +123,7 @@ def stages(
     if topics not in ("qrels", "both"):
         fix = f'use qrels or both; to select topics, use where="{among(topics)}"'
         raise InputError(f"`topics` must be qrels or both, got {topics!r}", fix=fix)
-    judgments, filter_notes = narrowed(Qrels.of(qrels), where, attributes)
+    judgments, filter_notes = filter_topics(Qrels.of(qrels), where, attributes)
     inputs = [(run, final)]
     if baseline is not None:
         inputs.append(baseline if isinstance(baseline, tuple) else (baseline, None))
@@ -132,7 +132,7 @@ def stages(
     rankings = [judged for system in systems for judged in system]
     in_all_runs = np.logical_and.reduce([judged.present for judged in rankings])
     for judged in rankings:
-        refuse_foreign(judged)
+        check_common_topics(judged)
     topic_indices = np.flatnonzero(in_all_runs) if topics == "both" else np.arange(len(in_all_runs))
     if not len(topic_indices):
         raise InputError("the runs have no judged topic in common", fix="check that they are from the same collection")
@@ -140,8 +140,8 @@ def stages(
     traces: list[Trace] = []
     notes: list[Note] = []
     for system in systems:
-        selected = [copies(judged, topic_indices) for judged in system]
-        ranking = selected[1] if len(selected) > 1 else cut(selected[0], cutoff)
+        selected = [repeat_topics(judged, topic_indices) for judged in system]
+        ranking = selected[1] if len(selected) > 1 else truncate(selected[0], cutoff)
         trace = trace_system(selected[0], cutoff, ranking, scored_measure, recall_measure)
         is_duplicate = trace.name in [other.name for other in traces]
         traces.append(replace(trace, name=f"{trace.name} (other)") if is_duplicate else trace)

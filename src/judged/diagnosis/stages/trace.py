@@ -15,8 +15,8 @@ from judged.results import Answer, Sentences, Table
 from judged.results.decimals import decimal
 from judged.scoring.evaluation import measures_of
 from judged.scoring.judging.align import align
-from judged.scoring.judging.judged import placed
-from judged.scoring.judging.unjudged import cut
+from judged.scoring.judging.judged import place_hits
+from judged.scoring.judging.unjudged import truncate
 from judged.scoring.measures.grammar import parse
 from judged.stats.inputs import ROUNDING, check_share
 from judged.stats.interval import IntervalMethod, mean_intervals
@@ -109,7 +109,7 @@ def best_order(judged: Judged) -> Judged:
     ranks = np.arange(len(rows)) - judged.starts[topics] + 1
     num_unjudged = judged.returned - np.diff(judged.starts)
     ranks = np.where(judged.grade[rows] < 0, ranks + num_unjudged[topics], ranks)
-    ordered = placed(judged, np.arange(len(judged)), topics, rows, ranks)
+    ordered = place_hits(judged, np.arange(len(judged)), topics, rows, ranks)
     return replace(ordered, reordered=True, title="best order of the candidates")
 
 
@@ -181,7 +181,7 @@ class Trace:
 def trace_system(candidates: Judged, cutoff: int, final: Judged, measure: Measure, recall: Measure) -> Trace:
     """Compute the scores, losses and document ranks of a system from its candidates and its final ranking."""
     rel = float(getattr(measure, "rel", POSITIVE))
-    candidates_in_cutoff = cut(candidates, cutoff)
+    candidates_in_cutoff = truncate(candidates, cutoff)
     labels = np.flatnonzero(final.relevant_labels(rel))
     labels = labels[np.lexsort((-final.label_grade[labels], final.label_topic[labels]))]
     ranks = np.zeros((2, len(final.label_topic)), dtype=np.int64)  # of every judged pair; 0 if not returned

@@ -20,8 +20,8 @@ from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
 from judged.errors import InputError, MeasureError
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import meant_as_number, read_number
-from judged.scoring.evaluation.evaluate import of_runs
-from judged.scoring.evaluation.inputs import place_of
+from judged.scoring.evaluation.evaluate import build_run_function
+from judged.scoring.evaluation.inputs import index_of_measure
 from judged.scoring.measures.grammar import parse
 from judged.stats.correction import adjust
 from judged.stats.inputs import ROUNDING
@@ -229,7 +229,7 @@ def tradeoff_of_scores(
     )
 
 
-tradeoff = of_runs(
+tradeoff = build_run_function(
     tradeoff_of_scores,
     "tradeoff",
     examples="""
@@ -244,7 +244,7 @@ tradeoff = of_runs(
 
 def _measure_row(scores: Scores, measure: str | Measure | None) -> int:
     """Return the row of a measure. Raise MeasureError if it has no mean, or no better direction."""
-    row = 0 if measure is None else place_of(parse(measure), scores.measures)
+    row = 0 if measure is None else index_of_measure(parse(measure), scores.measures)
     selected = scores.measures[row]
     if selected.entry.aggregate != "mean" or selected.properties.higher_is_better is None:
         is_mean = selected.entry.aggregate == "mean"

@@ -195,7 +195,7 @@ def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str |
     """Judge a ranking that was typed as grades."""
     from judged.results.decimals import read_number
     from judged.scoring.judging import judge_list
-    from judged.scoring.judging.unjudged import cut
+    from judged.scoring.judging.unjudged import truncate
 
     if given := [name for name, value in others.items() if value is not None]:
         names = ", ".join(given)
@@ -211,7 +211,7 @@ def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str |
                 f"{text!r} is not a list of grades", fix="write numbers, and - for an unjudged document"
             ) from None
     judged = judge_list(found[0], missing=[grade for grade in found[1] if grade is not None])
-    return judged if depth is None else cut(judged, depth)
+    return judged if depth is None else truncate(judged, depth)
 
 
 _WIDEST = 120  # columns: a wider drawing is no easier to read

@@ -66,7 +66,7 @@ def slices_command(
     texts (--queries), or are derived from these and the qrels; or they are defined in a file (--slices). A slice with
     few topics is shown, but neither tested nor ranked.
     """
-    from judged.scoring.evaluation.evaluate import scored
+    from judged.scoring.evaluation.evaluate import evaluate_without_warnings
     from judged.scoring.evaluation.inputs import attributes_of
 
     tested = pair or baseline is not None
@@ -78,7 +78,9 @@ def slices_command(
     slicing = asked.cut(known, judgments.topics)
     policies = {name: options[name] for name in (*POLICIES, "seed")}
     with arguments.scoring(given) as progress:
-        scores = scored(judgments, given, measure or None, progress=progress, attributes=known, **policies)
+        scores = evaluate_without_warnings(
+            judgments, given, measure or None, progress=progress, attributes=known, **policies
+        )
     used = _TESTED if tested else ("ci", "level", *(["resamples"] if options["resamples"] else []))
     how = {name: options[name] for name in (*used, "seed")}
     if tested:

@@ -27,7 +27,7 @@ from judged.results.decimals import decimal, p_text
 from judged.results.types import cached_property
 from judged.scoring.default_measures import COMPARED_MEASURES, DEFAULT_MEASURE
 from judged.scoring.evaluation import measures_of
-from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.evaluate import select_measures
 from judged.scoring.measures.grammar import list_measures
 from judged.stats.inputs import paired_differences
 from judged.stats.sensitivity import leave_one_topic_out
@@ -287,7 +287,7 @@ class ComparePage(Answer):
         pair = self.pair
         if pair is None or pair.is_ratio or pair.result.posterior is not None:
             return None
-        scores, choices = chosen_measures(self.scores, (self.measure,)), self.comparison.choices
+        scores, choices = select_measures(self.scores, (self.measure,)), self.comparison.choices
 
         def p_value(kept: Bools) -> float:
             if not kept.any():

@@ -30,7 +30,7 @@ from judged.results.decimals import percent
 from judged.scoring.curves import Curves, at_cutoffs
 from judged.scoring.default_measures import BROWSED_MEASURES
 from judged.scoring.evaluation.inputs import with_rel
-from judged.scoring.evaluation.summary import best_first
+from judged.scoring.evaluation.summary import leaderboard_chart
 from judged.scoring.measures.grammar import list_measures, parse, parse_many
 from judged.scoring.measures.registry import REGISTRY
 from judged.stats.correction import CORRECTIONS
@@ -279,7 +279,7 @@ class LeaderboardPage(Answer):
         """Draw the leading measure of every run, and one measure by cutoff."""
         if self.result is None:
             return ()
-        dots = best_first(self.lead, self._ranked(), self._closely)
+        dots = leaderboard_chart(self.lead, self._ranked(), self._closely)
         charts = [replace(dots, name="dots", table=replace(dots.table, only="people"))] if len(dots.table) > 1 else []
         if curves := self.curves():
             chart, drawn, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)

@@ -184,7 +184,7 @@ class SlicePage(Answer):
         if scores is None:
             return ""
         drawn = {row.contrast.resamples for row in scores.tested if row.contrast}
-        parts = [scores.scores.interval_words(scores.method)]
+        parts = [scores.scores.interval_caption(scores.method)]
         tests = [f"permutation test, {most:,} permutations" for most in drawn if most is not None]
         tests += ["Welch's t-test" + (" where there are many topics" if tests else "")] if None in drawn else []
         if tests:

@@ -37,7 +37,7 @@ from judged.results.table import order_of
 from judged.results.types import cached_property
 from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import Scores, measures_of, runs_of, score_lists
-from judged.scoring.evaluation.facts import refuse_foreign
+from judged.scoring.evaluation.facts import check_common_topics
 from judged.scoring.judging import Judged, judge
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def open_workspace(
     for run in runs_of(runs) if runs else []:
         tell = None if progress is None else lambda count, name=run.name: progress(name, count)
         lists[run.name] = judge(judgments, run, progress=tell)
-        refuse_foreign(lists[run.name])
+        check_common_topics(lists[run.name])
     parts = parts or {}
     return Workspace(
         title=title or judgments.name,

@@ -17,7 +17,7 @@ from judged.online.clicks.judgments import ClickJudgments
 from judged.online.log import FieldAnswer
 from judged.results import CHANGE, NUMBER, SHARE, TEXT, Column, Sentences, Table, columns_of, counted
 from judged.results.blocks import Note
-from judged.scoring.evaluation.evaluate import scored
+from judged.scoring.evaluation.evaluate import evaluate_without_warnings
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging import judge
 from judged.stats.inputs import check_resampling, check_share
@@ -158,7 +158,7 @@ def evaluate_uncertain(
     check_share("level", level)
     check_resampling(resamples, seed)
     judgments, given = measured_qrels(qrels), runs_of(runs)
-    plain = scored(judgments, given, measures)
+    plain = evaluate_without_warnings(judgments, given, measures)
     # Rows of the index, which hits refer to, are not those of the table: the index of row numbers tells them apart.
     row = judgments.regraded(np.arange(len(judgments))).index.grade.astype(np.int64)
     value, se = (judgments.table[name].to_numpy() for name in ("value", "se"))

@@ -23,7 +23,7 @@ from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted, decimal
 from judged.results.spelling import one_of
 from judged.scoring.evaluation import evaluate
-from judged.scoring.evaluation.evaluate import chosen_measures
+from judged.scoring.evaluation.evaluate import select_measures
 from judged.scoring.measures.base import AnswerMeasure
 from judged.stats.inputs import paired_differences
 from judged.stats.sample_size import detectable
@@ -157,7 +157,7 @@ def conclude(
     if attributes is None and by is not None:
         raise InputError("nothing is known of the topics to cut them by", fix="give attributes, or leave out by")
     slicing = None if attributes is None else slice_topics(attributes, by)
-    table = chosen_measures(scores, scores.measure_names[0] if measure is None else measure)
+    table = select_measures(scores, scores.measure_names[0] if measure is None else measure)
     names = table.run_names
     if lacking := [run for run in names if run not in levels]:
         raise InputError(f"no levels are given of {first_few(lacking)}", fix="say what each configuration is")

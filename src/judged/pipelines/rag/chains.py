@@ -12,7 +12,7 @@ import numpy as np
 
 from judged.pipelines.rag.responses import middle_verdicts
 from judged.results.types import ReadOnly
-from judged.scoring.judging.answered import FAILED, PARTIAL, SUPPORT
+from judged.scoring.judging.answers import FAILED, PARTIAL, SUPPORT
 
 if TYPE_CHECKING:
     from judged.pipelines.rag.responses import Responses

@@ -23,14 +23,14 @@ from judged.results.decimals import counted, decimal, percent
 from judged.results.spelling import hinting
 from judged.scoring.evaluation import runs_of
 from judged.scoring.explanation import explain as explain_ranking
-from judged.scoring.judging.answered import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
+from judged.scoring.judging.answers import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
 from judged.scoring.measures.base import AnswerMeasure
 from judged.scoring.measures.grammar import parse
 
 if TYPE_CHECKING:
     from judged.data.findings import Severity
     from judged.results import Block
-    from judged.scoring.judging.answered import Answered
+    from judged.scoring.judging.answers import JudgedAnswers
 
 
 _NEEDED = {
@@ -306,7 +306,9 @@ def explain(
     return OneAnswer(name, topic, query, _pieces(wanted, answered, one, topic, score), str(wanted), score)
 
 
-def _pieces(measure: AnswerMeasure, answered: Answered, one: Responses, topic: str, score: float) -> tuple[Block, ...]:
+def _pieces(
+    measure: AnswerMeasure, answered: JudgedAnswers, one: Responses, topic: str, score: float
+) -> tuple[Block, ...]:
     """Give the pieces of a score, and what they add up to."""
     of, topics, worth, weight = measure.pieces(answered)
     weight = np.asarray(weight, dtype=np.float64)

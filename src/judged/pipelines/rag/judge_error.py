@@ -24,7 +24,7 @@ from judged.results import Answer, Sentences, Table, counted, listed
 from judged.results.blocks import Note
 from judged.results.table import COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Show, columns_of, number
 from judged.scoring.evaluation.inputs import measures_of
-from judged.scoring.judging.answered import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
+from judged.scoring.judging.answers import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
 from judged.stats.inputs import check_resampling, check_share
 from judged.stats.prediction_powered import LEAST
 from judged.stats.sufficiency import insufficiency

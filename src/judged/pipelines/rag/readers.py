@@ -22,7 +22,7 @@ from judged.pipelines.rag.responses import KEYS, VITAL, Responses, read_folder, 
 from judged.pipelines.traces.attributes import attributes_of
 from judged.pipelines.traces.reading import read_traces, records
 from judged.results.blocks import Note
-from judged.scoring.judging.answered import FAILED, NOT, PARTIAL, SUPPORT
+from judged.scoring.judging.answers import FAILED, NOT, PARTIAL, SUPPORT
 
 if TYPE_CHECKING:
     from judged.data.records import Record

@@ -14,7 +14,7 @@ from judged.data.records import TableSet
 from judged.data.run import Run
 from judged.errors import InputError
 from judged.results.types import cached_property
-from judged.scoring.judging.answered import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
+from judged.scoring.judging.answers import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -19,11 +19,11 @@ from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
 from judged.results.spelling import hinting
 from judged.scoring.evaluation.facts import Policies, QrelsFacts, RunFacts, TopicRanges, versions
-from judged.scoring.evaluation.inputs import measures_of, topics_where, where_asked
-from judged.scoring.evaluation.notes import few_note, named
+from judged.scoring.evaluation.inputs import apply_conditions, measures_of, select_topics
+from judged.scoring.evaluation.notes import few_topics_note, name_measures
 from judged.scoring.evaluation.scores import Scores
 from judged.scoring.judging import judge
-from judged.scoring.judging.answered import Answered, Verdicts
+from judged.scoring.judging.answers import JudgedAnswers, Verdicts
 from judged.scoring.measures.base import AnswerMeasure
 from judged.scoring.uncertainty.unjudged import unjudged_range
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Key = tuple[Any, ...]
 
 
-def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> Answered:
+def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> JudgedAnswers:
     """Collect the pieces of what one system answered, over all topics of the tables.
 
     An answer that abstained, or that there is not, says no nugget and has no sentence to support. With an empty
@@ -58,7 +58,7 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> A
     right = {row["query_id"] for row in references if row["text"] is not None}
     referenced = np.array([topic in right or (topic,) in correct for topic in topics], dtype=np.bool_)
     correctness = _looked_up(correct, range(size), [(topic,) for topic in topics])
-    referenced &= ~(correctness.open & silent & (answerable == 0))
+    referenced &= ~(correctness.is_missing & silent & (answerable == 0))
 
     nuggets = responses["nuggets"].sort_by([("query_id", "ascending"), ("nugget_id", "ascending")]).to_pylist()
     nugget_keys = [(row["query_id"], row["nugget_id"]) for row in nuggets]
@@ -88,29 +88,29 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> A
     number_of = {key: number for number, key in enumerate(nugget_keys)}
     known = {(topic, document) for topic, _, _, document in cited}
     grade = np.array([grades.get(key, np.nan) for key in documents], dtype=np.float64)
-    return Answered(
+    return JudgedAnswers(
         query_ids=topics,
         name=run,
-        given=given,
+        has_answer=given,
         abstained=abstained,
         answerable=answerable,
         words=_numbers(None if (text := row.get("text")) is None else len(text.split()) for row in rows),
-        correctness=correctness.filled(correctness.open & silent, 0.0),
-        referenced=referenced,
-        nuggets=carried.filled(carried.open & silent[carried.topic], 0.0),
+        correctness=correctness.replace_where(correctness.is_missing & silent, 0.0),
+        has_reference=referenced,
+        nuggets=carried.replace_where(carried.is_missing & silent[carried.topic], 0.0),
         vital=np.array([row["importance"] == VITAL for row in nuggets], dtype=np.bool_),
-        grounded=grounded.filled(empty, 0.0),
+        grounded=grounded.replace_where(empty, 0.0),
         citations=pairs,
         sentence=_whole(row_of[key[:2]] for key in cited),
-        place=_whole(_counted(key[:2] for key in cited)),
+        citation_position=_whole(_counted(key[:2] for key in cited)),
         document_topic=_whole(place[topic] for topic, _ in documents),
         grade=grade,
-        known=~np.isnan(grade),
+        is_judged=~np.isnan(grade),
         rank=_whole(ranks.get(key, 0) for key in documents),
         cited=np.array([key in known for key in documents], dtype=np.bool_),
         evidence_nugget=_whole(number_of[nugget] for nugget, _ in held),
         evidence_document=_whole(at[document] for _, document in held),
-        asked=asked(responses),
+        judged_kinds=asked(responses),
         highest=max([1.0, *grades.values()]),
         names={
             "answers": topics,
@@ -195,10 +195,10 @@ _CALLED = {
 
 
 def notes_of_answers(
-    lists: Sequence[Answered], responses: Responses, measures: Sequence[Measure], values: Floats, *, evidence: bool
+    lists: Sequence[JudgedAnswers], responses: Responses, measures: Sequence[Measure], values: Floats, *, evidence: bool
 ) -> tuple[Note, ...]:
     """Say what changes how scores are to be read; `evidence`: it stood in for judgments of documents."""
-    notes = [Note("few-topics", few)] if (few := few_note(len(responses.query_ids))) else []
+    notes = [Note("few-topics", few)] if (few := few_topics_note(len(responses.query_ids))) else []
     if evidence and responses["evidence"].num_rows:
         text = "no qrels: documents that hold a nugget count as relevant, and others as unjudged"
         notes.append(Note("evidence-as-qrels", text))
@@ -206,23 +206,23 @@ def notes_of_answers(
         own = responses.of_run(answered.name)
         notes += [Note(rule, text, answered.name) for rule, text in _of_system(answered, own) if text]
         notes += [Note(rule, text, answered.name) for rule, text in _left_out(answered, measures, values[at])]
-        if not any((~answered.verdicts_on(name).open).any() for name in answered.asked):
+        if not any((~answered.verdicts_on(name).is_missing).any() for name in answered.judged_kinds):
             text = "nothing was measured by verdicts: there is none on its answers"
             notes.append(Note("nothing-judged", text, answered.name, severity="error"))
     return tuple(notes)
 
 
-def _of_system(answered: Answered, own: Responses) -> Iterator[tuple[str, str]]:
+def _of_system(answered: JudgedAnswers, own: Responses) -> Iterator[tuple[str, str]]:
     topics = np.array(answered.query_ids, dtype=object)
-    if (~answered.given).any():
-        missing = topics[~answered.given].tolist()
+    if (~answered.has_answer).any():
+        missing = topics[~answered.has_answer].tolist()
         text = (
             f"no answer to {len(missing)} of {len(topics)} topics; it says none of their nuggets: {first_few(missing)}"
         )
         yield "missing-topics", text
     opened = [
         f"{int(opened.sum())} of {counted(len(opened), *_CALLED[name])}"
-        for name in sorted(answered.asked)
+        for name in sorted(answered.judged_kinds)
         if (opened := _countable(answered, name)).any()
     ]
     failed = sum(int(np.count_nonzero(np.array(own[name]["verdict"].to_pylist()) == FAILED)) for name in VERDICTS)
@@ -230,7 +230,7 @@ def _of_system(answered: Answered, own: Responses) -> Iterator[tuple[str, str]]:
         tried = f"; {counted(failed, 'verdict')} failed" if failed else ""
         yield "unjudged", f"no verdict on {', '.join(opened)}{tried}; they are left out, and bounded"
     contexts = {*own["context"]["query_id"].to_pylist()}
-    if contexts and (bare := [topic for topic in topics[answered.given].tolist() if topic not in contexts]):
+    if contexts and (bare := [topic for topic in topics[answered.has_answer].tolist() if topic not in contexts]):
         yield (
             "empty-context",
             f"an empty context for {counted(len(bare), 'answer')}; nothing is grounded: {first_few(bare)}",
@@ -243,20 +243,20 @@ def _of_system(answered: Answered, own: Responses) -> Iterator[tuple[str, str]]:
         yield "foreign-support", f"{text}; these verdicts count nowhere"
 
 
-def _countable(answered: Answered, name: str) -> Bools:
+def _countable(answered: JudgedAnswers, name: str) -> Bools:
     """Mark the pieces without a verdict, among those that need one."""
-    opened = answered.verdicts_on(name).open
-    return opened[answered.referenced] if name == "correctness" else opened
+    opened = answered.verdicts_on(name).is_missing
+    return opened[answered.has_reference] if name == "correctness" else opened
 
 
-def _left_out(answered: Answered, measures: Sequence[Measure], values: Floats) -> Iterator[tuple[str, str]]:
+def _left_out(answered: JudgedAnswers, measures: Sequence[Measure], values: Floats) -> Iterator[tuple[str, str]]:
     """Say which topics measures leave out: those that leave out the same together."""
     by_topics: dict[tuple[int, ...], list[Measure]] = {}
     for measure, scores in zip(measures, values, strict=True):
         if (left := np.flatnonzero(np.isnan(scores))).size:
             by_topics.setdefault(tuple(left.tolist()), []).append(measure)
     parts = [
-        f"by {named(alike)} {first_few([answered.query_ids[topic] for topic in left])}"
+        f"by {name_measures(alike)} {first_few([answered.query_ids[topic] for topic in left])}"
         for left, alike in by_topics.items()
     ]
     if parts:
@@ -321,7 +321,7 @@ def evaluate(
     given = Responses.of(responses)
     notes: tuple[Note, ...] = ()
     if where is not None:
-        kept, notes = topics_where(given.query_ids, where, attributes)
+        kept, notes = select_topics(given.query_ids, where, attributes)
         given = given.of_topics(kept)
     judgments = evidence_qrels(given) if qrels is None else Qrels.of(qrels)
     wanted = measures_of(default_measures(given, judgments) if measures is None else measures, rel=rel)
@@ -349,7 +349,7 @@ def evaluate(
         versions=versions(),
         ranges=ranges,
     )
-    return where_asked(scores, wanted, attributes)
+    return apply_conditions(scores, wanted, attributes)
 
 
 _DEFAULTS = (
@@ -391,7 +391,9 @@ class _Scored(NamedTuple):
     share: float  # of what it looks at, how much is judged
 
 
-def _scored(measure: Measure, answered: Answered, given: Responses, qrels: Qrels | None, *, unjudged: bool) -> _Scored:
+def _scored(
+    measure: Measure, answered: JudgedAnswers, given: Responses, qrels: Qrels | None, *, unjudged: bool
+) -> _Scored:
     """Score by a measure of answers, or the context by one of rankings, where topics without judgments are left out."""
     if isinstance(measure, AnswerMeasure):
         scores, share = measure(answered), measure.decided_share(answered)
@@ -421,17 +423,17 @@ def _scored(measure: Measure, answered: Answered, given: Responses, qrels: Qrels
     return _Scored(wide(values), wide(span.low), wide(span.high), wide(span.kind, "exact"), share)
 
 
-def _run_facts(answered: Answered, given: Responses) -> RunFacts:
+def _run_facts(answered: JudgedAnswers, given: Responses) -> RunFacts:
     own = given.of_run(answered.name)
-    verdicts = sum(int((~answered.verdicts_on(name).open).sum()) for name in sorted(answered.asked))
+    verdicts = sum(int((~answered.verdicts_on(name).is_missing).sum()) for name in sorted(answered.judged_kinds))
     return RunFacts(
         name=answered.name,
         path=given.where,
         file_hash=FileHash(known=_digest(own, [name for name in TABLES if name not in _SHARED])),
-        returned_topics=int(answered.given.sum()),
-        missing_topics=tuple(np.array(answered.query_ids, dtype=object)[~answered.given].tolist()),
+        returned_topics=int(answered.has_answer.sum()),
+        missing_topics=tuple(np.array(answered.query_ids, dtype=object)[~answered.has_answer].tolist()),
         extra_topics=0,
-        returned_judged=verdicts + int((answered.known & ((answered.rank > 0) | answered.cited)).sum()),
+        returned_judged=verdicts + int((answered.is_judged & ((answered.rank > 0) | answered.cited)).sum()),
     )
 
 

@@ -27,9 +27,9 @@ from judged.pipelines.traces.steps import (
 from judged.results import counted
 from judged.results.blocks import Note
 from judged.scoring.evaluation.facts import provenance_of_lists
-from judged.scoring.evaluation.inputs import narrowed
+from judged.scoring.evaluation.inputs import filter_topics
 from judged.scoring.judging import judge
-from judged.scoring.judging.unjudged import copies
+from judged.scoring.judging.unjudged import repeat_topics
 
 if TYPE_CHECKING:
     from judged.pipelines.traces.traces import Stage, Traces
@@ -122,7 +122,7 @@ def build_funnel(
     if chosen.properties.judged_better_first and not getattr(chosen, "judged_only", False):
         problem = f"{chosen} depends on which documents are judged not relevant"
         raise MeasureError(f"{problem}: its loss cannot be split into stages. Fix: take one such as nDCG@10, AP, R@100")
-    judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
+    judgments, lacking = filter_topics(Qrels.of(qrels), where, attributes)
     last = traces.stage(final) if final is not None else traces.final
     path = stages_to(traces, last)
     lists = {stage.name: judge(judgments, traces.run_or_empty(stage.name)) for stage in path}
@@ -137,7 +137,9 @@ def build_funnel(
     parts, limits, best, score = _parts(chosen, sets, shown)
     rel = float(getattr(chosen, "rel", POSITIVE))
     losses = tuple(_stage_loss(traces, stage, lists, judgments, chosen, best, rel) for stage in path)
-    known = [copies(lists[loss.stage.name], np.flatnonzero(loss.recorded)) for loss in losses if loss.recorded.any()]
+    known = [
+        repeat_topics(lists[loss.stage.name], np.flatnonzero(loss.recorded)) for loss in losses if loss.recorded.any()
+    ]
     provenance = provenance_of_lists(known or [shown], [chosen])
     return TraceFunnel(
         traces=traces,

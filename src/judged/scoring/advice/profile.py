@@ -12,7 +12,7 @@ import numpy as np
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.errors import InputError
-from judged.scoring.evaluation.facts import refuse_foreign
+from judged.scoring.evaluation.facts import check_common_topics
 from judged.scoring.judging import judge
 from judged.scoring.measures.gain import gains
 from judged.scoring.measures.grammar import parse
@@ -248,7 +248,7 @@ def _labels(names: Sequence[str], repeated: int) -> str:
 
 def _run_profile(qrels: Qrels, run: Run | Judged) -> RunProfile:
     judged = judge(qrels, run) if isinstance(run, Run) else run
-    refuse_foreign(judged)
+    check_common_topics(judged)
     returned = judged.returned[judged.returned > 0]
     shares = dict.fromkeys(_DEPTHS, 0.0)
     if judged.ranked:  # over all topics, as evaluate has it

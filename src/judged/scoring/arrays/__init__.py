@@ -1,4 +1,4 @@
-"""Measures for training loops: on NumPy, PyTorch, JAX, CuPy and other arrays, where they lie.
+"""Measures for training loops, on arrays of NumPy, PyTorch, JAX, CuPy and other libraries.
 
 >>> import numpy as np
 >>> import judged

@@ -1,7 +1,7 @@
 """Measures of relevance over arrays: precision, recall, success, reciprocal rank and average precision.
 
-The parameters are those of `judged.arrays.ndcg`; a document is relevant from the grade `rel` on. Averaged ties have
-their own formula where the mean of a group's gains does not give it.
+The parameters are those of `judged.arrays.ndcg`; a document is relevant if its grade is at least `rel`. Averaged ties
+have a formula of their own if the mean gain of a tie group does not give it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def precision(
     rel: float = 1.0,
     undefined: float = 0.0,
 ) -> Any:
-    """Share of the first k places that hold a relevant document, a number a query, as `judged.P`."""
-    ranking, relevant, known = _relevant(scores, grades, where, cutoff, ties, rel)
-    found = ranking.added_up(ranking.expected(relevant))
+    """Compute the share of relevant documents in the first k ranks, one number per query, as `judged.P`."""
+    ranking, relevant, num_relevant = _relevant(scores, grades, where, cutoff, ties, rel)
+    returned = ranking.cumulative_sum(ranking.expected(relevant))
     if ranking.cutoff is None or isinstance(ranking.cutoff, int):
-        share = found / float(ranking.cutoff or max(ranking.width, 1))
+        share = returned / float(ranking.cutoff or max(ranking.width, 1))
     else:
-        share = ranking.xp.stack([found[..., at] / float(k) for at, k in enumerate(ranking.cutoff)], axis=-1)
-    return ranking.result(ranking.xp.where(known > 0, share, undefined))
+        share = ranking.xp.stack([returned[..., i] / float(k) for i, k in enumerate(ranking.cutoff)], axis=-1)
+    return ranking.result(ranking.xp.where(num_relevant > 0, share, undefined))
 
 
 def recall(
@@ -46,9 +46,9 @@ def recall(
     rel: float = 1.0,
     undefined: float = 0.0,
 ) -> Any:
-    """Share of the relevant documents that are among the first k, a number a query, as `judged.R`."""
-    ranking, relevant, known = _relevant(scores, grades, where, cutoff, ties, rel)
-    return ranking.result(ranking.divided(ranking.added_up(ranking.expected(relevant)), known, undefined))
+    """Compute the share of the relevant documents that are among the first k, one number per query, as `judged.R`."""
+    ranking, relevant, num_relevant = _relevant(scores, grades, where, cutoff, ties, rel)
+    return ranking.result(ranking.divided(ranking.cumulative_sum(ranking.expected(relevant)), num_relevant, undefined))
 
 
 def success(
@@ -61,13 +61,13 @@ def success(
     rel: float = 1.0,
     undefined: float = 0.0,
 ) -> Any:
-    """1 where a relevant document is among the first k, else 0, a number a query, as `judged.Success`.
+    """Compute 1 if a relevant document is among the first k, else 0, one number per query, as `judged.Success`.
 
-    Averaged over ties it is the probability of that.
+    Averaged over ties it is the probability of a relevant document.
     """
-    ranking, relevant, known = _relevant(scores, grades, where, cutoff, ties, rel)
-    value = 1.0 - ranking.at_cutoffs(ranking.xp.cumulative_prod(1.0 - _chance(ranking, relevant), axis=-1), 1.0)
-    return ranking.result(ranking.xp.where(known > 0, value, undefined))
+    ranking, relevant, num_relevant = _relevant(scores, grades, where, cutoff, ties, rel)
+    value = 1.0 - ranking.at_cutoffs(ranking.xp.cumulative_prod(1.0 - _p_relevant(ranking, relevant), axis=-1), 1.0)
+    return ranking.result(ranking.xp.where(num_relevant > 0, value, undefined))
 
 
 def reciprocal_rank(
@@ -80,7 +80,7 @@ def reciprocal_rank(
     rel: float = 1.0,
     undefined: float = 0.0,
 ) -> Any:
-    """1 divided by the rank of the first relevant document, 0 where there is none, a number a query, as `judged.RR`.
+    """Compute 1 / the rank of the first relevant document (0 without one), one number per query, as `judged.RR`.
 
     Examples
     --------
@@ -88,11 +88,11 @@ def reciprocal_rank(
     >>> reciprocal_rank(np.array([[0.5, 0.5]]), np.array([[1, 0]]), ties="averaged").tolist()  # 1 or 1/2
     [0.75]
     """
-    ranking, relevant, known = _relevant(scores, grades, where, cutoff, ties, rel)
-    chance = _chance(ranking, relevant)
-    unseen = ranking.xp.cumulative_prod(1.0 - chance, axis=-1, include_initial=True)[..., :-1]
-    value = ranking.added_up(chance * unseen / ranking.ranks)
-    return ranking.result(ranking.xp.where(known > 0, value, undefined))
+    ranking, relevant, num_relevant = _relevant(scores, grades, where, cutoff, ties, rel)
+    p_relevant = _p_relevant(ranking, relevant)
+    p_none_above = ranking.xp.cumulative_prod(1.0 - p_relevant, axis=-1, include_initial=True)[..., :-1]
+    value = ranking.cumulative_sum(p_relevant * p_none_above / ranking.ranks)
+    return ranking.result(ranking.xp.where(num_relevant > 0, value, undefined))
 
 
 def average_precision(
@@ -105,18 +105,20 @@ def average_precision(
     rel: float = 1.0,
     undefined: float = 0.0,
 ) -> Any:
-    """Precision at each relevant document, averaged over all relevant ones, a number a query, as `judged.AP`."""
-    ranking, relevant, known = _relevant(scores, grades, where, cutoff, ties, rel)
+    """Compute the mean precision at the ranks of relevant documents, one number per query, as `judged.AP`."""
+    ranking, relevant, num_relevant = _relevant(scores, grades, where, cutoff, ties, rel)
     ordered = ranking.sorted(relevant)
     if ties == "position" or not ranking.width:
-        so_far = ranking.xp.cumulative_sum(ordered, axis=-1)
-        total = ranking.added_up(ordered * (so_far / ranking.ranks))
-        return ranking.result(ranking.divided(total, known, undefined))
-    # A relevant document at this place has this many of its r tied ones above it: each of the others is as likely.
+        running = ranking.xp.cumulative_sum(ordered, axis=-1)
+        total = ranking.cumulative_sum(ordered * (running / ranking.ranks))
+        return ranking.result(ranking.divided(total, num_relevant, undefined))
+    # Given a relevant document at a position, each of the other positions of its tie group is equally likely to have
+    # one of the r - 1 other relevant documents.
     tied, size = ranking.group_sum(ordered), ranking.size
     others = ranking.xp.where(size > 1.0, size - 1.0, 1.0)
-    so_far = ranking.above(ordered) + 1.0 + ranking.place * (tied - 1.0) / others
-    return ranking.result(ranking.divided(ranking.added_up(tied / size * so_far / ranking.ranks), known, undefined))
+    running = ranking.above(ordered) + 1.0 + ranking.position * (tied - 1.0) / others
+    total = ranking.cumulative_sum(tied / size * running / ranking.ranks)
+    return ranking.result(ranking.divided(total, num_relevant, undefined))
 
 
 def _relevant(scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties, rel: float) -> tuple[Ranking, Any, Any]:
@@ -126,13 +128,13 @@ def _relevant(scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties, 
     return ranking, relevant, ranking.total(relevant)
 
 
-def _chance(ranking: Ranking, relevant: Any) -> Any:
-    """Give the chance that each rank holds a relevant document where no rank above it among its ties holds one."""
+def _p_relevant(ranking: Ranking, relevant: Any) -> Any:
+    """Return the probability that a rank is relevant, given that no rank above it in its tie group is."""
     ordered = ranking.sorted(relevant)
     if ranking.ties == "position" or not ranking.width:
         return ordered
-    chance = ranking.group_sum(ordered) / (ranking.size - ranking.place)
-    return ranking.xp.where(chance < 1.0, chance, 1.0)
+    probability = ranking.group_sum(ordered) / (ranking.size - ranking.position)
+    return ranking.xp.where(probability < 1.0, probability, 1.0)
 
 
 Gain = Literal["linear", "exp2"]
@@ -147,31 +149,31 @@ def dcg(
     ties: Ties = "position",
     gain: Gain = "linear",
 ) -> Any:
-    """Discounted cumulated gain of each query, as `judged.DCG`.
+    """Compute the discounted cumulated gain of each query, as `judged.DCG`.
 
     Parameters
     ----------
     scores, grades
         Queries x documents, of any library of the array API. A document without a judgment has grade 0.
     where
-        True where there is a document; None for everywhere.
+        Mask of the documents: False for padding; None (default) for all True.
     cutoff
-        How many documents count; None for all. Several cutoffs give an axis more.
+        Number of documents that count; None (default) for all. Several cutoffs add an axis.
     ties
-        ``position`` keeps equal scores in the order in which they are given; ``averaged`` is the mean over all orders.
+        ``position`` (default) keeps the order of equal scores; ``averaged`` is the mean over all orders.
     gain
-        ``linear`` is the grade, ``exp2`` is 2^grade - 1.
+        ``linear`` (default) is the grade, ``exp2`` is 2^grade - 1.
 
     Returns
     -------
     array
-        A number a query, in the library and on the device of `scores`: (queries,), or (queries, cutoffs). It is of
-        the floating type of the scores, but at least float32, and is computed in float64 where the device has it.
+        One number per query, in the library and on the device of `scores`: (queries,), or (queries, cutoffs). It has
+        the floating type of the scores, but at least float32, and is computed in float64 if the device has it.
 
     Raises
     ------
     InputError
-        If the shapes do not fit; in NumPy, if a score is NaN or a grade is not finite. In other libraries the number
+        If the shapes differ; in NumPy, if a score is NaN or a grade is not finite. In other libraries the number
         of such a query is NaN.
 
     Examples
@@ -181,7 +183,7 @@ def dcg(
     [[7.0, 8.5]]
     """
     ranking = Ranking.of(scores, grades, where, cutoff, ties)
-    return ranking.result(ranking.added_up(ranking.expected(_gains(ranking, gain)) / _discounts(ranking)))
+    return ranking.result(ranking.cumulative_sum(ranking.expected(_gains(ranking, gain)) / _discounts(ranking)))
 
 
 def ndcg(
@@ -194,30 +196,30 @@ def ndcg(
     gain: Gain = "linear",
     undefined: float = 0.0,
 ) -> Any:
-    """Normalised DCG of each query, as `judged.nDCG`: the parameters are those of `dcg`.
+    """Compute the normalized DCG of each query, as `judged.nDCG`: the parameters are those of `dcg`.
 
-    `undefined` is the value of a query in which nothing gains; NaN lets it be left out of a mean.
+    `undefined` is the value of a query without gains; NaN lets you leave it out of a mean.
 
     Examples
     --------
-    Two documents with one score: the mean of both orders.
+    Two documents with the same score: the mean of both orders.
 
     >>> import numpy as np
     >>> ndcg(np.array([[0.5, 0.5]]), np.array([[1, 0]]), ties="averaged").round(4).tolist()
     [0.8155]
     """
     ranking = Ranking.of(scores, grades, where, cutoff, ties)
-    worth, discount = _gains(ranking, gain), _discounts(ranking)
-    found = ranking.added_up(ranking.expected(worth) / discount)
-    ideal = ranking.added_up(-ranking.xp.sort(-worth, axis=-1, stable=False)[..., : ranking.depth] / discount)
-    return ranking.result(ranking.divided(found, ideal, undefined))
+    gain_values, discount = _gains(ranking, gain), _discounts(ranking)
+    dcg_values = ranking.cumulative_sum(ranking.expected(gain_values) / discount)
+    best_order = -ranking.xp.sort(-gain_values, axis=-1, stable=False)[..., : ranking.depth]
+    return ranking.result(ranking.divided(dcg_values, ranking.cumulative_sum(best_order / discount), undefined))
 
 
 def err(scores: Any, grades: Any, *, where: Any = None, cutoff: Cutoff = None, max: float) -> Any:
-    """Expected reciprocal rank of each query, as `judged.ERR`, equal scores in the order in which they are given.
+    """Compute the expected reciprocal rank of each query, as `judged.ERR`, equal scores in the order of the input.
 
     The parameters are those of `dcg`; `max` is the highest grade of the scale. There is no ``ties="averaged"``: the
-    mean over all orders is not the ERR of mean gains, and has no short form.
+    mean over all orders is not the ERR of mean gains, and has no short formula.
 
     Examples
     --------
@@ -228,8 +230,8 @@ def err(scores: Any, grades: Any, *, where: Any = None, cutoff: Cutoff = None, m
     ranking = Ranking.of(scores, grades, where, cutoff, "position")
     _check_scale(ranking, max)
     satisfied = ranking.sorted(_gains(ranking, "exp2")) / 2.0**max
-    seen = ranking.xp.cumulative_prod(1.0 - satisfied, axis=-1, include_initial=True)[..., :-1]
-    return ranking.result(ranking.added_up(satisfied * seen / ranking.ranks))
+    p_reached = ranking.xp.cumulative_prod(1.0 - satisfied, axis=-1, include_initial=True)[..., :-1]
+    return ranking.result(ranking.cumulative_sum(satisfied * p_reached / ranking.ranks))
 
 
 def rbp(
@@ -244,9 +246,10 @@ def rbp(
     max: float | None = None,
     undefined: float = 0.0,
 ) -> Any:
-    """Rank-biased precision of each query with the persistence p, as `judged.RBP`.
+    """Compute the rank-biased precision of each query with the persistence p, as `judged.RBP`.
 
-    With `max`, the highest grade of the scale, a document gains its share of it; without, 1 from the grade `rel` on.
+    With `max`, the highest grade of the scale, a document gains its share of it; without, 1 if its grade is at least
+    `rel`.
     The other parameters are those of `ndcg`.
 
     Examples
@@ -256,14 +259,14 @@ def rbp(
     [0.625]
     """
     if not 0 < p < 1 or (max is not None and not max > 0):
-        raise InputError(f"p={p!r}, max={max!r} make no sense", fix="0 < p < 1, and max is the highest of the scale")
+        raise InputError(f"p must be between 0 and 1 and max positive, got p={p!r}, max={max!r}", fix="use p=0.8")
     ranking = Ranking.of(scores, grades, where, cutoff, ties)
     if max is not None:
         _check_scale(ranking, max)
-    worth = ranking.relevant(rel) if max is None else _gains(ranking, "linear") / max
+    gain_values = ranking.relevant(rel) if max is None else _gains(ranking, "linear") / max
     weight = ranking.by_rank(lambda ranks: powers(p, len(ranks)))
-    found = (1.0 - p) * ranking.added_up(ranking.expected(worth) * weight)
-    return ranking.result(ranking.xp.where(ranking.total(worth) > 0, found, undefined))
+    value = (1.0 - p) * ranking.cumulative_sum(ranking.expected(gain_values) * weight)
+    return ranking.result(ranking.xp.where(ranking.total(gain_values) > 0, value, undefined))
 
 
 def _check_scale(ranking: Ranking, max: float) -> None:

@@ -1,4 +1,4 @@
-"""Queries x documents in the order of their scores, and where the ties stand, on any array library."""
+"""Rankings of arrays of queries x documents, with tie groups, in any array library."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ except ImportError:  # pragma: no cover
 
 Ties: TypeAlias = Literal["position", "averaged"]
 Cutoff: TypeAlias = int | Sequence[int] | None
-_SHORT = 64  # documents that are sorted stably as fast as in any way
+_SHORT = 64  # documents up to which a stable sort is as fast as the alternative
 
 
 def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None) -> tuple[Any, Any, Any]:
-    """Lay ragged queries side by side: scores, grades and the mask of what is there, each queries x longest.
+    """Pad ragged queries to one length: scores, grades and the mask of documents, each queries x longest.
 
     Parameters
     ----------
     scores, grades
-        One entry a document, query after query: (documents,).
+        One entry per document, query after query: (documents,).
     offsets
-        Where each query begins, and where the last one ends: (queries + 1,).
+        Start of each query, and end of the last: (queries + 1,).
     longest
-        How many documents the longest query has, or more. NumPy finds it; elsewhere it must be given, because to look
-        at the offsets would stop the device.
+        Number of documents of the longest query, or more. NumPy computes it; in other libraries it is required,
+        because reading the offsets would synchronize the device.
 
     Raises
     ------
@@ -57,18 +57,18 @@ def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None
         longest = most if longest is None else longest
     elif longest is None:
         raise InputError("outside NumPy the longest query is not looked for", fix="give longest=, as a number")
-    at = offsets[:-1, None] + xp.arange(longest, dtype=offsets.dtype, device=device(offsets))[None, :]
-    where = at < offsets[1:, None]
-    flat = xp.reshape(xp.where(where, at, offsets[:-1, None]), (-1,))
+    position = offsets[:-1, None] + xp.arange(longest, dtype=offsets.dtype, device=device(offsets))[None, :]
+    where = position < offsets[1:, None]
+    flat = xp.reshape(xp.where(where, position, offsets[:-1, None]), (-1,))
     flat = xp.where(flat < scores.shape[0], flat, 0)  # an empty query at the end begins behind the last document
-    return xp.reshape(xp.take(scores, flat), at.shape), xp.reshape(xp.take(grades, flat), at.shape), where
+    return xp.reshape(xp.take(scores, flat), position.shape), xp.reshape(xp.take(grades, flat), position.shape), where
 
 
 @dataclass
 class Ranking:
-    """The documents of each query in the order of their scores; those masked out last, with grade 0.
+    """Documents of each query sorted by score; masked documents are last, with grade 0.
 
-    All arithmetic is in the widest floating type of the library and device: float64, or float32 where there is no
+    All arithmetic is in the widest floating type of the library and device: float64, or float32 if there is no
     other, as in JAX without x64. Sums of thousands of half-precision numbers would be wrong in the second digit.
     """
 
@@ -78,7 +78,7 @@ class Ranking:
     ties: Ties
     cutoff: Cutoff
     depth: int
-    """Number of ranks that are looked at."""
+    """Number of ranks that are computed."""
     _levels: Any  # the grades in their own type, 0 where masked out
     _keys: Any  # what is sorted, smallest first
     _absent: Any  # whether a document is masked out; None where the keys say so, or nothing is
@@ -88,11 +88,11 @@ class Ranking:
 
     @classmethod
     def of(cls, scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties) -> Ranking:
-        """Sort each query; a document that stands before another keeps its place at equal scores."""
+        """Sort each query; documents with equal scores keep their order."""
         xp = array_namespace(scores, grades)
         if ties not in ("position", "averaged"):
             raise InputError(f"ties={ties!r} is not known", fix="ties='position' or 'averaged'")
-        cutoff = _whole(cutoff)
+        cutoff = _integer_cutoffs(cutoff)
         if not scores.ndim or scores.shape != grades.shape or (where is not None and where.shape != scores.shape):
             raise InputError(
                 f"scores {tuple(scores.shape)} and grades {tuple(grades.shape)} do not fit each other, or the mask",
@@ -119,11 +119,11 @@ class Ranking:
         return cls(xp, wide, ties, cutoff, depth, levels, keys, absent, order, invalid, result)
 
     def sorted(self, values: Any) -> Any:
-        """Bring the values of the documents into the order of the ranking."""
+        """Return the values of the documents in the order of the ranking."""
         return self.xp.take_along_axis(values, self._order, axis=-1)
 
     def expected(self, values: Any) -> Any:
-        """Bring values into the order of the ranking, the mean of each group of ties in the place of its members."""
+        """Return values in the order of the ranking, averaged over each tie group."""
         values = self.sorted(values)
         if self.ties == "position" or not self.width:
             return values
@@ -131,11 +131,11 @@ class Ranking:
         return self.xp.where(self.size == 1.0, values[..., : self.depth], mean)
 
     def group_sum(self, values: Any) -> Any:
-        """Add up sorted values over the ties of each document."""
+        """Sum sorted values over the tie group of each document."""
         return self._up_to(values, self._groups[1]) - self.above(values)
 
     def above(self, values: Any) -> Any:
-        """Add up sorted values over all that stand above the ties of each document."""
+        """Sum sorted values over all documents above the tie group of each document."""
         return self._up_to(values, self._groups[0])
 
     def _up_to(self, values: Any, end: Any) -> Any:
@@ -144,18 +144,18 @@ class Ranking:
 
     @cached_property
     def size(self) -> Any:
-        """How many documents are tied with each, itself too."""
+        """Size of the tie group of each document."""
         begin, end = self._groups
         return self.xp.astype(end - begin, self.grades.dtype)
 
     @cached_property
-    def place(self) -> Any:
-        """How many of its ties stand above each document."""
+    def position(self) -> Any:
+        """Position of each document in its tie group, from 0."""
         return self.ranks - 1.0 - self.xp.astype(self._groups[0], self.grades.dtype)
 
     @cached_property
     def _groups(self) -> tuple[Any, Any]:
-        """Where the ties of each document begin, and where they end, counted from 0."""
+        """Start and end of the tie group of each document, counted from 0."""
         xp, keys = self.xp, self.sorted(self._keys)
         index = xp.broadcast_to(xp.arange(self.width, device=device(keys)), keys.shape)
         other = keys[..., 1:] != keys[..., :-1]
@@ -170,7 +170,7 @@ class Ranking:
 
     @property
     def width(self) -> int:
-        """How many documents a query may have."""
+        """Number of documents per query, including padding."""
         return self.grades.shape[-1]
 
     @cached_property
@@ -193,12 +193,12 @@ class Ranking:
         values = self.xp.astype(values, self._result, copy=False)
         return values if self._invalid is None else self.xp.where(self.per_query(self._invalid), float("nan"), values)
 
-    def added_up(self, values: Any) -> Any:
-        """Add up sorted values down to each cutoff, one addition after the other, as the measures do."""
+    def cumulative_sum(self, values: Any) -> Any:
+        """Sum sorted values up to each cutoff, one addition after the other, as the measures do."""
         return self.at_cutoffs(self.xp.cumulative_sum(values, axis=-1))
 
     def at_cutoffs(self, values: Any, empty: float = 0.0) -> Any:
-        """Give the value at each cutoff: an axis more where several are asked for."""
+        """Return the value at each cutoff; several cutoffs add an axis."""
         xp = self.xp
         if not self.width:
             values = xp.full((*values.shape[:-1], 1), empty, dtype=values.dtype, device=device(values))
@@ -207,15 +207,15 @@ class Ranking:
         return xp.stack([values[..., min(k, values.shape[-1]) - 1] for k in self.cutoff], axis=-1)
 
     def per_query(self, values: Any) -> Any:
-        """Give a number a query the axis of the cutoffs, where there is one."""
+        """Add the axis of the cutoffs to one number per query, if there is one."""
         return values if self.cutoff is None or isinstance(self.cutoff, int) else values[..., None]
 
     def total(self, values: Any) -> Any:
-        """Add up over all documents of each query, with the axis of the cutoffs."""
+        """Sum over all documents of each query, with the axis of the cutoffs."""
         return self.per_query(self.xp.sum(values, axis=-1))
 
     def relevant(self, rel: float) -> Any:
-        """Mark with 1 the documents from the grade `rel` on, which is above 0: what is masked out never counts."""
+        """Mark with 1 the documents with at least grade `rel`, which must be above 0, so that padding never counts."""
         if rel <= 0:
             raise InputError(f"rel={rel:g}: a document without a judgment has grade 0", fix="rel above 0, such as 1")
         # In the type of the grades: 0.7 in float32 is less than 0.7 in float64, and was meant to be relevant.
@@ -223,15 +223,15 @@ class Ranking:
         return self.xp.astype((self._levels if floating else self.grades) >= rel, self.grades.dtype)
 
     def divided(self, above: Any, below: Any, undefined: float = 0.0) -> Any:
-        """Divide, with `undefined` where there is nothing to divide by."""
-        some = below > 0
-        return self.xp.where(some, above / self.xp.where(some, below, 1.0), undefined)
+        """Divide; where the divisor is 0, return `undefined`."""
+        is_positive = below > 0
+        return self.xp.where(is_positive, above / self.xp.where(is_positive, below, 1.0), undefined)
 
 
 def _floating_types(xp: Any, scores: Any) -> tuple[Any, Any]:
     """Return the type to compute in, and that of the results: the type of the scores, but at least float32."""
-    known = xp.__array_namespace_info__().dtypes(kind="real floating", device=device(scores))
-    working = known.get("float64", xp.float32)
+    dtypes = xp.__array_namespace_info__().dtypes(kind="real floating", device=device(scores))
+    working = dtypes.get("float64", xp.float32)
     if not xp.isdtype(scores.dtype, "real floating"):
         return working, xp.asarray(0.0).dtype
     return working, xp.float32 if xp.finfo(scores.dtype).bits < 32 else scores.dtype
@@ -256,7 +256,7 @@ def _sort(xp: Any, keys: Any, absent: Any, ties: Ties) -> Any:
 
 
 def _sort_keys(xp: Any, keys: Any, ties: Ties) -> Any:
-    """Sort each query; where position breaks ties, a document that stands before another stays there."""
+    """Sort each query; if position breaks ties, documents with equal scores keep their order."""
     if ties == "averaged" or not is_numpy_array(keys) or keys.shape[-1] <= _SHORT:
         return xp.argsort(keys, axis=-1, stable=ties == "position")
     # Two sorts that need not be stable are faster than one that is: by score, then by tie group and position.
@@ -268,17 +268,17 @@ def _sort_keys(xp: Any, keys: Any, ties: Ties) -> Any:
     return np.sort(group << bits | order, axis=-1) & ((1 << bits) - 1)
 
 
-def _whole(cutoff: Cutoff) -> Cutoff:
-    """Give whole numbers from 1 on as Python's, and refuse everything else."""
+def _integer_cutoffs(cutoff: Cutoff) -> Cutoff:
+    """Convert cutoffs to Python integers. Raise InputError if one is not an integer of 1 or more."""
     try:
-        made = (
+        cutoffs = (
             [index(k) for k in cutoff] if isinstance(cutoff, Iterable) else cutoff if cutoff is None else index(cutoff)
         )
     except TypeError:
-        made = []
-    if made is not None and (made == [] or min(made if isinstance(made, list) else [made]) < 1):
+        cutoffs = []
+    if cutoffs is not None and (cutoffs == [] or min(cutoffs if isinstance(cutoffs, list) else [cutoffs]) < 1):
         raise InputError(f"cutoff={cutoff!r}: a cutoff is 1 or more", fix="cutoff=10, or several such as [1, 10]")
-    return made
+    return cutoffs
 
 
 def _check(scores: Any, grades: Any) -> None:

@@ -15,7 +15,7 @@ from judged.results.charts import picture, round_of
 from judged.results.decimals import decimal
 from judged.results.escaping import visible
 from judged.results.types import ReadOnly
-from judged.scoring.evaluation.summary import basis
+from judged.scoring.evaluation.summary import describe_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,8 +133,8 @@ class Curves(ReadOnly, Answer):
     def caption(self) -> str:
         """By which rules the numbers were made."""
         if len(self.query_ids) == 1:
-            return basis(self.scores, over=f"topic {self.query_ids[0]}")
-        return basis(self.scores, self.interval)
+            return describe_rules(self.scores, over=f"topic {self.query_ids[0]}")
+        return describe_rules(self.scores, self.interval)
 
     def basis(self, *, intervals: bool = True) -> str:
         """Say what each point is: over how many topics, and with which interval."""
@@ -145,7 +145,7 @@ class Curves(ReadOnly, Answer):
         said = f"{self.scores.measures[0].entry.aggregate} over {count} topics"
         if not intervals or np.isnan(self.low).all():
             return said
-        return f"{said}, [{self.scores.interval_words(self.interval)}]"
+        return f"{said}, [{self.scores.interval_caption(self.interval)}]"
 
     def topic(self, query_id: str) -> Self:
         """Draw one topic alone. Its precision and recall have a point at each relevant document that was found.

@@ -1,4 +1,4 @@
-"""`evaluate`: qrels and runs in, scores out."""
+"""Evaluation of runs with qrels: `evaluate` returns `Scores`."""
 
 from judged.scoring.default_measures import DEFAULT_MEASURES
 from judged.scoring.evaluation.dialects import DIALECTS, Dialect, dialect_of

@@ -1,4 +1,4 @@
-"""Dialects: the rules of one tool under one name, so that its numbers come out."""
+"""Dialects: the rules of other tools, each under one name, to reproduce their numbers."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     Block = TypeVar("Block", Table, Batch)
 
 
-def as_given(qrels: Qrels) -> Qrels:
-    """Change nothing."""
+def unchanged(qrels: Qrels) -> Qrels:
+    """Return the qrels unchanged."""
     return qrels
 
 
 def all_relevant(qrels: Qrels) -> Qrels:
-    """Let every judged document be relevant, whatever its grade: MS MARCO's script does not read the grade."""
+    """Set all grades to 1: the script of MS MARCO does not read the grade."""
     return qrels.regraded(np.ones(len(qrels)))
 
 
 def no_negative(qrels: Qrels) -> Qrels:
-    """Let negative grades be 0: a judged document that is not relevant."""
+    """Replace negative grades by 0: a judged document that is not relevant."""
     return qrels.regraded(np.maximum(qrels.grades, 0.0)) if qrels.grades.min() < 0 else qrels
 
 
 def without_self(run: Run) -> Run:
-    """Leave out each document whose id is that of the topic: in some collections the queries are documents.
+    """Remove documents with the id of their topic: in some collections, the queries are documents.
 
     >>> run = without_self(Run.of({"a": {"a": 3.0, "b": 2.0}, "c": {"d": 1.0}}))
     >>> run.table.to_pydict()["doc_id"]
@@ -61,17 +61,17 @@ def without_self(run: Run) -> Run:
         }
         return Run(MappingRows(mapping, rows.where, rows.has_scores, rows.has_ranks), run.name)
     if isinstance(rows, TableRows):
-        return Run(TableRows(_kept(rows.table), rows.where), run.name)
+        return Run(TableRows(_remove_self(rows.table), rows.where), run.name)
     return Run(_WithoutSelf(rows), run.name)
 
 
-def _kept(rows: Block) -> Block:
+def _remove_self(rows: Block) -> Block:
     return rows.filter(pc.not_equal(rows["query_id"], rows["doc_id"]))
 
 
 @dataclass(frozen=True)
 class _WithoutSelf:
-    """Rows of a file without those that return the query itself; read in blocks, as the file is."""
+    """Rows of a file without those that return the query; read in blocks, as the file is."""
 
     rows: Rows
 
@@ -92,12 +92,12 @@ class _WithoutSelf:
         return self.rows.has_ranks
 
     def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
-        both = tuple(dict.fromkeys((*columns, "query_id", "doc_id")))
-        for part in self.rows.parts(both, progress):
+        needed = tuple(dict.fromkeys((*columns, "query_id", "doc_id")))
+        for part in self.rows.parts(needed, progress):
             yield lambda part=part: self._batch(part, columns)
 
     def _batch(self, part: Part, columns: tuple[str, ...]) -> Batch:
-        batch = _kept(part())
+        batch = _remove_self(part())
         return batch.select([name for name in columns if name in batch.schema.names])
 
     def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
@@ -106,38 +106,39 @@ class _WithoutSelf:
 
 @dataclass(frozen=True)
 class Dialect:
-    """What one tool does, as far as it does the same every time."""
+    """Rules of one tool."""
 
-    name: str  # how it is asked for
-    about: str  # the tool, and what is special about its numbers, in a sentence or two
-    # topics, ties, precision, depth: the policies of a call; one that is given to `evaluate` goes before the dialect's
+    name: str
+    about: str  # the tool and the peculiarities of its numbers, in a sentence or two
+    # topics, ties, precision, depth: policies of a call; those passed to `evaluate` have precedence
     topics: TopicPolicy = "qrels"
     ties: TiePolicy = "docid"
     precision: Precision = "double"
     depth: int | None = None
-    digits: int | None = None  # how many decimals the tool prints; None for all
-    defaults: tuple[str, ...] = ()  # what the tool computes when no measure is named, in its own words; empty for ours
-    read: Reader | None = field(default=None, repr=False)  # reads a name as the tool means it
-    regrades: str = ""  # what the tool does to grades, for a warning where that changes some
-    exclude_self: bool = False  # whether documents with the id of their topic are left out
-    # names of measures that the tool averages over the topics that the run has too; the others count all topics
+    digits: int | None = None  # number of decimals that the tool prints; None for all
+    defaults: tuple[str, ...] = ()  # default measures, by their names in the tool; empty for our defaults
+    read: Reader | None = field(default=None, repr=False)  # parser of the tool's names of measures
+    regrades: str = ""  # description of how the tool changes grades, for a note if it changes some
+    exclude_self: bool = False  # whether documents with the id of their topic are removed
+    # names of measures that the tool averages over the topics of the run; for the others all topics count
     present_only: frozenset[str] = frozenset()
-    # what the tool does to judgments before it ranks
-    prepare_qrels: Callable[[Qrels], Qrels] = field(default=as_given, repr=False)
+    # preprocessing of judgments
+    prepare_qrels: Callable[[Qrels], Qrels] = field(default=unchanged, repr=False)
 
     def measures(self, names: Any, grades: Sequence[float] = ()) -> tuple[Measure, ...]:
-        """Read one name or several as the tool means them; what it has no name for is read as ours.
+        """Parse one or several names by the rules of the tool; names unknown to the tool are parsed as ours.
 
         >>> DIALECTS["gdeval"].measures("ndcg@20"), DIALECTS["msmarco"].measures("MRR @10")
         ((nDCG(gain=exp2,undefined=skip)@20,), (RR@10,))
         """
-        found: list[Measure] = []
-        for one in list_measures(names):
-            name, where = split_condition(one) if isinstance(one, str) else (one, "")
-            known = self.read(name, grades) if self.read and isinstance(name, str) else None
-            read = parse_many(name) if known is None else known
-            found.extend(measure.replace(where=where) if where else measure for measure in read)
-        return tuple(dict.fromkeys(found))
+        parsed: list[Measure] = []
+        for measure_or_name in list_measures(names):
+            is_text = isinstance(measure_or_name, str)
+            name, where = split_condition(measure_or_name) if is_text else (measure_or_name, "")
+            by_tool = self.read(name, grades) if self.read and isinstance(name, str) else None
+            measures = parse_many(name) if by_tool is None else by_tool
+            parsed.extend(measure.replace(where=where) if where else measure for measure in measures)
+        return tuple(dict.fromkeys(parsed))
 
     def policies(
         self,
@@ -147,7 +148,7 @@ class Dialect:
         precision: Precision | None = None,
         exclude_self: bool | None = None,
     ) -> Policies:
-        """Give the policies of a call: what was chosen, and the dialect's where nothing was."""
+        """Return the policies of a call; those that are None are the dialect's."""
         return Policies(
             topics=self.topics if topics is None else topics,
             ties=self.ties if ties is None else ties,
@@ -158,23 +159,23 @@ class Dialect:
         )
 
     def topics_of(self, measure: Measure) -> TopicPolicy:
-        """Return which topics count for a measure where the call chooses none.
+        """Return which topics count for a measure by default.
 
         >>> [DIALECTS["beir"].topics_of(measure) for measure in parse_many("nDCG@10") + parse_many("RR@10")]
         ['both', 'qrels']
         """
         return "both" if measure.entry.name in self.present_only else self.topics
 
-    def shown(self, value: float) -> str:
-        """Write a number as the tool prints it.
+    def format_value(self, value: float) -> str:
+        """Format a number as the tool prints it.
 
-        >>> DIALECTS["gdeval"].shown(1 / 3), DIALECTS["msmarco"].shown(0.1)
+        >>> DIALECTS["gdeval"].format_value(1 / 3), DIALECTS["msmarco"].format_value(0.1)
         ('0.33333', '0.1')
         """
         return repr(value) if self.digits is None else f"{value:.{self.digits}f}"
 
 
-_CUTS = "1,3,5,10,100,1000"
+_CUTOFFS = "1,3,5,10,100,1000"
 
 _ALL = (
     Dialect("judged", "Our own rules: every topic of the qrels counts, and equal scores are ordered by document id."),
@@ -231,7 +232,7 @@ _ALL = (
         present_only=frozenset({"nDCG", "AP", "R", "P"}),
         precision="single",
         digits=5,
-        defaults=tuple(f"{name}@{_CUTS}" for name in ("NDCG", "MAP", "Recall", "P")),
+        defaults=tuple(f"{name}@{_CUTOFFS}" for name in ("NDCG", "MAP", "Recall", "P")),
         read=names.listed(names.BEIR),
         exclude_self=True,
     ),
@@ -246,13 +247,13 @@ _ALL = (
 )
 
 DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in _ALL}
-"""Every dialect by its name."""
+"""All dialects by name."""
 
 
-def dialect_of(given: str | Dialect | None) -> Dialect:
-    """Find a dialect by its name; None is our own."""
-    if isinstance(given, Dialect):
-        return given
-    if (dialect := DIALECTS.get(given or "judged")) is None:
-        raise InputError(f"no dialect {given!r}", fix=f"use one of {', '.join(DIALECTS)}")
-    return dialect
+def dialect_of(dialect: str | Dialect | None) -> Dialect:
+    """Return a dialect by its name; None for our own."""
+    if isinstance(dialect, Dialect):
+        return dialect
+    if (rules := DIALECTS.get(dialect or "judged")) is None:
+        raise InputError(f"unknown dialect {dialect!r}", fix=f"use one of {', '.join(DIALECTS)}")
+    return rules

@@ -1,4 +1,4 @@
-"""`evaluate`: from qrels, runs and measures to scores; and scores of what other functions are given."""
+"""`evaluate`: compute scores from qrels, runs and measures; and functions of runs that evaluate first."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from judged.results.blocks import lines
 from judged.results.spelling import hint, hinting
 from judged.scoring.default_measures import TESTED_MEASURES
 from judged.scoring.evaluation.dialects import Dialect, dialect_of, without_self
-from judged.scoring.evaluation.facts import Policies, qrels_facts, refuse_foreign, run_facts, versions
+from judged.scoring.evaluation.facts import Policies, check_common_topics, qrels_facts, run_facts, versions
 from judged.scoring.evaluation.inputs import (
     DEFAULT_MEASURES,
-    chosen_levels,
+    apply_conditions,
+    filter_topics,
+    index_of_measure,
     measures_of,
-    narrowed,
-    place_of,
+    measures_with_level,
     runs_of,
-    where_asked,
 )
 from judged.scoring.evaluation.notes import (
     dialect_notes,
@@ -38,7 +38,7 @@ from judged.scoring.evaluation.notes import (
     self_notes,
 )
 from judged.scoring.evaluation.scores import Scores
-from judged.scoring.evaluation.summary import Movement, all_ranges
+from judged.scoring.evaluation.summary import RangeOptions, all_ranges
 from judged.scoring.judging import Judged, Precision, Ranking, TopicPolicy
 from judged.scoring.judging.join import judge_each
 from judged.scoring.measures.base import Measure
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
     from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import QrelsFacts, TieTreatment
-    from judged.scoring.evaluation.summary import Sampled
+    from judged.scoring.evaluation.summary import SampledTopics
 
-    Answered = TypeVar("Answered")
+    Result = TypeVar("Result")
 
 
-_WARNED = {"missing-topics", "nothing-judged"}
+_WARNING_RULES = {"missing-topics", "nothing-judged"}  # notes that are also Python warnings
 
 
 @hinting
@@ -90,42 +90,43 @@ def evaluate(
     measures
         Measures or names, one or several.
     dialect
-        Go by the rules of a tool: ``trec_eval-10``, ``trec_eval-9``, ``gdeval``, ``ndeval``, ``msmarco``, ``beir`` or
-        ``ranx``. It sets the policies below, and names of measures are read as the tool means them. A policy that
-        is given all the same goes before the dialect's.
+        Follow the rules of a tool: ``trec_eval-10``, ``trec_eval-9``, ``gdeval``, ``ndeval``, ``msmarco``, ``beir`` or
+        ``ranx``. It sets the policies below, and names of measures are parsed as in the tool. Policies that you
+        pass have precedence.
     topics
-        ``qrels``: all topics of the qrels count, a missing one scores as an empty ranking; this is our own rule.
+        ``qrels``: all topics of the qrels count, a missing one scores as an empty ranking (default of ``judged``).
         ``both``: those that the run has too. ``run``: those of the run, judged or not.
     ties
-        ``docid``: equal scores are ordered by descending document id, as trec_eval does; this is our own rule.
-        ``docid-rising``; ``stable``: as the run lists them; ``rank``: the rank column orders all documents.
-        ``expected``: each score is the mean over all orders of the tied documents; ``bounds``: as ``docid``, and the
-        least and the greatest score over all these orders stand beside it.
+        ``docid``: equal scores are ordered by descending document id, as in trec_eval (default of ``judged``).
+        ``docid-rising``; ``stable``: in the order of the run; ``rank``: the rank column orders all documents.
+        ``expected``: each score is the mean over all orders of the tied documents; ``bounds``: as ``docid``, with
+        the least and the greatest score over all these orders.
     depth
-        How many documents of each topic count; None for all.
+        Number of documents per topic that count; None for all.
     precision
-        What of the scores is compared: ``double``, our own rule, or ``single`` as trec_eval did before version 10.
+        Precision in which scores are compared: ``double`` (default of ``judged``), or ``single`` as in trec_eval
+        before version 10.
     exclude_self
-        Whether returned documents whose id is that of their topic are left out, as where queries are documents of the
-        collection; None: as the dialect does.
+        Whether returned documents with the id of their topic are removed, for collections in which queries are
+        documents; None: as the dialect.
     unjudged
-        Whether the least and the greatest score that the returned documents without a judgment leave open stand
-        beside each score: each of them may have any grade up to the highest.
+        Whether to compute the least and the greatest score over all grades, up to the highest, of the returned
+        documents without a judgment.
     documents
-        Facts about the documents, for the few measures that need them: a `Documents`, a path, a data
+        Attributes of the documents, for the few measures that need them: a `Documents`, a path, a data
         frame or ``{doc_id: {"length": 120}}``.
     rel
-        The lowest grade that is relevant, for every measure that has such a level and whose name says none.
+        The lowest relevant grade, for every measure that has such a level and whose name has none.
     attributes
-        Attributes of the topics, for `where` and for measures over some of them (``P@5 where kind == 'law'``):
+        Attributes of the topics, for `where` and for measures over a part of them (``P@5 where kind == 'law'``):
         `Attributes`, a path, a data frame or ``{query_id: {"kind": "law"}}``.
     where
-        Use these topics of the qrels only, such as ``kind == 'law' and words < 5`` or ``query_id in ('q1', 'q2')``.
+        Use only these topics of the qrels, such as ``kind == 'law' and words < 5`` or ``query_id in ('q1', 'q2')``.
     seed
-        Of the samples that ``ties="expected"`` and ``"bounds"`` draw where there are too many orders.
+        Seed of the samples that ``ties="expected"`` and ``"bounds"`` use if there are too many orders.
     processes
-        How many runs that are files are judged side by side, each in a process; the scores are the same for any
-        number. A script does such work under ``if __name__ == "__main__":``.
+        Number of processes that judge runs from files; the scores do not depend on it. A script must call this
+        under ``if __name__ == "__main__":``.
     progress
         Called while files are read and ranked, with the run's name and the number of bytes done since the last call.
 
@@ -136,14 +137,14 @@ def evaluate(
     Raises
     ------
     InputError
-        If something cannot be read, or run and qrels have no topic in common.
+        If an input cannot be read, or run and qrels have no topic in common.
     MeasureError
-        If a measure does not exist, or needs a ranking where a run is a set.
+        If a measure does not exist, or needs a ranking but a run has no scores.
 
     Warns
     -----
     JudgedWarning
-        If topics are missing from runs, or nothing that they returned is judged.
+        If topics are missing from runs, or none of their returned documents is judged.
 
     Examples
     --------
@@ -159,68 +160,71 @@ def evaluate(
     if measures is DEFAULT_MEASURES and rules.defaults:
         measures = rules.defaults
     measures = list_measures(measures)
-    chosen = rules.policies(topics, ties, depth, precision, exclude_self)
-    given, lacking = narrowed(Qrels.of(qrels), where, attributes)
-    if given.chosen_by and chosen.topics == "run":
-        problem = "where chooses among the topics of the qrels, and the policy topics = run counts others"
+    policies = rules.policies(topics, ties, depth, precision, exclude_self)
+    original, attribute_notes = filter_topics(Qrels.of(qrels), where, attributes)
+    if original.chosen_by and policies.topics == "run":
+        problem = "where selects topics of the qrels, so it cannot be combined with topics=run"
         raise InputError(problem, fix="leave out one of them")
-    judgments = rules.prepare_qrels(given)
+    judgments = rules.prepare_qrels(original)
     facts = qrels_facts(judgments)
-    read = partial(rules.measures, grades=facts.grades)
-    wanted = measures_of(measures, read, rel)
+    parse_names = partial(rules.measures, grades=facts.grades)
+    parsed_measures = measures_of(measures, parse_names, rel)
     if documents is not None:
         from judged.data.documents import Documents  # few calls need it
 
         documents = Documents.of(documents)
-    movement = Movement(chosen.ties, unjudged, chosen.depth, seed)
+    options = RangeOptions(policies.ties, unjudged, policies.depth, seed)
     lists: list[Judged] = []
-    given_runs = map(without_self, runs_of(runs)) if chosen.exclude_self else runs_of(runs)
-    ranking = Ranking(**movement.judging(), precision=chosen.precision)
-    with closing(judge_each(judgments, given_runs, ranking, documents, processes, progress)) as judging:
+    input_runs = map(without_self, runs_of(runs)) if policies.exclude_self else runs_of(runs)
+    ranking = Ranking(**options.judging(), precision=policies.precision)
+    with closing(judge_each(judgments, input_runs, ranking, documents, processes, progress)) as judging:
         for judged in judging:
-            refuse_foreign(judged)
+            check_common_topics(judged)
             lists.append(judged)
-    plain = tuple(dict.fromkeys(measure.without_condition for measure in wanted))
+    # Measures with conditions are computed over all topics first: several conditions then share the scores.
+    unconditional = tuple(dict.fromkeys(measure.without_condition for measure in parsed_measures))
     present_only = rules.present_only if topics is None else frozenset[str]()
-    noted = (*lacking, *dialect_notes(rules, given, judgments), *self_notes(judgments, chosen))
+    input_notes = (*attribute_notes, *dialect_notes(rules, original, judgments), *self_notes(judgments, policies))
 
     def notes() -> tuple[Note, ...]:
-        written = chosen_levels(measures, read) if rel is None else plain
-        known = {measure.without_condition for measure in written}
-        return (*noted, *qrels_notes(judgments, plain, known), *level_notes(plain, rel))
+        with_level = measures_with_level(measures, parse_names) if rel is None else unconditional
+        measures_to_skip = {measure.without_condition for measure in with_level}
+        level = (*qrels_notes(judgments, unconditional, measures_to_skip), *level_notes(unconditional, rel))
+        return (*input_notes, *level)
 
-    scored = _scored(lists, plain, chosen, facts, movement, notes, present_only)
-    scores = where_asked(scored, wanted, attributes)
+    scores = _score_all(lists, unconditional, policies, facts, options, notes, present_only)
+    scores = apply_conditions(scores, parsed_measures, attributes)
     if any(run.missing_topics or not run.returned_judged for run in scores.runs):
-        of_present = [measure for measure in plain if measure.entry.name in present_only]
-        for text in lines(note for note in notes_of_runs(lists, chosen.topics, of_present) if note.rule in _WARNED):
+        of_present = [measure for measure in unconditional if measure.entry.name in present_only]
+        run_notes = notes_of_runs(lists, policies.topics, of_present)
+        for text in lines(note for note in run_notes if note.rule in _WARNING_RULES):
             warnings.warn(text, JudgedWarning, stacklevel=3)
     return scores
 
 
 def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, topics: TopicPolicy = "qrels") -> Scores:
-    """Score runs that are judged already: no file is read again, however many measures are asked for.
+    """Score runs that are judged already, without reading a file again.
 
     Parameters
     ----------
     lists
-        What `judge` gave for each run, all with the same qrels and ranked by the same rules.
+        Results of `judge` for each run, all with the same qrels and ranked by the same rules.
     measures
         Measures or names, one or several.
     topics
-        Which topics count, as for `evaluate`.
+        Topics that count, as for `evaluate`.
 
     Returns
     -------
     Scores
-        As `evaluate` gives them for these qrels, runs and policies.
+        The same as `evaluate` returns for these qrels, runs and policies.
 
     Raises
     ------
     InputError
-        If there is no list, or they were judged by other qrels or ranked by other rules.
+        If there is no list, or they have different qrels or rankings.
     MeasureError
-        If a measure does not exist, or needs a ranking where a run is a set.
+        If a measure does not exist, or needs a ranking but a run has no scores.
 
     Examples
     --------
@@ -231,62 +235,63 @@ def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, to
     ({'mine': {'RR': 0.5}}, {'mine': {'P@1': 0.0}})
     """
     if not lists:
-        raise InputError("no judged list is given", fix="give what judge returns for each run")
+        raise InputError("at least one judged list is required", fix="use the results of judge for each run")
     judgments, ranking = lists[0].qrels, lists[0].ranking
     if any(judged.qrels is not judgments or judged.ranking != ranking for judged in lists):
         raise InputError(
-            "the lists were judged by other qrels, or ranked by other rules", fix="judge all runs in one way"
+            "all lists must have the same qrels and ranking policies", fix="judge all runs with the same arguments"
         )
-    wanted = measures_of(measures)
-    chosen = Policies(topics, ranking.ties, ranking.depth, ranking.precision)
-    notes = partial(qrels_notes, judgments, wanted, chosen_levels(measures))
-    movement = Movement(ranking.ties, False, ranking.depth, 0)
-    return _scored(lists, wanted, chosen, qrels_facts(judgments), movement, notes)
+    parsed_measures = measures_of(measures)
+    policies = Policies(topics, ranking.ties, ranking.depth, ranking.precision)
+    notes = partial(qrels_notes, judgments, parsed_measures, measures_with_level(measures))
+    options = RangeOptions(ranking.ties, False, ranking.depth, 0)
+    return _score_all(lists, parsed_measures, policies, qrels_facts(judgments), options, notes)
 
 
-def _scored(
+def _score_all(
     lists: Sequence[Judged],
     measures: tuple[Measure, ...],
     policies: Policies,
     qrels: QrelsFacts,
-    movement: Movement,
+    options: RangeOptions,
     notes: Callable[[], tuple[Note, ...]],
     present_only: frozenset[str] = frozenset(),
 ) -> Scores:
-    """Score every list by every measure over the topics of all lists, and record what the numbers rest on.
+    """Score all lists by all measures over the topics of all lists.
 
-    A topic that a run lacks is left out of the measures named by `present_only`, whatever the policy.
+    For the measures in `present_only`, a topic that a run lacks does not count, whatever the policy.
     """
-    counting = [judged.over(policies.topics) for judged in lists]
-    query_ids = counting[0].query_ids
-    if any(judged.query_ids != query_ids for judged in counting):
-        query_ids = tuple(sorted({topic for judged in counting for topic in judged.query_ids}))
-    place = {topic: column for column, topic in enumerate(query_ids)}
+    selected = [judged.over(policies.topics) for judged in lists]
+    query_ids = selected[0].query_ids
+    if any(judged.query_ids != query_ids for judged in selected):
+        query_ids = tuple(sorted({topic for judged in selected for topic in judged.query_ids}))
+    column_of = {topic: column for column, topic in enumerate(query_ids)}
     values = np.full((len(lists), len(measures), len(query_ids)), np.nan)
     counted = np.zeros((len(lists), len(query_ids)), dtype=np.bool_)
     left_out = np.zeros(values.shape, dtype=np.bool_)
     of_present = [measure for measure in measures if measure.entry.name in present_only]
-    sampled: dict[str, list[tuple[Measure, Sampled]]] = {}
-    for run, judged in enumerate(counting):
-        all_topics = judged.query_ids == query_ids
-        columns = slice(None) if all_topics else [place[topic] for topic in judged.query_ids]
+    samples: dict[str, list[tuple[Measure, SampledTopics]]] = {}
+    for run, judged in enumerate(selected):
+        has_all_topics = judged.query_ids == query_ids
+        columns = slice(None) if has_all_topics else [column_of[topic] for topic in judged.query_ids]
         counted[run, columns] = True
         for row, measure in enumerate(measures):
-            values[run, row, columns], sample = movement.score(judged, measure)
+            values[run, row, columns], sample = options.score(judged, measure)
             if measure in of_present:
                 left_out[run, row, columns] = ~judged.present
             if sample.n:
-                sampled.setdefault(judged.run.name, []).append((measure, sample))
+                samples.setdefault(judged.run.name, []).append((measure, sample))
     values[left_out] = np.nan
-    ranges = all_ranges(movement, counting, measures, query_ids)
-    # Notes take longer than a small evaluation, and few are read: they are made when someone looks. Until then the hits
-    # are kept, and not the run, which may be large, and is the caller's to change.
-    reads_run = any("everything" in vars(judged) for judged in counting)
-    kept = lists if reads_run else [replace(judged, run=judged.run.emptied(), documents=None) for judged in lists]
+    ranges = all_ranges(options, selected, measures, query_ids)
+    # Notes take longer than a small evaluation, and are seldom read, so they are computed at the first access. Until
+    # then the hits are stored, but not the runs, which may be large, and which the caller may change.
+    reads_run = any("returned_docs" in vars(judged) for judged in selected)
+    stored = lists if reads_run else [replace(judged, run=judged.run.emptied(), documents=None) for judged in lists]
 
     def all_notes() -> tuple[Note, ...]:
-        about_runs = (*sample_notes(sampled, movement.seed), *notes_of_runs(kept, policies.topics, of_present))
-        return (*notes(), *list_notes(kept, policies, measures), *about_runs)
+        run_notes = notes_of_runs(stored, policies.topics, of_present)
+        about_lists = list_notes(stored, policies, measures)
+        return (*notes(), *about_lists, *sample_notes(samples, options.seed), *run_notes)
 
     return Scores(
         runs=tuple(map(run_facts, lists)),
@@ -302,96 +307,100 @@ def _scored(
     )
 
 
-def chosen_measures(scores: Scores, measures: Any) -> Scores:
-    """Give the same scores with some of their measures."""
-    wanted = measures_of(measures)
-    rows = [place_of(measure, scores.measures) for measure in wanted]
-    chosen = tuple(scores.measures[row] for row in rows)
-    return replace(scores, measures=chosen, values=scores.values[:, rows], ranges=())
+def select_measures(scores: Scores, measures: Any) -> Scores:
+    """Select measures of scores."""
+    rows = [index_of_measure(measure, scores.measures) for measure in measures_of(measures)]
+    selected = tuple(scores.measures[row] for row in rows)
+    return replace(scores, measures=selected, values=scores.values[:, rows], ranges=())
 
 
-_FEW = 3
+_MAX_DEFAULTS = 3
 _RUNS = "qrels, runs\n    As `evaluate` takes them."
 _MEASURES = "measures\n    As `evaluate` takes them; None: nDCG@10 and AP, or those of the dialect."
 _POLICIES = "{}\n    Policies, as `evaluate` takes them."
-_BLOCK = re.compile(r"\n(?=\S)")  # between parameters: what is said of each is indented
-_GIVEN = {"scores", "qrels", "runs", "measures", "documents"}
-_NAMING = {"measure", "x", "y"}  # parameters that name one of the measures
+_PARAMETER = re.compile(r"\n(?=\S)")  # separates parameters, whose descriptions are indented
+_REPLACED = {"scores", "qrels", "runs", "measures", "documents"}  # parameters of a function of scores
+_MEASURE_PARAMETERS = {"measure", "x", "y"}
 
 
-def scored(qrels: Any, runs: Any, measures: Any = None, **policies: Any) -> Scores:
-    """Evaluate runs for a result that has its warnings among its own notes."""
+def evaluate_without_warnings(qrels: Any, runs: Any, measures: Any = None, **policies: Any) -> Scores:
+    """Evaluate runs for a result that shows the warnings as notes."""
+    measures = _default_measures(policies.get("dialect")) if measures is None else measures
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
-        return evaluate(qrels, runs, _usual(policies.get("dialect")) if measures is None else measures, **policies)
+        return evaluate(qrels, runs, measures, **policies)
 
 
-def _usual(dialect: Any) -> tuple[str, ...]:
-    """Take a dialect's own measures where they are few."""
+def _default_measures(dialect: Any) -> tuple[str, ...]:
+    """Return the defaults of a dialect if they are few, else those of tests."""
     rules = dialect_of(dialect)
     count = len(rules.measures(list(rules.defaults), (0.0, 1.0))) if rules.defaults else 0
-    return rules.defaults if 0 < count <= _FEW else TESTED_MEASURES
+    return rules.defaults if 0 < count <= _MAX_DEFAULTS else TESTED_MEASURES
 
 
-# Seven functions have two forms: of scores, and of qrels and runs. The second is made of the first here, as each would
-# repeat fifteen parameters of `evaluate` and sixty lines of docstring. `help()` and errors show the signature and the
-# docstring that this sets; type checkers read the signature in the stubs that tools/docs.py writes.
-def of_runs(
-    function: Callable[..., Answered],
+# Seven functions have two forms: of scores, and of qrels and runs. The second is derived from the first here, because
+# each would repeat fifteen parameters of `evaluate` and sixty lines of docstring. `help()` and errors show the
+# signature and the docstring set here; type checkers read the signature in the stubs that tools/docs.py writes.
+def build_run_function(
+    function: Callable[..., Result],
     name: str,
     *,
     examples: str,
     measures: Any = None,
     prepare: Callable[[Qrels, dict[str, Any]], tuple[Qrels, tuple[Note, ...]]] | None = None,
-) -> Callable[..., Answered]:
-    """Make the function `name` of qrels and runs out of one of scores: it evaluates, and asks that function.
+) -> Callable[..., Result]:
+    """Build a function `name` of qrels and runs from a function of scores: it evaluates, then calls that function.
 
-    It takes what `evaluate` and the function take. Whatever else the function has parameters for
-    (``qrels``, ``runs``, ``documents``) it is given. ``measures`` are the default, or a function of the options that
-    names them: then the new function has no such parameter. ``prepare`` may change the judgments first, and say so.
+    It has the parameters of `evaluate` and of the function. If the function has parameters ``qrels``, ``runs`` or
+    ``documents``, these are passed on. ``measures`` are the default, or a function of the options that returns them:
+    then the new function has no such parameter. ``prepare`` may change the judgments first, and return notes.
     """
-    own = inspect.signature(function).parameters
-    known = inspect.signature(evaluate).parameters
-    front = [p for p in own.values() if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in _GIVEN]
-    options = [p for p in own.values() if p.kind is p.KEYWORD_ONLY and p.name not in _GIVEN]
-    policies = [p for p in known.values() if p.kind is p.KEYWORD_ONLY and p.name not in {*own, "unjudged", "seed"}]
-    policies += [known["documents"]] if "documents" in own else []
-    asked = [] if callable(measures) else [known["measures"].replace(default=measures)]
-    shape = inspect.Signature([known["qrels"], known["runs"], *front, *asked, *options, *policies])
+    of_function = inspect.signature(function).parameters
+    of_evaluate = inspect.signature(evaluate).parameters
+    positional = [p for p in of_function.values() if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in _REPLACED]
+    options = [p for p in of_function.values() if p.kind is p.KEYWORD_ONLY and p.name not in _REPLACED]
+    keywords = (p for p in of_evaluate.values() if p.kind is p.KEYWORD_ONLY)
+    policies = [p for p in keywords if p.name not in {*of_function, "unjudged", "seed"}]
+    policies += [of_evaluate["documents"]] if "documents" in of_function else []
+    with_measures = [] if callable(measures) else [of_evaluate["measures"].replace(default=measures)]
+    parameters = [of_evaluate["qrels"], of_evaluate["runs"], *positional, *with_measures, *options, *policies]
+    signature = inspect.Signature(parameters)
 
     @wraps(function)
-    def call(*args: Any, **given: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            bound = shape.bind(*args, **given)
+            bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(hint(name, given, shape.parameters) or f"{name}() {error}") from None
+            raise TypeError(hint(name, kwargs, signature.parameters) or f"{name}() {error}") from None
         bound.apply_defaults()
-        asking = dict(bound.arguments)
-        judgments, runs = Qrels.of(asking.pop("qrels")), runs_of(asking.pop("runs"))
-        judgments, notes = (judgments, ()) if prepare is None else prepare(judgments, asking)
-        wanted = measures(asking) if callable(measures) else asking.pop("measures")
-        how = {policy.name: asking.pop(policy.name) for policy in policies}
-        judgments, lacking = narrowed(judgments, how.pop("where"), how["attributes"])
-        besides = {"qrels": judgments, "runs": runs, "documents": how.get("documents")}
-        told = {key: value for key, value in besides.items() if key in own}
-        for key in _NAMING & {key for key, value in asking.items() if value is not None}:
-            read = measures_of(asking[key], rel=how["rel"])  # as `evaluate` reads it
-            asking |= {key: read[0]} if len(read) == 1 else {}
-        scores = scored(judgments, runs, wanted, **how)
-        return function(replace(scores, notes=(*notes, *lacking, *scores.notes)), **asking, **told)
+        arguments = dict(bound.arguments)
+        judgments, runs = Qrels.of(arguments.pop("qrels")), runs_of(arguments.pop("runs"))
+        judgments, notes = (judgments, ()) if prepare is None else prepare(judgments, arguments)
+        evaluated = measures(arguments) if callable(measures) else arguments.pop("measures")
+        values = {policy.name: arguments.pop(policy.name) for policy in policies}
+        judgments, attribute_notes = filter_topics(judgments, values.pop("where"), values["attributes"])
+        inputs = {"qrels": judgments, "runs": runs, "documents": values.get("documents")}
+        own_inputs = {key: value for key, value in inputs.items() if key in of_function}
+        for key in _MEASURE_PARAMETERS & {key for key, value in arguments.items() if value is not None}:
+            parsed = measures_of(arguments[key], rel=values["rel"])  # as `evaluate` parses it
+            arguments |= {key: parsed[0]} if len(parsed) == 1 else {}
+        scores = evaluate_without_warnings(judgments, runs, evaluated, **values)
+        scores = replace(scores, notes=(*notes, *attribute_notes, *scores.notes))
+        return function(scores, **arguments, **own_inputs)
 
-    call.__signature__ = shape  # type: ignore[attr-defined]
+    call.__signature__ = signature  # type: ignore[attr-defined]
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = _documented(function, [policy.name for policy in policies], examples, asked=bool(asked))
+    names = [policy.name for policy in policies]
+    call.__doc__ = _docstring(function, names, examples, has_measures=bool(with_measures))
     return call
 
 
-def _documented(function: Callable[..., Any], policies: list[str], examples: str, *, asked: bool) -> str:
-    """Give the function's own page, with what is evaluated in place of the scores."""
+def _docstring(function: Callable[..., Any], policies: list[str], examples: str, *, has_measures: bool) -> str:
+    """Derive a docstring from that of the function: parameters of the evaluation replace the scores."""
     page, _, _ = (inspect.getdoc(function) or "").partition("\nExamples\n")
-    before, title, rest = page.partition("Parameters\n----------\n")
-    given, returns, after = rest.partition("\n\nReturns\n")
-    own = [block for block in _BLOCK.split(given) if not set(block.partition("\n")[0].split(", ")) <= _GIVEN]
-    parameters = (_RUNS, *([_MEASURES] if asked else []), *own, _POLICIES.format(", ".join(policies)))
-    shown = f"\nExamples\n--------\n{inspect.cleandoc(examples)}\n"
-    return before + title + "\n".join(parameters) + returns + after + shown
+    summary, title, sections = page.partition("Parameters\n----------\n")
+    described, returns, after = sections.partition("\n\nReturns\n")
+    blocks = [text for text in _PARAMETER.split(described) if not set(text.partition("\n")[0].split(", ")) <= _REPLACED]
+    parameters = (_RUNS, *([_MEASURES] if has_measures else []), *blocks, _POLICIES.format(", ".join(policies)))
+    example = f"\nExamples\n--------\n{inspect.cleandoc(examples)}\n"
+    return summary + title + "\n".join(parameters) + returns + after + example

@@ -1,4 +1,4 @@
-"""What a table of scores says beside its numbers, and one number as it is reported."""
+"""Metadata of scores (runs, qrels, policies, versions), and the estimates of a report."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 TieTreatment: TypeAlias = "TiePolicy | Literal['expected', 'bounds']"
-"""How ties are broken, or that they are not: the mean over all orders, or the least and greatest score."""
-_TIES = {
+"""Tie policies, or: the mean over all orders (`expected`), or the least and greatest score (`bounds`)."""
+_TIE_TEXTS = {
     "docid": "ties by document id",
     "docid-rising": "ties by document id, rising",
     "stable": "ties as the run lists them",
@@ -41,11 +41,11 @@ _TIES = {
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is worth knowing of one evaluated run; where it returned 0 judged documents, nothing of it was measured."""
+    """Facts about an evaluated run; a run with 0 returned judged documents has no meaningful scores."""
 
     name: str
     path: str
-    file_hash: FileHash  # of the files that it was read from
+    file_hash: FileHash  # hash of the files from which it was read
     returned_topics: int
     missing_topics: tuple[str, ...]
     extra_topics: int
@@ -53,11 +53,11 @@ class RunFacts:
 
     @property
     def sha256(self) -> str | None:
-        """SHA-256 of the files' bytes; None without files, and where a file has changed since it was read."""
+        """SHA-256 of the files' bytes; None without files, or if a file has changed since it was read."""
         return self.file_hash.hexdigest
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the name as plain Python values."""
+        """Return all attributes but the name as plain Python values."""
         return {
             "path": self.path,
             "sha256": self.sha256,
@@ -70,7 +70,7 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class QrelsFacts:
-    """What is worth knowing of the judgments."""
+    """Facts about the judgments."""
 
     name: str
     path: str
@@ -78,16 +78,16 @@ class QrelsFacts:
     n: int  # topics
     judgments: int
     grades: tuple[float, ...]
-    where: str = ""  # the expression by which topics were chosen; empty: all
-    origin: Origin | None = None  # of whose labels they were made, and how, where that is known
+    where: str = ""  # expression that selected topics; empty: all
+    origin: Origin | None = None  # sources of the labels, if known
 
 
 @dataclass(frozen=True)
 class Policies:
-    """The choices of a call that change which topics count and how documents are ranked.
+    """Choices of a call that determine which topics count and how documents are ranked.
 
-    ``dialect`` names the rules that they come from; a choice that was made for the call goes before its own.
-    ``exclude_self``: documents with the id of their topic are left out.
+    ``dialect`` is the name of the rules that set the defaults. ``exclude_self``: documents with the id of their topic
+    are removed.
     """
 
     topics: TopicPolicy = "qrels"
@@ -97,76 +97,76 @@ class Policies:
     dialect: str = "judged"
     exclude_self: bool = False
 
-    def words(self, topics: int, over: str = "") -> str:
-        """Say over how many topics numbers are, or over what, and how documents were ranked."""
-        counted = {
+    def describe(self, topics: int, over: str = "") -> str:
+        """Describe the topics of the numbers (or `over`, if set) and how documents were ranked."""
+        counted_topics = {
             "qrels": f"the {topics} topics of the qrels" if topics > 1 else "the one topic",
             "run": "the topics of the run",
             "both": "the topics that qrels and run have in common",
         }[self.topics]
         rules = "Over" if self.dialect == "judged" else f"{self.dialect}: over"
-        bits = "; scores compared as 32-bit numbers" if self.precision == "single" else ""
-        cut = "" if self.depth is None else f"; first {self.depth} documents"
-        cut += "; without documents that have the id of their topic" if self.exclude_self else ""
-        return f"{rules} {over or counted}; {_TIES[self.ties]}{bits}{cut}"
+        rounding = "; scores compared as 32-bit numbers" if self.precision == "single" else ""
+        limits = "" if self.depth is None else f"; first {self.depth} documents"
+        limits += "; without documents that have the id of their topic" if self.exclude_self else ""
+        return f"{rules} {over or counted_topics}; {_TIE_TEXTS[self.ties]}{rounding}{limits}"
 
 
 @dataclass(frozen=True, eq=False)
 class TopicRanges(ReadOnly):
-    """How far every score could move, for one reason."""
+    """Ranges of all scores, for one reason."""
 
     reason: str  # `ties`, or `unjudged`: documents without a judgment
-    # low, high: (R, M, T): for each run, measure and topic; NaN where the score is
+    # low, high: (R, M, T): for each run, measure and topic; NaN if the score is
     low: Floats
     high: Floats
-    # (R, M, T): `exact`, `outer` (the ends may not be reached) or `sampled` (the truth may be wider)
+    # (R, M, T): `exact`, `outer` (the ends may not be attained) or `sampled` (the true range may be wider)
     kind: np.ndarray[Any, Any]
-    # (R, M): the mean share of judged documents among those that the measure looks at, down to its cutoff; NaN where
-    # the reason is another one, and for a run without a ranking
+    # (R, M): mean share of judged documents among those down to the measure's cutoff; NaN for other reasons, and for a
+    # run without a ranking
     judged: Floats
 
     def without(self, left_out: Bools) -> Self:
-        """Remove the ranges of scores that do not count: (R, M, T)."""
+        """Set the ranges of scores that do not count to NaN: (R, M, T)."""
         if not left_out.any():
             return self
         return replace(self, low=np.where(left_out, np.nan, self.low), high=np.where(left_out, np.nan, self.high))
 
-    def of_measures(self, rows: Sequence[int]) -> Self:
-        """Take the measures of these places, in this order."""
+    def select_measures(self, rows: Sequence[int]) -> Self:
+        """Select measures by index, in this order."""
         low, high, kind, judged = (table[:, rows] for table in (self.low, self.high, self.kind, self.judged))
         return replace(self, low=low, high=high, kind=kind, judged=judged)
 
 
 @dataclass(frozen=True)
-class Reach:
-    """How far an aggregate could move, for one reason."""
+class AggregateRange:
+    """Range of an aggregate, for one reason."""
 
     reason: str  # as in `TopicRanges`
-    # low, high: the aggregate if every topic had its least, or its greatest, score
+    # low, high: aggregate if every topic had its least, or its greatest, score
     low: float
     high: float
-    kind: Exactness  # the weakest of the topics' kinds
+    kind: Exactness  # the least exact of the topics' kinds
     judged: float  # as in `TopicRanges`
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One number of a result table: a measure of a run over the topics.
+    """One number of a result table: a measure of a run, aggregated over topics.
 
     Parameters
     ----------
     run, measure
-        Of what.
+        Names of the run and the measure.
     aggregate
-        How the topics became one number: mean, sum or count.
+        Kind of aggregate: mean, sum or count.
     value
-        The number; NaN where no topic counts.
+        The aggregate; NaN if no topic counts.
     ci
-        Low and high of the interval; None where there is none.
+        Low and high end of the confidence interval; None if there is none.
     n
-        How many topics the value rests on.
-    reaches
-        How far the value could move, where that was asked for.
+        Number of topics that count.
+    ranges
+        Ranges of the value, if they were requested.
     """
 
     run: str
@@ -175,32 +175,32 @@ class Estimate:
     value: float
     ci: tuple[float, float] | None
     n: int
-    reaches: tuple[Reach, ...] = ()
+    ranges: tuple[AggregateRange, ...] = ()
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What numbers rest on."""
+    """Metadata that scores depend on: judgments, policies, runs, versions."""
 
     qrels: QrelsFacts
     policies: Policies
     runs: tuple[RunFacts, ...]
     versions: Mapping[str, str]
-    notes: tuple[Note, ...] = ()  # about the judgments, about the runs together, and about each run, its subject
-    interval: IntervalMethod | None = None  # how intervals over topics were made, where there are any
+    notes: tuple[Note, ...] = ()  # about the judgments, all runs, and each run (its subject)
+    interval: IntervalMethod | None = None  # method of intervals over topics, if there are any
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """All that should be known before the numbers are used."""
+        """Texts of all notes."""
         return lines(self.notes)
 
     @property
     def where(self) -> str:
-        """The expression by which topics were chosen; empty where all count."""
+        """Expression that selected topics; empty if all count."""
         return self.qrels.where
 
     def to_dict(self) -> dict[str, Any]:
-        """Give ``judged, versions, qrels, policies, runs`` as plain Python values: the head of a document."""
+        """Return ``judged, versions, qrels, policies, runs`` as plain Python values: the head of a JSON document."""
         interval = {} if self.interval is None else {"ci": vars(self.interval)}
         warnings: defaultdict[str, list[str]] = defaultdict(list)
         for note in self.notes:
@@ -221,17 +221,17 @@ def provenance_of_lists(
     topics: TopicPolicy = "qrels",
     dialect: str = "judged",
 ) -> Provenance:
-    """Tell what judged lists of one ranking policy rest on, with the notes that `evaluate` has for them."""
+    """Build the provenance of judged lists with the same ranking policy, with the notes of `evaluate`."""
     first = lists[0]
     ranking = first.ranking
-    chosen = Policies(topics, ranking.ties, ranking.depth, ranking.precision, dialect)
-    notes = qrels_notes(first.qrels, measures, measures) + list_notes(lists, chosen, measures) + unjudged_notes(lists)
+    policies = Policies(topics, ranking.ties, ranking.depth, ranking.precision, dialect)
+    notes = qrels_notes(first.qrels, measures, measures) + list_notes(lists, policies, measures) + unjudged_notes(lists)
     runs = tuple(map(run_facts, lists))
-    return Provenance(qrels_facts(first.qrels), chosen, runs, versions(), notes + notes_of_runs(lists, topics))
+    return Provenance(qrels_facts(first.qrels), policies, runs, versions(), notes + notes_of_runs(lists, topics))
 
 
 def run_facts(judged: Judged) -> RunFacts:
-    """Tell what is worth knowing of a run that was judged."""
+    """Return the facts about a judged run."""
     return RunFacts(
         name=judged.run.name,
         path=judged.run.where,
@@ -244,25 +244,25 @@ def run_facts(judged: Judged) -> RunFacts:
 
 
 def qrels_facts(qrels: Qrels) -> QrelsFacts:
-    """Tell what is worth knowing of judgments."""
+    """Return the facts about judgments."""
     counts = len(qrels.topics), len(qrels), qrels.distinct_grades
     return QrelsFacts(qrels.name, qrels.where, qrels.sha256, *counts, qrels.chosen_by, qrels.origin)
 
 
-def refuse_foreign(judged: Judged) -> None:
-    """Refuse a run that has no topic in common with the qrels: every number would be 0."""
+def check_common_topics(judged: Judged) -> None:
+    """Raise InputError if run and qrels have no topic in common: every score would be 0."""
     if judged.present.any():
         return
-    theirs = f"its first topic is {judged.extra[0]!r}" if judged.extra else "it has no topics"
+    first_topic = f"its first topic is {judged.extra[0]!r}" if judged.extra else "it has no topics"
     raise InputError(
-        f"the run has no topic in common with the qrels: {theirs}, that of the qrels {judged.query_ids[0]!r}",
+        f"the run has no topic in common with the qrels: {first_topic}, that of the qrels {judged.query_ids[0]!r}",
         fix="check that both files use the same query ids",
         path=judged.run.where,
     )
 
 
 def versions() -> dict[str, str]:
-    """Give the versions of judged, Python and the libraries that compute."""
+    """Return the versions of judged, Python and the numerical libraries."""
     import pyarrow as pa
 
     import judged

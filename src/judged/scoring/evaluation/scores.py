@@ -1,4 +1,4 @@
-"""Scores: what `evaluate` returns, a table of topics, runs and measures with what it rests on."""
+"""`Scores`, the result of `evaluate`: a score for every topic, run and measure, with provenance."""
 
 from __future__ import annotations
 
@@ -16,8 +16,16 @@ from judged.results import Answer, Column
 from judged.results import Table as AnswerTable
 from judged.results.types import ReadOnly
 from judged.scoring.evaluation.dialects import DIALECTS
-from judged.scoring.evaluation.facts import Estimate, Policies, Provenance, QrelsFacts, Reach, RunFacts, TopicRanges
-from judged.scoring.evaluation.inputs import place_of
+from judged.scoring.evaluation.facts import (
+    AggregateRange,
+    Estimate,
+    Policies,
+    Provenance,
+    QrelsFacts,
+    RunFacts,
+    TopicRanges,
+)
+from judged.scoring.evaluation.inputs import index_of_measure
 from judged.scoring.evaluation.summary import Summary
 from judged.scoring.measures.aggregates import aggregate, logarithms
 from judged.scoring.measures.base import Measure
@@ -34,27 +42,27 @@ if TYPE_CHECKING:
     from judged.stats.interval import IntervalName
 
 
-# Users write `scores.compare()`, and packages above import `Scores`: a method in plain code would import upwards, which
-# import-linter forbids, and repeat a signature and a docstring. So the class holds the place of each such function,
-# which is imported when the method is looked up, and `help(Scores.compare)` shows the function itself.
-class FromAbove:
-    """A method that is a function of scores in a layer above: found by its name, so that nothing here imports it."""
+# Users write `scores.compare()`, but a method in plain code would import from a higher layer, which import-linter
+# forbids, and repeat a signature and a docstring. So the class holds the location of each such function. It is imported
+# when the method is looked up, and `help(Scores.compare)` shows the function itself.
+class LazyMethod:
+    """A method that is a function in a higher layer, imported when it is used."""
 
     def __init__(self, module: str, function: str) -> None:
-        self._home = module, function
+        self._location = module, function
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._called = f"{owner.__name__}.{name}"
+        self._qualname = f"{owner.__name__}.{name}"
 
     def __get__(self, scores: Scores | None, owner: type) -> Callable[..., Any]:
-        module, name = self._home
+        module, name = self._location
         function = getattr(import_module(module), name)
-        function.__qualname__ = self._called  # what help and errors call it
+        function.__qualname__ = self._qualname  # shown by help and in errors
         return function if scores is None else MethodType(function, scores)
 
 
-class _WhenRead:
-    """A field that may be given as a function, which is called when someone reads it; empty where it is not given."""
+class _LazyField:
+    """A field that can be set to a function, which is called at the first access; empty by default."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -72,10 +80,10 @@ class _WhenRead:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores(Answer, ReadOnly):
-    """What `evaluate` returns: a score for every topic, run and measure, with what the numbers rest on.
+    """A score for every topic, run and measure, with the provenance of the numbers; the result of `evaluate`.
 
-    Its forms are those of `summary`, whose options they leave as they are; its main table, and that of data frames,
-    holds every score.
+    Text, HTML and JSON are those of `summary` with its default options. The main table, and that of data frames, has
+    every score.
 
     Examples
     --------
@@ -91,61 +99,62 @@ class Scores(Answer, ReadOnly):
     kind: ClassVar[str] = "scores"
     main: ClassVar[str] = "topics"
 
-    compare = FromAbove("judged.comparison.compare", "comparison_of_scores")
-    orders = FromAbove("judged.comparison.orders", "orders")
-    power = FromAbove("judged.comparison.plans", "power_of_scores")
-    curve = FromAbove("judged.scoring.curves.curve", "curve_of_scores")
-    by_slice = FromAbove("judged.comparison.slicing.by_slice", "by_slice")
-    compare_slices = FromAbove("judged.comparison.slicing.compare_slices", "compare_slices")
-    matrix = FromAbove("judged.diagnosis.matrix.matrix", "matrix_of_scores")
-    disagree = FromAbove("judged.diagnosis.disagreement.disagree", "disagreement_of_scores")
-    needs = FromAbove("judged.diagnosis.needs.needs", "needs_of_scores")
-    tradeoff = FromAbove("judged.diagnosis.tradeoff.tradeoff", "tradeoff_of_scores")
-    gate = FromAbove("judged.diagnosis.gates.gate", "gate_of_scores")
+    compare = LazyMethod("judged.comparison.compare", "comparison_of_scores")
+    orders = LazyMethod("judged.comparison.orders", "orders")
+    power = LazyMethod("judged.comparison.plans", "power_of_scores")
+    curve = LazyMethod("judged.scoring.curves.curve", "curve_of_scores")
+    by_slice = LazyMethod("judged.comparison.slicing.by_slice", "by_slice")
+    compare_slices = LazyMethod("judged.comparison.slicing.compare_slices", "compare_slices")
+    matrix = LazyMethod("judged.diagnosis.matrix.matrix", "matrix_of_scores")
+    disagree = LazyMethod("judged.diagnosis.disagreement.disagree", "disagreement_of_scores")
+    needs = LazyMethod("judged.diagnosis.needs.needs", "needs_of_scores")
+    tradeoff = LazyMethod("judged.diagnosis.tradeoff.tradeoff", "tradeoff_of_scores")
+    gate = LazyMethod("judged.diagnosis.gates.gate", "gate_of_scores")
 
     runs: tuple[RunFacts, ...]  # R
     measures: tuple[Measure, ...]  # M
-    query_ids: tuple[str, ...]  # T: all topics that count for some run, in byte order
-    # (R, M, T): NaN where a topic does not count for a run, or a measure leaves it out
+    query_ids: tuple[str, ...]  # T: all topics that count for a run, in byte order
+    # (R, M, T): NaN if a topic does not count for a run, or a measure leaves it out
     values: Floats
     counted: Bools  # (R, T): whether a topic counts for a run
-    policies: Policies  # what the numbers rest on
-    qrels: QrelsFacts  # what the numbers rest on
-    notes: tuple[Note, ...] = _WhenRead()  # type: ignore[assignment]
-    versions: dict[str, str] = field(default_factory=dict)  # what the numbers rest on
-    ranges: tuple[TopicRanges, ...] = ()  # how far the scores could move, where that was asked for
-    queries: Mapping[str, str] | None = None  # the texts of topics, written beside their scores
+    # policies, qrels, notes, versions: provenance
+    policies: Policies
+    qrels: QrelsFacts
+    notes: tuple[Note, ...] = _LazyField()  # type: ignore[assignment]
+    versions: dict[str, str] = field(default_factory=dict)
+    ranges: tuple[TopicRanges, ...] = ()  # ranges of the scores, if they were requested
+    queries: Mapping[str, str] | None = None  # texts of topics, shown with their scores
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "notes": self.notes}
 
     @property
     def run_names(self) -> tuple[str, ...]:
-        """The names of the runs."""
+        """Names of the runs."""
         return tuple(run.name for run in self.runs)
 
     @property
     def measure_names(self) -> tuple[str, ...]:
-        """The canonical names of the measures."""
+        """Canonical names of the measures."""
         return tuple(map(str, self.measures))
 
     @property
     def provenance(self) -> Provenance:
-        """What the numbers rest on."""
+        """Provenance of the numbers."""
         return Provenance(self.qrels, self.policies, self.runs, self.versions, self.notes)
 
     def rules(self, over: str = "") -> str:
-        """Say over how many topics the numbers are, or over what, and by which rules."""
+        """Describe the topics of the numbers (or `over`, if set), and the rules of the evaluation."""
         if any(measure.properties.reads_answers for measure in self.measures):
             return f"Over {over or f'the {len(self.query_ids)} topics of the answers'}"
-        return self.policies.words(len(self.query_ids), over)
+        return self.policies.describe(len(self.query_ids), over)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the blocks of `summary`."""
+        """Return the blocks of `summary`."""
         return self.summary().blocks()
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON; every score only by ``summary(per_topic=True)``."""
+        """Return `summary` as plain Python values; use ``summary(per_topic=True)`` to include every score."""
         return self.summary().to_dict()
 
     def summary(
@@ -157,63 +166,63 @@ class Scores(Answer, ReadOnly):
         seed: int = 0,
         per_topic: bool = False,
     ) -> Summary:
-        """Choose how the numbers are reported.
+        """Summarize the scores for a report.
 
         Parameters
         ----------
         ci, level, resamples, seed
-            How intervals over topics are made, as for `estimates`.
+            Options of intervals over topics, as for `estimates`.
         per_topic
-            Whether every topic is shown, and JSON has all scores.
+            Whether every topic is shown, and JSON has all scores. Default False.
 
         Raises
         ------
         InputError
-            If the interval's options make no sense.
+            If the options of the interval are invalid.
         """
         method = IntervalMethod(ci, level, resamples, seed)
         estimates = self.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
-        rests = replace(self.provenance, interval=method)
-        return Summary(self, estimates, rests, self.notes, per_topic)
+        provenance = replace(self.provenance, interval=method)
+        return Summary(self, estimates, provenance, self.notes, per_topic)
 
     def over_topics(self, mask: Bools) -> Self:
-        """Give the same scores over some topics: (T,) of true and false.
+        """Select topics by a mask: (T,) of true and false.
 
         Raises
         ------
         InputError
-            If no topic is left, or the mask is of another length.
+            If no topic is selected, or the mask has another length.
         """
-        chosen = np.asarray(mask, dtype=np.bool_)
-        if chosen.shape != (len(self.query_ids),):
-            raise InputError(
-                f"a mask of shape {chosen.shape} for {len(self.query_ids)} topics", fix="one value per topic"
-            )
-        if not chosen.any():
-            raise InputError("no topic is left", fix="choose some that are in the qrels")
+        selected = np.asarray(mask, dtype=np.bool_)
+        if selected.shape != (len(self.query_ids),):
+            problem = f"the mask must have shape ({len(self.query_ids)},), got {selected.shape}"
+            raise InputError(problem, fix="use one value per topic")
+        if not selected.any():
+            raise InputError("at least one topic must be selected", fix="choose some that are in the qrels")
+        ranges = (
+            replace(part, low=part.low[:, :, selected], high=part.high[:, :, selected], kind=part.kind[:, :, selected])
+            for part in self.ranges
+        )
         return replace(
             self,
-            query_ids=tuple(name for name, kept in zip(self.query_ids, chosen.tolist(), strict=True) if kept),
-            values=self.values[:, :, chosen],
-            counted=self.counted[:, chosen],
-            ranges=tuple(
-                replace(span, low=span.low[:, :, chosen], high=span.high[:, :, chosen], kind=span.kind[:, :, chosen])
-                for span in self.ranges
-            ),
+            query_ids=tuple(np.array(self.query_ids, dtype=object)[selected].tolist()),
+            values=self.values[:, :, selected],
+            counted=self.counted[:, selected],
+            ranges=tuple(ranges),
         )
 
     def join(self, *others: Self) -> Self:
-        """Put the runs of other scores beside those of these, as if one call had scored them all.
+        """Combine the runs of these and other scores, as if one call had scored them all.
 
         Parameters
         ----------
         others
-            Scores by the same judgments, policies and measures.
+            Scores with the same judgments, policies and measures.
 
         Raises
         ------
         InputError
-            If judgments, policies, measures or topics differ, or two runs have one name; it says which.
+            If judgments, policies, measures or topics differ, or two runs have the same name.
 
         Examples
         --------
@@ -224,12 +233,12 @@ class Scores(Answer, ReadOnly):
         >>> old.join(new).aggregate()
         {'old': {'RR': 0.75}, 'new': {'RR': 1.0}}
         """
-        from judged.scoring.evaluation.storage import joined
+        from judged.scoring.evaluation.storage import join_scores
 
-        return joined(self, *others)
+        return join_scores(self, *others)
 
     def aggregate(self) -> dict[str, dict[str, float]]:
-        """Give one number per run and measure, each by the measure's own aggregate."""
+        """Return one number per run and measure, by the aggregate of the measure."""
         table: dict[str, dict[str, float]] = {}
         for estimate in self.estimates(ci="none"):
             table.setdefault(estimate.run, {})[estimate.measure] = estimate.value
@@ -238,101 +247,104 @@ class Scores(Answer, ReadOnly):
     def estimates(
         self, *, ci: IntervalName = "adjusted", level: float = 0.95, resamples: int = 2000, seed: int = 0
     ) -> tuple[Estimate, ...]:
-        """Give every number with its interval over topics, run by run.
+        """Return every number with its confidence interval over topics, ordered by run.
 
-        Intervals are made for means, arithmetic and geometric, as `IntervalMethod` says; ``adjusted`` knows the bounds
-        that a measure declares.
+        Arithmetic and geometric means have intervals, by `IntervalMethod`; ``adjusted`` uses the bounds that a measure
+        declares.
 
         Raises
         ------
         InputError
-            If the interval's options make no sense.
+            If the options of the interval are invalid.
         """
         method = IntervalMethod(ci, level, resamples, seed)
         flat = self.values.reshape(-1, len(self.query_ids))
         limits = self._limits(flat, method)
-        rows = [(run, m) for run in self.run_names for m in self.measures]
-        made = (
-            _estimate(run, m, scores[~np.isnan(scores)], bounds)
-            for (run, m), scores, bounds in zip(rows, flat, limits, strict=True)
+        rows = [(run, measure) for run in self.run_names for measure in self.measures]
+        estimates = (
+            _estimate(run, measure, scores[~np.isnan(scores)], bounds)
+            for (run, measure), scores, bounds in zip(rows, flat, limits, strict=True)
         )
-        return (
-            tuple(replace(estimate, reaches=self._reaches(at)) for at, estimate in enumerate(made))
-            if self.ranges
-            else tuple(made)
-        )
+        if not self.ranges:
+            return tuple(estimates)
+        return tuple(replace(estimate, ranges=self._ranges_of(index)) for index, estimate in enumerate(estimates))
 
-    def _reaches(self, at: int) -> tuple[Reach, ...]:
-        """Aggregate the ranges of one run and measure, counted through, over its topics."""
-        from judged.scoring.evaluation.summary import reach
+    def _ranges_of(self, index: int) -> tuple[AggregateRange, ...]:
+        """Aggregate the ranges of one estimate over its topics."""
+        from judged.scoring.evaluation.summary import aggregate_range
 
-        run, row = divmod(at, len(self.measures))
+        run, row = divmod(index, len(self.measures))
         kind = self.measures[row].entry.aggregate
         scores = self.values[run, row]
         return tuple(
-            reach(span, (run, row), scores, kind) for span in self.ranges if not np.isnan(span.low[run, row]).all()
+            aggregate_range(ranges, (run, row), scores, kind)
+            for ranges in self.ranges
+            if not np.isnan(ranges.low[run, row]).all()
         )
 
     def _limits(self, flat: Floats, method: IntervalMethod) -> Floats:
-        """Give the interval of each row; that of a geometric mean is made of the scores' logarithms."""
-        kinds = np.array([m.entry.aggregate for _ in self.runs for m in self.measures])
-        bounds = np.array([m.properties.bounds for _ in self.runs for m in self.measures])
+        """Compute the interval of each row; for a geometric mean, from the logarithms of the scores."""
+        kinds = np.array([measure.entry.aggregate for _ in self.runs for measure in self.measures])
+        bounds = np.array([measure.properties.bounds for _ in self.runs for measure in self.measures])
         limits = np.full((len(flat), 2), np.nan)
-        mean = kinds == "mean"
-        limits[mean] = mean_intervals(flat[mean], method, bounds[mean])
+        is_mean = kinds == "mean"
+        limits[is_mean] = mean_intervals(flat[is_mean], method, bounds[is_mean])
         if len(geometric := np.flatnonzero(kinds == "geometric mean")):
             logs, ends = (np.stack([logarithms(row) for row in table[geometric]]) for table in (flat, bounds))
             limits[geometric] = np.exp(mean_intervals(logs, method, ends))
         return limits
 
-    def interval_words(self, method: IntervalMethod) -> str:
-        """Say what the intervals beside the numbers are: for captions; empty where there are none."""
-        free = [str(m) for m in self.measures if m.entry.aggregate == "mean" and np.isnan(m.properties.bounds).any()]
-        if method.name != "adjusted" or not free:
+    def interval_caption(self, method: IntervalMethod) -> str:
+        """Describe the intervals for a caption; empty if there are none."""
+        means = (measure for measure in self.measures if measure.entry.aggregate == "mean")
+        unbounded = [str(measure) for measure in means if np.isnan(measure.properties.bounds).any()]
+        if method.name != "adjusted" or not unbounded:
             return method.words
-        return f"{method.words} ({', '.join(free)}: for skewness alone, as there are no bounds)"
+        return f"{method.words} ({', '.join(unbounded)}: for skewness alone, as there are no bounds)"
 
     def value(self, measure: str | Measure, run: str | None = None) -> float:
-        """Give the aggregate of one measure; the run may be left out where there is only one.
+        """Return the aggregate of one measure; `run` is required if there are several.
 
-        A name is read as it was for `evaluate`: under a dialect, as the tool means it.
+        A name is parsed as for `evaluate`: with a dialect, by the rules of the tool.
 
         Raises
         ------
         InputError
-            If there is no such run or measure in the table.
+            If the table has no such run or measure.
         """
-        at = self._position(run)
-        rules = DIALECTS.get(self.policies.dialect, DIALECTS["judged"])  # one of the caller's own is not known here
-        read = rules.measures(measure, self.qrels.grades)
-        known = len(read) == 1 and read[0] in self.measures
-        row = place_of(read[0] if known else parse(measure), self.measures)
-        scores = self.values[at, row]
+        position = self._position(run)
+        rules = DIALECTS.get(
+            self.policies.dialect, DIALECTS["judged"]
+        )  # a custom dialect is not stored with the scores
+        parsed = rules.measures(measure, self.qrels.grades)
+        is_evaluated = len(parsed) == 1 and parsed[0] in self.measures
+        row = index_of_measure(parsed[0] if is_evaluated else parse(measure), self.measures)
+        scores = self.values[position, row]
         return _estimate("", self.measures[row], scores[~np.isnan(scores)], np.full(2, np.nan)).value
 
     def per_topic(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Give every score as ``{run: {measure: {query_id: value}}}``."""
+        """Return every score as ``{run: {measure: {query_id: value}}}``."""
         return {
             run: {
                 measure: {
                     query: value
                     for query, value, counts in zip(
-                        self.query_ids, self.values[r, m].tolist(), self.counted[r].tolist(), strict=True
+                        self.query_ids, self.values[i, row].tolist(), self.counted[i].tolist(), strict=True
                     )
                     if counts
                 }
-                for m, measure in enumerate(self.measure_names)
+                for row, measure in enumerate(self.measure_names)
             }
-            for r, run in enumerate(self.run_names)
+            for i, run in enumerate(self.run_names)
         }
 
     def table(self, name: str | None = None) -> AnswerTable:
-        """Give a table by its name: ``results``, or every score for None.
+        """Return a table by its name: ``results``, or every score for None.
 
         Raises
         ------
         InputError
-            If there is none of this name.
+            If there is no table with this name.
         """
         if name not in {None, "topics"}:
             return super().table(name)
@@ -340,59 +352,61 @@ class Scores(Answer, ReadOnly):
         return AnswerTable("topics", tuple(Column(name, values) for name, values in columns), labels=3, only="data")
 
     def to_arrow(self, table: str | None = None) -> Table:
-        """Give every score as a long table: ``run, measure, query_id, value``; or the table of this name.
+        """Return every score as a long table: ``run, measure, query_id, value``; or the table with this name.
 
-        Where it was asked how far scores could move, ``ties_low, ties_high, ties_kind`` and the same for
-        ``unjudged`` follow; then ``query``, the text of each topic, where texts are known.
+        If ranges were requested, ``ties_low, ties_high, ties_kind`` and the same for ``unjudged`` follow; then
+        ``query``, the text of each topic, if texts were passed.
         """
         if table not in {None, "topics"}:
             return super().to_arrow(table)
-        keep = np.repeat(self.counted[:, None, :], len(self.measures), axis=1).ravel()
-        run, measure, topic = (index.ravel()[keep] for index in np.indices(self.values.shape))
+        is_counted = np.repeat(self.counted[:, None, :], len(self.measures), axis=1).ravel()
+        run, measure, topic = (index.ravel()[is_counted] for index in np.indices(self.values.shape))
         columns: dict[str, Any] = {
             "run": pa.array(self.run_names, pa.string()).take(pa.array(run)),
             "measure": pa.array(self.measure_names, pa.string()).take(pa.array(measure)),
             "query_id": pa.array(self.query_ids, pa.string()).take(pa.array(topic)),
-            "value": self.values.ravel()[keep],
+            "value": self.values.ravel()[is_counted],
         }
-        for span in self.ranges:
-            parts = {"low": span.low, "high": span.high, "kind": span.kind}
-            columns |= {f"{span.reason}_{name}": pa.array(part.ravel()[keep]) for name, part in parts.items()}
+        for ranges in self.ranges:
+            parts = {"low": ranges.low, "high": ranges.high, "kind": ranges.kind}
+            columns |= {f"{ranges.reason}_{name}": pa.array(part.ravel()[is_counted]) for name, part in parts.items()}
         if self.queries is not None:
             texts = [self.queries.get(query_id, "") for query_id in self.query_ids]
             columns["query"] = pa.array(texts, pa.string()).take(pa.array(topic))
         return pa.table(columns)
 
     def written(self, form: str, **options: Any) -> str | bytes:
-        """Write in one of the forms, as every answer; Parquet holds all that `load` needs."""
+        """Serialize to a format, as every answer; Parquet has all that `load` needs."""
         if form != "parquet":
             return super().written(form, **options)
-        from judged.scoring.evaluation.storage import parquet_of  # most calls save nothing
+        from judged.scoring.evaluation.storage import to_parquet  # most calls save nothing
 
-        return parquet_of(self)
+        return to_parquet(self)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote as Parquet.
+        """Read scores that `save` wrote as Parquet.
 
         Raises
         ------
         InputError
-            If the file is not one of ours.
+            If the file was not written by `save`.
         """
         from judged.scoring.evaluation.storage import load
 
         return load(cls, path)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the long table to any library that reads Arrow."""
+        """Export the long table to any library that reads Arrow."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _position(self, run: str | None) -> int:
         if run is None and len(self.runs) == 1:
             return 0
         if run is None:
-            raise InputError("there are several runs", fix=f"name one of {', '.join(self.run_names)}")
+            raise InputError(
+                "run is required for scores of several runs", fix=f"use one of {', '.join(self.run_names)}"
+            )
         return self.run_names.index(run_named(run, self.run_names))
 
 

@@ -1,4 +1,4 @@
-"""Scores in a Parquet file: the long table, and in its metadata all that the numbers rest on."""
+"""Scores in a Parquet file: the long table of scores, with their provenance in the metadata."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation.scores import Scores
 
     S = TypeVar("S", bound=Scores)
-    Several = TypeVar("Several", bound=Scores)
+    AnyScores = TypeVar("AnyScores", bound=Scores)
 
 
 _KEY, _DIGEST = b"judged", b"judged sha256"
 
 
-def parquet_of(scores: Scores) -> bytes:
-    """Write scores and their provenance."""
+def to_parquet(scores: Scores) -> bytes:
+    """Serialize scores and their provenance."""
     facts = {
         "runs": [{"name": run.name, **run.to_dict()} for run in scores.runs],
         "measures": list(scores.measure_names),
@@ -44,9 +44,9 @@ def parquet_of(scores: Scores) -> bytes:
         "qrels": dataclasses.asdict(scores.qrels),
         "notes": list(map(dataclasses.asdict, scores.notes)),
         "versions": scores.versions,
-        "ranges": {span.reason: span.judged.tolist() for span in scores.ranges},
+        "ranges": {ranges.reason: ranges.judged.tolist() for ranges in scores.ranges},
     }
-    from pyarrow import parquet  # it takes a while, and most calls save nothing
+    from pyarrow import parquet  # slow to import, and most calls save nothing
 
     table, text = scores.to_arrow(), json.dumps(facts).encode()
     table = table.replace_schema_metadata({_KEY: text, _DIGEST: _digest(table, text)})
@@ -56,28 +56,28 @@ def parquet_of(scores: Scores) -> bytes:
 
 
 def load(cls: type[S], path: str | Path) -> S:
-    """Read scores back."""
+    """Read saved scores. Raise InputError if the file was not written by `Scores.save`, or was changed."""
     where = str(path)
     if files.head(path, 4) != b"PAR1":
-        fix = "give one that was saved as Parquet: judged evaluate ... -o scores.parquet, or scores.save(...)"
-        raise InputError("these scores cannot be read again from this file", fix=fix, path=where)
+        fix = "save scores as Parquet: judged evaluate ... -o scores.parquet, or scores.save(...)"
+        raise InputError("a file of scores must be Parquet, to be read again", fix=fix, path=where)
     table = parquet_table(Path(path), where)
-    known = table.schema.metadata or {}
-    if not {_DIGEST, _KEY} <= known.keys():
-        what = "another result than scores" if _KEY in known else "not a file of scores"
-        raise InputError(f"this is {what}", fix="give a file that Scores.save wrote", path=where)
-    if known.get(_DIGEST) != _digest(table, known[_KEY]):
-        problem = "its scores, or what they rest on, are not those that Scores.save wrote"
-        raise InputError(problem, fix="make or fetch the file again", path=where)
+    metadata = table.schema.metadata or {}
+    if not {_DIGEST, _KEY} <= metadata.keys():
+        content = "another result than scores" if _KEY in metadata else "not a file of scores"
+        raise InputError(f"this is {content}", fix="use a file that Scores.save wrote", path=where)
+    if metadata.get(_DIGEST) != _digest(table, metadata[_KEY]):
+        problem = "the scores or their provenance were changed after Scores.save wrote the file"
+        raise InputError(problem, fix="save or fetch the file again", path=where)
     try:
-        return _scores(cls, table, json.loads(known[_KEY]))
+        return _scores(cls, table, json.loads(metadata[_KEY]))
     except (KeyError, TypeError, ValueError) as error:
         problem = f"another version of judged wrote it ({error})"
         raise InputError(problem, fix="read it with that version, or evaluate again", path=where) from None
 
 
 def _digest(table: Table, facts: bytes) -> bytes:
-    """Hash what a file says, so that no change of it goes unseen; NaN is NaN, whatever its bits."""
+    # Detects any change of the file. All NaN values are equal, whatever their bits.
     digest = hashlib.sha256(facts)
     for name, column in zip(table.column_names, table.columns, strict=True):
         digest.update(f"\0{name}\0{column.type}\0".encode())
@@ -94,13 +94,13 @@ def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
     names = tuple(run.name for run in runs)
     measures, query_ids = tuple(map(parse, facts["measures"])), tuple(facts["query_ids"])
     values = np.full((len(runs), len(measures), len(query_ids)), np.nan)
-    at = tuple(
-        _codes(table[column], known)
-        for column, known in (("run", names), ("measure", facts["measures"]), ("query_id", query_ids))
+    cells = tuple(
+        _codes(table[column], names_of_column)
+        for column, names_of_column in (("run", names), ("measure", facts["measures"]), ("query_id", query_ids))
     )
-    values[at] = table["value"].to_numpy()
+    values[cells] = table["value"].to_numpy()
     counted = np.zeros((len(runs), len(query_ids)), dtype=np.bool_)
-    counted[at[0], at[2]] = True
+    counted[cells[0], cells[2]] = True
     return cls(
         runs=runs,
         measures=measures,
@@ -113,7 +113,7 @@ def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
         versions=facts["versions"],
         queries=_texts(table) if "query" in table.column_names else None,
         ranges=tuple(
-            _ranges(table, reason, at, np.array(shares), values.shape) for reason, shares in facts["ranges"].items()
+            _ranges(table, reason, cells, np.array(shares), values.shape) for reason, shares in facts["ranges"].items()
         ),
     )
 
@@ -122,16 +122,16 @@ def _texts(table: Table) -> dict[str, str]:
     return dict(zip(table["query_id"].to_pylist(), table["query"].to_pylist(), strict=True))
 
 
-def _ranges(table: Table, reason: str, at: tuple[Ints, ...], shares: Floats, shape: tuple[int, ...]) -> TopicRanges:
+def _ranges(table: Table, reason: str, cells: tuple[Ints, ...], shares: Floats, shape: tuple[int, ...]) -> TopicRanges:
     low, high, kind = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, "exact", dtype="<U7")
-    low[at], high[at] = table[f"{reason}_low"].to_numpy(), table[f"{reason}_high"].to_numpy()
-    kind[at] = table[f"{reason}_kind"].to_pylist()
+    low[cells], high[cells] = table[f"{reason}_low"].to_numpy(), table[f"{reason}_high"].to_numpy()
+    kind[cells] = table[f"{reason}_kind"].to_pylist()
     return TopicRanges(reason, low, high, kind, shares)
 
 
-def _codes(column: Any, known: Any) -> Any:
-    place = {name: at for at, name in enumerate(known)}
-    return np.array([place[name] for name in column.to_pylist()], dtype=np.int64)
+def _codes(column: Any, names: Any) -> Any:
+    code_of = {name: code for code, name in enumerate(names)}
+    return np.array([code_of[name] for name in column.to_pylist()], dtype=np.int64)
 
 
 def _qrels(facts: dict[str, Any]) -> QrelsFacts:
@@ -139,86 +139,87 @@ def _qrels(facts: dict[str, Any]) -> QrelsFacts:
     return QrelsFacts(**_with_tuples(facts), origin=None if origin is None else Origin.of(origin))
 
 
-def _run_facts(sha256: str | None, **known: Any) -> RunFacts:
-    return RunFacts(file_hash=files.FileHash(known=sha256), **known)
+def _run_facts(sha256: str | None, **attributes: Any) -> RunFacts:
+    return RunFacts(file_hash=files.FileHash(known=sha256), **attributes)
 
 
 def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:
-    """Undo what JSON did to tuples."""
+    """Convert lists, as read from JSON, back to tuples."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
 
 
-_AGAIN = "evaluate all runs in one way"
+_FIX_DIFFERENCE = "evaluate all runs with the same options"
 
 
-def same_judgments(first: QrelsFacts, other: QrelsFacts) -> bool:
-    """Whether judgments are the same, wherever they were read from."""
-    return replace(first, name="", path="") == replace(other, name="", path="")
+def same_judgments(first: QrelsFacts, second: QrelsFacts) -> bool:
+    """Return whether judgments are the same, even if they were read from different files."""
+    return replace(first, name="", path="") == replace(second, name="", path="")
 
 
-def joined(first: Several, *others: Several) -> Several:
-    """Put the runs of several tables into one, as one call would have scored them."""
-    parts = [first, *(_alike(first, other) for other in others)]
-    runs = tuple(run for part in parts for run in part.runs)
+def join_scores(first: AnyScores, *others: AnyScores) -> AnyScores:
+    """Combine the runs of several tables of scores, as if one call had scored them."""
+    tables = [first, *(_check_comparable(first, other) for other in others)]
+    runs = tuple(run for table in tables for run in table.runs)
     names = [run.name for run in runs]
-    if twice := [name for name in names if names.count(name) > 1]:
+    if duplicates := [name for name in names if names.count(name) > 1]:
         fix = "name one of them when it is evaluated: {'other': run}, or OTHER=FILE"
-        raise InputError(f"two runs are called {twice[0]!r}", fix=fix)
-    query_ids = tuple(sorted({query for part in parts for query in part.query_ids}))
-    place = {query: column for column, query in enumerate(query_ids)}
-    columns = [[place[query] for query in part.query_ids] for part in parts]
+        raise InputError(f"run names must be unique, got two runs called {duplicates[0]!r}", fix=fix)
+    query_ids = tuple(sorted({query for table in tables for query in table.query_ids}))
+    column_of = {query: column for column, query in enumerate(query_ids)}
+    columns = [[column_of[query] for query in table.query_ids] for table in tables]
 
-    def stacked(tables: Sequence[Any], empty: Any) -> Any:
-        """Put tables of runs by topics below each other, over the topics of all."""
-        wide = [np.full((*table.shape[:-1], len(query_ids)), empty, dtype=table.dtype) for table in tables]
-        for table, narrow, where in zip(wide, tables, columns, strict=True):
-            table[..., where] = narrow
-        return np.concatenate(wide)
+    def concatenate(arrays: Sequence[Any], fill_value: Any) -> Any:
+        """Concatenate arrays of runs by topics, extended to the topics of all tables."""
+        extended = [np.full((*array.shape[:-1], len(query_ids)), fill_value, dtype=array.dtype) for array in arrays]
+        for target, array, own_columns in zip(extended, arrays, columns, strict=True):
+            target[..., own_columns] = array
+        return np.concatenate(extended)
 
     ranges = tuple(
         replace(
-            same[0],
-            low=stacked([part.low for part in same], np.nan),
-            high=stacked([part.high for part in same], np.nan),
-            kind=stacked([part.kind for part in same], "exact"),
-            judged=np.concatenate([part.judged for part in same]),
+            of_reason[0],
+            low=concatenate([part.low for part in of_reason], np.nan),
+            high=concatenate([part.high for part in of_reason], np.nan),
+            kind=concatenate([part.kind for part in of_reason], "exact"),
+            judged=np.concatenate([part.judged for part in of_reason]),
         )
-        for same in zip(*(part.ranges for part in parts), strict=True)
+        for of_reason in zip(*(table.ranges for table in tables), strict=True)
     )
     return replace(
         first,
         runs=runs,
         query_ids=query_ids,
-        values=stacked([part.values for part in parts], np.nan),
-        counted=stacked([part.counted for part in parts], False),
-        notes=tuple(dict.fromkeys((*(note for part in parts for note in part.notes), *_versions(parts)))),
+        values=concatenate([table.values for table in tables], np.nan),
+        counted=concatenate([table.counted for table in tables], False),
+        notes=tuple(dict.fromkeys((*(note for table in tables for note in table.notes), *_version_notes(tables)))),
         ranges=ranges,
     )
 
 
-def _alike(first: Several, other: Several) -> Several:
-    """Refuse scores that were made in another way, by what differs; give others in the order of the measures."""
-    theirs = f"the scores of {listed(other.run_names)} and of {listed(first.run_names)}"
+def _check_comparable(first: AnyScores, other: AnyScores) -> AnyScores:
+    """Raise InputError if scores are not comparable. Return `other` with its measures in the order of `first`."""
+    subject = f"the scores of {listed(other.run_names)} and of {listed(first.run_names)}"
     if not same_judgments(first.qrels, other.qrels):
         paths = f"{other.qrels.path} and {first.qrels.path}"
-        raise InputError(f"{theirs} are by different judgments ({paths})", fix=_AGAIN)
+        raise InputError(f"{subject} must have the same judgments, got {paths}", fix=_FIX_DIFFERENCE)
     for policy in fields(first.policies):
-        own, its = (getattr(part.policies, policy.name) for part in (first, other))
-        if own != its:
-            raise InputError(f"{theirs} differ in {policy.name}: {its} and {own}", fix=_AGAIN)
-    if [part.reason for part in first.ranges] != [part.reason for part in other.ranges]:
-        raise InputError(f"{theirs} differ in unjudged: ranges stand beside some alone", fix=_AGAIN)
+        first_value, other_value = (getattr(scores.policies, policy.name) for scores in (first, other))
+        if first_value != other_value:
+            problem = f"{subject} must have the same {policy.name}, got {other_value} and {first_value}"
+            raise InputError(problem, fix=_FIX_DIFFERENCE)
+    if [ranges.reason for ranges in first.ranges] != [ranges.reason for ranges in other.ranges]:
+        raise InputError(f"{subject} must both have ranges (unjudged), or neither", fix=_FIX_DIFFERENCE)
     if set(first.measures) != set(other.measures):
-        apart = listed(sorted(set(first.measure_names) ^ set(other.measure_names)))
-        raise InputError(f"{theirs} differ in their measures: {apart}", fix=_AGAIN)
+        difference = listed(sorted(set(first.measure_names) ^ set(other.measure_names)))
+        raise InputError(f"{subject} must have the same measures, but only one has {difference}", fix=_FIX_DIFFERENCE)
     if first.policies.topics == "qrels" and first.query_ids != other.query_ids:
-        raise InputError(f"{theirs} are over different topics", fix=_AGAIN)
+        raise InputError(f"{subject} must be over the same topics", fix=_FIX_DIFFERENCE)
     rows = [other.measures.index(measure) for measure in first.measures]
-    ranges = tuple(part.of_measures(rows) for part in other.ranges)
+    ranges = tuple(part.select_measures(rows) for part in other.ranges)
     return replace(other, measures=first.measures, values=other.values[:, rows], ranges=ranges)
 
 
-def _versions(parts: Sequence[Scores]) -> Iterator[Note]:
-    made = dict.fromkeys(part.versions.get("judged", "") for part in parts)
-    if len(made) > 1:
-        yield Note("versions-differ", f"the scores were made by judged {listed(list(made))}")
+def _version_notes(tables: Sequence[Scores]) -> Iterator[Note]:
+    versions = dict.fromkeys(table.versions.get("judged", "") for table in tables)
+    if len(versions) > 1:
+        yield Note("versions-differ", f"the scores were made by judged {listed(list(versions))}")

@@ -15,7 +15,7 @@ from judged.results import TEXT, Answer, Column, Section, Sentences, Show, Table
 from judged.results.spelling import hinting
 from judged.scoring.explanation.sheets import bare, number, readable, sheets
 from judged.scoring.judging import Judged, judge
-from judged.scoring.judging.working import Step, Working
+from judged.scoring.judging.calculation import Calculation, CalculationStep
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import parse
 
@@ -284,12 +284,14 @@ def explain_list(judged: Judged, measure: str | Measure, topic: str | None = Non
         raise InputError(f"there are {len(judged)} topics", fix=f"name one of {some}, and so on")
     one = judged.only(judged.query_ids[0] if topic is None else topic)
     wanted = parse(measure)
-    working = Working()
-    score = float(wanted(replace(one, working=working))[0])
+    working = Calculation()
+    score = float(wanted(replace(one, calculation=working))[0])
     written = bool(working.entries)
     last = working.entries[-1] if written else None
-    if not (isinstance(last, Step) and last.name == str(wanted)):  # a measure that writes nothing down, or not all
-        working.entries.append(Step(str(wanted), np.array([score]), "", {}, one))
+    if not (
+        isinstance(last, CalculationStep) and last.name == str(wanted)
+    ):  # a measure that writes nothing down, or not all
+        working.entries.append(CalculationStep(str(wanted), np.array([score]), "", {}, one))
     shown = sheets(working, _cutoff(wanted))
     return Explanation(
         measure=wanted,

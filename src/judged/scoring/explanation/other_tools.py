@@ -177,7 +177,7 @@ class _Asking:
         measure, factor = self._measure(reading)
         rules = tuple(self._rules(measure, factor))
         score = rules[-1].score if rules else self.score
-        printed = "does not count" if np.isnan(score) else self.dialect.shown(score)
+        printed = "does not count" if np.isnan(score) else self.dialect.format_value(score)
         caveat = _OWN_TIES if self.tool.orders_ties_otherwise(self.ours) and self._has_ties() else ""
         called = self._called(reading)
         return Opinion(self.tool.name, called, str(measure), score, printed, rules, reading.rule, caveat)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from judged.results.decimals import decimal
-from judged.scoring.judging.working import Column, Rows, Step
+from judged.scoring.judging.calculation import CalculationColumn, CalculationStep, CalculationTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from judged.scoring.judging.calculation import Calculation, Operand
     from judged.scoring.judging.judged import JudgedHits
-    from judged.scoring.judging.working import Part, Working
 
 Cell: TypeAlias = float | str | None
 
@@ -45,15 +45,15 @@ class Sheet:
     lines: tuple[Line, ...]
 
 
-def sheets(working: Working, cutoff: int | None = None) -> tuple[Sheet, ...]:
+def sheets(working: Calculation, cutoff: int | None = None) -> tuple[Sheet, ...]:
     """Cut the working where it goes on to another list, and lay each part out."""
     # Rankings are shown as far as something was computed, or to the cutoff where there is one. A column that stands in
     # the table already is not repeated; where a list is split by subtopic or assessor, each of these has a sheet.
     made: list[Sheet] = []
     for on, entries in _by_list(working.entries):
-        columns = [one for one in entries if isinstance(one, Column)]
-        steps = [one for one in entries if isinstance(one, Step)]
-        made += [_table(one) for one in entries if isinstance(one, Rows)]
+        columns = [one for one in entries if isinstance(one, CalculationColumn)]
+        steps = [one for one in entries if isinstance(one, CalculationStep)]
+        made += [_table(one) for one in entries if isinstance(one, CalculationTable)]
         for topic in range(len(on)):
             own = len(on) > 1
             title = f"{on.title}: {on.query_ids[topic]}" if own else on.title
@@ -68,35 +68,40 @@ def bare(on: JudgedHits) -> Sheet:
     return Sheet(on.title, ("rank", "document", "grade"), rows, {}, ())
 
 
-def _by_list(entries: Sequence[Step | Column | Rows]) -> Iterator[tuple[JudgedHits, list[Step | Column | Rows]]]:
+def _by_list(
+    entries: Sequence[CalculationStep | CalculationColumn | CalculationTable],
+) -> Iterator[tuple[JudgedHits, list[CalculationStep | CalculationColumn | CalculationTable]]]:
     """Give runs of entries of the same list; a table of its own stands alone, as do lines behind it."""
-    current: list[Step | Column | Rows] = []
+    current: list[CalculationStep | CalculationColumn | CalculationTable] = []
     for entry in entries:
-        new = current and (entry.on is not current[-1].on or _turns(current, entry))
+        new = current and (entry.judged is not current[-1].judged or _turns(current, entry))
         if new:
-            yield current[-1].on, current
+            yield current[-1].judged, current
             current = []
         current.append(entry)
     if current:
-        yield current[-1].on, current
+        yield current[-1].judged, current
 
 
-def _turns(current: Sequence[Step | Column | Rows], entry: Step | Column | Rows) -> bool:
+def _turns(
+    current: Sequence[CalculationStep | CalculationColumn | CalculationTable],
+    entry: CalculationStep | CalculationColumn | CalculationTable,
+) -> bool:
     """Whether a new sheet begins: behind the lines below a table, with the next column; around a table of its own."""
     # Lines before the first column stand alone above it; on a split list they stand below, with their subtopic.
-    if isinstance(entry, Rows) or isinstance(current[-1], Rows):
+    if isinstance(entry, CalculationTable) or isinstance(current[-1], CalculationTable):
         return True
-    begins = isinstance(current[-1], Step) and isinstance(entry, Column)
-    return begins and (len(entry.on) == 1 or any(isinstance(one, Column) for one in current))
+    begins = isinstance(current[-1], CalculationStep) and isinstance(entry, CalculationColumn)
+    return begins and (len(entry.judged) == 1 or any(isinstance(one, CalculationColumn) for one in current))
 
 
-def _line(step: Step, topic: int) -> Line:
+def _line(step: CalculationStep, topic: int) -> Line:
     value = float(np.asarray(step.values, dtype=np.float64).flat[topic])
     numbers = put_in(step.how, step.parts, topic) if step.parts else ""
     return Line(step.name, step.how, numbers, value, step.summed)
 
 
-def _table(rows: Rows) -> Sheet:
+def _table(rows: CalculationTable) -> Sheet:
     cells = [[_cell(value) for value in column] for column in rows.columns.values()]
     return Sheet(rows.title, tuple(rows.columns), tuple(zip(*cells, strict=True)), dict(rows.how), ())
 
@@ -108,11 +113,11 @@ def _cell(value: object) -> Cell:
 
 
 def _sheet(
-    on: JudgedHits, topic: int, title: str, columns: Sequence[Column], lines: tuple[Line, ...], least: int
+    on: JudgedHits, topic: int, title: str, columns: Sequence[CalculationColumn], lines: tuple[Line, ...], least: int
 ) -> Sheet:
     if not columns:
         return Sheet("", (), (), {}, lines)
-    kept: dict[str, Column] = {}
+    kept: dict[str, CalculationColumn] = {}
     for column in columns:
         kept.setdefault(column.name, column)
     known = _documents(on, topic)
@@ -127,7 +132,7 @@ def _sheet(
     return Sheet(title, ("rank", "document", "grade", *kept), rows, how, lines)
 
 
-def _cells(column: Column, topic: int) -> dict[int, Cell]:
+def _cells(column: CalculationColumn, topic: int) -> dict[int, Cell]:
     here = np.flatnonzero(column.topic == topic)
     ranks = column.rank[here].tolist()
     return {rank: _cell(value) for rank, value in zip(ranks, np.asarray(column.values)[here].tolist(), strict=True)}
@@ -136,8 +141,8 @@ def _cells(column: Column, topic: int) -> dict[int, Cell]:
 def _documents(on: JudgedHits, topic: int) -> dict[int, tuple[str, float | None]]:
     """Give document and grade by rank: all that were returned where that is known, else the judged ones."""
     known: dict[int, tuple[str, float | None]] = {}
-    if not on.reordered or on.shown is not None:
-        every = on.everything
+    if not on.reordered or on.stored_docs is not None:
+        every = on.returned_docs
         here = np.flatnonzero(every.topic == topic)
         docs = every.doc.take(here).to_pylist()
         known = {rank: (doc, None) for rank, doc in zip(every.rank[here].tolist(), docs, strict=True)}
@@ -180,7 +185,7 @@ def readable(text: str) -> str:
     return text.replace("_", " ")
 
 
-def put_in(how: str, parts: Mapping[str, Part], at: int = 0) -> str:
+def put_in(how: str, parts: Mapping[str, Operand], at: int = 0) -> str:
     """Write a formula with the number of each part in its name's place; `at` is the topic of parts that have several.
 
     >>> put_in("DCG / ideal_DCG", {"DCG": 4.0, "ideal_DCG": 5.5})

@@ -1,16 +1,16 @@
-"""Rank and join, once: `judge` turns qrels and a run into a `Judged`."""
+"""Rank runs and join them with qrels: `judge` returns a `Judged`."""
 
-from judged.scoring.judging.align import Returned
+from judged.scoring.judging.align import ReturnedDocs
 from judged.scoring.judging.join import judge, judge_list
-from judged.scoring.judging.judged import Judged, Labels
+from judged.scoring.judging.judged import AspectLabels, Judged
 from judged.scoring.judging.ranking import Precision, Ranking, TiePolicy, TopicPolicy
 
 __all__ = [
+    "AspectLabels",
     "Judged",
-    "Labels",
     "Precision",
     "Ranking",
-    "Returned",
+    "ReturnedDocs",
     "TiePolicy",
     "TopicPolicy",
     "judge",

@@ -1,4 +1,4 @@
-"""`align`: the documents of two runs side by side, for whatever compares two rankings as a whole."""
+"""Join the documents of two runs with their ranks, to compare complete rankings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from judged.data.compute import int_array, pc
 from judged.data.run import Run
 from judged.errors import InputError
 from judged.results.types import ReadOnly, cached_property
-from judged.scoring.judging.ranking import DuplicateDocumentError, Ranking, as_compared, columns_of, segment_starts
+from judged.scoring.judging.ranking import (
+    DuplicateDocumentError,
+    Ranking,
+    ranking_columns,
+    round_scores,
+    segment_starts,
+)
 
 if TYPE_CHECKING:
     from judged.results.types import Floats, Ints, Strings
@@ -21,25 +27,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Aligned(ReadOnly):
-    """Every document that either of two runs returned, with its rank in both.
+    """All documents that either of two runs returned, with their ranks in both runs.
 
-    All columns are flat: with T topics and D documents (one that is returned for two topics is two),
+    The columns are flat. With T topics and D pairs of a topic and a document:
 
     Attributes
     ----------
     query_ids : tuple of T str
-        The topics of either run, in byte order. A topic code is a position here.
+        The topics of either run, in byte order. A topic code is a position in this tuple.
     topic : (D,) int64
-        Rising; within a topic, the documents of the first run by rank, then those of the second alone by rank.
+        Ascending. Within a topic: the documents of the first run by rank, then those only in the second by rank.
     doc : Arrow array of D strings
     first, second : (D,) int64
-        The 1-based rank in each run; 0: not returned.
+        1-based rank in each run; 0: not returned.
     first_tie, second_tie : (D,) int64
-        The first rank of the documents that have this one's score; 0: not returned.
+        First rank of the documents with the same score; 0: not returned.
     runs : (str, str)
-        The names of the runs.
+        Names of the runs.
     ranking : Ranking
-        The policy that made the ranks of both.
+        Policies of both rankings.
 
     Examples
     --------
@@ -63,11 +69,11 @@ class Aligned(ReadOnly):
 
     @cached_property
     def starts(self) -> Ints:
-        """Where each topic's documents begin; (T + 1,)."""
+        """Position of each topic's first document, and the number of documents at the end; (T + 1,)."""
         return segment_starts(self.topic, len(self))
 
     def rows(self, query_id: str) -> slice:
-        """Give the place of one topic's documents in the columns.
+        """Return the slice of the columns that has one topic.
 
         Raises
         ------
@@ -75,23 +81,23 @@ class Aligned(ReadOnly):
             If neither run has the topic.
         """
         if query_id not in self._codes:
-            some = ", ".join(self.query_ids[:5]) + (", ..." if len(self) > 5 else "")
-            raise InputError(f"neither run has a topic {query_id!r}", fix=f"use one of {some}")
+            examples = ", ".join(self.query_ids[:5]) + (", ..." if len(self) > 5 else "")
+            raise InputError(f"neither run has a topic {query_id!r}", fix=f"use one of {examples}")
         code = self._codes[query_id]
         return slice(int(self.starts[code]), int(self.starts[code + 1]))
 
     @cached_property
     def _codes(self) -> dict[str, int]:
-        return {name: code for code, name in enumerate(self.query_ids)}
+        return {query_id: code for code, query_id in enumerate(self.query_ids)}
 
 
-class _Side(NamedTuple):
-    """One run's documents: topic, document, rank, first rank of its tie."""
+class _RankedRun(NamedTuple):
+    """Documents of one run: topic, document id, rank, first rank of its tie."""
 
     topic: Ints
     doc: Strings
     rank: Ints
-    tie: Ints
+    tie_first: Ints
 
 
 def align(
@@ -102,16 +108,16 @@ def align(
     depth: int | None = None,
     precision: Precision = "double",
 ) -> Aligned:
-    """Put the documents of two runs side by side, ranked by the rules of `judge`.
+    """Join the documents of two runs with their ranks, by the rules of `judge`.
 
-    Memory grows with the rows of both runs, and with nothing else.
+    Memory is proportional to the number of rows of both runs.
 
     Parameters
     ----------
     first, second
-        Each a `Run`, or anything that `Run.of` takes. A run without scores is one tie.
+        `Run` or any input of `Run.of`. A run without scores is one tie.
     ties, depth, precision
-        As for `judge`. Of a tie that the depth cuts through, the documents above it are left.
+        As for `judge`. If `depth` falls within a tie, the documents of the tie above it are included.
 
     Returns
     -------
@@ -125,59 +131,58 @@ def align(
     ranking = Ranking(ties, depth, precision)
     runs = (Run.of(first), Run.of(second))
     for run in runs:
-        ranking.refuse(run)
+        ranking.check_run(run)
     topics = [_topics(run) for run in runs]
-    query_ids = tuple(sorted({name for names in topics for name in names}))
-    sides = [_side(run, query_ids, ranking) for run in runs]
-    return _joined(query_ids, sides[0], sides[1], (runs[0].name, runs[1].name), ranking)
+    query_ids = tuple(sorted({query_id for run_topics in topics for query_id in run_topics}))
+    first_ranked, second_ranked = (_rank_run(run, query_ids, ranking) for run in runs)
+    return _join(query_ids, first_ranked, second_ranked, (runs[0].name, runs[1].name), ranking)
 
 
 def _topics(run: Run) -> set[str]:
-    """Give the topics of a run, and refuse scores that cannot be ranked."""
+    """Return the topics of a run. Raise InputError if a score is NaN."""
     names: set[str] = set()
     for part in run.rows.parts(("query_id", "score")):
         batch = part()
         names.update(pc.unique(batch.column("query_id")).to_pylist())
         if "score" in batch.schema.names and pc.any(pc.is_nan(batch.column("score"))).as_py():
-            bad = pc.index(pc.is_nan(batch.column("score")), value=True).as_py()
-            problem = f"a score of topic {batch.column('query_id')[bad]} is NaN"
+            row = pc.index(pc.is_nan(batch.column("score")), value=True).as_py()
+            problem = f"a score must be a number, got NaN for topic {batch.column('query_id')[row]}"
             raise InputError(problem, fix="write a number, or leave the document out", path=run.where)
     return names
 
 
-def _side(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> _Side:
-    whole, tie, _ = all_tied(run, query_ids, ranking)
-    kept = np.flatnonzero(whole.rank <= (ranking.depth or np.iinfo(np.int64).max))
-    side = _Side(whole.topic, whole.doc, whole.rank, tie)
-    _refuse_duplicates(run, query_ids, side)
-    return _Side(side.topic[kept], side.doc.take(int_array(kept)), side.rank[kept], side.tie[kept])
+def _rank_run(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> _RankedRun:
+    docs, tie_first, _ = rank_all_with_ties(run, query_ids, ranking)
+    _check_duplicates(run, query_ids, docs)
+    rows = np.flatnonzero(docs.rank <= (ranking.depth or np.iinfo(np.int64).max))
+    return _RankedRun(docs.topic[rows], docs.doc.take(int_array(rows)), docs.rank[rows], tie_first[rows])
 
 
-def _refuse_duplicates(run: Run, query_ids: tuple[str, ...], side: _Side) -> None:
-    encoded = side.doc.dictionary_encode()
-    keys = side.topic * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy(zero_copy_only=False)
+def _check_duplicates(run: Run, query_ids: tuple[str, ...], docs: ReturnedDocs) -> None:
+    encoded = docs.doc.dictionary_encode()
+    keys = docs.topic * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy(zero_copy_only=False)
     order = np.argsort(keys, kind="stable")
-    again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
-    if len(again):
-        row = int(order[again[0]])
-        query, doc = query_ids[int(side.topic[row])], side.doc[row].as_py()
+    repeated = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    if len(repeated):
+        row = int(order[repeated[0]])
+        query, doc = query_ids[int(docs.topic[row])], docs.doc[row].as_py()
         raise DuplicateDocumentError(query, doc, run.where, run.rows.line(query, doc, 2))
 
 
-def _joined(
-    query_ids: tuple[str, ...], first: _Side, second: _Side, names: tuple[str, str], ranking: Ranking
+def _join(
+    query_ids: tuple[str, ...], first: _RankedRun, second: _RankedRun, names: tuple[str, str], ranking: Ranking
 ) -> Aligned:
-    """Join on topic and document; a document of one run alone has rank 0 in the other."""
+    """Join on topic and document; a document that a run did not return has rank 0 in it."""
     docs = pa.concat_arrays([first.doc, second.doc])
     encoded = docs.dictionary_encode()
     topics = np.concatenate((first.topic, second.topic))
     keys = topics * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy(zero_copy_only=False)
     count = len(first.topic)
-    _, row, place = np.unique(keys, return_index=True, return_inverse=True)
-    place = place.ravel()
+    _, row, position = np.unique(keys, return_index=True, return_inverse=True)
+    position = position.ravel()
     ranks, ties = np.zeros((2, len(row)), dtype=np.int64), np.zeros((2, len(row)), dtype=np.int64)
-    for at, (side, where) in enumerate(((first, place[:count]), (second, place[count:]))):
-        ranks[at, where], ties[at, where] = side.rank, side.tie
+    for i, (ranked, positions) in enumerate(((first, position[:count]), (second, position[count:]))):
+        ranks[i, positions], ties[i, positions] = ranked.rank, ranked.tie_first
     order = np.lexsort((ranks[1], np.where(ranks[0] > 0, ranks[0], np.iinfo(np.int64).max), topics[row]))
     return Aligned(
         query_ids=query_ids,
@@ -192,44 +197,44 @@ def _joined(
     )
 
 
-class Returned(NamedTuple):
-    """Every returned document of the topics that count, ordered by topic and rank; D of them."""
+class ReturnedDocs(NamedTuple):
+    """All returned documents of the selected topics, ordered by topic and rank; D of them."""
 
-    # topic, rank: (D,): the topic's code and the 1-based rank
+    # topic, rank: (D,): topic code and 1-based rank
     topic: Ints
     rank: Ints
     doc: Strings
 
 
-def all_returned(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> Returned:
-    """Rank a whole run by the rules of `judge`, and keep every document."""
-    return all_scored(run, query_ids, ranking)[0]
+def rank_all(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> ReturnedDocs:
+    """Rank all documents of a run by the rules of `judge`, and select those within the depth."""
+    return rank_all_with_scores(run, query_ids, ranking)[0]
 
 
-def all_scored(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[Returned, Floats]:
-    """Give the scores by which they were ranked, too."""
-    whole, score = _ranked(run, query_ids, ranking)
-    kept = np.flatnonzero(whole.rank <= (ranking.depth or len(whole.rank)))
-    return Returned(whole.topic[kept], whole.rank[kept], whole.doc.take(int_array(kept))), score[kept]
+def rank_all_with_scores(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[ReturnedDocs, Floats]:
+    """Rank all documents of a run, as `rank_all` does, and return the scores by which they are ranked, too."""
+    docs, score = _rank(run, query_ids, ranking)
+    rows = np.flatnonzero(docs.rank <= (ranking.depth or len(docs.rank)))
+    return ReturnedDocs(docs.topic[rows], docs.rank[rows], docs.doc.take(int_array(rows))), score[rows]
 
 
-def all_tied(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[Returned, Ints, Ints]:
-    """Rank a whole run, whatever the depth; with the first and last rank of the documents that share a score."""
-    whole, score = _ranked(run, query_ids, ranking)
+def rank_all_with_ties(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[ReturnedDocs, Ints, Ints]:
+    """Rank all documents of a run, ignoring the depth; also return the first and last rank of each document's tie."""
+    docs, score = _rank(run, query_ids, ranking)
     begins = np.ones(len(score), dtype=np.bool_)
-    begins[1:] = (score[1:] != score[:-1]) | (whole.topic[1:] != whole.topic[:-1])
+    begins[1:] = (score[1:] != score[:-1]) | (docs.topic[1:] != docs.topic[:-1])
     first = np.flatnonzero(begins)
     group = np.cumsum(begins) - 1
     last = np.append(first[1:], len(score)) - 1
-    return whole, whole.rank[first[group]], whole.rank[last[group]]
+    return docs, docs.rank[first[group]], docs.rank[last[group]]
 
 
-def _ranked(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[Returned, Floats]:
-    """Rank a whole run: every document, and the score by which it was ranked."""
-    batches = [part() for part in run.rows.parts(columns_of(ranking))]
+def _rank(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[ReturnedDocs, Floats]:
+    """Rank all documents of a run, ignoring the depth; also return their scores."""
+    batches = [part() for part in run.rows.parts(ranking_columns(ranking))]
     if not any(batch.num_rows for batch in batches):
-        none = np.zeros(0, dtype=np.int64)
-        return Returned(none, none, pa.array([], pa.string())), np.zeros(0)
+        empty = np.zeros(0, dtype=np.int64)
+        return ReturnedDocs(empty, empty, pa.array([], pa.string())), np.zeros(0)
     table = pa.Table.from_batches(batches)
     codes = pc.index_in(table["query_id"], value_set=pa.array(query_ids, pa.string()))
     table, topic = table.filter(pc.is_valid(codes)), pc.drop_null(codes).to_numpy().astype(np.int64)
@@ -237,14 +242,14 @@ def _ranked(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[Ret
     order = _order(score, topic, docs, ranking)
     topic = topic[order]
     rank = np.arange(len(topic)) - segment_starts(topic, len(query_ids))[topic] + 1
-    return Returned(topic, rank, docs.take(int_array(order))), score[order]
+    return ReturnedDocs(topic, rank, docs.take(int_array(order))), score[order]
 
 
 def _scores(table: Any, ranking: Ranking) -> Floats:
     if ranking.ties == "rank":
         return -table["rank"].to_numpy().astype(np.float64)
     if "score" in table.column_names:
-        return as_compared(table["score"].to_numpy(), ranking)
+        return round_scores(table["score"].to_numpy(), ranking)
     return np.zeros(table.num_rows)
 
 

@@ -1,4 +1,4 @@
-"""`judge`: rank a run and join it with the qrels, once; `judge_list`: the same of the grades of one list."""
+"""Rank runs and join them with qrels: `judge`, and `judge_list` for the grades of one list."""
 
 from __future__ import annotations
 
@@ -37,36 +37,36 @@ if TYPE_CHECKING:
     from judged.scoring.judging.ranking import Precision, RunHits, TiePolicy
 
 
-Found: TypeAlias = "tuple[RunHits, FileHash]"
-_ENDLESS = np.iinfo(np.int64).max
+HitsAndHash: TypeAlias = "tuple[RunHits, FileHash]"
+_NO_LIMIT = np.iinfo(np.int64).max
 
 
 class _Meter:
-    """Reports how much of a run is read and ranked, in bytes of its file."""
+    """Progress of reading and ranking a run, in bytes of its file."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._read = self._told = 0
-        self._share = 1.0  # of the work that is done when all is read
+        self._read = self._reported = 0
+        self._read_share = 1.0  # share of the work that is done when all bytes are read
 
     def __call__(self, count: int, /) -> None:
-        """Count bytes that were read."""
+        """Add bytes that were read."""
         self._read += count
-        self._tell(self._share)
+        self._report(self._read_share)
 
     def restart(self) -> None:
-        """Begin again: the file is read from its start, and all of it before anything is ranked."""
-        self._read, self._share = 0, 0.5
+        """Start again: the whole file is read a second time before anything is ranked."""
+        self._read, self._read_share = 0, 0.5
 
     def ranked(self, share: float) -> None:
-        """Count the share of what was read that is ranked, from 0 to 1."""
-        self._tell(self._share + (1 - self._share) * share)
+        """Set the share of the read rows that is ranked, from 0 to 1."""
+        self._report(self._read_share + (1 - self._read_share) * share)
 
-    def _tell(self, share: float) -> None:
-        more = int(self._read * share) - self._told
-        if more > 0:
-            self._progress(more)
-            self._told += more
+    def _report(self, share: float) -> None:
+        new = int(self._read * share) - self._reported
+        if new > 0:  # a restart does not reduce the reported progress
+            self._progress(new)
+            self._reported += new
 
 
 def judge(
@@ -84,19 +84,19 @@ def judge(
     Parameters
     ----------
     qrels
-        A `Qrels`, or anything that `Qrels.of` takes.
+        A `Qrels`, or any input of `Qrels.of`.
     run
-        A `Run`, or anything that `Run.of` takes.
+        A `Run`, or any input of `Run.of`.
     ties
-        How documents with equal scores are ordered: ``docid``, falling byte order of their ids;
-        ``docid-rising``; ``stable``, as the run lists them; or ``rank``: the rank column orders all.
+        Order of documents with equal scores: ``docid``, descending byte order of their ids (default);
+        ``docid-rising``, ascending; ``stable``, the order of the run; or ``rank``: order all by the rank column.
     depth
-        How many documents of each topic count; None for all.
+        Number of documents per topic that count; None for all.
     precision
-        What of the scores is compared: ``double``, or ``single`` as trec_eval did before version 10.
+        Precision in which scores are compared: ``double``, or ``single`` as trec_eval did before version 10.
     documents
-        Facts about the documents (`Documents`, or what `Documents.of` takes), for the few measures that
-        ask for it: lengths, groups, costs.
+        Attributes of the documents (`Documents`, or any input of `Documents.of`), for the few measures that
+        need them: lengths, groups, costs.
     progress
         Called while a file is read and ranked, with the number of bytes done since the last call.
 
@@ -117,7 +117,7 @@ def judge(
     """
     qrels, run = Qrels.of(qrels), Run.of(run)
     ranking = Ranking(ties, depth, precision)
-    judged = judged_of(qrels, run, ranking, found_in(qrels.index, run, ranking, progress))
+    judged = judged_of(qrels, run, ranking, find_judged(qrels.index, run, ranking, progress))
     if documents is None:
         return judged
     from judged.data.documents import Documents  # few calls need it
@@ -125,17 +125,17 @@ def judge(
     return replace(judged, documents=Documents.of(documents))
 
 
-def in_memory(rows: Rows) -> bool:
-    """Whether rows stand in memory or in a database, and are not read from a file when they are judged."""
+def is_in_memory(rows: Rows) -> bool:
+    """Whether rows are in memory or in a database, not in a file that is read during judging."""
     return isinstance(rows, (MappingRows, TableRows, EngineRows))
 
 
-def found_in(index: QrelsIndex, run: Run, ranking: Ranking, progress: Progress | None = None) -> Found:
-    """Find the judged documents of a run and their ranks, and hash the files that were read."""
-    ranking.refuse(run)
-    streamed = not in_memory(run.rows)
-    file_hash = FileHash.of(run.rows.paths if streamed else ())
-    meter = _Meter(progress) if progress and streamed else None
+def find_judged(index: QrelsIndex, run: Run, ranking: Ranking, progress: Progress | None = None) -> HitsAndHash:
+    """Find the judged documents of a run and their ranks, and hash the files of the run."""
+    ranking.check_run(run)
+    is_file = not is_in_memory(run.rows)
+    file_hash = FileHash.of(run.rows.paths if is_file else ())
+    meter = _Meter(progress) if progress and is_file else None
     try:
         if isinstance(run.rows, MappingRows):
             hits = scan_mapping(index, run.rows.mapping, ranking)
@@ -151,26 +151,27 @@ def found_in(index: QrelsIndex, run: Run, ranking: Ranking, progress: Progress |
     return hits, file_hash
 
 
-def judged_of(qrels: Qrels, run: Run, ranking: Ranking, found: Found) -> Judged:
-    """Keep of what was found in a run the documents that have judgments."""
-    hits, file_hash = found
+def judged_of(qrels: Qrels, run: Run, ranking: Ranking, hits_and_hash: HitsAndHash) -> Judged:
+    """Build the judged list of a run from its hits: select those with a judgment, sorted by topic and rank."""
+    hits, file_hash = hits_and_hash
     index = qrels.index
     returned = np.zeros(len(index.topics), dtype=np.int64)
     present = np.zeros(len(index.topics), dtype=np.bool_)
     code = np.array([index.codes.get(name, -1) for name in hits.names], dtype=np.int64)
-    known = code >= 0
-    returned[code[known]], present[code[known]] = hits.returned[known], True
-    extra = {hits.names[at]: int(hits.returned[at]) for at in np.flatnonzero(~known).tolist()}
+    in_qrels = code >= 0
+    returned[code[in_qrels]], present[code[in_qrels]] = hits.returned[in_qrels], True
+    extra = {hits.names[i]: int(hits.returned[i]) for i in np.flatnonzero(~in_qrels).tolist()}
     names = tuple(sorted(extra))
-    most = ranking.depth or _ENDLESS
+    depth = ranking.depth or _NO_LIMIT
     row = index.rows_of(hits.topic, hits.doc) if hits.row is None else hits.row
-    hit = np.flatnonzero((row >= 0) & (hits.rank <= most))
+    hit = np.flatnonzero((row >= 0) & (hits.rank <= depth))
     hit = hit[np.argsort(hits.topic[hit] * (hits.rank.max(initial=0) + 1) + hits.rank[hit])]
-    rank, *tie = (column[hit] for column in (hits.rank, hits.tie_first, hits.tie_last))
-    first, last = (rank if np.array_equal(rank, one) else one for one in tie)  # mostly nothing is tied
+    rank, *tie_bounds = (column[hit] for column in (hits.rank, hits.tie_first, hits.tie_last))
+    # Most runs have no ties: the three columns then share one array.
+    first, last = (rank if np.array_equal(rank, bound) else bound for bound in tie_bounds)
     return Judged(
         query_ids=index.topics,
-        returned=np.minimum(returned, most),
+        returned=np.minimum(returned, depth),
         present=present,
         topic=hits.topic[hit],
         rank=rank,
@@ -185,7 +186,7 @@ def judged_of(qrels: Qrels, run: Run, ranking: Ranking, found: Found) -> Judged:
         ranked=run.has_scores or ranking.ties == "rank",
         ranking=ranking,
         extra=names,
-        extra_returned=np.minimum(np.array([extra[name] for name in names], dtype=np.int64), most),
+        extra_returned=np.minimum(np.array([extra[name] for name in names], dtype=np.int64), depth),
         qrels=qrels,
         run=run,
         file_hash=file_hash,
@@ -200,22 +201,22 @@ Grades: TypeAlias = Sequence[Grade | None]
 def judge_list(
     grades: Grades, *, missing: Sequence[Grade] = (), facts: Mapping[str, Sequence[Any]] | None = None
 ) -> Judged:
-    """Make the judged list of one topic from its grades.
+    """Build the judged list of one topic from its grades.
 
     Parameters
     ----------
     grades
-        One grade a returned document, in rank order; None for a document without a judgment. A document that
-        was judged for several subtopics has a tuple with a grade for each.
+        One grade per returned document, in rank order; None for a document without a judgment. A document that
+        was judged for several subtopics has a tuple with one grade per subtopic.
     missing
-        The grades of judged documents that were not returned.
+        Grades of judged documents that were not returned.
     facts
-        Facts about the returned documents, such as ``{"length": [120, 80]}``: a value for each.
+        Attributes of the returned documents, such as ``{"length": [120, 80]}``: one value per document.
 
     Raises
     ------
     InputError
-        If nothing at all is judged, or there are fewer facts than documents.
+        If no document is judged, or an attribute has another number of values than there are documents.
 
     Examples
     --------
@@ -223,36 +224,37 @@ def judge_list(
     >>> j.rank.tolist(), j.grade.tolist(), j.returned.tolist(), j.ideal.grade.tolist()
     ([1, 3], [3.0, 1.0], [3], [3.0, 2.0, 1.0])
     >>> judge_list([(1, 0), (0, 1)]).aspects
-    Labels(of=array([0, 0, 1, 1]), aspect=array([0, 1, 0, 1]), grade=array([1., 0., 0., 1.]))
+    AspectLabels(owner=array([0, 0, 1, 1]), aspect=array([0, 1, 0, 1]), grade=array([1., 0., 0., 1.]))
     """
     for name, values in (("grades", grades), ("missing", missing)):
         if isinstance(values, str) or not hasattr(values, "__len__"):
-            raise InputError(f"{name} must be a list of grades, got {values!r:.60}", fix="give one, such as [3, 0]")
-    named = [(f"d{at}", grade) for at, grade in enumerate(grades, 1) if grade is not None]
-    named += [(f"m{at}", grade) for at, grade in enumerate(missing, 1)]
-    if not named:
-        raise InputError("no grade is given", fix="give at least one grade, in the list or as missing")
-    run = {"list": {f"d{at}": float(len(grades) + 1 - at) for at in range(1, len(grades) + 1)}}
+            problem = f"`{name}` must be a list of grades, got {values!r:.60}"
+            raise InputError(problem, fix="use a list such as [3, 0]")
+    grade_of = [(f"d{rank}", grade) for rank, grade in enumerate(grades, 1) if grade is not None]
+    grade_of += [(f"m{number}", grade) for number, grade in enumerate(missing, 1)]
+    if not grade_of:
+        raise InputError("at least one grade is required", fix="add a grade to the list, or to missing=")
+    run = {"list": {f"d{rank}": float(len(grades) + 1 - rank) for rank in range(1, len(grades) + 1)}}
     if not facts:
-        return judge(_qrels(named), run)
+        return judge(_qrels(grade_of), run)
     if any(len(values) != len(grades) for values in facts.values()):
-        raise InputError(f"there are {len(grades)} documents", fix="give as many values of each fact")
-    known = {doc: {name: values[at] for name, values in facts.items()} for at, doc in enumerate(run["list"])}
-    return judge(_qrels(named), run, documents=known)
+        raise InputError(f"each attribute must have {len(grades)} values", fix="use one value per document")
+    documents = {doc: {name: values[i] for name, values in facts.items()} for i, doc in enumerate(run["list"])}
+    return judge(_qrels(grade_of), run, documents=documents)
 
 
-def _qrels(named: Sequence[tuple[str, Grade]]) -> Any:
-    if not any(isinstance(grade, Sequence) for _, grade in named):
-        return {"list": dict(named)}
-    rows = [(doc, aspect, value) for doc, grade in named for aspect, value in _by_aspect(grade)]
+def _qrels(grade_of: Sequence[tuple[str, Grade]]) -> Any:
+    if not any(isinstance(grade, Sequence) for _, grade in grade_of):
+        return {"list": dict(grade_of)}
+    rows = [(doc, aspect, value) for doc, grade in grade_of for aspect, value in _by_aspect(grade)]
     docs, aspects, values = zip(*rows, strict=True)
     names = ["list"] * len(rows)
     return Qrels(pa.table({"query_id": names, "doc_id": docs, "iteration": aspects, "relevance": values}))
 
 
 def _by_aspect(grade: Grade) -> Iterator[tuple[str, float]]:
-    for at, value in enumerate(grade if isinstance(grade, Sequence) else (grade,), 1):
-        yield str(at), float(value)
+    for aspect, value in enumerate(grade if isinstance(grade, Sequence) else (grade,), 1):
+        yield str(aspect), float(value)
 
 
 def judge_each(
@@ -263,67 +265,70 @@ def judge_each(
     processes: int,
     progress: Callable[[str, int], None] | None,
 ) -> Generator[Judged]:
-    """Judge runs in their order; those that are files in so many processes, where that is more than one."""
+    """Judge runs in order. If `processes` is more than 1, worker processes judge the runs that are files."""
     if not isinstance(processes, int) or processes < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InputError(f"processes is {processes!r:.60}", fix="give a whole number, 1 or more")
+        raise InputError(
+            f"`processes` must be a positive integer, got {processes!r:.60}", fix="use processes=1 or more"
+        )
     runs = list(runs) if processes > 1 else runs
-    of_files = [run for run in runs if not in_memory(run.rows)] if processes > 1 else []
-    with closing(_side_by_side(qrels.index, of_files, ranking, processes, progress)) as others:
+    file_runs = [run for run in runs if not is_in_memory(run.rows)] if processes > 1 else []
+    with closing(_find_in_processes(qrels.index, file_runs, ranking, processes, progress)) as parallel_results:
         for run in runs:
-            if len(of_files) > 1 and not in_memory(run.rows):
-                found = next(others)
+            if len(file_runs) > 1 and not is_in_memory(run.rows):
+                hits_and_hash = next(parallel_results)
             else:
-                found = found_in(qrels.index, run, ranking, partial(progress, run.name) if progress else None)
-            judged = judged_of(qrels, run, ranking, found)
+                run_progress = partial(progress, run.name) if progress else None
+                hits_and_hash = find_judged(qrels.index, run, ranking, run_progress)
+            judged = judged_of(qrels, run, ranking, hits_and_hash)
             yield judged if documents is None else replace(judged, documents=documents)
 
 
-def _side_by_side(
+def _find_in_processes(
     index: QrelsIndex,
     runs: Sequence[Run],
     ranking: Ranking,
     processes: int,
     progress: Callable[[str, int], None] | None,
-) -> Generator[Found]:
-    """Give what is found in each run, in their order; an error is raised when its run's turn has come."""
+) -> Generator[HitsAndHash]:
+    """Yield the hits of each run, in order. An error of a worker is raised at the turn of its run."""
     from multiprocessing import get_context  # few calls need it
     from multiprocessing.connection import wait
 
-    context, tell = get_context("spawn"), progress or (lambda *_: None)
-    waiting = iter(range(len(runs)))
-    found: dict[int, Any] = {}
-    busy: dict[Any, int] = {}  # what each process is judging, by the connection to it
+    context, report = get_context("spawn"), progress or (lambda *_: None)
+    queue = iter(range(len(runs)))
+    results: dict[int, Any] = {}  # by index of the run: hits, or the exception to raise
+    busy: dict[Any, int] = {}  # index of the run that each process judges, by the connection to the process
     started: list[BaseProcess] = []
 
-    def give(connection: Any) -> None:
-        for at in islice(waiting, 1):
-            busy[connection] = at
-            with _lost(runs[at]):
-                connection.send(runs[at])
+    def send_next_run(connection: Any) -> None:
+        for run_index in islice(queue, 1):
+            busy[connection] = run_index
+            with _convert_connection_errors(runs[run_index]):
+                connection.send(runs[run_index])
 
-    def take(connection: Any) -> None:
+    def receive(connection: Any) -> None:
         run = runs[busy[connection]]
-        with _lost(run):
+        with _convert_connection_errors(run):
             message = connection.recv()
         if isinstance(message, int):
-            tell(run.name, message)
+            report(run.name, message)
         else:
-            found[busy.pop(connection)] = message
-            give(connection)
+            results[busy.pop(connection)] = message
+            send_next_run(connection)
 
     try:
         for _ in range(min(processes, len(runs))):
-            ours, theirs = context.Pipe()
-            started.append(context.Process(target=_work, args=(theirs, index, ranking), daemon=True))
+            connection, worker_connection = context.Pipe()
+            started.append(context.Process(target=_work, args=(worker_connection, index, ranking), daemon=True))
             started[-1].start()
-            theirs.close()
-            give(ours)
-        for turn in range(len(runs)):
-            while turn not in found:
-                take(wait(list(busy))[0])
-            if isinstance(answer := found.pop(turn), Exception):
-                raise answer
-            yield answer
+            worker_connection.close()
+            send_next_run(connection)
+        for run_index in range(len(runs)):
+            while run_index not in results:
+                receive(wait(list(busy))[0])
+            if isinstance(result := results.pop(run_index), Exception):
+                raise result
+            yield result
     finally:
         for process in started:
             process.kill()
@@ -331,34 +336,32 @@ def _side_by_side(
 
 
 @contextmanager
-def _lost(run: Run) -> Generator[None]:
-    """Say what a connection means that broke."""
+def _convert_connection_errors(run: Run) -> Generator[None]:
     try:
         yield
     except (EOFError, OSError):
         raise InputError(
             "the process that judged this run was ended from outside",
-            fix="take fewer processes, where memory was short; a script that asks for processes does its work"
-            ' under `if __name__ == "__main__":`',
+            fix="use fewer processes if memory is short; call judged under"
+            ' `if __name__ == "__main__":` in a script that uses processes',
             path=run.where,
         ) from None
 
 
 def _work(connection: Any, index: QrelsIndex, ranking: Ranking) -> None:
-    """Judge runs as they come, until somebody ends this process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(EOFError, OSError):  # nobody asks any more
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the parent handles Ctrl-C, and then kills this process
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    with suppress(EOFError, OSError):  # the parent closed the connection
         while True:
             run = connection.recv()
             try:
-                answer = found_in(index, run, ranking, connection.send)
+                result = find_judged(index, run, ranking, connection.send)
             except Exception as error:  # noqa: BLE001  the parent raises it
-                answer = error
-            connection.send(answer)
+                result = error
+            connection.send(result)
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     from multiprocessing import parent_process
 
     if parent := parent_process():

@@ -1,7 +1,7 @@
-"""Find the judged documents of a run that is a dict of dicts, without touching the other ids.
+"""Find the judged documents of a run that is a dict of dicts, without reading the ids of other documents.
 
-Python's own hash tables are the join here: each judged document is looked up in its topic's dict. The
-result is the same as that of `scan` on the same rows; a property test holds the two together.
+Python's hash tables do the join: each judged document is looked up in the dict of its topic. The result is that of
+`scan` on the same rows; a property test compares both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from judged.data.index import id_text, shown
 from judged.data.layout import WHOLE_TO
 from judged.data.rows import refuse_equal_wholes
 from judged.errors import InputError
-from judged.scoring.judging.ranking import DuplicateDocumentError, RunHits, as_compared, falling_bounds, nothing
+from judged.scoring.judging.ranking import DuplicateDocumentError, RunHits, equal_range, no_hits, round_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,50 +29,51 @@ if TYPE_CHECKING:
     from judged.results.types import Floats, Ints
     from judged.scoring.judging.ranking import Ranking, TiePolicy
 
-_Topics: TypeAlias = "dict[str, Mapping[Any, Any]]"
-_NANS = repeat(math.nan)  # what stands for a document that was not returned
+_TopicDicts: TypeAlias = "dict[str, Mapping[Any, Any]]"
+_NANS = repeat(math.nan)  # default scores, for documents that were not returned
 _NOT_JUDGED: tuple[int, list[str]] = 0, []
 
 
 def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ranking: Ranking) -> RunHits:
-    """Find the judged documents of ``{query_id: {doc_id: score}}`` and their ranks."""
-    topics = _topics(mapping)
+    """Find the judged documents of a run ``{query_id: {doc_id: score}}`` and their ranks."""
+    topics = _normalize_topics(mapping)
     if not topics:
-        return nothing()
-    odd = _refuse_duplicates(topics)
+        return no_hits()
+    mixed = _check_duplicates(topics)
     counts = list(map(len, topics.values()))
-    flat = as_compared(_flat_scores(topics, counts), ranking)
+    flat = round_scores(_flat_scores(topics, counts), ranking)
     lengths = np.array(counts, dtype=np.int64)
     ends = np.cumsum(lengths)
     starts = ends - lengths
-    rising = _make_fall(flat, lengths, starts)
-    segment, row, given = _look_up(index, topics, odd)
-    score, start = as_compared(given, ranking), starts[segment]
-    first, behind = falling_bounds(flat, start, ends[segment], score)
-    place = first - start
-    if len(tied := np.flatnonzero(behind - first > 1)):
-        tied = tied[np.argsort(first[tied], kind="stable")]  # equals behind each other, and all of a topic
-        ids = [index.row_names[at] for at in row[tied].tolist()]
-        by_score = partial(_by_score, list(topics.items()), odd, rising, ranking)
-        place[tied] += _tie_offsets(by_score, ranking.ties, segment[tied], place[tied], (behind - start)[tied], ids)
-    filled = [(topic, docs) for topic, docs in topics.items() if docs]
+    unsorted = _sort_descending(flat, lengths, starts)
+    segment, row, unrounded = _look_up(index, topics, mixed)
+    score, start = round_scores(unrounded, ranking), starts[segment]
+    first, stop = equal_range(flat, start, ends[segment], score)
+    position = first - start
+    if len(tied := np.flatnonzero(stop - first > 1)):
+        tied = tied[np.argsort(first[tied], kind="stable")]  # groups documents by tie, and ties by topic
+        ids = [index.row_names[code] for code in row[tied].tolist()]
+        ids_by_score = partial(_ids_by_score, list(topics.items()), mixed, unsorted, ranking)
+        tie_starts, tie_stops = position[tied], (stop - start)[tied]
+        position[tied] += _tie_offsets(ids_by_score, ranking.ties, segment[tied], tie_starts, tie_stops, ids)
+    non_empty = [(topic, docs) for topic, docs in topics.items() if docs]
     best = flat[starts[lengths > 0]].tolist()
     return RunHits(
         names=tuple(topics),
         returned=lengths,
         topic=index.topic[row],
         doc=None,
-        rank=place + 1,
+        rank=position + 1,
         tie_first=first - start + 1,
-        tie_last=behind - start,
+        tie_last=stop - start,
         score=score,
         row=row,
-        self_first=sum(docs.get(topic) == most for (topic, docs), most in zip(filled, best, strict=True)),
+        self_first=sum(docs.get(topic) == highest for (topic, docs), highest in zip(non_empty, best, strict=True)),
     )
 
 
-def _topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> _Topics:
-    topics: _Topics = {}
+def _normalize_topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> _TopicDicts:
+    topics: _TopicDicts = {}
     for key, docs in mapping.items():
         name = key if type(key) is str else id_text(key, "query id")
         if name in topics:
@@ -81,24 +82,23 @@ def _topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> _Topics:
     return topics
 
 
-def _refuse_duplicates(topics: _Topics) -> set[str]:
-    """Refuse ids that are not ids, and a document that stands twice: as text and as an integer."""
-    # Gives the topics whose ids are not all text.
-    odd = {name for name, docs in topics.items() if not _all_text(docs)}
-    for name in odd:
-        seen: set[str] = set()
+def _check_duplicates(topics: _TopicDicts) -> set[str]:
+    """Raise if an id is invalid, or a document occurs as text and as an integer. Return topics with non-text ids."""
+    mixed = {name for name, docs in topics.items() if not _all_text(docs)}
+    for name in mixed:
+        doc_ids: set[str] = set()
         for doc in topics[name]:
-            if (text := id_text(doc, "document id")) in seen:
+            if (text := id_text(doc, "document id")) in doc_ids:
                 raise DuplicateDocumentError(name, text, "<dict>")
-            seen.add(text)
-    return odd
+            doc_ids.add(text)
+    return mixed
 
 
 def _all_text(docs: Mapping[Any, Any]) -> bool:
-    """Whether all keys are text."""
-    # CPython keeps a dict whose keys are all text in a smaller form, and changes the form at the first other key. So a
-    # dict that is smaller than any with other keys can be holds text only, and no key is looked at, which would take
-    # longer than all the rest. Where that cannot be told, the keys are counted.
+    """Return whether all keys are text."""
+    # CPython stores a dict whose keys are all text in a smaller form, until the first other key is added. So a dict
+    # that is smaller than any dict with other keys has text keys only, and the keys need not be read, which would take
+    # most of the time of a call. If the size does not decide, the keys are counted.
     if type(docs) is dict and sys.getsizeof(docs) < _least_size(len(docs)):
         return True
     return countOf(map(type, docs), str) == len(docs)
@@ -106,23 +106,23 @@ def _all_text(docs: Mapping[Any, Any]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _least_size(length: int) -> int:
-    """Give the size of the smallest dict of so many keys that are not text."""
+    """Return the size of the smallest dict with this number of keys that are not text."""
     return sys.getsizeof(dict(dict.fromkeys(range(length))))
 
 
-def _flat_scores(topics: _Topics, lengths: list[int]) -> Floats:
-    """Lay all scores out in one array. `struct` is the fastest way there, and it refuses text."""
+def _flat_scores(topics: _TopicDicts, lengths: list[int]) -> Floats:
+    """Copy all scores to one array. `struct` is the fastest way, and raises an error for text."""
     flat = np.empty(sum(lengths))
     target = memoryview(flat.data).cast("B")
     pack = {length: struct.Struct(f"{length}d").pack for length in set(lengths)}
     try:
-        at = 0
+        offset = 0
         for docs, length in zip(topics.values(), lengths, strict=True):
-            target[at : at + 8 * length] = pack[length](*docs.values())
-            at += 8 * length
+            target[offset : offset + 8 * length] = pack[length](*docs.values())
+            offset += 8 * length
     except (struct.error, TypeError, ValueError, OverflowError):
         raise _bad_score(topics) from None
-    if np.isnan(flat.min(initial=np.inf)):  # a minimum is NaN if anything is, and needs no array of its own
+    if np.isnan(flat.min(initial=np.inf)):  # the minimum is NaN if any score is; this needs no temporary array
         raise _bad_score(topics)
     if max(flat.max(initial=0.0), -flat.min(initial=0.0)) >= WHOLE_TO:
         for docs in topics.values():
@@ -130,59 +130,59 @@ def _flat_scores(topics: _Topics, lengths: list[int]) -> Floats:
     return flat
 
 
-def _bad_score(topics: _Topics) -> InputError:
+def _bad_score(topics: _TopicDicts) -> InputError:
     for name, docs in topics.items():
         for doc, score in docs.items():
             try:
-                good = struct.pack("d", score) and not np.isnan(float(score))
+                is_number = struct.pack("d", score) and not np.isnan(float(score))
             except (struct.error, TypeError, ValueError, OverflowError):
-                good = False
-            if not good:
+                is_number = False
+            if not is_number:
                 return InputError(
                     f"the score {shown(score)} of topic {name}, document {doc} is not a number",
-                    fix="give scores as int or float, not NaN",
+                    fix="use int or float scores, not NaN",
                     path="<dict>",
                 )
-    return InputError("the scores changed while they were read", fix="give a dict that stays as it is", path="<dict>")
+    return InputError("the scores changed while they were read", fix="do not change the dict", path="<dict>")
 
 
-def _make_fall(flat: Floats, lengths: Ints, starts: Ints) -> set[int]:
-    """Sort the scores of each topic that does not fall already, and give the places of these topics; `flat` is ours."""
-    full = np.flatnonzero(lengths)
+def _sort_descending(flat: Floats, lengths: Ints, starts: Ints) -> set[int]:
+    """Sort the scores of each topic in place. Return the indices of the topics that were not sorted."""
+    non_empty = np.flatnonzero(lengths)
     rises = np.zeros(len(flat), dtype=np.bool_)
     np.greater(flat[1:], flat[:-1], out=rises[1:])
-    rises[starts[full]] = False
+    rises[starts[non_empty]] = False
     if not rises.any():
         return set()
-    rising = full[np.logical_or.reduceat(rises, starts[full])]
-    for start, end in zip(starts[rising].tolist(), (starts + lengths)[rising].tolist(), strict=True):
+    unsorted = non_empty[np.logical_or.reduceat(rises, starts[non_empty])]
+    for start, end in zip(starts[unsorted].tolist(), (starts + lengths)[unsorted].tolist(), strict=True):
         flat[start:end][::-1].sort()
-    return set(rising.tolist())
+    return set(unsorted.tolist())
 
 
-def _look_up(index: QrelsIndex, topics: _Topics, odd: set[str]) -> tuple[Ints, Ints, Floats]:
-    """Give, for each judged document that was returned: its topic's place in the run, its qrels row, its score."""
-    # A document is looked up under its text and, in the topics whose ids are not all text, under its integer.
-    got: list[Any] = []
+def _look_up(index: QrelsIndex, topics: _TopicDicts, mixed: set[str]) -> tuple[Ints, Ints, Floats]:
+    """Return the topic's index in the run, the qrels row, and the score of each judged document that was returned."""
+    # Ids are looked up as text and, in topics with ids that are not text, also as integers.
+    looked_up: list[Any] = []
     shift: list[int] = []
     ends: list[int] = []
     judged = index.by_topic
     for topic, docs in topics.items():
         start, names = judged.get(topic, _NOT_JUDGED)
-        shift.append(start - len(got))
-        if topic in odd:
-            got += [_by_text_or_integer(docs, name) for name in names]
+        shift.append(start - len(looked_up))
+        if topic in mixed:
+            looked_up += [_by_text_or_integer(docs, name) for name in names]
         else:
-            got.extend(map(docs.get, names, _NANS))
-        ends.append(len(got))
-    scores = np.array(got, dtype=np.float64)
-    at = np.flatnonzero(~np.isnan(scores))
-    segment = np.searchsorted(ends, at, side="right")
-    return segment, at + np.array(shift, dtype=np.int64)[segment], scores[at]
+            looked_up.extend(map(docs.get, names, _NANS))
+        ends.append(len(looked_up))
+    scores = np.array(looked_up, dtype=np.float64)
+    position = np.flatnonzero(~np.isnan(scores))
+    segment = np.searchsorted(ends, position, side="right")
+    return segment, position + np.array(shift, dtype=np.int64)[segment], scores[position]
 
 
 def _by_text_or_integer(docs: Mapping[Any, Any], name: str) -> Any:
-    """Look a document up under its text, or under the integer that its text is."""
+    """Look up a document by its text, or by the integer with this text."""
     score = docs.get(name)
     number = _integer(name) if score is None else None
     score = score if number is None else docs.get(number)
@@ -190,7 +190,7 @@ def _by_text_or_integer(docs: Mapping[Any, Any], name: str) -> Any:
 
 
 def _integer(text: str) -> int | None:
-    """Give the integer that is written so, and in no other way: 7 for ``7``, none for ``07``."""
+    """Parse an integer in its shortest form: 7 for ``7``, None for ``07``."""
     try:
         number = int(text)
     except ValueError:
@@ -199,31 +199,31 @@ def _integer(text: str) -> int | None:
 
 
 def _tie_offsets(
-    by_score: Callable[[int], list[str]], ties: TiePolicy, topic: Ints, first: Ints, behind: Ints, ids: list[str]
+    ids_by_score: Callable[[int], list[str]], ties: TiePolicy, topic: Ints, start: Ints, stop: Ints, ids: list[str]
 ) -> list[int]:
-    """Count, for each tied row, the equals that stand before it by the tie policy; equals stand behind each other."""
-    # Only groups that hold a judged document are put in order, one at a time: most hold two or three documents.
-    begins = np.flatnonzero((np.diff(topic, prepend=-1) != 0) | (np.diff(first, prepend=-1) != 0))
-    groups = (column[begins].tolist() for column in (topic, first, behind))
+    """Count, for each tied row, the rows of its tie that the policy ranks before it; rows must be grouped by tie."""
+    # Only ties with a judged document are sorted, one at a time: most have two or three documents.
+    begins = np.flatnonzero((np.diff(topic, prepend=-1) != 0) | (np.diff(start, prepend=-1) != 0))
+    groups = (column[begins].tolist() for column in (topic, start, stop))
     offsets: list[int] = []
-    here, docs = -1, [""]
-    for at, low, high, (begin, end) in zip(*groups, pairwise((*begins.tolist(), len(ids))), strict=True):
-        if at != here:
-            here, docs = at, by_score(at)
-        equals = docs[low:high]
+    current_topic, docs = -1, [""]
+    for group_topic, low, high, (begin, end) in zip(*groups, pairwise((*begins.tolist(), len(ids))), strict=True):
+        if group_topic != current_topic:
+            current_topic, docs = group_topic, ids_by_score(group_topic)
+        tied_docs = docs[low:high]
         if ties != "stable":
-            equals.sort(reverse=ties == "docid")
-        offsets += map({doc: before for before, doc in enumerate(equals)}.__getitem__, ids[begin:end])
+            tied_docs.sort(reverse=ties == "docid")
+        offsets += map({doc: offset for offset, doc in enumerate(tied_docs)}.__getitem__, ids[begin:end])
     return offsets
 
 
-def _by_score(
-    topics: list[tuple[str, Mapping[Any, Any]]], odd: set[str], rising: set[int], ranking: Ranking, topic: int
+def _ids_by_score(
+    topics: list[tuple[str, Mapping[Any, Any]]], mixed: set[str], unsorted: set[int], ranking: Ranking, topic: int
 ) -> list[str]:
-    """Give the document ids of a topic in the order of their scores, equals as they are listed."""
+    """Return the document ids of a topic by descending score, equal scores in the order of the dict."""
     name, docs = topics[topic]
-    ids = [id_text(doc, "document id") for doc in docs] if name in odd else list(docs)
-    if topic not in rising:
+    ids = [id_text(doc, "document id") for doc in docs] if name in mixed else list(docs)
+    if topic not in unsorted:
         return ids
-    scores = as_compared(np.array(list(docs.values()), dtype=np.float64), ranking)
-    return [ids[at] for at in np.argsort(-scores, kind="stable").tolist()]
+    scores = round_scores(np.array(list(docs.values()), dtype=np.float64), ranking)
+    return [ids[i] for i in np.argsort(-scores, kind="stable").tolist()]

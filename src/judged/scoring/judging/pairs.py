@@ -1,8 +1,8 @@
-"""Which document each user prefers to which other: labels turned into pairs.
+"""Preference pairs: the documents that each user prefers to others, derived from labels.
 
-A label's iteration is ``user subgroup``; without a blank it is the user. Within a subgroup a document is preferred
-to all of a lower grade. What a user says in several subgroups is put together, with what follows from it: a before
-b and b before c is a before c.
+The iteration of a label is ``user subgroup``; without a blank it is the user. Within a subgroup, a document is
+preferred to all documents with a lower grade. The preferences of a user from several subgroups are combined by their
+transitive closure: a before b and b before c imply a before c.
 """
 
 from __future__ import annotations
@@ -22,224 +22,228 @@ if TYPE_CHECKING:
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging.judged import Judged
 
-_PART = 1 << 20  # pairs at a time: some ten megabytes a column
-_MOST_PAIRS = 25_000_000  # of one topic: some three gigabytes, with all that is made of them
-_MOST_DOCS = 10_000  # of a user with several subgroups: what follows is found in square matrices
+_PART = 1 << 20  # pairs per batch: some ten megabytes a column
+_MOST_PAIRS = 25_000_000  # per topic: some three gigabytes with all derived columns
+_MOST_DOCS = 10_000  # per user with several subgroups: the transitive closure needs square matrices
 
 
-class Pairs(NamedTuple):
-    """Preferences one by one: the user, the better document and the worse, as `Preferences` numbers them."""
+class PreferencePairs(NamedTuple):
+    """Preferences: user, better document and worse document, as numbered in `Preferences`."""
 
     user: Ints
     better: Ints
     worse: Ints
 
+    def select(self, rows: Bools | slice) -> PreferencePairs:
+        """Select pairs by mask or slice."""
+        return PreferencePairs(*(column[rows] for column in self))
+
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
-    """What the users of each topic prefer, and the documents in the order of a ranking.
+    """Preferences of the users of each topic, and the documents in the order of a ranking.
 
     With L judged pairs, A labels and U pairs of a topic and a user.
     """
 
-    judged: Judged  # where it comes from
-    # topic, code: (U,): each user's topic, rising; and who it is, as in `qrels.aspects.user`
+    judged: Judged
+    # topic, code: (U,): each user's topic, ascending; and the user's code in `qrels.aspects.user`
     topic: Ints
     code: Ints
     several: Bools  # (U,): whether the user has several subgroups
-    # (L,): the judged pairs of each topic in the order of the ranking; those not returned follow, by rising id. A
-    # document is a position here.
+    # (L,): the judged pairs of each topic in the order of the ranking; documents that were not returned follow, by
+    # ascending id. A document is a position in this array.
     row: Ints
     returned: Bools  # (L,): whether the document was returned
-    # user, doc, grade, group: (A,): each label: its user, its document, its grade and its subgroup; ordered by user,
-    # subgroup and falling grade, documents rising
+    # user, doc, grade, group: (A,): user, document, grade and subgroup of each label; ordered by user, subgroup,
+    # descending grade, and document
     user: Ints
     doc: Ints
     grade: Floats
     group: Ints
 
-    def counts(self, among: Bools) -> tuple[Floats, Floats]:
-        """Count each user's preferences among some labels: those that the ranking keeps, and all. (U,) each."""
-        # Kept is a preference whose better document was returned and stands above the worse.
-        kept, possible = self._counts_alone(np.flatnonzero(among & ~self.several[self.user]))
+    def count_satisfied(self, among: Bools) -> tuple[Floats, Floats]:
+        """Count each user's preferences between marked labels: those the ranking satisfies, and all. (U,) each."""
+        satisfied, possible = self._count_without_pairs(np.flatnonzero(among & ~self.several[self.user]))
         docs = len(self.row)
-        chosen = np.unique(self.user[among] * docs + self.doc[among]) if self._put_together else self.doc[:0]
-        for pairs in self._put_together:
-            inside = np.isin(pairs.user * docs + pairs.better, chosen) & np.isin(
-                pairs.user * docs + pairs.worse, chosen
+        marked = np.unique(self.user[among] * docs + self.doc[among]) if self._closure else self.doc[:0]
+        for pairs in self._closure:
+            is_counted = np.isin(pairs.user * docs + pairs.better, marked) & np.isin(
+                pairs.user * docs + pairs.worse, marked
             )
-            kept += segment_sum(self.keeps(pairs) & inside, pairs.user, len(self.topic))
-            possible += segment_sum(inside, pairs.user, len(self.topic))
-        return kept, possible
+            satisfied += segment_sum(self.is_satisfied(pairs) & is_counted, pairs.user, len(self.topic))
+            possible += segment_sum(is_counted, pairs.user, len(self.topic))
+        return satisfied, possible
 
-    def _counts_alone(self, labels: Ints) -> tuple[Floats, Floats]:
-        """Count for users of one subgroup, without making the pairs."""
-        # Two grades, numbered, differ in some highest bit. For each bit, among labels whose higher bits are equal,
-        # those that have it are preferred to those that do not.
+    def _count_without_pairs(self, labels: Ints) -> tuple[Floats, Floats]:
+        """Count preferences of users with one subgroup in O(n log n), without listing the pairs."""
+        # Two grade levels differ in some highest bit. For each bit, among labels with the same higher bits, labels
+        # with this bit are preferred to labels without it.
         labels = labels[np.lexsort((self.doc[labels], self.user[labels]))]
         user, returned = self.user[labels], self.returned[self.doc[labels]]
         level = np.unique(self.grade[labels], return_inverse=True)[1]
-        kept, possible = np.zeros(len(self.topic)), np.zeros(len(self.topic))
+        satisfied, possible = np.zeros(len(self.topic)), np.zeros(len(self.topic))
         for bit in range(int(level.max(initial=0)).bit_length()):
-            alike = user * (len(labels) + 1) + (level >> (bit + 1))
-            order = np.argsort(alike, kind="stable")  # and documents in the order of the ranking
+            prefix = user * (len(labels) + 1) + (level >> (bit + 1))
+            order = np.argsort(prefix, kind="stable")  # within a prefix, documents stay in the order of the ranking
             preferred = (level[order] >> bit & 1).astype(np.bool_)
             others = np.append(0, np.cumsum(~preferred))
-            begin, end = (np.searchsorted(alike[order], alike[order], side=side) for side in ("left", "right"))
-            behind = others[end] - others[1:]
-            whose = user[order]
-            kept += segment_sum(behind * (preferred & returned[order]), whose, len(self.topic))
-            possible += segment_sum((others[end] - others[begin]) * preferred, whose, len(self.topic))
-        return kept, possible
+            begin, end = (np.searchsorted(prefix[order], prefix[order], side=side) for side in ("left", "right"))
+            ranked_below = others[end] - others[1:]
+            satisfied += segment_sum(ranked_below * (preferred & returned[order]), user[order], len(self.topic))
+            possible += segment_sum((others[end] - others[begin]) * preferred, user[order], len(self.topic))
+        return satisfied, possible
 
-    def keeps(self, pairs: Pairs) -> Bools:
-        """Mark the preferences whose better document was returned and stands above the worse."""
+    def is_satisfied(self, pairs: PreferencePairs) -> Bools:
+        """Mark the preferences whose better document was returned and is ranked above the worse one."""
         return (pairs.better < pairs.worse) & self.returned[pairs.better]
 
-    def pairs(self, users: Bools) -> Iterator[Pairs]:
-        """Give all preferences of some users one by one, some topics at a time."""
-        lower, end = _runs(self.group, self.grade)
-        counts = end - lower  # the labels of lower grade stand behind those of the same grade
+    def pairs(self, users: Bools) -> Iterator[PreferencePairs]:
+        """Yield all preferences of the marked users in batches of topics."""
+        lower, end = _grade_bounds(self.group, self.grade)
+        counts = end - lower  # labels of lower grade follow those of the same grade
         counts[self.several[self.user] | ~users[self.user]] = 0
-        together = [Pairs(*(column[users[part.user]] for column in part)) for part in self._put_together]
-        listed = counts.astype(np.float64)
-        for part in together:
-            who, size = np.unique(part.user, return_counts=True)
-            listed[np.searchsorted(self.user, who)] = size
-        self._check_pairs(listed)
-        for some in _shares(listed, self.topic[self.user]):
-            said = self._said(lower, counts, np.arange(some.start, some.stop))
-            first, last = int(self.user[some.start]), int(self.user[some.stop - 1])
-            own = [Pairs(*(column[_slice_of(part.user, first, last)] for column in part)) for part in together]
-            yield _joined([said, *own])
+        closure = [part.select(users[part.user]) for part in self._closure]
+        pairs_per_label = counts.astype(np.float64)
+        for part in closure:
+            user, size = np.unique(part.user, return_counts=True)
+            pairs_per_label[np.searchsorted(self.user, user)] = size
+        self._check_pairs(pairs_per_label)
+        for batch in _batches(pairs_per_label, self.topic[self.user]):
+            direct = self._direct_pairs(lower, counts, np.arange(batch.start, batch.stop))
+            first, last = int(self.user[batch.start]), int(self.user[batch.stop - 1])
+            closed = [part.select(_slice_of(part.user, first, last)) for part in closure]
+            yield _concatenate([direct, *closed])
 
     def _check_pairs(self, counts: Floats) -> None:
-        """Refuse more preferences of one topic, counted at its labels, than memory may hold."""
+        """Raise MeasureError if a topic has too many preferences; `counts` has those of each label."""
         of_topic = segment_sum(counts, self.topic[self.user], len(self.judged))
         if of_topic.max(initial=0) > _MOST_PAIRS:
             topic = int(of_topic.argmax())
             docs = np.count_nonzero(self.judged.label_topic == topic)
             raise MeasureError(
-                f"topic {self.judged.query_ids[topic]} has {docs} judged documents, and {of_topic[topic]:.0f}"
-                f" preferences between them, more than can be put side by side ({_MOST_PAIRS})."
-                " Fix: take mean=preferences or mean=users, or judge fewer documents of a topic"
+                f"a topic must have at most {_MOST_PAIRS} preferences, got {of_topic[topic]:.0f} for"
+                f" {docs} judged documents of topic {self.judged.query_ids[topic]}."
+                " Fix: use mean=preferences or mean=users, or judge fewer documents of a topic"
             )
 
-    def _said(self, lower: Ints, counts: Ints, labels: Ints) -> Pairs:
-        """Pair labels with those of a lower grade in the same subgroup."""
+    def _direct_pairs(self, lower: Ints, counts: Ints, labels: Ints) -> PreferencePairs:
+        """Pair labels with all labels of a lower grade in the same subgroup."""
         first, count = np.repeat(labels, counts[labels]), counts[labels]
         offset = np.arange(len(first)) - np.repeat(np.cumsum(count) - count, count)
-        return Pairs(self.user[first], self.doc[first], self.doc[lower[first] + offset])
+        return PreferencePairs(self.user[first], self.doc[first], self.doc[lower[first] + offset])
 
     @cached_property
-    def _put_together(self) -> list[Pairs]:
-        """All preferences of the users who have several subgroups, some users at a time."""
-        lower, end = _runs(self.group, self.grade)
+    def _closure(self) -> list[PreferencePairs]:
+        """All preferences of the users with several subgroups, in batches of users."""
+        lower, end = _grade_bounds(self.group, self.grade)
         counts = end - lower
-        parts, pieces, size = list[Pairs](), list[Pairs](), 0
+        batches, batch, size = list[PreferencePairs](), list[PreferencePairs](), 0
         for user in np.flatnonzero(self.several).tolist():
             self._check_zeros(user)
-            own = _slice_of(self.user, user)
-            self._check_size(user, int(counts[own].sum()))
-            said = self._said(lower, counts, np.arange(own.start, own.stop))
-            pieces.append(self._closed(user, said.better, said.worse))
-            size += len(pieces[-1].user)
+            labels = _slice_of(self.user, user)
+            self._check_size(user, int(counts[labels].sum()))
+            direct = self._direct_pairs(lower, counts, np.arange(labels.start, labels.stop))
+            batch.append(self._transitive_closure(user, direct.better, direct.worse))
+            size += len(batch[-1].user)
             if size > _PART:
-                parts.append(_joined(pieces))
-                pieces, size = [], 0
-        return [*parts, _joined(pieces)] if pieces else parts
+                batches.append(_concatenate(batch))
+                batch, size = [], 0
+        return [*batches, _concatenate(batch)] if batch else batches
 
     def _check_size(self, user: int, pairs: int) -> None:
-        """Refuse more documents or preferences of one user than can be put together."""
+        """Raise MeasureError if a user with several subgroups has too many documents or preferences."""
         labels = self.doc[_slice_of(self.user, user)]
         if max(len(labels) - _MOST_DOCS, pairs - _MOST_PAIRS) <= 0:
             return
         docs = len(np.unique(labels))
         if docs > _MOST_DOCS or pairs > _MOST_PAIRS:
             raise MeasureError(
-                f"{self._who(user)} has {docs} documents and {pairs} preferences in several subgroups, more than can be"
-                f" put together ({_MOST_DOCS} and {_MOST_PAIRS})."
-                " Fix: give the user one subgroup, or judge fewer documents of a topic"
+                f"{self._describe_user(user)}: a user with several subgroups must have at most {_MOST_DOCS} documents"
+                f" and {_MOST_PAIRS} preferences, got {docs} and {pairs}."
+                " Fix: use one subgroup for the user, or judge fewer documents of a topic"
             )
 
-    def _closed(self, user: int, better: Ints, worse: Ints) -> Pairs:
-        """Add what follows from one user's preferences."""
+    def _transitive_closure(self, user: int, better: Ints, worse: Ints) -> PreferencePairs:
         docs, codes = np.unique(np.concatenate((better, worse)), return_inverse=True)
         beats = np.zeros((len(docs), len(docs)), dtype=np.float32)
         beats[codes[: len(better)], codes[len(better) :]] = 1.0
-        known = -1
-        while (found := int(np.count_nonzero(beats))) != known:
-            known = found
-            self._check_size(user, known)
+        previous = -1
+        while (count := int(np.count_nonzero(beats))) != previous:  # each round doubles the length of implied paths
+            previous = count
+            self._check_size(user, count)
             beats = np.minimum(beats + beats @ beats, 1.0)
-        circle = docs[beats.diagonal() > 0]
-        if len(circle):
+        cycle = docs[beats.diagonal() > 0]
+        if len(cycle):
             raise MeasureError(
-                f"{self._who(user)} prefers documents in a circle: {', '.join(self.ids(circle[:3]))}."
-                " Fix: correct the grades, or give what disagrees to another user"
+                f"{self._describe_user(user)}: preferences must not be cyclic, got a cycle with"
+                f" {', '.join(self.ids(cycle[:3]))}. Fix: correct the grades, or assign the conflicting labels to"
+                " another user"
             )
         rows, columns = np.nonzero(beats)
-        return Pairs(np.full(len(rows), user), docs[rows], docs[columns])
+        return PreferencePairs(np.full(len(rows), user), docs[rows], docs[columns])
 
     def _check_zeros(self, user: int) -> None:
-        """Refuse a document that one user calls relevant in one subgroup and not relevant in another."""
-        own = _slice_of(self.user, user)
-        docs, grades = self.doc[own], self.grade[own]
-        both = np.intersect1d(docs[grades > 0], docs[grades == 0])
-        if len(both):
+        """Raise MeasureError if a user grades a document 0 in one subgroup and above 0 in another."""
+        labels = _slice_of(self.user, user)
+        docs, grades = self.doc[labels], self.grade[labels]
+        conflicts = np.intersect1d(docs[grades > 0], docs[grades == 0])
+        if len(conflicts):
             raise MeasureError(
-                f"{self._who(user)} gives {self.ids(both[:1])[0]} grade 0 in one subgroup and more in another."
-                " Fix: grade 0 means not relevant, in every subgroup of a user"
+                f"{self._describe_user(user)}: {self.ids(conflicts[:1])[0]} has grade 0 in one subgroup and a higher"
+                " grade in another. Fix: use grade 0 (not relevant) in all subgroups of a user or in none"
             )
 
-    def named(self, pairs: Pairs) -> dict[str, list[Any]]:
-        """Write preferences out, by the columns of a table: who, which documents at which ranks, whether kept."""
-        columns: dict[str, list[Any]] = {} if len(self.users) == 1 else {"user": [self.users[at] for at in pairs.user]}
+    def to_columns(self, pairs: PreferencePairs) -> dict[str, list[Any]]:
+        """Convert preferences to the columns of a table: user, ids and ranks of both documents, whether satisfied."""
+        columns: dict[str, list[Any]] = (
+            {} if len(self.users) == 1 else {"user": [self.users[user] for user in pairs.user]}
+        )
         for name, docs in (("better", pairs.better), ("worse", pairs.worse)):
             columns |= {name: self.ids(docs), f"rank of {name}": self.ranks(docs)}
-        return {**columns, "kept": self.keeps(pairs).tolist()}
+        return {**columns, "kept": self.is_satisfied(pairs).tolist()}
 
     def ranks(self, docs: Ints) -> list[int | None]:
-        """Give the rank of each document, None where it was not returned."""
+        """Return the rank of each document, None if it was not returned."""
         rank = np.zeros(len(self.row), dtype=np.int64)
         rank[self.judged.row] = self.judged.rank
-        return [place or None for place in rank[self.row[docs]].tolist()]
+        return [doc_rank or None for doc_rank in rank[self.row[docs]].tolist()]
 
     @cached_property
     def users(self) -> list[str]:
-        """The name of each user; U of them."""
+        """Names of the users; U of them."""
         aspects = self.judged.qrels.aspects
         name_of = dict(zip(aspects.user.tolist(), (name.partition(" ")[0] for name in aspects.names), strict=True))
         return [name_of[code] for code in self.code.tolist()]
 
     def ids(self, docs: Ints) -> list[str]:
-        """Give the id of each document."""
+        """Return the ids of documents."""
         names = self.judged.qrels.index.row_names
         return [names[row] for row in self.judged.label_row[self.row[docs]].tolist()]
 
-    def _who(self, user: int) -> str:
+    def _describe_user(self, user: int) -> str:
         return f"topic {self.judged.query_ids[self.topic[user]]}: user {self.users[user]}"
 
 
 def preferences(judged: Judged) -> Preferences:
-    """Read preferences from the labels of a judged list.
+    """Derive preferences from the labels of a judged list.
 
     >>> from judged.scoring.judging import judge_list
-    >>> found = preferences(judge_list([1, 3, None, 0]))
-    >>> kept, possible = found.counts(found.grade >= 0)
-    >>> kept.tolist(), possible.tolist()  # 1 over 0 and 3 over 0, and not 3 over 1
+    >>> graded = preferences(judge_list([1, 3, None, 0]))
+    >>> satisfied, possible = graded.count_satisfied(graded.grade >= 0)
+    >>> satisfied.tolist(), possible.tolist()  # 1 over 0 and 3 over 0, but not 3 over 1
     ([2.0], [3.0])
     """
     labels, aspects = judged.label_aspects, judged.qrels.aspects
-    row, doc_of = _in_order(judged)
-    topic, doc = judged.label_topic[labels.of], doc_of[labels.of]
+    row, doc_of = _ranking_order(judged)
+    topic, doc = judged.label_topic[labels.owner], doc_of[labels.owner]
     user, group = aspects.user[labels.aspect], labels.aspect
     order = np.lexsort((doc, -labels.grade, group, user, topic))
     topic, user, group = topic[order], user[order], group[order]
-    begins = (np.diff(topic, prepend=-1) != 0) | (np.diff(user, prepend=-1) != 0)
-    of_user = np.cumsum(begins) - 1
-    subgroup = np.cumsum(begins | (np.diff(group, prepend=-1) != 0)) - 1
-    first = np.flatnonzero(begins)
+    begins_user = (np.diff(topic, prepend=-1) != 0) | (np.diff(user, prepend=-1) != 0)
+    user_index = np.cumsum(begins_user) - 1
+    subgroup = np.cumsum(begins_user | (np.diff(group, prepend=-1) != 0)) - 1
+    first = np.flatnonzero(begins_user)
     subgroups = np.diff(np.append(subgroup[first], subgroup[-1:] + 1))
     returned = np.zeros(len(row), dtype=np.bool_)
     returned[doc_of[judged.row]] = True
@@ -250,29 +254,29 @@ def preferences(judged: Judged) -> Preferences:
         several=subgroups > 1,
         row=row,
         returned=returned,
-        user=of_user,
+        user=user_index,
         doc=doc[order],
         grade=labels.grade[order],
         group=subgroup,
     )
 
 
-def _in_order(judged: Judged) -> tuple[Ints, Ints]:
-    """Order the judged pairs by the ranking; give the pair at each place, and the place of each pair."""
+def _ranking_order(judged: Judged) -> tuple[Ints, Ints]:
+    """Return the judged pair at each position of the ranking, and the position of each judged pair."""
     index = judged.qrels.index
     rank = np.full(len(judged.label_topic), np.iinfo(np.int64).max)
     rank[judged.row] = judged.rank
     row = np.lexsort((index.doc_place[index.doc[judged.label_row]], rank, judged.label_topic))
-    place = np.empty(len(row), dtype=np.int64)
-    place[row] = np.arange(len(row))
-    return row, place
+    position = np.empty(len(row), dtype=np.int64)
+    position[row] = np.arange(len(row))
+    return row, position
 
 
-def _runs(group: Ints, grade: Floats) -> tuple[Ints, Ints]:
-    """Give where the labels of the same group and grade end, and where those of the same group do: (A,) each."""
-    other_group = np.diff(group, prepend=-1) != 0
-    other = other_group | (np.diff(grade, prepend=np.nan) != 0)
-    return _ends(other), _ends(other_group)
+def _grade_bounds(group: Ints, grade: Floats) -> tuple[Ints, Ints]:
+    """Return where the labels of each label's group and grade end, and where those of its group end: (A,) each."""
+    begins_group = np.diff(group, prepend=-1) != 0
+    begins_grade = begins_group | (np.diff(grade, prepend=np.nan) != 0)
+    return _ends(begins_grade), _ends(begins_group)
 
 
 def _ends(begins: Bools) -> Ints:
@@ -280,8 +284,8 @@ def _ends(begins: Bools) -> Ints:
     return starts[np.cumsum(begins)]
 
 
-def _shares(counts: Floats, topic: Ints) -> Iterator[slice]:
-    """Cut the labels between topics, so that each share makes a limited number of pairs if it has several topics."""
+def _batches(counts: Floats, topic: Ints) -> Iterator[slice]:
+    """Split the labels between topics into batches of at most `_PART` pairs, or of one topic."""
     stops = np.append(np.flatnonzero(np.diff(topic)) + 1, len(topic))
     total = np.append(0, np.cumsum(counts))
     start = 0
@@ -293,8 +297,8 @@ def _shares(counts: Floats, topic: Ints) -> Iterator[slice]:
         start = stop
 
 
-def _joined(pieces: list[Pairs]) -> Pairs:
-    return Pairs(*map(np.concatenate, zip(*pieces, strict=True)))
+def _concatenate(batches: list[PreferencePairs]) -> PreferencePairs:
+    return PreferencePairs(*map(np.concatenate, zip(*batches, strict=True)))
 
 
 def _slice_of(column: Ints, first: int, last: int | None = None) -> slice:

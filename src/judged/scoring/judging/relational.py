@@ -1,8 +1,8 @@
-"""The join of `judge` as SQL, for runs that stay in a database: hits come back, and counts, and nothing else.
+"""The join of `judge` in SQL, for runs in a database: only hits and counts are fetched.
 
-The rank of a hit is the number of rows of its run and topic that are not below it, itself among them. That is a join
-and a group-by, and no window: windows sort every topic and not all engines can do that beyond memory. All numbers
-that come back are whole, but for the scores themselves; whatever is summed is summed here.
+The rank of a hit is the number of rows of its run and topic that are not below it, including itself. That needs a join
+and a group-by, but no window functions: windows sort every topic, and not all engines can sort more rows than fit into
+memory. The fetched numbers are integers, except the scores; all sums of floats are computed here.
 """
 
 from __future__ import annotations
@@ -23,34 +23,36 @@ if TYPE_CHECKING:
     from judged.results.types import Table
     from judged.scoring.judging.ranking import Ranking
 
-_TOO_LARGE = "3.4028235677973366e38"  # what single precision rounds to infinity, from here on
+_FLOAT32_OVERFLOW = "3.4028235677973366e38"  # the smallest number that rounds to infinity in single precision
 
 
 def find_hits(index: QrelsIndex, rows: EngineRows, ranking: Ranking) -> RunHits:
-    """Find the judged rows of a run and their ranks where the run is."""
+    """Find the judged rows of a run and their ranks, in the database of the run."""
     if ranking.ties == "stable":
         raise InputError(
-            "the rows of a table have no order that ties=stable could keep",
-            fix="choose docid, docid-rising or rank; or fetch the run and give it as a data frame",
+            "ties=stable requires an order of rows, but a table has none",
+            fix="use docid, docid-rising or rank; or fetch the run and pass it as a data frame",
             path=rows.where,
         )
     table = rows.table
-    own = table.counts.filter(pc.equal(table.counts["run"], rows.name))
-    twice = pc.index(pc.is_valid(own["twice"]), value=True).as_py()
-    if twice >= 0:
-        raise DuplicateDocumentError(own["query"][twice].as_py(), own["twice"][twice].as_py(), rows.where)
-    known = table.hits
-    if not (known and known[0] is index and known[1:3] == (ranking.ties, ranking.precision)):
-        table.hits = known = (index, ranking.ties, ranking.precision, _joined(index, table, ranking))
-    hits = known[3].filter(pc.equal(known[3]["run"], rows.name))
+    run_topics = table.counts.filter(pc.equal(table.counts["run"], rows.name))
+    duplicate = pc.index(pc.is_valid(run_topics["twice"]), value=True).as_py()
+    if duplicate >= 0:
+        query, doc = run_topics["query"][duplicate].as_py(), run_topics["twice"][duplicate].as_py()
+        raise DuplicateDocumentError(query, doc, rows.where)
+    # One query finds the hits of all runs of the table, so the table caches them for its next run.
+    cached = table.hits
+    if not (cached and cached[0] is index and cached[1:3] == (ranking.ties, ranking.precision)):
+        table.hits = cached = (index, ranking.ties, ranking.precision, _query_hits(index, table, ranking))
+    hits = cached[3].filter(pc.equal(cached[3]["run"], rows.name))
     row, above, before, last = (hits[name].to_numpy().astype(np.int64) for name in ("row", "above", "before", "last"))
-    names, returned = own["query"].to_pylist(), own["returned"].to_numpy().astype(np.int64)
+    names, returned = run_topics["query"].to_pylist(), run_topics["returned"].to_numpy().astype(np.int64)
     topic = index.topic[row]
-    most = np.zeros(len(index.topics), dtype=np.int64)
+    row_counts = np.zeros(len(index.topics), dtype=np.int64)
     for name, count in zip(names, returned.tolist(), strict=True):
         if (code := index.codes.get(name, -1)) >= 0:
-            most[code] = count
-    if (last > most[topic]).any():
+            row_counts[code] = count
+    if (last > row_counts[topic]).any():
         raise InputError("the table changed while it was read", fix="read a snapshot of it", path=rows.where)
     return RunHits(
         names=tuple(names),
@@ -65,8 +67,8 @@ def find_hits(index: QrelsIndex, rows: EngineRows, ranking: Ranking) -> RunHits:
     )
 
 
-def _joined(index: QrelsIndex, table: EngineTable, ranking: Ranking) -> Table:
-    """Ask for the hits of all runs: ``run, row, score, above, before, last``."""
+def _query_hits(index: QrelsIndex, table: EngineTable, ranking: Ranking) -> Table:
+    """Query the hits of all runs: ``run, row, score, above, before, last``."""
     qrels = pa.table(
         {
             "query": index.topic_ids.take(int_array(index.topic)),
@@ -79,9 +81,9 @@ def _joined(index: QrelsIndex, table: EngineTable, ranking: Ranking) -> Table:
 
 
 def hits_sql(table: EngineTable, ranking: Ranking) -> str:
-    """Write the join, in DuckDB's words."""
-    # Each hit is not below itself, so that an inner join loses none. An outer one that keeps all hits could not send
-    # the few hits to the many rows, as an engine does only with the side that need not be kept.
+    """Return the query of the join in DuckDB's SQL."""
+    # Each hit is not below itself, so an inner join loses no hit. With an outer join, an engine could not broadcast the
+    # few hits to the many rows, because it broadcasts only the side that may lose rows.
     earlier = "<" if ranking.ties == "docid-rising" else ">"
     return f"""
         WITH returned AS (
@@ -103,7 +105,7 @@ def hits_sql(table: EngineTable, ranking: Ranking) -> str:
 
 
 def _score(table: EngineTable, ranking: Ranking) -> str:
-    """Write what documents are ranked by: the higher the better."""
+    """Return the expression by which documents are ranked, the highest first."""
     ranked_by = "rank" if ranking.ties == "rank" or "score" not in table.columns else "score"
     if ranked_by not in table.columns:
         return "CAST(0 AS DOUBLE)"
@@ -112,6 +114,6 @@ def _score(table: EngineTable, ranking: Ranking) -> str:
         return f"-{score}"
     if ranking.precision == "double":
         return score
-    return f"""CASE WHEN {score} >= {_TOO_LARGE} THEN CAST('Infinity' AS DOUBLE)
-        WHEN {score} <= -{_TOO_LARGE} THEN -CAST('Infinity' AS DOUBLE)
+    return f"""CASE WHEN {score} >= {_FLOAT32_OVERFLOW} THEN CAST('Infinity' AS DOUBLE)
+        WHEN {score} <= -{_FLOAT32_OVERFLOW} THEN -CAST('Infinity' AS DOUBLE)
         ELSE CAST(CAST({score} AS FLOAT) AS DOUBLE) END"""

@@ -298,7 +298,7 @@ class Compat(Measure):
             shared = np.cumsum(newly_shared.reshape(size, DEPTH), axis=1)
             terms = weights * shared / np.arange(1, DEPTH + 1)
             total[start : start + size] = np.cumsum(terms, axis=1)[:, -1]
-            if judged.working is not None:
+            if judged.calculation is not None:
                 self._explain(judged, weights, shared[0].astype(np.float64), terms[0])
         all_weights = np.cumsum(weights)[-1]
         judged.step("sum", total, f"the same to depth {DEPTH}")
@@ -317,7 +317,7 @@ class Compat(Measure):
 
 def _explained_ideal(judged: Judged, labels: Ints, ideal_rank: Ints, rank: Ints, shared_from: Ints) -> Judged:
     """Return the ideal ranking with the depth from which each document is shared, if an explanation is requested."""
-    if judged.working is None:
+    if judged.calculation is None:
         return judged
     value = np.full(len(judged.label_grade), -np.inf)
     value[labels] = -ideal_rank

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from judged.errors import MeasureError
-from judged.scoring.judging.answered import Pieces
+from judged.scoring.judging.answers import Pieces
 from judged.scoring.measures.base import AnswerMeasure, Properties, param
 from judged.scoring.measures.parameters import REL, Parameter, boolean, real
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged.results.types import Floats
-    from judged.scoring.judging.answered import Answered
+    from judged.scoring.judging.answers import JudgedAnswers
 
 
 PARTIAL_SUPPORT = Parameter("The value of partial support. With 0, only full support counts.", 0.5, real(0, 1))
@@ -66,10 +66,10 @@ class NuggetRecall(AnswerMeasure):
         if self.vital and self.okay != 1:
             raise MeasureError(f"{self}: okay has no effect with vital=true. Fix: omit okay={self.okay:g}")
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per nugget."""
         weight = np.where(answered.vital, 1.0, 0.0 if self.vital else self.okay)
-        return Pieces("nuggets", answered.nuggets.topic, answered.nuggets.worth(self.partial), weight)
+        return Pieces("nuggets", answered.nuggets.topic, answered.nuggets.value(self.partial), weight)
 
 
 @measure(
@@ -96,9 +96,9 @@ class Completeness(AnswerMeasure):
 
     partial: float = param(STRICT)
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per topic: the least support of a vital nugget."""
-        support = answered.nuggets.worth(self.partial)
+        support = answered.nuggets.value(self.partial)
         has_verdict = answered.vital & ~np.isnan(support)
         least = np.full(len(answered), np.inf)
         np.minimum.at(least, answered.nuggets.topic[has_verdict], support[has_verdict])
@@ -129,10 +129,10 @@ class Correctness(AnswerMeasure):
 
     partial: float = param(PARTIAL_SUPPORT)
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per answer with a reference."""
-        agreement = answered.correctness.worth(self.partial)
-        return Pieces("answers", answered.correctness.topic, agreement, answered.referenced)
+        agreement = answered.correctness.value(self.partial)
+        return Pieces("answers", answered.correctness.topic, agreement, answered.has_reference)
 
 
 @measure(
@@ -155,7 +155,7 @@ class RightAbstention(AnswerMeasure):
     1.0
     """
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per unanswerable question."""
         return Pieces("answers", np.arange(len(answered)), answered.abstained, answered.answerable == 0)
 
@@ -180,7 +180,7 @@ class WrongAbstention(AnswerMeasure):
     1.0
     """
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per answerable question."""
         return Pieces("answers", np.arange(len(answered)), answered.abstained, answered.answerable == 1)
 
@@ -203,9 +203,9 @@ class AnswerLength(AnswerMeasure):
     42.0
     """
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per answer."""
-        return Pieces("answers", np.arange(len(answered)), answered.words, answered.given)
+        return Pieces("answers", np.arange(len(answered)), answered.words, answered.has_answer)
 
 
 class _DocumentMeasure(AnswerMeasure):
@@ -240,9 +240,9 @@ class CitationRecall(_DocumentMeasure):
     0.3333333333333333
     """
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per relevant document."""
-        relevant = (answered.grade >= self.rel) & (answered.cited | answered.known)
+        relevant = (answered.grade >= self.rel) & (answered.cited | answered.is_judged)
         return Pieces("documents", answered.document_topic, answered.cited.astype(np.float64), relevant)
 
 
@@ -276,7 +276,7 @@ class ContextUtility(_DocumentMeasure):
         """Properties with this `distractor`, which is the lowest possible mean."""
         return replace(super().properties, low=self.distractor)
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per passage of the context."""
         utility = np.where(answered.grade >= self.rel, 1.0, self.distractor)
         utility = np.where(np.isnan(answered.grade), np.nan, utility)
@@ -305,11 +305,11 @@ class EvidencePosition(_DocumentMeasure):
 
     exact: ClassVar[bool] = False
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per relevant passage of the context."""
         return Pieces("documents", answered.document_topic, self._position(answered), self._is_relevant(answered))
 
-    def score_bounds(self, answered: Answered) -> tuple[Floats, Floats]:
+    def score_bounds(self, answered: JudgedAnswers) -> tuple[Floats, Floats]:
         """Return the first and the last position of a passage that may be relevant. The mean is between them."""
         is_unjudged = np.isnan(answered.grade) & (answered.rank > 0)
         position = self._position(answered)
@@ -323,11 +323,11 @@ class EvidencePosition(_DocumentMeasure):
             bounds.append(np.where(has_unjudged & np.isfinite(bound), bound, scores))
         return bounds[0], bounds[1]
 
-    def _is_relevant(self, answered: Answered) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _is_relevant(self, answered: JudgedAnswers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         return (answered.grade >= self.rel) & (answered.rank > 0)
 
     @staticmethod
-    def _position(answered: Answered) -> Floats:
+    def _position(answered: JudgedAnswers) -> Floats:
         last = np.zeros(len(answered), dtype=np.int64)
         np.maximum.at(last, answered.document_topic, answered.rank)
         steps = last[answered.document_topic] - 1
@@ -355,7 +355,7 @@ class ContextRedundancy(AnswerMeasure):
     0.3333333333333333
     """
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per passage with evidence: 1 if it has no new nugget."""
         rank = answered.rank[answered.evidence_document]
         in_context = rank > 0

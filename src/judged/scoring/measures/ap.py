@@ -352,7 +352,7 @@ class AP11(RelevanceMeasure):
         return judged.step(self, total / len(self.points), f"sum / {len(self.points)}", sum=total)
 
     def _explain(self, judged: Judged, needed: Sequence[Floats], highest: Sequence[Floats]) -> None:
-        for topic_index, name in enumerate(judged.query_ids) if judged.working is not None else ():
+        for topic_index, name in enumerate(judged.query_ids) if judged.calculation is not None else ():
             columns = {
                 "recall": self.points,
                 "n": [count[topic_index] for count in needed],

@@ -29,7 +29,7 @@ def _mean_over_assessors(base: type[Measure], measure: Measure, judged: Judged) 
     """Score each assessor with the base measure and the same parameters, and return the means over assessors: (T,)."""
     split = by_aspect(judged, "assessor")
     scores = base(**{**vars(measure), "undefined": 0.0})(split.judged)
-    return split.show_mean(judged, measure, base.entry.name, "assessor", scores)
+    return split.record_mean(judged, measure, base.entry.name, "assessor", scores)
 
 
 @measure(

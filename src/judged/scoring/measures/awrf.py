@@ -121,7 +121,7 @@ class AWRF(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Return 1 minus the divergence of the attention from the target."""
-        doc_groups, returned = _to_text(judged.fact("group", self)), judged.everything
+        doc_groups, returned = _to_text(judged.fact("group", self)), judged.returned_docs
         groups = self._groups(judged)
         attention = self._attention(returned.rank)
         # Attention below the cutoff is 0, but a group that occurs only there would add a term to the divergence.
@@ -132,7 +132,7 @@ class AWRF(Measure):
         comparison = _compare(actual, target, len(groups))
         is_comparable = (actual.total > 0) & (target.total > 0)
         fairness = np.where(is_comparable, 1.0 - comparison.divergence, 0.0)
-        if judged.working is not None:
+        if judged.calculation is not None:
             self._explain_attention(judged, doc_groups, attention, actual)
             _explain_groups(judged, groups, comparison, actual, target)
             how, parts = comparison.formula()

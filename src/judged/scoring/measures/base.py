@@ -14,7 +14,7 @@ import numpy as np
 from judged.data.engine_rows import NotFetchedError
 from judged.errors import MeasureError
 from judged.scoring.judging import judge_list
-from judged.scoring.judging.answered import Answered, judge_answer
+from judged.scoring.judging.answers import JudgedAnswers, judge_answer
 from judged.scoring.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, format_value
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from judged.results.types import Floats
     from judged.scoring.judging import Judged
-    from judged.scoring.judging.answered import Pieces
+    from judged.scoring.judging.answers import Pieces
     from judged.scoring.judging.join import Grade, Grades
     from judged.scoring.measures.aggregates import Aggregate
     from judged.scoring.measures.parameters import Undefined
@@ -71,7 +71,7 @@ class Properties:
         judgments stay the same, and a higher grade in the judgments never raises it if the ranking stays the same and
         at least one document is relevant.
     reads_answers
-        Whether the measure scores an answer (`judged.scoring.judging.answered.Answered`) instead of a ranking.
+        Whether the measure scores an answer (`judged.scoring.judging.answers.JudgedAnswers`) instead of a ranking.
     """
 
     low: float | None = 0.0
@@ -339,13 +339,13 @@ class AnswerMeasure(Measure):
 
     exact: ClassVar[bool] = True  # whether some verdicts attain both of `score_bounds`
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return the pieces that the score is the mean of."""
         raise MeasureError(f"{type(self).__name__} has no formula for the {len(answered)} topics")
 
     def __call__(self, judged: Any) -> Floats:
         """Return the score of each topic: (T,). NaN if the topic has no judged piece."""
-        if not isinstance(judged, Answered):
+        if not isinstance(judged, JudgedAnswers):
             raise MeasureError(
                 f"{self} is a measure of answers, not of rankings. Fix: pass answers: 'judged rag evaluate RESPONSES',"
                 " in Python judged.pipelines.rag.evaluate(responses, ...)"
@@ -354,24 +354,25 @@ class AnswerMeasure(Measure):
             raise MeasureError(f"{self} needs attributes of topics. Fix: use it in judged.pipelines.rag.evaluate")
         return judged.mean(self.pieces(judged))
 
-    def score_bounds(self, answered: Answered) -> tuple[Floats, Floats]:
+    def score_bounds(self, answered: JudgedAnswers) -> tuple[Floats, Floats]:
         """Return the lowest and the highest score that the missing verdicts allow: (T,) each."""
-        extremes = [self(answered.filled(best=best)) for best in (False, True)]
+        extremes = [self(answered.fill_unjudged(best=best)) for best in (False, True)]
         return np.fmin(*extremes), np.fmax(*extremes)
 
-    def decided_share(self, answered: Answered) -> float:
+    def decided_share(self, answered: JudgedAnswers) -> float:
         """Return the share of the countable pieces that no missing verdict can change."""
         now, worst, best = (
-            self.pieces(filled) for filled in (answered, answered.filled(best=False), answered.filled(best=True))
+            self.pieces(filled)
+            for filled in (answered, answered.fill_unjudged(best=False), answered.fill_unjudged(best=True))
         )
         weights = np.array([pieces.weight for pieces in (now, worst, best)])
-        values = np.array([pieces.worth for pieces in (now, worst, best)])
+        values = np.array([pieces.value for pieces in (now, worst, best)])
         is_counted = ((weights > 0) & ~np.isnan(values)).any(axis=0)
-        settled = ~np.isnan(now.worth) & (worst.worth == best.worth) & (weights[1] == weights[2])
+        settled = ~np.isnan(now.value) & (worst.value == best.value) & (weights[1] == weights[2])
         return float(settled[is_counted].mean()) if is_counted.any() else math.nan
 
     def of_answer(self, **parts: Any) -> float:
-        """Return the score of one answer. `judged.scoring.judging.answered.judge_answer` describes the parameters.
+        """Return the score of one answer. `judged.scoring.judging.answers.judge_answer` describes the parameters.
 
         >>> from judged.scoring.measures import NuggetRecall
         >>> NuggetRecall().of_answer(vital=["support", "not"], okay=["partial", None])

@@ -278,12 +278,12 @@ class Hole(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Divide the number of documents without any judgment among the first k by k."""
-        returned = judged.everything
+        returned = judged.returned_docs
         # A document counts as judged if it is in the qrels of any topic, so the score depends on other topics.
         is_judged = pc.is_in(returned.doc, value_set=pa.array(judged.qrels.index.row_names, pa.string()))
         is_hole, within = ~np.asarray(is_judged, dtype=np.bool_), returned.rank <= self.cutoff
         holes = np.bincount(returned.topic[is_hole & within], minlength=len(judged)).astype(np.float64)
-        if judged.working is not None:
+        if judged.calculation is not None:
             self._explain(judged, is_hole[within].astype(np.float64), holes)
         return explained_ratio(judged, self, holes=holes, k=self.cutoff)
 

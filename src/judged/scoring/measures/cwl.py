@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
-    from judged.scoring.judging.working import Part
+    from judged.scoring.judging.calculation import Operand
 
 
 class ExplainedColumn(NamedTuple):
@@ -47,7 +47,7 @@ class ExplainedColumn(NamedTuple):
     name: str
     values: Floats
     how: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, Operand]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class RankMatrices:
     # Intermediate columns of the continuation, if an explanation is requested; there is one topic then.
     columns: list[ExplainedColumn] | None = None
 
-    def note(self, name: str, values: Floats, how: str, **parts: Part) -> Floats:
+    def note(self, name: str, values: Floats, how: str, **parts: Operand) -> Floats:
         """Record a column for the explanation, and return its values: (B, n). Drop parts that `how` does not name."""
         if self.columns is not None:
             names = set(re.findall(r"\w+", how))
@@ -133,7 +133,9 @@ class UserModelSheet:
         count = max(1, min(last_rank, int(judged.returned[0]), MAX_SHOWN))
         if gain is None:
             title = f"{judged.title}, where documents without a judgment gain the most"
-            judged = replace(judged, title=title, shown=judged.shown if judged.reordered else judged.everything)
+            judged = replace(
+                judged, title=title, stored_docs=judged.stored_docs if judged.reordered else judged.returned_docs
+            )
             how_gain += ", 1 without a judgment"
         return cls(TopRanks(judged, count), last_rank, matrices, gain, how_gain)
 
@@ -144,7 +146,7 @@ class UserModelSheet:
         judged = self.top.judged
         return replace(self, hits=shown_hits(judged, self.gain, None) & (judged.rank <= self.last_rank))
 
-    def column(self, name: str, values: Floats, how: str = "", **parts: Part) -> None:
+    def column(self, name: str, values: Floats, how: str = "", **parts: Operand) -> None:
         """Add a column: (1, n), or (n,) for all topics. Parts that are not in this table yet are added before it."""
         shape = self.matrices.gain.shape
         row_parts: dict[str, Any] = {
@@ -400,7 +402,7 @@ class _MatrixBuilder:
         self.cost = None
         if measure.costs == "given":
             self.cost = read_amounts(judged, "cost", measure, allow_zero=False)
-            self.cost_starts = segment_starts(judged.everything.topic, len(judged))
+            self.cost_starts = segment_starts(judged.returned_docs.topic, len(judged))
 
     def build(self, start: int, end: int, unjudged_gain: float) -> RankMatrices:
         """Build the matrices of the topics from `start` to before `end`."""
@@ -409,13 +411,13 @@ class _MatrixBuilder:
         hits = slice(judged.starts[start], judged.starts[end])
         _fill(gain, judged.topic[hits] - start, judged.rank[hits], self.gain[hits])
         relevant = self.relevant[start:end]
-        columns = None if judged.working is None else list[ExplainedColumn]()
+        columns = None if judged.calculation is None else list[ExplainedColumn]()
         if unjudged_gain:
             relevant = np.maximum(relevant, np.count_nonzero(gain, axis=1)[:, np.newaxis])
         if self.cost is None:
             return RankMatrices(gain, np.ones((1, self.columns)), relevant, columns)
         # Every returned document has a cost, judged or not. Ranks below the end of the ranking cost 1.
-        cost, returned = np.ones(shape), judged.everything
+        cost, returned = np.ones(shape), judged.returned_docs
         docs = slice(self.cost_starts[start], self.cost_starts[end])
         _fill(cost, returned.topic[docs] - start, returned.rank[docs], self.cost[docs])
         return RankMatrices(gain, cost, relevant, columns)

@@ -138,16 +138,16 @@ class IdealDCG(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Compute the DCG of the ideal ranking."""
-        if judged.working is not None:
+        if judged.calculation is not None:
             return _discounted_sum(self, ideal_by_gain(judged, self.gain))
-        return judged.of_labels(self, lambda: _discounted_sum(self, ideal_by_gain(judged, self.gain)))
+        return judged.cached_by_labels(self, lambda: _discounted_sum(self, ideal_by_gain(judged, self.gain)))
 
 
 def _discounted_sum(measure: DCG | IdealDCG, judged: Judged) -> Floats:
     gain, counted = hit_gains(judged, measure.gain, measure.cutoff)
     discount = hit_discounts(judged, measure.discount, measure.base, counted)
     discounted = gain / discount
-    parts = {} if judged.working is None else {"gain": gain, "discount": discount}
+    parts = {} if judged.calculation is None else {"gain": gain, "discount": discount}
     del gain, discount  # frees memory that NumPy reuses at once: nDCG of many hits takes half the time
     return judged.total(measure, discounted, "gain / discount", where=counted, **parts)
 
@@ -285,7 +285,7 @@ class nDCGrel(GainMeasure):
         ideal, is_gaining = ideal_by_gain(judged, self.gain), gains(judged.grade, self.gain) > 0
         ideal_so_far, ideal_total = _dcg_so_far(ideal, self.gain)
         dcg, total = _dcg_so_far(judged, self.gain)
-        ideal_dcg = ideal.so_far_at(judged.topic, judged.rank, ideal_so_far)
+        ideal_dcg = ideal.running_sum_at(judged.topic, judged.rank, ideal_so_far)
         ndcg = divide(dcg, ideal_dcg)
         at_returned = judged.total(
             "at returned", ndcg, "DCG / ideal_DCG", where=is_gaining, DCG=dcg, ideal_DCG=ideal_dcg
@@ -344,13 +344,13 @@ class RnDCG(RelevanceMeasure):
         same_as_next = np.append((ideal.topic[1:] == ideal.topic[:-1]) & (ideal_gain[1:] == ideal_gain[:-1]), False)
         last = np.flatnonzero((ideal_gain > 0) & ~same_as_next[: len(ideal_gain)])  # the last hit of each gain
         topic, rank = ideal.topic[last], ideal.rank[last]
-        dcg_at_rank, ideal_at_rank = judged.so_far_at(topic, rank, dcg), ideal_so_far[last]
+        dcg_at_rank, ideal_at_rank = judged.running_sum_at(topic, rank, dcg), ideal_so_far[last]
         ndcg = dcg_at_rank / ideal_at_rank
         counts_end = judged.returned > count_gaining(judged, self.gain) + 1
         ndcg_at_end = divide(total, ideal_total)
         ndcg_sum = segment_sum(ndcg, topic, len(judged)) + counts_end * ndcg_at_end
         ranks = np.bincount(topic, minlength=len(judged)) + counts_end
-        if judged.working is not None:
+        if judged.calculation is not None:
             inner = {"rank": rank, "DCG": dcg_at_rank, "ideal_DCG": ideal_at_rank, "nDCG": ndcg}
             ends = {"rank": judged.returned, "DCG": total, "ideal_DCG": ideal_total, "nDCG": ndcg_at_end}
             end = ", and the end of the ranking" if counts_end.any() else ""

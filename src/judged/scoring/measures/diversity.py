@@ -22,7 +22,7 @@ from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged.results.types import Bools, Floats, Ints
-    from judged.scoring.judging import Judged, Labels
+    from judged.scoring.judging import AspectLabels, Judged
 
 
 ALPHA = Parameter("The share of its value that a subtopic loses with each document that covers it.", 0.5, real(0, 1))
@@ -87,7 +87,7 @@ def powers(base: float, count: int, first: float = 1.0) -> Floats:
     return np.multiply.accumulate(factors)
 
 
-def is_relevant(labels: Labels, rel: float) -> Bools:
+def is_relevant(labels: AspectLabels, rel: float) -> Bools:
     """Return whether each label is relevant. A negative grade never is."""
     return (labels.grade >= rel) & (labels.grade >= 0)
 
@@ -103,16 +103,16 @@ def subtopic_counts(judged: Judged, rel: float) -> Ints:
     """Count the subtopics to which some judged document is relevant: (T,)."""
     labels = judged.label_aspects
     counted = is_relevant(labels, rel)
-    return distinct_subtopics(judged, judged.label_topic[labels.of[counted]], labels.aspect[counted])
+    return distinct_subtopics(judged, judged.label_topic[labels.owner[counted]], labels.aspect[counted])
 
 
 def covered_labels(judged: Judged, rel: float, cutoff: int) -> tuple[Ints, Ints]:
     """Return topic and subtopic of each label for which one of the first k documents is relevant."""
     labels = judged.aspects
     within = judged.within(cutoff)
-    counted = is_relevant(labels, rel) & within[labels.of]
-    hit, aspect = labels.of[counted], labels.aspect[counted]
-    if judged.working is not None:
+    counted = is_relevant(labels, rel) & within[labels.owner]
+    hit, aspect = labels.owner[counted], labels.aspect[counted]
+    if judged.calculation is not None:
         _explain_subtopics(judged, hit, aspect, np.ones(len(hit)), within)
     return judged.topic[hit], aspect
 
@@ -135,7 +135,7 @@ def novelty(judged: Judged, rel: float, alpha: float, cutoff: int | None = None)
     """
     labels = judged.aspects
     is_covering = is_relevant(labels, rel)
-    hit, aspect = labels.of[is_covering], labels.aspect[is_covering]
+    hit, aspect = labels.owner[is_covering], labels.aspect[is_covering]
     subtopic = judged.topic[hit] * len(judged.qrels.aspects.names) + aspect
     order = np.argsort(subtopic, kind="stable")  # hits are in rank order already
     ordered = subtopic[order]
@@ -145,7 +145,7 @@ def novelty(judged: Judged, rel: float, alpha: float, cutoff: int | None = None)
     label_gain = powers(1.0 - alpha, int(earlier.max(initial=0)) + 1)[earlier]
     gain = segment_sum(label_gain, hit, len(judged.rank))
     counted = shown_hits(judged, gain, cutoff)
-    if judged.working is not None:
+    if judged.calculation is not None:
         _explain_subtopics(judged, hit, aspect, label_gain, counted)
         how = f"{1.0 - alpha:g}^(documents above that cover it), for each subtopic that it covers, added up"
         judged.column("G", gain, how, where=counted)
@@ -184,7 +184,7 @@ def _best_possible(judged: Judged, measure: NoveltyMeasure, weighting: RankWeigh
         weighted = weighting.weigh(gain, ranks)
         so_far = np.cumsum(weighted)
         sums.append(so_far[-1])
-        if in_full and judged.working is not None:
+        if in_full and judged.calculation is not None:
             columns = {"rank": ranks, "G": gain, weighting.how: weighted, "so far": so_far}
             top = {name: column[:_MAX_ROWS] for name, column in columns.items()}
             title = _POSSIBLE + (f", the first {_MAX_ROWS}" if measure.cutoff > _MAX_ROWS else "")
@@ -201,7 +201,7 @@ def greedy_ideal(judged: Judged, rel: float, alpha: float, depth: int | None = N
     labels = judged.label_aspects
     counted = np.flatnonzero(is_relevant(labels, rel))
     index = judged.qrels.index
-    label, aspect = labels.of[counted], labels.aspect[counted]
+    label, aspect = labels.owner[counted], labels.aspect[counted]
     order = np.lexsort((aspect, -index.doc_place[index.doc[judged.label_row[label]]], judged.label_topic[label]))
     label, aspect = label[order], aspect[order]
     first = np.flatnonzero(np.diff(label, prepend=-1))  # documents by topic, the greatest id first
@@ -348,7 +348,7 @@ class APIA(RelevanceMeasure):
         split = by_aspect(judged, "subtopic")
         ap = AP(cutoff=None, rel=self.rel, norm="relevant", judged_only=False, undefined=0.0)
         counted = split.judged.num_relevant(self.rel) > 0
-        return split.show_mean(judged, self, "AP", "subtopic", ap.score(split.judged), counted)
+        return split.record_mean(judged, self, "AP", "subtopic", ap.score(split.judged), counted)
 
 
 @measure(
@@ -382,7 +382,7 @@ class PIA(RelevanceMeasure):
         """Divide the number of labels covered by the first k by k and the number of subtopics."""
         topic, aspect = covered_labels(judged, self.rel, self.cutoff)
         covered, count = np.bincount(topic, minlength=len(judged)), subtopic_counts(judged, self.rel)
-        if judged.working is not None:
+        if judged.calculation is not None:
             explain_coverage(judged, self.rel, aspect)
         judged.step("relevant", covered.astype(np.float64), "documents of each subtopic, added up")
         share = divide(covered, self.cutoff * count)
@@ -418,7 +418,7 @@ class StRecall(RelevanceMeasure):
         """Divide the number of subtopics covered by the first k by that of all subtopics."""
         topic, aspect = covered_labels(judged, self.rel, self.cutoff)
         covered, count = distinct_subtopics(judged, topic, aspect), subtopic_counts(judged, self.rel)
-        if judged.working is not None:
+        if judged.calculation is not None:
             explain_coverage(judged, self.rel, aspect)
         judged.step("covered", covered.astype(np.float64), "subtopics with a document")
         return explained_ratio(judged, self, covered=covered, n=count)

@@ -18,7 +18,7 @@ from judged.scoring.measures.parameters import Parameter, choice, format_value, 
 if TYPE_CHECKING:
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.judging import Judged
-    from judged.scoring.judging.working import Part
+    from judged.scoring.judging.calculation import Operand
     from judged.scoring.measures.parameters import ConvertedAttribute
 
 
@@ -154,7 +154,7 @@ def hit_gains(judged: Judged, gain: Gain, cutoff: int | None = None) -> tuple[Fl
     """Return the gain of each hit, with its formula in the explanation, and the mask of the hits to sum: (H,) each."""
     values = gains(judged.grade, gain)
     counted = shown_hits(judged, values, cutoff)
-    if judged.working is not None:
+    if judged.calculation is not None:
         judged.column("gain", values, _gain_formula(gain, judged.grade[counted]), where=counted)
     return values, counted
 
@@ -169,7 +169,7 @@ def hit_discounts(judged: Judged, discount: str, base: float, where: Bools | Non
 def shown_hits(judged: Judged, values: Floats | Bools, cutoff: int | None) -> Bools:
     """Return the mask of the first k hits. Without a cutoff, omit the tail of hits whose value is 0: (H,)."""
     # Without an explanation, all hits are selected: the sum is the same, and finding the tail takes time.
-    if judged.working is None or cutoff is not None:
+    if judged.calculation is None or cutoff is not None:
         return judged.within(cutoff)
     last = np.full(len(judged), _ALWAYS_SHOWN)
     nonzero = np.flatnonzero(values)
@@ -272,7 +272,7 @@ class TopRanks:
         """Select the ranks down to the last of these hits, at most `MAX_SHOWN`: (H,)."""
         return cls(judged, min(int(judged.rank[counted].max(initial=0)), MAX_SHOWN))
 
-    def column(self, name: str, values: Any, how: str = "", **parts: Part) -> None:
+    def column(self, name: str, values: Any, how: str = "", **parts: Operand) -> None:
         """Show one number per rank: (n,). `parts` are the numbers and columns that the formula `how` refers to."""
         top_parts = {key: part if np.ndim(part) == 0 else np.asarray(part)[: self.count] for key, part in parts.items()}
         self.judged.by_rank(name, np.asarray(values)[: self.count], how, **top_parts)

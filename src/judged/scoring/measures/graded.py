@@ -90,7 +90,7 @@ class GAP(RelevanceMeasure):
             "precisions", agreed / judged.rank, "agreed / rank", where=may_be_relevant, agreed=agreed
         )
         relevant = judged.sum_labels(label_probability)
-        if judged.working is not None:
+        if judged.calculation is not None:
             self._explain_labels(judged, label_probability)
         judged.step("expected relevant", relevant, "G of all judged documents, added up")
         return explained_ratio(judged, self, precisions=precisions, expected_relevant=relevant)
@@ -216,7 +216,7 @@ class G(GainMeasure):
         ideal_cost = ideal.sum_so_far(np.maximum(ideal_gain, 1.0))
         ideal.column("C", ideal_cost, "sum of max(gain, 1) so far", where=counted)
         ideal_total = ideal.summed("ideal_gain", ideal.sum(ideal_gain), "gain")
-        cost = ideal.so_far_at(judged.topic, judged.rank, ideal_cost)
+        cost = ideal.running_sum_at(judged.topic, judged.rank, ideal_cost)
         cost = _add_ones(cost, np.maximum(judged.rank - ideal.returned[judged.topic], 0))
         gain, counted = hit_gains(judged, self.gain)
         so_far = judged.column("CG", judged.sum_so_far(gain), "sum of gain so far", where=counted)

@@ -241,7 +241,7 @@ _CELLS = 1 << 17  # cells of one dense block: one megabyte of float64, which fit
 
 
 def read_amounts(judged: Judged, fact: str, measure: object, *, allow_zero: bool) -> Floats:
-    """Read a numeric fact of every returned document, in the order of ``judged.everything``: (D,)."""
+    """Read a numeric fact of every returned document, in the order of ``judged.returned_docs``: (D,)."""
     column = judged.fact(fact, measure)
     path = judged.documents.where if judged.documents else ""
     fix = f"set {fact} to a number {'of at least' if allow_zero else 'above'} 0 for every document"
@@ -252,7 +252,7 @@ def read_amounts(judged: Judged, fact: str, measure: object, *, allow_zero: bool
     invalid = np.flatnonzero(~np.isfinite(values) | (values < 0) | ((values == 0) & (not allow_zero)))
     if len(invalid):
         first = int(invalid[0])
-        doc = judged.everything.doc[first].as_py()
+        doc = judged.returned_docs.doc[first].as_py()
         raise InputError(f"document {doc} has the {fact} {values[first]:g}", fix=fix, path=path)
     return values
 
@@ -270,7 +270,7 @@ def topic_blocks(topics: int, columns: int) -> Iterator[tuple[int, int]]:
 
 def cumulative_cost(judged: Judged, values: Floats) -> tuple[Floats, Floats]:
     """Sum a value of each returned document down the ranking, before and including each hit: (D,) to (H,) twice."""
-    starts = segment_starts(judged.everything.topic, len(judged))
+    starts = segment_starts(judged.returned_docs.topic, len(judged))
     positions = hit_positions(judged)
     total = running_sum(values, starts)
     return np.where(judged.rank > 1, total[positions - 1], 0.0), total[positions]
@@ -278,4 +278,4 @@ def cumulative_cost(judged: Judged, values: Floats) -> tuple[Floats, Floats]:
 
 def hit_positions(judged: Judged) -> Ints:
     """Return the position of each hit among all returned documents: (H,)."""
-    return segment_starts(judged.everything.topic, len(judged))[judged.topic] + judged.rank - 1
+    return segment_starts(judged.returned_docs.topic, len(judged))[judged.topic] + judged.rank - 1

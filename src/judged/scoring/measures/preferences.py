@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.scoring.judging.pairs import Pairs, preferences
+from judged.scoring.judging.pairs import PreferencePairs, preferences
 from judged.scoring.judging.ranking import segment_sum
 from judged.scoring.measures.aggregates import count_relevant, divide, expand_to_hits, explained_ratio
 from judged.scoring.measures.base import Measure, Properties, param
@@ -216,7 +216,7 @@ def _mean_over_users(measure: Measure, judgments: Preferences, shares: Floats) -
 
 
 def _explain_users(judgments: Preferences, columns: dict[str, Floats], **how: str) -> None:
-    if judgments.judged.working is not None:
+    if judgments.judged.calculation is not None:
         names = {"user": judgments.users} if len(judgments.code) > 1 else {}
         judgments.judged.rows("preferences of each user" if names else "", {**names, **columns}, **how)
 
@@ -224,15 +224,17 @@ def _explain_users(judgments: Preferences, columns: dict[str, Floats], **how: st
 def _explained_tally(judgments: Preferences, over: str) -> tuple[Floats, Floats]:
     """Return `_tally`. An explanation lists the preferences if there are at most `_MAX_SHOWN`."""
     kept_count, possible = _tally(judgments, over)
-    if judgments.judged.working is not None and 0 < possible.sum() <= _MAX_SHOWN:
+    if judgments.judged.calculation is not None and 0 < possible.sum() <= _MAX_SHOWN:
         for pairs in judgments.pairs(np.ones(len(judgments.topic), dtype=np.bool_)):
             counted = np.flatnonzero(_count_returned(judgments, pairs) >= _MIN_RETURNED[over])
             order = counted[np.lexsort((pairs.worse[counted], pairs.better[counted], pairs.user[counted]))]
-            judgments.judged.rows("preferences", judgments.named(Pairs(*(column[order] for column in pairs))))
+            judgments.judged.rows(
+                "preferences", judgments.to_columns(PreferencePairs(*(column[order] for column in pairs)))
+            )
     return kept_count, possible
 
 
-def _count_returned(judgments: Preferences, pairs: Pairs) -> Ints:
+def _count_returned(judgments: Preferences, pairs: PreferencePairs) -> Ints:
     return judgments.returned[pairs.better].astype(np.int64) + judgments.returned[pairs.worse]
 
 
@@ -241,9 +243,9 @@ def _tally(judgments: Preferences, over: str, among: Bools | None = None) -> tup
     among = np.ones(len(judgments.doc), dtype=np.bool_) if among is None else among
     is_returned = judgments.returned[judgments.doc]
     if over == "retrieved":
-        return judgments.counts(among & is_returned)
-    kept_count, possible = judgments.counts(among)
-    return kept_count, possible - (judgments.counts(among & ~is_returned)[1] if over == "implied" else 0.0)
+        return judgments.count_satisfied(among & is_returned)
+    kept_count, possible = judgments.count_satisfied(among)
+    return kept_count, possible - (judgments.count_satisfied(among & ~is_returned)[1] if over == "implied" else 0.0)
 
 
 def _balanced_shares(judgments: Preferences, over: str) -> Floats:
@@ -320,11 +322,11 @@ def _share_by_pair(measure: PrefShare, judgments: Preferences) -> Floats:
         first, second = np.minimum(pairs.better, pairs.worse), np.maximum(pairs.better, pairs.worse)
         keys = ((2 - returned) * docs + first) * docs + second  # trec_eval sums pairs of two returned documents first
         distinct, pair = np.unique(keys[counted], return_inverse=True)
-        agreement = segment_sum(judgments.keeps(pairs)[counted], pair, len(distinct)) / np.bincount(pair)
+        agreement = segment_sum(judgments.is_satisfied(pairs)[counted], pair, len(distinct)) / np.bincount(pair)
         topic = judgments.judged.label_topic[judgments.row[distinct // docs % docs]]
         kept_count += segment_sum(agreement, topic, topics)
         possible += np.bincount(topic, minlength=topics)
-        if judgments.judged.working is not None and 0 < len(distinct) <= _MAX_SHOWN:
+        if judgments.judged.calculation is not None and 0 < len(distinct) <= _MAX_SHOWN:
             _explain_pairs(judgments, distinct // docs % docs, distinct % docs, np.bincount(pair), agreement)
     return explained_ratio(judgments.judged, measure, agreement=kept_count, pairs=possible)
 

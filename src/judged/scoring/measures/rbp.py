@@ -241,7 +241,7 @@ class RBPResidual(Measure):
         reached = _reached(self.p, int(judged.returned.max(initial=0)))
         judged_count = judged.sum(judged.grade >= 0)
         weights = self._unjudged_weight(judged, reached)
-        if judged.working is not None:
+        if judged.calculation is not None:
             self._explain_unjudged(judged, reached)
         how = "documents without a judgment, or with a negative grade"
         unjudged = judged.step("unjudged", judged.returned - judged_count, how)
@@ -258,7 +258,7 @@ class RBPResidual(Measure):
 
     def _explain_unjudged(self, judged: Judged, reached: Floats) -> None:
         """Show the weight of each unjudged rank that affects the first four decimals."""
-        if judged.working is None or len(judged) != 1:
+        if judged.calculation is None or len(judged) != 1:
             return
         # Hits are judged, so the unjudged ranks are those without a hit of grade 0 or more.
         ranks = np.setdiff1d(np.arange(1, int(judged.returned[0]) + 1), judged.rank[judged.grade >= 0])
@@ -266,7 +266,7 @@ class RBPResidual(Measure):
         is_shown = weight >= _NEGLIGIBLE
         how = f"{format_value(self.p)}^(rank - 1)"
         if is_shown.any():
-            judged.working.column(judged, "weight", weight[is_shown], how, {}, rank=ranks[is_shown])
+            judged.calculation.column(judged, "weight", weight[is_shown], how, {}, rank=ranks[is_shown])
         if (hidden := weight[~is_shown]).any():
             judged.step(
                 "rest", np.array([hidden.sum()]), f"weights of the {len(hidden)} unjudged ranks not shown, added up"

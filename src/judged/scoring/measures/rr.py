@@ -70,7 +70,7 @@ class RR(RelevanceMeasure):
         if self.which == "last":
             candidates &= judged.count_so_far(candidates) == judged.sum(candidates)[judged.topic]
         rank = judged.first_rank(candidates)
-        if judged.working is not None:
+        if judged.calculation is not None:
             is_read = (judged.rank <= rank[judged.topic]) | (rank == 0)[judged.topic]
             judged.column("relevant", is_relevant, where=within & is_read)
         if rank.all():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.scoring.judging.answered import Pieces
+from judged.scoring.judging.answers import Pieces
 from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.answers import OF_ANSWERS, PARTIAL_SUPPORT, STRICT, NuggetRecall
 from judged.scoring.measures.base import AnswerMeasure, param
@@ -15,7 +15,7 @@ from judged.scoring.measures.parameters import Parameter, boolean
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
-    from judged.scoring.judging.answered import Answered
+    from judged.scoring.judging.answers import JudgedAnswers
 
 FIRST = Parameter("Whether only the first citation of each sentence counts.", False, boolean)
 UNCITED = Parameter("Whether sentences without a citation count as not supported.", False, boolean)
@@ -47,10 +47,10 @@ class SupportP(AnswerMeasure):
     partial: float = param(PARTIAL_SUPPORT)
     first: bool = param(FIRST)
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per citation."""
-        is_counted = (answered.place == 1) | (not self.first)
-        return Pieces("citations", answered.citations.topic, answered.citations.worth(self.partial), is_counted)
+        is_counted = (answered.citation_position == 1) | (not self.first)
+        return Pieces("citations", answered.citations.topic, answered.citations.value(self.partial), is_counted)
 
 
 @measure(
@@ -79,12 +79,12 @@ class SupportR(AnswerMeasure):
     partial: float = param(PARTIAL_SUPPORT)
     first: bool = param(FIRST)
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per sentence: its best support."""
-        support = answered.citations.worth(self.partial)
+        support = answered.citations.value(self.partial)
         if self.first:  # a verdict on another citation must not replace a missing one on the first
-            support = np.where(answered.place == 1, support, np.nan)
-        best = answered.of_sentences(support, least=False, uncited=0.0)
+            support = np.where(answered.citation_position == 1, support, np.nan)
+        best = answered.by_sentence(support, least=False, uncited=0.0)
         return Pieces("sentences", answered.grounded.topic, best, np.ones(len(best)))
 
 
@@ -114,9 +114,9 @@ class SentencePrecision(AnswerMeasure):
     partial: float = param(STRICT)
     uncited: bool = param(UNCITED)
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per sentence: its least support."""
-        least = answered.of_sentences(answered.citations.worth(self.partial), least=True, uncited=0.0)
+        least = answered.by_sentence(answered.citations.value(self.partial), least=True, uncited=0.0)
         has_citation = np.bincount(answered.sentence, minlength=len(least)) > 0
         return Pieces("sentences", answered.grounded.topic, least, has_citation | self.uncited)
 
@@ -146,7 +146,7 @@ class ArgueF(AnswerMeasure):
     partial: float = param(STRICT)
     uncited: bool = param(UNCITED)
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per topic: the harmonic mean."""
         precision = SentencePrecision(partial=self.partial, uncited=self.uncited)(answered)
         recall = NuggetRecall(partial=self.partial)(answered)
@@ -182,9 +182,9 @@ class Groundedness(AnswerMeasure):
 
     partial: float = param(PARTIAL_SUPPORT)
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per sentence: its support by the context."""
-        support = answered.grounded.worth(self.partial)
+        support = answered.grounded.value(self.partial)
         return Pieces("sentences", answered.grounded.topic, support, np.ones(len(support)))
 
 
@@ -208,9 +208,9 @@ class ContradictionRate(AnswerMeasure):
     0.5
     """
 
-    def pieces(self, answered: Answered) -> Pieces:
+    def pieces(self, answered: JudgedAnswers) -> Pieces:
         """Return one piece per sentence: 1 if a citation or the context contradicts it."""
-        cited = answered.of_sentences(answered.citations.against, least=False, uncited=np.nan)
+        cited = answered.by_sentence(answered.citations.against, least=False, uncited=np.nan)
         # fmax ignores NaN: a missing verdict on the context does not hide one on a citation.
         worst = np.fmax(cited, answered.grounded.against)
         return Pieces("sentences", answered.grounded.topic, worst, np.ones(len(worst)))

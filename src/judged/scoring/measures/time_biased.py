@@ -88,7 +88,7 @@ class TBG(Measure):
         gain, decay = self.click * self.save, np.exp2(-start / self.halflife)
         counted = relevant & judged.within(self.cutoff)
         judged.step("gain", np.full(len(judged), gain), "click * save", click=self.click, save=self.save)
-        if judged.working is not None:
+        if judged.calculation is not None:
             top = TopRanks.down_to(judged, counted)
             how = f"{format_value(self.click)} if relevant, else {format_value(self.click_other)}"
             top.column("clicked", click_probability, how)
@@ -147,7 +147,7 @@ class UMeasure(Measure):
         _, end = cumulative_cost(judged, length)
         gain, counted = hit_gains(judged, self.gain, self.cutoff)
         decay = np.maximum(0.0, 1.0 - end / self.L)
-        if judged.working is not None:
+        if judged.calculation is not None:
             TopRanks.down_to(judged, counted).column("length", length)
         judged.column("end", end, "length of all ranks down to this one", where=counted)
         judged.column("decay", decay, f"max(0, 1 - end / {format_value(self.L)})", where=counted, end=end)

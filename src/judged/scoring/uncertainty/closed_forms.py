@@ -1,11 +1,11 @@
-"""Closed forms of expected scores: for measures that many use, and groups too large to try all orders.
+"""Closed forms of expected scores, for common measures and for groups that are too large to enumerate all orders.
 
-After McSherry and Najork 2008, "Computing information retrieval performance measures efficiently in the presence of
-tied scores", and in their words: a group of n tied documents, of which some are relevant, begins below a documents;
-every order of the group is as likely as every other. Only the first m places of the group count, m below n where a
-cutoff falls into it. That is the last group then.
+Source: McSherry and Najork 2008, "Computing information retrieval performance measures efficiently in the presence of
+tied scores". Notation: a group of n tied documents, r of them relevant, begins below a documents; all orders of the
+group are equally likely. Only the first m positions of the group count; m < n if a cutoff falls within it, which is
+then the last group.
 
-Each form gives one number per topic, NaN where it does not know it.
+Each form returns one number per topic, NaN if it does not apply.
 """
 
 from __future__ import annotations
@@ -25,172 +25,177 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.results.types import Floats, Ints
-    from judged.scoring.uncertainty.groups import Groups, TiedList
+    from judged.scoring.uncertainty.groups import TiedList, TieGroups
 
 
 @lru_cache(maxsize=1024)
 def hypergeometric(size: int, relevant: int, drawn: int) -> tuple[int, Floats]:
-    """Give how likely it is to draw x relevant documents of a group: the least x, and the chances from there on.
+    """Return the distribution of the number x of relevant documents in a sample of a group: least x, probabilities.
 
-    >>> least, chances = hypergeometric(size=4, relevant=2, drawn=3)
-    >>> least, chances.tolist()
+    >>> least, probabilities = hypergeometric(size=4, relevant=2, drawn=3)
+    >>> least, probabilities.tolist()
     (1, [0.5, 0.5])
     """
     least, most = max(0, relevant - (size - drawn)), min(relevant, drawn)
     ways = math.comb(size, drawn)
-    chances = np.array(
+    probabilities = np.array(
         [math.comb(relevant, x) * math.comb(size - relevant, drawn - x) / ways for x in range(least, most + 1)]
     )
-    chances.flags.writeable = False
-    return least, chances
+    probabilities.flags.writeable = False  # the cache returns the same array again
+    return least, probabilities
 
 
-def _places(groups: Groups) -> tuple[Ints, Ints]:
-    """List every place that counts: whose it is, and how many of its group stand above it."""
-    whose = np.repeat(np.arange(len(groups.first)), groups.inside)
-    return whose, np.arange(len(whose)) - np.repeat(np.cumsum(groups.inside) - groups.inside, groups.inside)
+def _counted_positions(groups: TieGroups) -> tuple[Ints, Ints]:
+    """List all positions that count: the index of the group, and the number of documents of the group above it."""
+    group = np.repeat(np.arange(len(groups.first)), groups.inside)
+    return group, np.arange(len(group)) - np.repeat(np.cumsum(groups.inside) - groups.inside, groups.inside)
 
 
 def average_precision(tied: TiedList, measure: Any) -> Floats:
-    r"""Give the expected AP.
+    r"""Compute the expected AP.
 
-    A place below j others of its group is relevant with probability r/n. Given that, each place above it is
-    relevant with probability (r-1)/(n-1), and with b relevant documents above the group
+    A position below j others of its group is relevant with probability r/n. Given that, each position above it is
+    relevant with probability (r-1)/(n-1). With b relevant documents above the group:
 
     .. math:: E = \frac{1}{R} \sum_{\text{groups}} \sum_{j < m} \frac{r}{n} \cdot
         \frac{b + 1 + j\,(r-1)/(n-1)}{a + j + 1}
 
-    With ``norm=returned`` the divisor is how many relevant documents are found. It is open in the last group
-    alone, so that group is summed over the number x of relevant documents in its m places, which has a
+    With ``norm=returned`` the divisor is the number of returned relevant documents. It varies in the last group only,
+    so that group is summed over the number x of relevant documents in its m positions, which has a
     hypergeometric distribution: given x, it is a group of m documents with x relevant ones.
     """
     groups, relevant, above = relevant_groups(tied, measure.rel)
-    whose, upper = _places(groups)
-    size, count = groups.size[whose], relevant[whose]
-    rank = groups.first[whose] + upper
-    expected = count / size * (above[whose] + 1 + upper * divide(count - 1, size - 1)) / rank
-    known, norm = tied.judged.num_relevant(measure.rel), getattr(measure, "norm", "relevant")
+    group, upper = _counted_positions(groups)
+    size, count = groups.size[group], relevant[group]
+    rank = groups.first[group] + upper
+    expected = count / size * (above[group] + 1 + upper * divide(count - 1, size - 1)) / rank
+    num_relevant, norm = tied.judged.num_relevant(measure.rel), getattr(measure, "norm", "relevant")
     if norm != "returned":
-        total = segment_sum(expected, groups.topic[whose], len(tied.judged))
+        total = segment_sum(expected, groups.topic[group], len(tied.judged))
         cutoff = getattr(measure, "cutoff", None)
-        return divide(total, np.minimum(known, cutoff) if norm == "cutoff" and cutoff else known)
-    within = groups.inside == groups.size
-    total = segment_sum(expected * within[whose], groups.topic[whose], len(tied.judged))
-    found = segment_sum(relevant * within, groups.topic, len(tied.judged))
-    scores = divide(total, found)
-    for at in np.flatnonzero(~within).tolist():
-        topic, inside = int(groups.topic[at]), int(groups.inside[at])
+        return divide(total, np.minimum(num_relevant, cutoff) if norm == "cutoff" and cutoff else num_relevant)
+    is_complete = groups.inside == groups.size
+    total = segment_sum(expected * is_complete[group], groups.topic[group], len(tied.judged))
+    returned = segment_sum(relevant * is_complete, groups.topic, len(tied.judged))
+    scores = divide(total, returned)
+    for last in np.flatnonzero(~is_complete).tolist():
+        topic, inside = int(groups.topic[last]), int(groups.inside[last])
         upper = np.arange(inside)
-        first = float(((above[at] + 1) / (groups.first[at] + upper)).sum()) / inside
-        second = float((upper / (groups.first[at] + upper)).sum()) / max(inside * (inside - 1), 1)
-        least, chances = hypergeometric(int(groups.size[at]), int(relevant[at]), inside)
-        drawn = least + np.arange(len(chances))
-        sums = total[topic] + drawn * first + drawn * (drawn - 1) * second
-        scores[topic] = float((chances * divide(sums, found[topic] + drawn)).sum())
+        # The expected sum is a quadratic function of x: `linear` x + `quadratic` x (x - 1).
+        linear = float(((above[last] + 1) / (groups.first[last] + upper)).sum()) / inside
+        quadratic = float((upper / (groups.first[last] + upper)).sum()) / max(inside * (inside - 1), 1)
+        least, probabilities = hypergeometric(int(groups.size[last]), int(relevant[last]), inside)
+        x = least + np.arange(len(probabilities))
+        sums = total[topic] + x * linear + x * (x - 1) * quadratic
+        scores[topic] = float((probabilities * divide(sums, returned[topic] + x)).sum())
     return scores
 
 
 def reciprocal_rank(tied: TiedList, measure: Any) -> Floats:
-    r"""Give the expected RR.
+    r"""Compute the expected RR.
 
-    The first group with something relevant decides. Its first relevant document stands below j others of it if
-    these are all drawn from the n - r that are not relevant, and the next one is not:
+    The first group with a relevant document decides. Its first relevant document is below j others of the group if
+    these are drawn from the n - r that are not relevant, and the next one is not:
 
     .. math:: E = \sum_{j < m} \frac{1}{a + j + 1} \cdot \frac{r}{n-j} \prod_{i < j} \frac{n - r - i}{n - i}
 
-    ``which=last``: the last group decides in the same way, read from its last place that counts up; if none of its
-    m places is relevant, the group before it does.
+    ``which=last``: the last group decides in the same way, in reverse from its last position that counts; if no
+    document in its m positions is relevant, the group before it decides.
     """
     groups, relevant, _ = relevant_groups(tied, measure.rel)
     scores = np.zeros(len(tied.judged))
     last = measure.which == "last"
     order = range(len(groups.topic) - 1, -1, -1) if last else range(len(groups.topic))
-    left = np.ones(len(tied.judged))  # the chance that no group so far had a relevant document
-    for at in order:
-        topic = int(groups.topic[at])
-        if left[topic] == 0.0:
+    p_none = np.ones(len(tied.judged))  # probability that no group so far had a relevant document
+    for group in order:
+        topic = int(groups.topic[group])
+        if p_none[topic] == 0.0:
             continue
-        size, count, inside = int(groups.size[at]), int(relevant[at]), int(groups.inside[at])
+        size, count, inside = int(groups.size[group]), int(relevant[group]), int(groups.inside[group])
         passed = np.arange(inside)
-        none = np.cumprod(np.append(1.0, np.maximum(size - count - passed, 0) / (size - passed)))
-        rank = groups.first[at] + (inside - 1 - passed if last else passed)
-        here = none[:-1] * np.minimum(1.0, count / (size - passed)) / rank
-        scores[topic] += left[topic] * float(here.sum())
-        left[topic] *= float(none[-1])
+        # probability that the first 0, 1, ... documents of the group are not relevant
+        p_passed = np.cumprod(np.append(1.0, np.maximum(size - count - passed, 0) / (size - passed)))
+        rank = groups.first[group] + (inside - 1 - passed if last else passed)
+        terms = p_passed[:-1] * np.minimum(1.0, count / (size - passed)) / rank
+        scores[topic] += p_none[topic] * float(terms.sum())
+        p_none[topic] *= float(p_passed[-1])
     return scores
 
 
 def expected_reciprocal_rank(tied: TiedList, measure: Any) -> Floats:
-    r"""Give the expected ERR.
+    r"""Compute the expected ERR.
 
     The probability that a user passes j documents of the group, averaged over all orders, is the mean over all
-    sets of j of its documents of the product of their 1 - R: an elementary symmetric polynomial, divided by its
-    number of terms, :math:`p_j = e_j / \binom{n}{j}`. A user who has passed everything above (probability A) is
-    satisfied at the place below j others with probability :math:`p_j - p_{j+1}`:
+    sets of j of its documents of the product of their 1 - R. This is an elementary symmetric polynomial, divided by
+    its number of terms, :math:`p_j = e_j / \binom{n}{j}`. A user who has passed all documents above (probability A)
+    is satisfied at the position below j others with probability :math:`p_j - p_{j+1}`:
 
     .. math:: E = \sum_{\text{groups}} A \sum_{j < m} \frac{p_j - p_{j+1}}{a + j + 1}
 
-    The means follow from those without one document, whose 1 - R is q, as an average of positive numbers, so that
-    nothing is lost: :math:`p_j^{(i)} = \frac{i-j}{i}\, p_j^{(i-1)} + \frac{j}{i}\, q\, p_{j-1}^{(i-1)}`.
+    The means are computed from those without one document, whose 1 - R is q, as an average of positive numbers, so that
+    no digits cancel: :math:`p_j^{(i)} = \frac{i-j}{i}\, p_j^{(i-1)} + \frac{j}{i}\, q\, p_{j-1}^{(i-1)}`.
     """
-    passes = 1.0 - gains(tied.judged.grade, "exp2")[tied.hit] / 2.0**measure.max
+    p_continue = 1.0 - gains(tied.judged.grade, "exp2")[tied.hit] / 2.0**measure.max
     groups, scores = tied.groups, np.full(len(tied.judged), np.nan)
     begin = np.searchsorted(groups.topic, tied.open_topics)
     end = np.searchsorted(groups.topic, tied.open_topics, side="right")
     for topic, low, high in zip(tied.open_topics.tolist(), begin.tolist(), end.tolist(), strict=True):
-        reads_on, total = 1.0, 0.0
-        for at in range(low, high):
-            first, inside = int(groups.first[at]), int(groups.inside[at])
-            members = passes[groups.start[at] : groups.stop[at]]
-            if groups.size[at] == 1:
-                total += reads_on * (1.0 - float(members[0])) / first
-                reads_on *= float(members[0])
+        p_reached, total = 1.0, 0.0
+        for group in range(low, high):
+            first, inside = int(groups.first[group]), int(groups.inside[group])
+            members = p_continue[groups.start[group] : groups.stop[group]]
+            if groups.size[group] == 1:
+                total += p_reached * (1.0 - float(members[0])) / first
+                p_reached *= float(members[0])
                 continue
-            mean = _mean_products(members, int(groups.size[at]), inside)
-            total += reads_on * float(((mean[:-1] - mean[1:]) / (first + np.arange(inside))).sum())
-            reads_on *= float(members.prod())
+            mean = _mean_products(members, int(groups.size[group]), inside)
+            total += p_reached * float(((mean[:-1] - mean[1:]) / (first + np.arange(inside))).sum())
+            p_reached *= float(members.prod())
         scores[topic] = total
     return scores
 
 
 def _mean_products(factors: Floats, size: int, most: int) -> Floats:
-    """Give the mean product of j of these factors, filled up with ones to a size, for j from 0 to ``most``.
+    """Return the mean product of j of these factors, padded with ones to `size`, for j from 0 to ``most``.
 
     >>> means = _mean_products(np.array([0.5, 0.25]), size=3, most=3)
-    >>> (means * [1, 3, 3, 1]).round(12).tolist()  # the sums over all sets of 0, 1, 2 and 3
+    >>> (means * [1, 3, 3, 1]).round(12).tolist()  # sums over all sets of size 0, 1, 2 and 3
     [1.0, 1.75, 0.875, 0.125]
     """
-    mean, drawn = np.ones(most + 1), np.arange(1, most + 1)
-    some = factors[factors != 1.0]
-    for number, factor in enumerate(some.tolist(), size - len(some) + 1):
-        share = np.minimum(drawn / number, 1.0)  # more than there are so far: no such mean is used
+    mean, counts = np.ones(most + 1), np.arange(1, most + 1)
+    proper_factors = factors[factors != 1.0]
+    for number, factor in enumerate(proper_factors.tolist(), size - len(proper_factors) + 1):
+        share = np.minimum(counts / number, 1.0)  # counts above `number` have no mean yet; it is not used
         mean[1:] = (1.0 - share) * mean[1:] + share * factor * mean[:-1]
     return mean
 
 
 def binary_preference(tied: TiedList, measure: Any) -> Floats:
-    r"""Give the expected Bpref; unknown where a depth falls into a group.
+    r"""Compute the expected Bpref; NaN if a depth falls within a group.
 
-    Of the N' documents of the group that are judged not relevant, every number from 0 to N' is equally likely to
-    stand above a given relevant one, and b of them stand above the group:
+    Of the N' documents of the group that are judged not relevant, any number from 0 to N' is equally likely to be
+    above a given relevant one, and b of them are above the group:
 
     .. math:: E = \frac{1}{R} \sum_{\text{groups}} \frac{r}{N' + 1} \sum_{i \le N'}
         \left(1 - \frac{\min(b + i, R)}{\min(R, N)}\right)
     """
     groups, relevant = tied.groups, relevant_members(tied, measure.rel)
-    others = (tied.judged.grade[tied.hit] >= 0) & ~relevant
-    known = tied.judged.num_relevant(measure.rel)
-    most = np.minimum(tied.judged.sum_labels(tied.judged.label_grade >= 0) - known, known)
-    so_far = np.concatenate(([0], np.cumsum(others)))
-    above = so_far[groups.start] - so_far[tied.starts[groups.topic]]
-    count = np.concatenate(([0], np.cumsum(relevant)))
-    found, wrong = count[groups.stop] - count[groups.start], so_far[groups.stop] - so_far[groups.start]
-    whose = np.repeat(np.arange(len(wrong)), wrong + 1)
-    passed = np.arange(len(whose)) - np.repeat(np.cumsum(wrong + 1) - wrong - 1, wrong + 1)
-    topic = groups.topic[whose]
-    worth = 1.0 - divide(np.minimum(above[whose] + passed, known[topic]), most[topic])
-    total = segment_sum(worth * (found / (wrong + 1))[whose], topic, len(known))
-    scores = divide(total, known)
+    nonrelevant = (tied.judged.grade[tied.hit] >= 0) & ~relevant
+    num_relevant = tied.judged.num_relevant(measure.rel)
+    num_nonrelevant = tied.judged.sum_labels(tied.judged.label_grade >= 0) - num_relevant
+    bound = np.minimum(num_nonrelevant, num_relevant)
+    running_nonrelevant = np.concatenate(([0], np.cumsum(nonrelevant)))
+    running_relevant = np.concatenate(([0], np.cumsum(relevant)))
+    above = running_nonrelevant[groups.start] - running_nonrelevant[tied.starts[groups.topic]]
+    group_relevant = running_relevant[groups.stop] - running_relevant[groups.start]
+    group_nonrelevant = running_nonrelevant[groups.stop] - running_nonrelevant[groups.start]
+    terms = group_nonrelevant + 1
+    group = np.repeat(np.arange(len(terms)), terms)
+    passed = np.arange(len(group)) - np.repeat(np.cumsum(terms) - terms, terms)
+    topic = groups.topic[group]
+    preference = 1.0 - divide(np.minimum(above[group] + passed, num_relevant[topic]), bound[topic])
+    total = segment_sum(preference * (group_relevant / terms)[group], topic, len(num_relevant))
+    scores = divide(total, num_relevant)
     scores[groups.topic[groups.inside < groups.size]] = np.nan
     return scores
 
@@ -203,4 +208,4 @@ FORMS: dict[str, Callable[[TiedList, Any], Floats]] = {
     "Bpref": binary_preference,
     "GMBpref": binary_preference,
 }
-"""The closed form of each measure that has one, by its name."""
+"""Closed form of each measure that has one, by name."""

@@ -1,4 +1,4 @@
-"""Orders of tied documents: all of them, a sample, or one for each number of relevant ones; laid out as ranks."""
+"""Orders of tied documents: all, a random sample, or one per number of relevant documents, represented by ranks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from judged.scoring.judging.align import Returned
-from judged.scoring.judging.judged import placed
+from judged.scoring.judging.align import ReturnedDocs
+from judged.scoring.judging.judged import place_hits
 from judged.scoring.judging.ranking import segment_starts, segment_sum
 from judged.scoring.uncertainty.closed_forms import hypergeometric
 from judged.scoring.uncertainty.groups import relevant_members
@@ -22,82 +22,83 @@ if TYPE_CHECKING:
     from judged.scoring.uncertainty.groups import TiedList
 
 
-_ROWS = 1 << 20  # hits and judged pairs of one block: some hundred megabytes
+_ROWS = 1 << 20  # hits and judged pairs of the variants scored in one call: some hundred megabytes
 
 
-def scores_of(tied: TiedList, topics: Ints, variant: Ints, member: Ints, rank: Ints) -> Floats:
-    """Score variants of topics, (V,), in which members stand at ranks: (N,) each, variants rising. Gives (V,)."""
+def score_variants(tied: TiedList, topics: Ints, variant: Ints, member: Ints, rank: Ints) -> Floats:
+    """Score variants of topics, (V,), from triples of variant (ascending), member and rank: (N,) each."""
     scores = np.empty(len(topics))
-    begins = segment_starts(variant, len(topics))
+    starts = segment_starts(variant, len(topics))
     labels = np.diff(segment_starts(tied.judged.label_topic, len(tied.judged)))
-    cost = np.cumsum(np.diff(begins) + labels[topics] + 1)
+    cost = np.cumsum(np.diff(starts) + labels[topics] + 1)
     first = 0
     while first < len(topics):
         spent = cost[first - 1] if first else 0
-        behind = max(first + 1, int(np.searchsorted(cost, spent + _ROWS, side="right")))
-        rows = slice(begins[first], begins[behind])
-        scores[first:behind] = _scores(tied, topics[first:behind], variant[rows] - first, member[rows], rank[rows])
-        first = behind
+        stop = max(first + 1, int(np.searchsorted(cost, spent + _ROWS, side="right")))
+        rows = slice(starts[first], starts[stop])
+        scores[first:stop] = _score_block(tied, topics[first:stop], variant[rows] - first, member[rows], rank[rows])
+        first = stop
     return scores
 
 
-def _scores(tied: TiedList, topics: Ints, variant: Ints, member: Ints, rank: Ints) -> Floats:
+def _score_block(tied: TiedList, topics: Ints, variant: Ints, member: Ints, rank: Ints) -> Floats:
     above = np.flatnonzero(rank <= tied.depth)
     variant, member, rank = variant[above], member[above], rank[above]
-    shown = None
+    stored_docs = None
     if tied.doc is not None:
         order = np.lexsort((rank, variant))
-        shown = Returned(variant[order], rank[order], tied.doc.take(member[order]))
+        stored_docs = ReturnedDocs(variant[order], rank[order], tied.doc.take(member[order]))
     hits = np.flatnonzero(tied.hit[member] >= 0)
-    made = placed(tied.judged, topics, variant[hits], tied.hit[member[hits]], rank[hits], shown)
-    return tied.measure(made)
+    variants = place_hits(tied.judged, topics, variant[hits], tied.hit[member[hits]], rank[hits], stored_docs)
+    return tied.measure(variants)
 
 
-def scores_in_order(tied: TiedList, value: Floats) -> Floats:
-    """Score each open topic with the tied documents ordered by a value, (M,), falling; an unjudged one has 0."""
+def score_sorted(tied: TiedList, value: Floats) -> Floats:
+    """Score each open topic with tied documents sorted by descending value, (M,); unjudged documents have value 0."""
     groups, topics = tied.open_groups, tied.open_topics
     lengths = groups.stop - groups.start
     group = np.repeat(np.arange(len(lengths)), lengths)
     offset = np.repeat(np.cumsum(lengths) - lengths, lengths)
     members = groups.start[group] + np.arange(len(group)) - offset
     members = members[np.lexsort((-value[members], group))]
-    place = np.arange(len(group)) - offset
-    place += np.where(value[members] < 0, groups.size[group] - lengths[group], 0)
+    position = np.arange(len(group)) - offset
+    position += np.where(value[members] < 0, groups.size[group] - lengths[group], 0)  # below the unjudged
     rank = tied.rank.copy()
-    rank[members] = groups.first[group] + place
-    used = np.flatnonzero(np.isin(tied.topic, topics))
-    return scores_of(tied, topics, np.searchsorted(topics, tied.topic[used]), used, rank[used])
+    rank[members] = groups.first[group] + position
+    scored = np.flatnonzero(np.isin(tied.topic, topics))
+    return score_variants(tied, topics, np.searchsorted(topics, tied.topic[scored]), scored, rank[scored])
 
 
-def scores_of_orders(tied: TiedList, orders: Iterable[Orders]) -> Iterator[tuple[Orders, Floats]]:
-    """Score every order of every topic: (N,) for each."""
-    waiting: list[Orders] = []
+def score_orders(tied: TiedList, orders_by_topic: Iterable[TopicOrders]) -> Iterator[tuple[TopicOrders, Floats]]:
+    """Yield the scores of all orders of each topic: (N,)."""
+    # Orders are collected until a call of the measure is worth it; then the topics collected so far are yielded.
+    pending: list[TopicOrders] = []
     blocks: list[tuple[int, Ints]] = []
-    done: list[Floats] = []
+    scores: list[Floats] = []
     rows = 0
     labels = np.diff(segment_starts(tied.judged.label_topic, len(tied.judged)))
-    for one in orders:
-        width = int(tied.starts[one.topic + 1] - tied.starts[one.topic])
-        step = max(1, _ROWS // (width + int(labels[one.topic]) + 1))
-        waiting.append(one)
-        for low in range(0, one.count, step):
-            ranks = one.ranks(tied, low, min(low + step, one.count))
-            blocks.append((one.topic, ranks))
-            rows += len(ranks) * (width + int(labels[one.topic]) + 1)
+    for orders in orders_by_topic:
+        width = int(tied.starts[orders.topic + 1] - tied.starts[orders.topic])
+        step = max(1, _ROWS // (width + int(labels[orders.topic]) + 1))
+        pending.append(orders)
+        for low in range(0, orders.count, step):
+            ranks = orders.ranks(tied, low, min(low + step, orders.count))
+            blocks.append((orders.topic, ranks))
+            rows += len(ranks) * (width + int(labels[orders.topic]) + 1)
             if rows >= _ROWS:
-                done.append(_scores_of_blocks(tied, blocks))
+                scores.append(_score_blocks(tied, blocks))
                 blocks, rows = [], 0
-        if done:  # few topics wait at a time
+        if scores:
             if blocks:
-                done.append(_scores_of_blocks(tied, blocks))
-            yield from _handed_out(waiting, done)
-            waiting, done, blocks, rows = [], [], [], 0
+                scores.append(_score_blocks(tied, blocks))
+            yield from _split_scores(pending, scores)
+            pending, scores, blocks, rows = [], [], [], 0
     if blocks:
-        done.append(_scores_of_blocks(tied, blocks))
-    yield from _handed_out(waiting, done)
+        scores.append(_score_blocks(tied, blocks))
+    yield from _split_scores(pending, scores)
 
 
-def _scores_of_blocks(tied: TiedList, blocks: list[tuple[int, Ints]]) -> Floats:
+def _score_blocks(tied: TiedList, blocks: list[tuple[int, Ints]]) -> Floats:
     counts = [len(ranks) for _, ranks in blocks]
     topics = np.repeat([topic for topic, _ in blocks], counts)
     widths = np.repeat([ranks.shape[1] for _, ranks in blocks], counts)
@@ -105,217 +106,224 @@ def _scores_of_blocks(tied: TiedList, blocks: list[tuple[int, Ints]]) -> Floats:
     member = np.concatenate(
         [np.tile(np.arange(tied.starts[topic], tied.starts[topic + 1]), len(ranks)) for topic, ranks in blocks]
     )
-    return scores_of(tied, topics, variant, member, np.concatenate([ranks.ravel() for _, ranks in blocks]))
+    return score_variants(tied, topics, variant, member, np.concatenate([ranks.ravel() for _, ranks in blocks]))
 
 
-def _handed_out(orders: list[Orders], scores: list[Floats]) -> Iterator[tuple[Orders, Floats]]:
-    together, begin = np.concatenate(scores) if scores else np.zeros(0), 0
-    for one in orders:
-        yield one, together[begin : begin + one.count]
-        begin += one.count
+def _split_scores(pending: list[TopicOrders], blocks: list[Floats]) -> Iterator[tuple[TopicOrders, Floats]]:
+    scores, begin = np.concatenate(blocks) if blocks else np.zeros(0), 0
+    for orders in pending:
+        yield orders, scores[begin : begin + orders.count]
+        begin += orders.count
 
 
-Places: TypeAlias = "np.ndarray[Any, np.dtype[np.int32 | np.int64]]"
-NOWHERE = int(np.iinfo(np.int64).max)
-"""The rank of a document that stands below the depth."""
+Positions: TypeAlias = "np.ndarray[Any, np.dtype[np.int32 | np.int64]]"
+NO_RANK = int(np.iinfo(np.int64).max)
+"""Rank of a document below the depth."""
 
 
-class Moved(NamedTuple):
-    """The places of a group's members in each arrangement of the group."""
+class GroupPositions(NamedTuple):
+    """Positions of the members of a group in each arrangement of the group."""
 
     members: Ints  # positions in the tied list
-    first: int  # the rank of the group's first place
-    places: Places  # (A, n): the place of each, from 0; -1 somewhere below the depth
-    # how many orders of the topic follow each other with the same arrangement; 0 where order and arrangement have the
-    # same number
+    first: int  # rank of the first document of the group
+    positions: Positions  # (A, n): position of each member in the group, from 0; -1 below the depth
+    # number of successive orders of the topic with the same arrangement; 0 if order and arrangement have the same index
     stride: int
 
 
 @dataclass(frozen=True, eq=False)
-class Orders:
-    """Some orders of one topic's documents; N of them."""
+class TopicOrders:
+    """Orders of the documents of one topic; N of them."""
 
     topic: int
     count: int
-    weight: Floats  # (N,): how likely each is; they add up to 1
-    exact: bool  # whether these are all
-    moved: tuple[Moved, ...]  # the groups that change
+    weight: Floats  # (N,): probability of each; they sum to 1
+    exact: bool  # whether these are all orders
+    groups: tuple[GroupPositions, ...]  # the groups whose order changes
 
     def ranks(self, tied: TiedList, low: int, high: int) -> Ints:
-        """Give the rank of each of the topic's members in some of the orders: (high - low, members)."""
+        """Return the rank of each member of the topic in orders ``low`` to ``high``: (high - low, members)."""
         begin, end = tied.starts[self.topic], tied.starts[self.topic + 1]
         ranks = np.tile(tied.rank[begin:end], (high - low, 1))
-        ranks[:, ~tied.fixed[begin:end]] = NOWHERE
-        numbers = np.arange(low, high)
-        for group in self.moved:
-            which = numbers // group.stride % len(group.places) if group.stride else numbers
-            places = group.places[which].astype(np.int64)
-            ranks[:, group.members - begin] = np.where(places < 0, NOWHERE, group.first + places)
+        ranks[:, ~tied.fixed[begin:end]] = NO_RANK
+        indices = np.arange(low, high)
+        for group in self.groups:
+            arrangement = indices // group.stride % len(group.positions) if group.stride else indices
+            positions = group.positions[arrangement].astype(np.int64)
+            ranks[:, group.members - begin] = np.where(positions < 0, NO_RANK, group.first + positions)
         return ranks
 
 
-def all_orders(tied: TiedList, topic: int, limit: int) -> Orders | None:
-    """List the distinct orders of a topic's documents, or give None where there are more than so many."""
+def all_orders(tied: TiedList, topic: int, limit: int) -> TopicOrders | None:
+    """List the distinct orders of a topic's documents. Return None if there are more than `limit`."""
     groups, count = tied.open_groups, 1
-    moved: list[tuple[Ints, int, Places]] = []
+    arranged: list[tuple[Ints, int, Positions]] = []
     weights: list[Floats] = []
-    for at in np.flatnonzero(groups.topic == topic).tolist():
-        members = np.arange(groups.start[at], groups.stop[at])
-        members = members[np.argsort(tied.alike[members], kind="stable")]
-        kinds = np.unique(tied.alike[members], return_counts=True)[1].tolist()
-        size, inside = int(groups.size[at]), int(groups.inside[at])
-        found = _arrangements(tuple(kinds), size - len(members), inside, limit // count)
-        if found is None:
+    for group in np.flatnonzero(groups.topic == topic).tolist():
+        members = np.arange(groups.start[group], groups.stop[group])
+        members = members[np.argsort(tied.kind[members], kind="stable")]
+        kinds = np.unique(tied.kind[members], return_counts=True)[1].tolist()
+        size, inside = int(groups.size[group]), int(groups.inside[group])
+        arrangements = _arrangements(tuple(kinds), size - len(members), inside, limit // count)
+        if arrangements is None:
             return None
-        moved.append((members, int(groups.first[at]), found[0]))
-        weights.append(found[1])
-        count *= len(found[1])
-    weight, stride, kept = np.ones(1), count, list[Moved]()
-    for (members, first, places), one in zip(moved, weights, strict=True):
-        stride //= len(places)
-        kept.append(Moved(members, first, places, stride))
-        weight = np.multiply.outer(weight, one).ravel()
-    return Orders(topic, count, weight, True, tuple(kept))
+        arranged.append((members, int(groups.first[group]), arrangements[0]))
+        weights.append(arrangements[1])
+        count *= len(arrangements[1])
+    weight, stride, group_positions = np.ones(1), count, list[GroupPositions]()
+    for (members, first, positions), group_weight in zip(arranged, weights, strict=True):
+        stride //= len(positions)
+        group_positions.append(GroupPositions(members, first, positions, stride))
+        weight = np.multiply.outer(weight, group_weight).ravel()
+    return TopicOrders(topic, count, weight, True, tuple(group_positions))
 
 
 @lru_cache(maxsize=16)
-def _arrangements(kinds: tuple[int, ...], unjudged: int, inside: int, limit: int) -> tuple[Places, Floats] | None:
-    """Arrange documents of some kinds, so many of each, in the first places of their group."""
-    # The rest of them stand below, in no order. Gives the place of each, kind by kind, -1 below: (A, n); and how likely
-    # each arrangement is where every order of the documents is as likely as every other: (A,). None for more
-    # arrangements than the limit.
+def _arrangements(kinds: tuple[int, ...], unjudged: int, inside: int, limit: int) -> tuple[Positions, Floats] | None:
+    """Arrange documents, given the number of each kind, in the first positions of their group."""
+    # The remaining documents are below the depth, where their order does not matter. Returns the position of each
+    # document, kind by kind, -1 below the depth: (A, n); and the probability of each arrangement if all orders of the
+    # documents are equally likely: (A,). None if there are more arrangements than the limit.
     counts = np.array([*kinds, unjudged], dtype=np.int64)
     size, judged, begin = int(counts.sum()), len(kinds), np.cumsum(counts) - counts
-    left, places = counts[np.newaxis], np.full((1, size - unjudged), -1, dtype=np.int32)
+    remaining, positions = counts[np.newaxis], np.full((1, size - unjudged), -1, dtype=np.int32)
     weight = np.ones(1)
     if limit < 1:
         return None
-    for place in range(inside):
-        row, kind = np.nonzero(left)
+    for position in range(inside):
+        row, kind = np.nonzero(remaining)
         if len(row) > limit:
             return None
-        weight = weight[row] * left[row, kind] / (size - place)
-        left, places = left[row], places[row]
-        taken = np.flatnonzero(kind < judged)
-        places[taken, (begin + counts)[kind[taken]] - left[taken, kind[taken]]] = place
-        left[np.arange(len(kind)), kind] -= 1
-    for made in (places, weight):
-        made.flags.writeable = False
-    return places, weight
+        weight = weight[row] * remaining[row, kind] / (size - position)
+        remaining, positions = remaining[row], positions[row]
+        judged_rows = np.flatnonzero(kind < judged)
+        judged_kinds = kind[judged_rows]
+        positions[judged_rows, (begin + counts)[judged_kinds] - remaining[judged_rows, judged_kinds]] = position
+        remaining[np.arange(len(kind)), kind] -= 1
+    for cached in (positions, weight):
+        cached.flags.writeable = False
+    return positions, weight
 
 
-def sampled_orders(tied: TiedList, topic: int, count: int, seed: int) -> Orders:
-    """Draw orders of a topic's documents; a topic's draw does not depend on the other topics."""
-    chance = np.random.default_rng([seed, zlib.crc32(tied.judged.query_ids[topic].encode())])
-    groups, moved = tied.open_groups, list[Moved]()
-    for at in np.flatnonzero(groups.topic == topic).tolist():
-        members = np.arange(groups.start[at], groups.stop[at])
-        size = int(groups.size[at])
-        places = chance.permuted(np.tile(np.arange(size, dtype=np.int32), (count, 1)), axis=1)[:, : len(members)]
-        moved.append(Moved(members, int(groups.first[at]), places, 0))
-    return Orders(topic, count, np.full(count, 1.0 / count), False, tuple(moved))
+def sample_orders(tied: TiedList, topic: int, count: int, seed: int) -> TopicOrders:
+    """Sample random orders of a topic's documents; the sample does not depend on the other topics."""
+    rng = np.random.default_rng([seed, zlib.crc32(tied.judged.query_ids[topic].encode())])
+    groups, group_positions = tied.open_groups, list[GroupPositions]()
+    for group in np.flatnonzero(groups.topic == topic).tolist():
+        members = np.arange(groups.start[group], groups.stop[group])
+        size = int(groups.size[group])
+        positions = rng.permuted(np.tile(np.arange(size, dtype=np.int32), (count, 1)), axis=1)[:, : len(members)]
+        group_positions.append(GroupPositions(members, int(groups.first[group]), positions, 0))
+    return TopicOrders(topic, count, np.full(count, 1.0 / count), False, tuple(group_positions))
 
 
-def sorted_orders(tied: TiedList, topic: int, values: Floats) -> Orders:
-    """Order a topic's documents by each of some values in turn, falling: (N, its members); an unjudged one has 0."""
-    groups, moved, begin = tied.open_groups, list[Moved](), tied.starts[topic]
-    for at in np.flatnonzero(groups.topic == topic).tolist():
-        members = np.arange(groups.start[at], groups.stop[at])
-        size = int(groups.size[at])
-        places = np.stack([sorted_places(value, size) for value in values[:, members - begin]])
-        moved.append(Moved(members, int(groups.first[at]), places, 0))
-    return Orders(topic, len(values), np.full(len(values), 1.0 / len(values)), False, tuple(moved))
+def sorted_orders(tied: TiedList, topic: int, values: Floats) -> TopicOrders:
+    """Sort a topic's documents by each row of values, descending: (N, its members); unjudged documents have 0."""
+    groups, group_positions, begin = tied.open_groups, list[GroupPositions](), tied.starts[topic]
+    for group in np.flatnonzero(groups.topic == topic).tolist():
+        members = np.arange(groups.start[group], groups.stop[group])
+        size = int(groups.size[group])
+        positions = np.stack([sorted_positions(value, size) for value in values[:, members - begin]])
+        group_positions.append(GroupPositions(members, int(groups.first[group]), positions, 0))
+    return TopicOrders(topic, len(values), np.full(len(values), 1.0 / len(values)), False, tuple(group_positions))
 
 
-def sorted_places(values: Floats, size: int) -> Ints:
-    """Give each judged document of a group its place where values fall; the unjudged have 0 and stand below equals.
+def sorted_positions(values: Floats, size: int) -> Ints:
+    """Return positions by descending value; unjudged documents have value 0 and follow judged ones with this value.
 
-    >>> sorted_places(np.array([-1.0, 2.0, 0.0]), size=5).tolist()
+    >>> sorted_positions(np.array([-1.0, 2.0, 0.0]), size=5).tolist()
     [4, 0, 1]
     """
     order = np.argsort(-values, kind="stable")
-    places = np.empty(len(values), dtype=np.int64)
-    places[order] = np.arange(len(values))
-    return np.where(values < 0, places + size - len(values), places)
+    positions = np.empty(len(values), dtype=np.int64)
+    positions[order] = np.arange(len(values))
+    return np.where(values < 0, positions + size - len(values), positions)
 
 
-COUNTED = frozenset({"Success", "SetAP", "Accuracy", "Fallout"})
-"""Their names. P, R and F are such measures too, and are as quickly done as additive ones."""
+SET_MEASURES = frozenset({"Success", "SetAP", "Accuracy", "Fallout"})
+"""Names of measures that depend only on the number of relevant documents above the cutoff.
+
+P, R and F do, too, but are computed as fast as additive measures.
+"""
 
 
-def counted_orders(tied: TiedList) -> Iterator[Orders]:
-    """Give orders of each topic where the cut is within a group: one for each number of relevant documents above it."""
+def orders_by_relevant_count(tied: TiedList) -> Iterator[TopicOrders]:
+    """Yield one order per number of relevant documents above the cutoff, for topics with the cutoff in a group."""
     relevant = relevant_members(tied, getattr(tied.measure, "rel", 1.0))
     for topic in tied.open_topics.tolist():
-        one = _orders(tied, topic, relevant)
-        if one is not None:
-            yield one
+        orders = _topic_orders_by_count(tied, topic, relevant)
+        if orders is not None:
+            yield orders
 
 
-def _orders(tied: TiedList, topic: int, relevant: Bools) -> Orders | None:
-    groups, moved, chances = tied.open_groups, list[Moved](), None
-    for at in np.flatnonzero(groups.topic == topic).tolist():
-        members = np.arange(groups.start[at], groups.stop[at])
-        places = (tied.rank[members] - groups.first[at])[np.newaxis]
-        if groups.inside[at] < groups.size[at]:
-            size, inside = int(groups.size[at]), int(groups.inside[at])
-            least, chances = hypergeometric(size, int(relevant[members].sum()), inside)
-            above = least + np.arange(len(chances))
-            places = np.stack([_split(relevant[members], size, number) for number in above.tolist()])
-        moved.append(Moved(members, int(groups.first[at]), places, 1))
-    return None if chances is None else Orders(topic, len(chances), chances, True, tuple(moved))
+def _topic_orders_by_count(tied: TiedList, topic: int, relevant: Bools) -> TopicOrders | None:
+    groups, group_positions, probabilities = tied.open_groups, list[GroupPositions](), None
+    for group in np.flatnonzero(groups.topic == topic).tolist():
+        members = np.arange(groups.start[group], groups.stop[group])
+        positions = (tied.rank[members] - groups.first[group])[np.newaxis]
+        if groups.inside[group] < groups.size[group]:
+            size, inside = int(groups.size[group]), int(groups.inside[group])
+            least, probabilities = hypergeometric(size, int(relevant[members].sum()), inside)
+            counts = least + np.arange(len(probabilities))
+            positions = np.stack([_positions_by_count(relevant[members], size, count) for count in counts.tolist()])
+        group_positions.append(GroupPositions(members, int(groups.first[group]), positions, 1))
+    if probabilities is None:
+        return None
+    return TopicOrders(topic, len(probabilities), probabilities, True, tuple(group_positions))
 
 
-def _split(relevant: Bools, size: int, above: int) -> Ints:
-    """Place so many of a group's relevant documents first, then the others, and the other relevant ones last."""
-    places = np.empty(len(relevant), dtype=np.int64)
+def _positions_by_count(relevant: Bools, size: int, above: int) -> Ints:
+    """Place `above` relevant documents first, then the nonrelevant ones, and the other relevant ones last."""
+    positions = np.empty(len(relevant), dtype=np.int64)
     count = int(relevant.sum())
-    places[relevant] = np.append(np.arange(above), np.arange(size - (count - above), size))
-    places[~relevant] = above + np.arange(len(relevant) - count)
-    return places
+    positions[relevant] = np.append(np.arange(above), np.arange(size - (count - above), size))
+    positions[~relevant] = above + np.arange(len(relevant) - count)
+    return positions
 
 
 def additive_means(tied: TiedList) -> Floats:
-    """Give the mean score of each open topic over all orders: one value per topic of ``open_topics``."""
-    # On average each document of a group of n has 1/n of what it would add at all of its places together. So one
-    # variant has a kind of document, of which the group has c, at every place of its group, and its score counts c/n
-    # times. Groups with the same share c/n fit into one variant.
+    """Return the mean score of each open topic over all orders: one value per topic of ``open_topics``."""
+    # On average, each document of a group of n adds 1/n of what it would add at all positions of the group. So one
+    # variant has a document of one kind, with c documents in the group, at every position of its group, and the score
+    # is multiplied by c/n. Groups with the same share c/n are combined in one variant.
     groups, topics = tied.open_groups, tied.open_topics
     group, member, count = _kinds(tied)
     divisor = np.gcd(count, groups.size[group])
-    above, below = count // divisor, groups.size[group] // divisor
-    ordinal = _ordinals(np.stack([group, above, below]))
-    keys = np.stack([groups.topic[group], above, below, ordinal], axis=1)
-    variants, which = np.unique(keys, axis=0, return_inverse=True)
-    which = which.ravel()
-    asked = np.concatenate([topics, topics, variants[:, 0]])
+    numerator, denominator = count // divisor, groups.size[group] // divisor
+    ordinal = _ordinals(np.stack([group, numerator, denominator]))
+    keys = np.stack([groups.topic[group], numerator, denominator, ordinal], axis=1)
+    variants, variant_of_kind = np.unique(keys, axis=0, return_inverse=True)
+    variant_of_kind = variant_of_kind.ravel()
+    # For each open topic: its fixed documents, and an empty list; then the variants.
+    variant_topics = np.concatenate([topics, topics, variants[:, 0]])
     fixed = np.flatnonzero(tied.fixed & np.isin(tied.topic, topics))
     lengths = groups.inside[group]
-    whose = np.repeat(np.arange(len(group)), lengths)
-    place = np.arange(len(whose)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    variant = np.concatenate([np.searchsorted(topics, tied.topic[fixed]), 2 * len(topics) + which[whose]])
-    members = np.concatenate([fixed, member[whose]])
-    ranks = np.concatenate([tied.rank[fixed], groups.first[group[whose]] + place])
+    kind = np.repeat(np.arange(len(group)), lengths)
+    position = np.arange(len(kind)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    variant = np.concatenate([np.searchsorted(topics, tied.topic[fixed]), 2 * len(topics) + variant_of_kind[kind]])
+    members = np.concatenate([fixed, member[kind]])
+    ranks = np.concatenate([tied.rank[fixed], groups.first[group[kind]] + position])
     order = np.argsort(variant, kind="stable")
-    scores = scores_of(tied, asked, variant[order], members[order], ranks[order])
-    base, empty, each = np.split(scores, [len(topics), 2 * len(topics)])
+    scores = score_variants(tied, variant_topics, variant[order], members[order], ranks[order])
+    base, empty, variant_scores = np.split(scores, [len(topics), 2 * len(topics)])
     topic = np.searchsorted(topics, variants[:, 0])
-    return base + segment_sum((each - empty[topic]) * variants[:, 1] / variants[:, 2], topic, len(topics))
+    shares = (variant_scores - empty[topic]) * variants[:, 1] / variants[:, 2]
+    return base + segment_sum(shares, topic, len(topics))
 
 
 def _kinds(tied: TiedList) -> tuple[Ints, Ints, Ints]:
-    """List the kinds of documents of each open group: the group, a member of the kind, and how many there are."""
+    """List the kinds of documents of each open group: the group, a member of the kind, and the number of members."""
     groups = tied.open_groups
     lengths = groups.stop - groups.start
     group = np.repeat(np.arange(len(lengths)), lengths)
     members = np.repeat(groups.start - (np.cumsum(lengths) - lengths), lengths) + np.arange(len(group))
-    keys = group * (int(tied.alike.max(initial=0)) + 1) + tied.alike[members]
+    keys = group * (int(tied.kind.max(initial=0)) + 1) + tied.kind[members]
     _, first, count = np.unique(keys, return_index=True, return_counts=True)
     return group[first], members[first], count
 
 
 def _ordinals(keys: Ints) -> Ints:
-    """Number the columns that are equal, each from 0."""
+    """Number equal columns from 0."""
     order = np.lexsort(keys)
     begins = np.append(True, (np.diff(keys[:, order], axis=1) != 0).any(axis=0))[: len(order)]
     start = np.flatnonzero(begins)
@@ -324,38 +332,38 @@ def _ordinals(keys: Ints) -> Ints:
     return numbers
 
 
-def additive_worth(tied: TiedList) -> Floats:
-    """Give what each member of an open topic gains by standing at the top in place of the end: (M,)."""
-    # Where shares are what a document is worth, times what its rank is worth, the best order is that of this gain.
-    keys = tied.topic * (int(tied.alike.max(initial=0)) + 1) + tied.alike
+def additive_gains(tied: TiedList) -> Floats:
+    """Return what each member of an open topic adds at the first rank minus what it adds at the last rank: (M,)."""
+    # If a document adds the product of its gain and the weight of its rank, sorting by this difference is optimal.
+    keys = tied.topic * (int(tied.kind.max(initial=0)) + 1) + tied.kind
     members = np.flatnonzero(np.isin(tied.topic, tied.open_topics))
     _, first, kind = np.unique(keys[members], return_index=True, return_inverse=True)
-    chosen = members[first]
-    topics = np.repeat(tied.topic[chosen], 2)
-    end = tied.last[np.maximum(tied.starts[tied.topic[chosen] + 1] - 1, 0)]
-    ranks = np.stack([np.ones(len(chosen), dtype=np.int64), end], axis=1).ravel()
-    scores = scores_of(tied, topics, np.arange(len(topics)), np.repeat(chosen, 2), ranks)
-    worth = np.zeros(len(tied.topic))
-    worth[members] = (scores[::2] - scores[1::2])[kind]
-    return worth
+    examples = members[first]  # one member per kind
+    topics = np.repeat(tied.topic[examples], 2)
+    end = tied.last[np.maximum(tied.starts[tied.topic[examples] + 1] - 1, 0)]
+    ranks = np.stack([np.ones(len(examples), dtype=np.int64), end], axis=1).ravel()
+    scores = score_variants(tied, topics, np.arange(len(topics)), np.repeat(examples, 2), ranks)
+    gains = np.zeros(len(tied.topic))
+    gains[members] = (scores[::2] - scores[1::2])[kind]
+    return gains
 
 
-def rotation_means(tied: TiedList, topic: int, base: float) -> float:
-    """Give the mean score of a topic over all orders from the rotations of each group: its places in turn."""
-    # For lists of all documents, in which every place must be filled.
+def rotation_mean(tied: TiedList, topic: int, base: float) -> float:
+    """Return the mean score of a topic over all orders, from the cyclic rotations of each group."""
+    # For additive measures that read all returned documents: every rank must have a document.
     groups, total = tied.open_groups, base
-    mine = np.flatnonzero(groups.topic == topic).tolist()
-    stay = {at: np.arange(groups.start[at], groups.stop[at]) for at in mine}
-    for at in mine:
-        size = int(groups.size[at])
-        turned = (np.arange(size) + np.arange(size)[:, np.newaxis]) % size
-        moved = [
-            Moved(members, int(groups.first[other]), (tied.rank[members] - groups.first[other])[np.newaxis], 1)
-            for other, members in stay.items()
-            if other != at
+    topic_groups = np.flatnonzero(groups.topic == topic).tolist()
+    members_of = {group: np.arange(groups.start[group], groups.stop[group]) for group in topic_groups}
+    for group in topic_groups:
+        size = int(groups.size[group])
+        rotations = (np.arange(size) + np.arange(size)[:, np.newaxis]) % size
+        group_positions = [
+            GroupPositions(members, int(groups.first[other]), (tied.rank[members] - groups.first[other])[np.newaxis], 1)
+            for other, members in members_of.items()
+            if other != group
         ]
-        moved.append(Moved(stay[at], int(groups.first[at]), turned, 0))
-        orders = Orders(topic, size, np.full(size, 1.0 / size), True, tuple(moved))
-        for _, scores in scores_of_orders(tied, [orders]):
+        group_positions.append(GroupPositions(members_of[group], int(groups.first[group]), rotations, 0))
+        orders = TopicOrders(topic, size, np.full(size, 1.0 / size), True, tuple(group_positions))
+        for _, scores in score_orders(tied, [orders]):
             total += float(scores.mean()) - base
     return total

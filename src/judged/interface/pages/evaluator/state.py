@@ -273,7 +273,7 @@ def _opened(
 
 def returned_docs(judged: Judged) -> list[str]:
     """Give the documents of one topic in rank order."""
-    every = judged.everything
+    every = judged.returned_docs
     return every.doc.take(np.argsort(every.rank, kind="stable")).to_pylist()
 
 

@@ -16,7 +16,7 @@ from judged.results.blocks import Note
 from judged.results.decimals import decimal
 from judged.scoring.explanation import compare_tools, explain_list
 from judged.scoring.judging import judge
-from judged.scoring.judging.align import all_tied
+from judged.scoring.judging.align import rank_all_with_ties
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -180,7 +180,7 @@ def documents(
 
 def _order(judged: Judged) -> dict[str, tuple[int, bool]]:
     """Give the place of every returned document, and whether its score is that of others, in the order of the list."""
-    every, first, last = all_tied(judged.run, judged.query_ids, judged.ranking)
+    every, first, last = rank_all_with_ties(judged.run, judged.query_ids, judged.ranking)
     tied: list[bool] = np.not_equal(first, last).tolist()
     return dict(zip(every.doc.to_pylist(), zip(every.rank.tolist(), tied, strict=True), strict=True))
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from judged.scoring.explanation import Explanation
     from judged.scoring.judging import Judged
     from judged.scoring.measures.base import Measure
-    from judged.scoring.uncertainty.ratio import Range
+    from judged.scoring.uncertainty.ratio import ScoreRange
 
 
 CANDIDATES = 100
@@ -126,7 +126,7 @@ def reaches(lists: Sequence[Judged], scores: Sequence[float], measure: Measure) 
 
 
 def _reach(
-    find: Callable[[Judged, Measure], Range], judged: Judged, measure: Measure, score: float, by: str
+    find: Callable[[Judged, Measure], ScoreRange], judged: Judged, measure: Measure, score: float, by: str
 ) -> dict[str, Any]:
     try:
         check_apart(measure)

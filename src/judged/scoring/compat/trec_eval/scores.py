@@ -16,7 +16,7 @@ from judged.data.rows import TableRows
 from judged.data.run import Run
 from judged.errors import JudgedError, MeasureError
 from judged.scoring.judging import Ranking, judge
-from judged.scoring.judging.align import all_returned
+from judged.scoring.judging.align import rank_all
 from judged.scoring.judging.ranking import DuplicateDocumentError
 from judged.scoring.measures.aggregates import FLOOR, aggregate, logarithms
 from judged.scoring.peers.trec_eval import CALCULATION, NO_TOPICS, ZSCORES, TrecEvalError, atof
@@ -92,7 +92,7 @@ def _joined(qrels: Qrels, run: Run, options: Options) -> tuple[Judged, dict[int,
 def _without_repeats(qrels: Qrels, run: Run, ranking: Ranking) -> tuple[Run, dict[int, str]]:
     """Rank a run that repeats documents, and keep each once; duplicates below the depth are no matter."""
     topics = qrels.index.topics
-    returned = all_returned(run, topics, ranking)
+    returned = rank_all(run, topics, ranking)
     doc = np.asarray(pc.dictionary_encode(returned.doc).indices.to_numpy(), dtype=np.int64)
     order = np.lexsort((returned.rank, doc, returned.topic))
     again = np.zeros(len(order), dtype=np.bool_)
