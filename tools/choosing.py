@@ -38,7 +38,7 @@ def page() -> str:
     parts = [
         _HEAD,
         "## Tasks",
-        markdown_table(("task", "take it when"), ((task.name, task.what) for task in TASKS.values())),
+        markdown_table(("task", "take it when"), ((task.name, task.description) for task in TASKS.values())),
         "## Task, measures, why",
         "Report measures joined by + side by side.",
         _by_task(),
@@ -85,7 +85,7 @@ def _when(rule: Rule) -> str:
 
 
 def _why(rule: Rule) -> str:
-    return f"{rule.why} *Disputed:* {rule.disputed}" if rule.disputed else rule.why
+    return f"{rule.rationale} *Disputed:* {rule.disputed}" if rule.disputed else rule.rationale
 
 
 def _source(rule: Rule) -> str:

@@ -1,6 +1,6 @@
-"""What judged raises, and the one warning class that it emits.
+"""Exceptions and the warning class of judged.
 
-Every message says what is wrong, where, and what to do about it.
+Each message has the problem, its place, and a fix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class JudgedError(Exception):
-    """Base of all errors that judged raises on purpose.
+    """Base class of all errors that judged raises.
 
     Examples
     --------
@@ -26,15 +26,15 @@ class JudgedError(Exception):
     """
 
     field = ""
-    """Which of the fields of a form is to blame, where that is known."""
+    """Name of the form field with the invalid value, if known."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Make it anew without asking ``__init__``, which takes other arguments than `Exception` thinks."""
+        """Support pickling: recreate the error without calling ``__init__``, whose parameters differ from ``args``."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     @property
     def parts(self) -> tuple[str, str]:
-        """What is wrong, and what to do about it: the two halves of the message, for whoever shows them apart."""
+        """Problem and fix: the two parts of the message."""
         problem, _, fix = str(self).partition(" Fix: ")
         return problem.rstrip("."), fix.rstrip(".")
 
@@ -42,42 +42,42 @@ class JudgedError(Exception):
 _PASSWORD = re.compile(r"(:/{1,2}[^\s/@:]*:)[^\s/]*@")  # a path leaves one of two slashes
 
 
-def masked(text: str) -> str:
-    """Return a text without the passwords of addresses in it.
+def mask_passwords(text: str) -> str:
+    """Replace the passwords of addresses in a text by asterisks.
 
-    >>> masked("postgresql://ann:a@b@host/db: there is no such file")
+    >>> mask_passwords("postgresql://ann:a@b@host/db: there is no such file")
     'postgresql://ann:***@host/db: there is no such file'
     """
     return _PASSWORD.sub(r"\1***@", text) if ":/" in text else text
 
 
 def one_line(text: str) -> str:
-    r"""Return a message in one line: the ends of lines that a quoted text has are written as escapes.
+    r"""Return a message as one line, with line breaks escaped.
 
     >>> print(one_line("a\nb.run: there is no such file"))
     a\nb.run: there is no such file
     """
-    return _LINE_END.sub(lambda end: repr(end[0])[1:-1], text)
+    return _LINE_END.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 _LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 NO_CONTENT = "no-content"
-"""The rule of problems that are not about what a file holds: there is none, or it may not be read."""
+"""Rule of problems that do not concern the content of a file: it does not exist or is not readable."""
 
 
 class InputError(JudgedError, ValueError):
-    """Something given to judged cannot be used.
+    """An input is invalid.
 
     Parameters
     ----------
     problem
-        What is wrong, as a clause without a full stop.
+        The problem as a clause without a full stop.
     fix
-        What to do about it.
+        The fix.
     path, line
-        Where: a file (or ``<stdin>``, ``<dict>``...) and its 1-based line.
+        File (or ``<stdin>``, ``<dict>``...) and 1-based line.
     rule
-        What kind of problem it is: the rule of a `Finding`, where `judged check` would say it.
+        Kind of problem: the rule of the `Finding` that `judged check` would report.
 
     Examples
     --------
@@ -86,9 +86,9 @@ class InputError(JudgedError, ValueError):
     """
 
     def __init__(self, problem: str, *, fix: str = "", path: str = "", line: int | None = None, rule: str = "") -> None:
-        self.problem = masked(problem)
+        self.problem = mask_passwords(problem)
         self.fix = fix
-        self.path = masked(path)
+        self.path = mask_passwords(path)
         self.line = line
         self.rule = rule
         super().__init__(self._message())
@@ -100,8 +100,8 @@ class InputError(JudgedError, ValueError):
 
 
 @contextmanager
-def named_in_errors(path: object) -> Generator[None]:
-    """Add the path of a file to an InputError that names none."""
+def add_path_to_errors(path: object) -> Generator[None]:
+    """Add the path of a file to an InputError without a path."""
     try:
         yield
     except InputError as error:
@@ -110,20 +110,20 @@ def named_in_errors(path: object) -> Generator[None]:
         raise InputError(error.problem, fix=error.fix, path=str(path), rule=error.rule) from None
 
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether an error says that a disk is full.
+    """Return whether an error means that a disk is full.
 
-    The system and SQLite have numbers for it; other libraries (DuckDB, PostgreSQL, tantivy, shutil) quote the system.
+    The operating system and SQLite use error codes; DuckDB, PostgreSQL, tantivy, and shutil quote the system's message.
     """
     number, name = getattr(error, "errno", None), getattr(getattr(error, "orig", error), "sqlite_errorname", "")
-    return number in _FULL or name == "SQLITE_FULL" or any(os.strerror(full) in str(error) for full in _FULL)
+    return number in _DISK_FULL or name == "SQLITE_FULL" or any(os.strerror(code) in str(error) for code in _DISK_FULL)
 
 
 class OutputError(JudgedError):
-    """A result is there, and the place where it should go does not take it: a full disk, a closed output.
+    """A result cannot be written, because the disk is full or the output is closed.
 
     >>> print(OutputError("results.csv", OSError(28, "No space left on device")))
     results.csv: no space left on this disk. Fix: make room, or write elsewhere.
@@ -132,21 +132,21 @@ class OutputError(JudgedError):
     def __init__(self, path: str, error: OSError) -> None:
         self.path = path
         self.errno = error.errno
-        said = error.strerror or str(error)
-        problem = "no space left on this disk" if is_full(error) else f"this file cannot be written ({said})"
+        reason = error.strerror or str(error)
+        problem = "no space left on this disk" if is_full(error) else f"this file cannot be written ({reason})"
         super().__init__(f"{path}: {problem}. Fix: make room, or write elsewhere.")
 
 
 class MeasureError(JudgedError, ValueError):
-    """A measure's name or parameters make no sense, or it cannot be computed on this input."""
+    """A measure's name or parameters are invalid, or it cannot be computed on the input."""
 
 
 class MissingExtraError(JudgedError, ImportError):
-    """An optional library is not installed; the message gives the command that installs it."""
+    """An optional library is not installed. The message has the command that installs it."""
 
     def __init__(self, library: str, extra: str) -> None:
         super().__init__(f"{library} is not installed. Fix: pip install 'judged[{extra}]'.")
 
 
 class JudgedWarning(UserWarning):
-    """Something that changes how a result should be read, such as topics missing from a run."""
+    """A condition that affects the interpretation of a result, such as topics missing from a run."""

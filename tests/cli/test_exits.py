@@ -245,7 +245,7 @@ def test_a_full_disk_below_a_store_is_said(tmp_path: Path) -> None:
     from sqlalchemy import create_engine, event
     from sqlalchemy.exc import OperationalError
 
-    from judged.cli.exits import ended
+    from judged.cli.exits import exit_code
     from judged.errors import is_full
 
     engine = create_engine(f"sqlite:///{tmp_path / 'x.db'}")
@@ -256,4 +256,4 @@ def test_a_full_disk_below_a_store_is_said(tmp_path: Path) -> None:
             connection.exec_driver_sql("INSERT INTO t VALUES (?)", ("x" * 100_000,))
     assert is_full(caught.value)
     assert not is_full(OperationalError("", {}, sqlite3.OperationalError("locked")))
-    assert ended(caught.value) == 74
+    assert exit_code(caught.value) == 74

@@ -92,7 +92,7 @@ def test_scores_that_cannot_be_read_again_say_how_they_can(run: Callable[..., En
     ("written", "fix"),
     [
         (("--by", "classes.csv"), "write --attributes classes.csv --by NAME."),
-        (("--attributes", "classes.csv"), "give --by NAME, one of kind; "),
+        (("--attributes", "classes.csv"), "use --by with one of kind, "),
     ],
 )
 def test_slices_without_a_name(run: Callable[..., Ended], written: tuple[str, str], fix: str) -> None:

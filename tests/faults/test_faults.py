@@ -24,7 +24,7 @@ from every_command import write_files
 from faults.commands import COMMANDS, command_line, environment
 from faults.processes import measure
 from faults.signals import send
-from judged.cli.exits import ended
+from judged.cli.exits import exit_code
 from judged.data import sample
 from judged.errors import InputError, OutputError, is_full
 from judged.labels import LabelStore
@@ -309,7 +309,7 @@ def test_an_io_error_of_a_store_is_told_by_the_room_on_its_disk(
         with pytest.raises(OutputError) as raised:
             labels_database._raise_own(str(tmp_path / "x.db"), "x.db", SimpleNamespace(original_exception=error))  # type: ignore[arg-type]
         assert str(raised.value).startswith(f"x.db: {said}")
-        assert ended(raised.value) == 74
+        assert exit_code(raised.value) == 74
 
 
 def test_a_store_that_another_process_keeps_locked_is_no_bug(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_a_store_that_another_process_keeps_locked_is_no_bug(tmp_path: Path) -> 
         with pytest.raises(InputError, match="another process is writing to it") as raised:
             store.add_topics({"q": "text"})
         other.close()
-    assert ended(raised.value) == 2
+    assert exit_code(raised.value) == 2
 
 
 def test_stores_that_are_made_at_once_lose_nothing(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 import judged
 from judged import Qrels, Run
 from judged.scoring.measures.counts import relstring
-from judged.scoring.peers.trec_eval import Dialect, Printed, expand
+from judged.scoring.peers.trec_eval import OutputLine, Version, expand
 from shared_data import SHARED, needs_shared
 
 QRELS = {
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
     run: Path
     level: int
     complete: bool
-    dialect: Dialect
+    dialect: Version
 
 
 def asked(expected: Path) -> Asked:
@@ -85,7 +85,7 @@ def read(expected: Path) -> dict[tuple[str, str], str]:
         return {(fields[0].strip(), fields[1]): fields[2].strip() for fields in (line.split("\t") for line in lines)}
 
 
-def computed(what: Asked, lines: list[Printed]) -> dict[tuple[str, str], str]:
+def computed(what: Asked, lines: list[OutputLine]) -> dict[tuple[str, str], str]:
     """Give what we make of these lines, as trec_eval prints it."""
     measures = [(line, str(line.measure)) for line in lines if line.kind != "text"]
     policies: dict[str, Any] = {"topics": "qrels" if what.complete else "both"}
@@ -99,9 +99,9 @@ def computed(what: Asked, lines: list[Printed]) -> dict[tuple[str, str], str]:
     shown: dict[tuple[str, str], str] = {}
     for line, name in measures:
         form = ".0f" if line.kind == "integer" else ".4f"
-        if line.shown != "topics":
+        if line.scope != "topics":
             shown[line.name, "all"] = format(means[name], form)
-        if line.shown != "summary":
+        if line.scope != "summary":
             shown |= {(line.name, topic): format(score, form) for topic, score in per_topic[name].items()}
     return shown
 

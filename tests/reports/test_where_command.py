@@ -60,7 +60,7 @@ def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
         (("--where", "size > 100"), "no topic satisfies 'size > 100'"),
         (("--where", "__import__('os')"), "cannot stand in an expression"),
         (("--where", "size > 3", "--topics", "run"), "topics = run counts others"),
-        ((), "--attributes goes with --where"),
+        ((), "--attributes requires --where"),
     ],
 )
 def test_what_makes_no_sense_is_said(run: Callable[..., Ended], given: tuple[str, ...], said: str) -> None:
@@ -178,7 +178,7 @@ def test_needs_tradeoff_and_power_count_the_chosen_topics_alone(run: Callable[..
 )
 def test_a_condition_needs_judgments(run: Callable[..., Ended], asked: tuple[str, ...]) -> None:
     done = run(*asked, "--where", "size < 5")
-    assert (done.code, "--where goes with QRELS and RUNs" in done.err) == (2, True)
+    assert (done.code, "--where requires QRELS and RUNs" in done.err) == (2, True)
 
 
 def test_power_says_its_condition_in_python() -> None:

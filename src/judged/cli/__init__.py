@@ -1,1 +1,1 @@
-"""The command line: no arithmetic here, only what a user of the library could do too."""
+"""The command line. It contains no computations, and uses only the public API."""

@@ -1,4 +1,4 @@
-"""How the command ends: its streams, one line for whatever goes wrong, and an exit code."""
+"""End of the command: output streams, error messages of one line, and exit codes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from judged.errors import JudgedError, OutputError, is_full, masked, one_line
+from judged.errors import JudgedError, OutputError, is_full, mask_passwords, one_line
 from judged.results.escaping import on_terminal
 
 if TYPE_CHECKING:
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 
 
 class _Descriptor(io.FileIO):
-    """A file descriptor whose failures are told apart from those of every other file.
+    """File descriptor whose write errors are an `OutputError`.
 
-    These are not an OSError, which Click would end with 1 for a reader that left: that means "no" here.
+    Click would exit with 1 for an OSError of a closed pipe, but exit code 1 means "no" here.
     """
 
-    def __init__(self, descriptor: int, called: str) -> None:
+    def __init__(self, descriptor: int, label: str) -> None:
         super().__init__(descriptor, "w", closefd=False)
-        self._called = called
+        self._label = label
 
     def write(self, content: object, /) -> int:  # type: ignore[override]
         try:
             return super().write(content)  # type: ignore[arg-type]
         except OSError as error:
-            raise OutputError(self._called, error) from None
+            raise OutputError(self._label, error) from None
 
 
 class _Terminal(io.TextIOWrapper):
-    """A terminal that takes no orders from names in files."""
+    """Terminal stream that removes control sequences, which names in files could contain."""
 
     def write(self, text: str, /) -> int:
         super().write(on_terminal(text))
         return len(text)
 
 
-def guard() -> None:
-    """Put streams in the place of Python's that know how to fail; what cannot be encoded is written as an escape."""
+def wrap_streams() -> None:
+    """Replace standard output and error by streams that raise `OutputError`, and escape unencodable characters."""
     if os.name != "posix":  # a console of Windows is not a file descriptor
         return
-    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  so it is where it was closed (>&-)
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  None if it was closed (>&-)
         sys.stdout = stream(os.open(os.devnull, os.O_RDONLY), "utf-8", "strict")
     else:
         sys.stdout = stream(sys.stdout.fileno(), sys.stdout.encoding, sys.stdout.errors or "strict")
@@ -58,17 +58,25 @@ def guard() -> None:
         sys.stderr = stream(sys.stderr.fileno(), sys.stderr.encoding, sys.stderr.errors or "strict", "standard error")
 
 
-def stream(descriptor: int, encoding: str, errors: str, called: str = "standard output") -> TextIO:
-    """Write to a descriptor, whose failures become an `OutputError`."""
-    file = _Descriptor(descriptor, called)
-    escaped = "backslashreplace" if errors in {"strict", "surrogateescape"} else errors
-    by_line = file.isatty() or called == "standard error"
-    shown = _Terminal if file.isatty() and called == "standard output" else io.TextIOWrapper
-    return shown(io.BufferedWriter(file), encoding, escaped, line_buffering=by_line)
+def stream(descriptor: int, encoding: str, errors: str, label: str = "standard output") -> TextIO:
+    """Open a stream on a file descriptor, with write errors as `OutputError`."""
+    file = _Descriptor(descriptor, label)
+    error_handler = "backslashreplace" if errors in {"strict", "surrogateescape"} else errors
+    is_line_buffered = file.isatty() or label == "standard error"
+    wrapper = _Terminal if file.isatty() and label == "standard output" else io.TextIOWrapper
+    return wrapper(io.BufferedWriter(file), encoding, error_handler, line_buffering=is_line_buffered)
 
 
-WRONG, FAULT, NO_MEMORY, UNWRITTEN, STOPPED, UNREAD, TERMINATED = 2, 70, 71, 74, 130, 141, 143
-"""Wrong input; a bug; no memory; no place to write; Ctrl-C; nobody reads the output (SIGPIPE); SIGTERM."""
+WRONG_INPUT, INTERNAL_ERROR, OUT_OF_MEMORY, CANNOT_WRITE, INTERRUPTED, CLOSED_OUTPUT, TERMINATED = (
+    2,
+    70,
+    71,
+    74,
+    130,
+    141,
+    143,
+)
+"""Exit codes: wrong input; a bug; out of memory; write error; Ctrl-C; closed pipe (SIGPIPE); SIGTERM."""
 
 CODES = """\
 Exit codes: 0 success; 1 the answer is "no" (a gate fails, a check finds errors); 2 wrong input; 70 a bug in judged;
@@ -76,99 +84,99 @@ Exit codes: 0 success; 1 the answer is "no" (a gate fails, a check finds errors)
 output has gone; 143 ended by SIGTERM. trec_eval has its own. JUDGED_TRACEBACK=1 shows where a bug arose.
 """
 _TRACEBACK = "JUDGED_TRACEBACK"
-_LONGEST = 200  # characters of somebody else's message
+_MAX_MESSAGE_LENGTH = 200  # characters of a message of another library
 
 
-def ended(error: BaseException) -> int:
-    """Say what is wrong, if anything can still be said, and give the exit code."""
-    if _received:  # libraries make errors of their own of an interrupt: whatever goes wrong after one came of it
-        return TERMINATED if signal.SIGTERM in _received else STOPPED
+def exit_code(error: BaseException) -> int:
+    """Print the error message, if possible, and return the exit code."""
+    if _received_signals:  # libraries convert an interrupt to other errors, so any later error is its consequence
+        return TERMINATED if signal.SIGTERM in _received_signals else INTERRUPTED
     if isinstance(error, OutputError) and error.errno == errno.EPIPE:
-        return UNREAD
+        return CLOSED_OUTPUT
     if isinstance(error, click.Abort) and isinstance(error.__context__, EOFError):
-        error = error.__context__  # Click takes every end of a file for Ctrl-D
-    if isinstance(error, KeyboardInterrupt | click.Abort) or _interrupted(error):
-        return STOPPED
-    code, sentence = _told(error)
+        error = error.__context__  # Click treats any end of file as Ctrl-D
+    if isinstance(error, KeyboardInterrupt | click.Abort) or _is_interrupt(error):
+        return INTERRUPTED
+    code, sentence = _code_and_message(error)
     with suppress(OutputError):
-        click.echo(on_terminal(masked(sentence)), err=True)
-        if code == FAULT and os.environ.get(_TRACEBACK):
-            import traceback  # only faults need it
+        click.echo(on_terminal(mask_passwords(sentence)), err=True)
+        if code == INTERNAL_ERROR and os.environ.get(_TRACEBACK):
+            import traceback  # only bugs need it
 
             traceback.print_exception(error)
     return code
 
 
-_received: set[int] = set()
+_received_signals: set[int] = set()
 
 
 def end_on_signals() -> None:
-    """Let SIGTERM end the command as Ctrl-C does, with nothing half written, and an exit code of its own."""
+    """Handle SIGTERM like Ctrl-C, which leaves no partial files, but with a separate exit code."""
 
-    def end(number: int, _frame: object) -> None:
-        _received.add(number)
+    def interrupt(number: int, _frame: object) -> None:
+        _received_signals.add(number)
         logging: Any = sys.modules.get("logging")
         if logging is not None:
             logging.lastResort = logging.NullHandler()  # SQLAlchemy logs a traceback of an interrupt
         raise KeyboardInterrupt
 
-    def repeat(unraisable: sys.UnraisableHookArgs) -> None:
+    def interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
         if unraisable.exc_type is not KeyboardInterrupt:
             sys.__unraisablehook__(unraisable)
         elif hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0.001)
 
     numbers = [signal.SIGTERM]
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise it is ignored, as for background jobs
         numbers.append(signal.SIGINT)
-    if hasattr(signal, "SIGALRM"):  # Python ignores exceptions of finalizers: interrupt once more, a moment later
+    if hasattr(signal, "SIGALRM"):  # Python ignores exceptions in finalizers: interrupt again after a moment
         numbers.append(signal.SIGALRM)
-        sys.unraisablehook = repeat
+        sys.unraisablehook = interrupt_again
     for number in numbers:
-        signal.signal(number, end)
+        signal.signal(number, interrupt)
 
 
-_OF_NAMES = {
+_PATH_ERRORS = {
     errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG,
     errno.ELOOP, errno.EROFS, errno.ENOTEMPTY,
 }  # fmt: skip
-"""Numbers of system errors that a name gives rise to that somebody wrote."""
+"""Error numbers that a wrong path causes."""
 
 
 def ignore_signals() -> None:
-    """Let no signal interrupt the end of the command, where temporary files are removed."""
+    """Ignore signals at the end of the command, so that temporary files are removed."""
     for name in {"SIGINT", "SIGTERM", "SIGALRM"} & set(dir(signal)):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
-def _interrupted(error: BaseException) -> bool:
-    """Whether an error came of Ctrl-C: DuckDB has one of its own, and others hide that they were interrupted."""
+def _is_interrupt(error: BaseException) -> bool:
+    """Return whether Ctrl-C caused an error. DuckDB has its own error, and other libraries wrap KeyboardInterrupt."""
     database = sys.modules.get("duckdb")
     if database is not None and isinstance(error, database.InterruptException):
         return True
     cause = error.__cause__ or error.__context__
-    return isinstance(cause, KeyboardInterrupt) or (cause is not None and _interrupted(cause))
+    return isinstance(cause, KeyboardInterrupt) or (cause is not None and _is_interrupt(cause))
 
 
-def _told(error: BaseException) -> tuple[int, str]:
+def _code_and_message(error: BaseException) -> tuple[int, str]:
     if isinstance(error, JudgedError):
-        return UNWRITTEN if isinstance(error, OutputError) else WRONG, f"error: {one_line(str(error))}"
+        return CANNOT_WRITE if isinstance(error, OutputError) else WRONG_INPUT, f"error: {one_line(str(error))}"
     database = sys.modules.get("duckdb")
-    unwritten = database is not None and isinstance(error, database.Error) and "Could not write file" in str(error)
-    if unwritten or is_full(error):  # where nobody names the file, it is a temporary one
-        where = getattr(error, "filename", None) or tempfile.gettempdir()
+    is_unwritable = database is not None and isinstance(error, database.Error) and "Could not write file" in str(error)
+    if is_unwritable or is_full(error):  # without a file name, it is a temporary file
+        path = getattr(error, "filename", None) or tempfile.gettempdir()
         number = errno.ENOSPC if is_full(error) else errno.EIO
-        return UNWRITTEN, f"error: {OutputError(str(where), OSError(number, ' '.join(str(error).split())))}"
+        return CANNOT_WRITE, f"error: {OutputError(str(path), OSError(number, ' '.join(str(error).split())))}"
     if isinstance(error, click.UsageError):
-        return WRONG, _usage(error)
-    if isinstance(error, OSError) and error.filename is not None and error.errno in _OF_NAMES:
-        name, said = os.fsdecode(error.filename), error.strerror or str(error)
-        return WRONG, f"error: {one_line(name)}: this file cannot be used ({said}). Fix: check the path."
+        return WRONG_INPUT, _usage(error)
+    if isinstance(error, OSError) and error.filename is not None and error.errno in _PATH_ERRORS:
+        name, reason = os.fsdecode(error.filename), error.strerror or str(error)
+        return WRONG_INPUT, f"error: {one_line(name)}: this file cannot be used ({reason}). Fix: check the path."
     if isinstance(error, MemoryError):
-        return NO_MEMORY, "error: out of memory. Fix: use fewer runs or measures at a time, or a larger machine."
-    what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")[:_LONGEST]
+        return OUT_OF_MEMORY, "error: out of memory. Fix: use fewer runs or measures at a time, or a larger machine."
+    description = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")[:_MAX_MESSAGE_LENGTH]
     fix = f"set {_TRACEBACK}=1 to see where, and report it with the command you ran"
-    return FAULT, f"error: this is a bug in judged, not a fault of your input ({what}). Fix: {fix}."
+    return INTERNAL_ERROR, f"error: this is a bug in judged, not a fault of your input ({description}). Fix: {fix}."
 
 
 def _usage(error: click.UsageError) -> str:
@@ -177,14 +185,14 @@ def _usage(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "judged"
     fix = str(getattr(error, "fix", ""))
     problem = one_line(error.format_message().rstrip("."))
-    if isinstance(error, click.NoSuchOption) and (fix := fix_of(error)):
+    if isinstance(error, click.NoSuchOption) and (fix := suggest_option(error)):
         problem = one_line(error.message.rstrip("."))
     if fix:
         return f"error: {problem}. Fix: {fix}."
     takes_files = error.ctx and any(isinstance(param, click.Argument) for param in error.ctx.command.params)
     if error.ctx and takes_files and (type(error) is click.UsageError or _lacks_argument(error)):
-        shape = " ".join([command, *error.ctx.command.collect_usage_pieces(error.ctx)])
-        return f"error: {problem}. Fix: write {shape}; see '{command} --help'."
+        usage = " ".join([command, *error.ctx.command.collect_usage_pieces(error.ctx)])
+        return f"error: {problem}. Fix: write {usage}; see '{command} --help'."
     return f"error: {problem}{'' if problem.endswith('?') else '.'} Fix: see '{command} --help'."
 
 
@@ -192,34 +200,34 @@ def _lacks_argument(error: click.UsageError) -> bool:
     return isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument)
 
 
-_RUNS = ("run", "runs", "qrels", "judgments", "candidate")
+_FILE_WORDS = ("run", "runs", "qrels", "judgments", "candidate")
 
 
-def fix_of(error: click.NoSuchOption) -> str:
-    """Say which option of the command is meant; empty where nobody can tell."""
-    written = error.option_name.lstrip("-").replace("_", "-")
+def suggest_option(error: click.NoSuchOption) -> str:
+    """Return a fix with the intended option of the command, or an empty text."""
+    option_name = error.option_name.lstrip("-").replace("_", "-")
     if error.ctx is None:
         return ""
     parameters = error.ctx.command.params
-    found = list(_meant(written, parameters))
-    if len(found) == 1:
-        return f"write {found[0][0]}"
-    if found:
-        return "write " + ", or ".join(f"{flag} ({about})" for flag, about in found)
+    candidates = list(_candidates(option_name, parameters))
+    if len(candidates) == 1:
+        return f"write {candidates[0][0]}"
+    if candidates:
+        return "write " + ", or ".join(f"{flag} ({about})" for flag, about in candidates)
     arguments = [param.make_metavar(error.ctx) for param in parameters if isinstance(param, click.Argument)]
-    if written in _RUNS and arguments:
+    if option_name in _FILE_WORDS and arguments:
         return f"files stand without an option: {error.ctx.command_path} {' '.join(arguments)}"
     return ""
 
 
-def _meant(written: str, parameters: list[click.Parameter]) -> Iterator[tuple[str, str]]:
-    """Give the options that may be meant, each with the beginning of its help."""
+def _candidates(option_name: str, parameters: list[click.Parameter]) -> Iterator[tuple[str, str]]:
+    """Yield the options that may be intended, each with the beginning of its help."""
     from judged.results.spelling import OTHER_NAMES  # only wrong options need it
 
     for param in parameters:
         flag = max(param.opts, key=len)
         name = flag.removeprefix("--")
-        if isinstance(param, click.Option) and written in OTHER_NAMES.get(name, "").split():
-            takes_it = name == "format" and isinstance(param.type, click.Choice) and written in param.type.choices
-            about = re.split(r"[.:;](?:\s|$)", param.help or "")[0]
-            yield f"{flag} {written}" if takes_it else flag, about[:1].lower() + about[1:]
+        if isinstance(param, click.Option) and option_name in OTHER_NAMES.get(name, "").split():
+            is_choice = name == "format" and isinstance(param.type, click.Choice) and option_name in param.type.choices
+            description = re.split(r"[.:;](?:\s|$)", param.help or "")[0]
+            yield f"{flag} {option_name}" if is_choice else flag, description[:1].lower() + description[1:]

@@ -1,4 +1,4 @@
-"""The command `judged`: its subcommands, and its start and end as a process."""
+"""The command `judged`, its subcommands, and the start and end of its process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import judged
-from judged.cli.exits import CODES, end_on_signals, ended, guard, ignore_signals
+from judged.cli.exits import CODES, end_on_signals, exit_code, ignore_signals, wrap_streams
 from judged.components import built_in, third_party
 from judged.errors import JudgedWarning
 from judged.interface.options import Group
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from judged.components import Command, Component
 
 
-class _Hidden:
-    """Hides from this process what pyarrow imports by itself, where it is installed, and nothing here uses.
+class _ImportBlocker:
+    """Import hook that blocks modules which pyarrow imports and judged does not use.
 
-    pandas takes longer than most evaluations, and S3 8 MB.
+    Importing pandas takes longer than most evaluations, and S3 takes 8 MB.
     """
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> None:
         del path, target
-        if name in {"pandas", "pyarrow._s3fs"} and "pyspark" not in sys.modules:  # which does not work without
+        if name in {"pandas", "pyarrow._s3fs"} and "pyspark" not in sys.modules:  # pyspark requires them
             raise ModuleNotFoundError(name=name)
 
 
@@ -41,14 +41,14 @@ _SECTIONS = (
     "Scores", "Comparison", "Diagnosis", "Release", "Answers", "Online", "People", "Judgments", "Workbench",
     "Files and tools",
 )  # fmt: skip
-"""The order of the sections of the help; those of other packages come behind."""
+"""Order of the sections in the help; sections of other packages follow."""
 
 
 class _Commands(Group):
-    """The commands of all components, in sections. Other packages are looked up when a name is unknown, or for help."""
+    """Commands of all components, in sections. Other packages are loaded only for the help or an unknown name."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.sections: dict[str, dict[str, Command]] = {section: {} for section in _SECTIONS}
         self._add(built_in())
 
@@ -65,24 +65,24 @@ class _Commands(Group):
         return super().list_commands(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, of another package where no component of judged has it."""
+        """Return a command of judged, or else of another package."""
         if cmd_name not in self.places:
             self._add(third_party())
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Find the command that is asked for, or say which one may be meant."""
+        """Find the command, or raise an error that suggests a similar one."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from difflib import get_close_matches  # only wrong names need it
+            from difflib import get_close_matches  # only unknown names need it
 
-            if close := get_close_matches(args[0], self.list_commands(ctx), 1):
-                error.fix = f"write {ctx.command_path} {close[0]}"  # type: ignore[attr-defined]
+            if matches := get_close_matches(args[0], self.list_commands(ctx), 1):
+                error.fix = f"write {ctx.command_path} {matches[0]}"  # type: ignore[attr-defined]
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by what they are for."""
+        """Write the commands by section."""
         width = max(map(len, self.list_commands(ctx)))
         for section, commands in self.sections.items():
             if commands:
@@ -96,58 +96,57 @@ class _Commands(Group):
 @click.version_option(judged.__version__, message="%(version)s", help="Print the version.")
 def app() -> None:
     """Evaluate search, recommendation and RAG retrieval: correct numbers, with intervals and warnings."""
-    from judged.interface.arguments import print_warnings  # every command imports it, and the help none
+    from judged.interface.arguments import print_warnings  # not needed for the help
 
-    other = warnings.showwarning
+    original = warnings.showwarning
 
-    def show(message: Any, category: Any, *place: Any) -> None:
+    def show_warning(message: Any, category: Any, *place: Any) -> None:
         if issubclass(category, JudgedWarning):
             print_warnings([str(message)])
         else:
-            other(message, category, *place)
+            original(message, category, *place)
 
-    warnings.showwarning = show
+    warnings.showwarning = show_warning
 
 
 def main() -> None:
-    """Run the command line; whatever goes wrong becomes one line and an exit code."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # idle threads of NumPy's linear algebra would spin
-    hidden: Any = _Hidden
-    sys.meta_path.insert(0, hidden)
+    """Run the command line. Any error ends it with a message of one line and an exit code."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # idle OpenBLAS threads would use CPU time
+    import_blocker: Any = _ImportBlocker
+    sys.meta_path.insert(0, import_blocker)
     try:
         code = app(prog_name="judged", standalone_mode=False)
         if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
             sys.stdout.flush()
-    except Exception as error:  # noqa: BLE001  everything ends in words
-        code = ended(error)
-    except KeyboardInterrupt as stop:
-        code = ended(stop)
+    except Exception as error:  # noqa: BLE001  any error becomes a message
+        code = exit_code(error)
+    except KeyboardInterrupt as interrupt:
+        code = exit_code(interrupt)
     sys.exit(code)
 
 
 def trec_eval_script() -> NoReturn:
-    """Run ``judged trec_eval`` under a name of its own, for scripts that take a path to trec_eval."""
+    """Run ``judged trec_eval`` as a separate script, for tools that require a path to trec_eval."""
     sys.argv.insert(1, "trec_eval")
     script()
 
 
 def script() -> NoReturn:
-    """Run the command line as a process of its own, and end it at once."""
-    # Python would otherwise free every object one by one, which takes a tenth of a short command's time; looking for
-    # garbage while modules are imported would take some more.
+    """Run the command line as a process, and end it without cleanup by the interpreter."""
+    # Freeing all objects would take a tenth of the time of a short command, and garbage collection during imports more.
     gc.set_threshold(100_000)
-    guard()
+    wrap_streams()
     end_on_signals()
     code: Any = 0
     try:
         main()
-    except SystemExit as end:
-        code = end.code or 0
-    except KeyboardInterrupt as second:
-        code = ended(second)
+    except SystemExit as system_exit:
+        code = system_exit.code or 0
+    except KeyboardInterrupt as interrupt:
+        code = exit_code(interrupt)
     with suppress(KeyboardInterrupt):
         ignore_signals()
     if code not in (0, 1):
-        gc.collect()  # frames of an interrupted statement keep a database open, and so its files beside a store
+        gc.collect()  # frames of an interrupted statement keep a database open, with its temporary files
     atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     os._exit(code)

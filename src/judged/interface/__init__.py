@@ -1,5 +1,5 @@
-"""Commands and pages of the core, and what the commands and pages of all components share.
+"""Commands and pages of the core, and shared code for the commands and pages of all components.
 
-For those who write a command or a page. Start reading in `judged.interface.options` (options that several commands
-take), `judged.interface.arguments` (files read and written), or `judged.interface.commands.scoring`: `judged evaluate`.
+To write a command or a page, start with `judged.interface.options` (shared options), `judged.interface.arguments`
+(reading and writing files), and `judged.interface.commands.scoring` (`judged evaluate`).
 """

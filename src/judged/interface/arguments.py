@@ -1,4 +1,4 @@
-"""What several commands read and write: runs, slices of topics, progress bars, and the form and file of a result."""
+"""Shared code of commands: reading runs, slicing topics, progress bars, and writing results."""
 
 from __future__ import annotations
 
@@ -33,60 +33,60 @@ if TYPE_CHECKING:
     Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-_REST = len("  []  100%  00:00:00") + 1  # columns: what stands beside the label and the bar
-_BARE, _FULL = "%(label)s", "%(label)s  [%(bar)s]  %(info)s"
+_BAR_WIDTH_AROUND = len("  []  100%  00:00:00") + 1  # columns of the line without label and bar
+_LABEL_ONLY, _FULL_BAR = "%(label)s", "%(label)s  [%(bar)s]  %(info)s"
 _UP, _ERASE = "\033[1A", "\r\033[2K"
 
 
 @contextmanager
 def bar(label: str, length: int) -> Generator[Callable[[str, int | None], None] | None]:
-    """Draw a bar on a terminal; take a label and more steps, or None where nobody knows how many there will be."""
+    """Show a progress bar on a terminal. Yield None, or a function of a label and a number of steps or None."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
     columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
     width = columns // 3
-    half = max(1, (columns - width - _REST - 3) // 2)
+    half_length = max(1, (columns - width - _BAR_WIDTH_AROUND - 3) // 2)
 
     def fitting(label: str) -> str:
         text = visible(label)
-        return text if len(text) <= 2 * half + 3 else f"{text[:half]}...{text[-half:]}"
+        return text if len(text) <= 2 * half_length + 3 else f"{text[:half_length]}...{text[-half_length:]}"
 
-    drawn = click.progressbar(
+    progress = click.progressbar(
         length=length,
         label=fitting(label),
-        bar_template=_BARE,
+        bar_template=_LABEL_ONLY,
         file=sys.stderr,
         width=width,
         update_min_steps=0,
     )
-    lock, show = Lock(), warnings.showwarning  # threads may read, and warn
+    lock, original_showwarning = Lock(), warnings.showwarning  # threads may update the bar and warn
 
-    def tell(label: str, steps: int | None) -> None:
+    def update(label: str, steps: int | None) -> None:
         with lock:
-            drawn.label = fitting(label)
-            drawn.bar_template = _BARE if steps is None else _FULL
-            drawn.update(steps or 0)
+            progress.label = fitting(label)
+            progress.bar_template = _LABEL_ONLY if steps is None else _FULL_BAR
+            progress.update(steps or 0)
 
     def show_above(*warning: Any) -> None:
         with lock:
             click.echo(_ERASE, err=True, nl=False)
-            show(*warning)
+            original_showwarning(*warning)
 
     warnings.showwarning = show_above
     try:
-        with drawn:
-            yield tell
+        with progress:
+            yield update
     finally:
-        warnings.showwarning = show
+        warnings.showwarning = original_showwarning
         click.echo(_UP + _ERASE, err=True, nl=False)
 
 
-_LONG_WORK = 50_000_000  # bytes: what takes long enough to look at a progress bar
+_MIN_BYTES_FOR_BAR = 50_000_000  # smallest input for which a progress bar is shown
 
 
 def runs_at(texts: Sequence[str], run_format: str | None) -> list[Run]:
-    """Give the runs of FILE and NAME=FILE; they are read when they are used."""
+    """Return the runs for arguments FILE or NAME=FILE. They are read on first use."""
     return [run for text in texts for run in _runs(text, run_format)]
 
 
@@ -94,18 +94,18 @@ def _runs(text: str, run_format: str | None) -> list[Run]:
     from judged.data.run import Run, split_runs
     from judged.data.sources import files_of
 
-    name, path = named(text)
+    name, path = split_name(text)
     name = name.encode(errors="backslashreplace").decode()
-    found = files_of(path)
-    if name and len(found) > 1:
-        problem = f"{len(found)} files for one name, {name}"
-        raise InputError(problem, fix="leave out the name: each file is a run of its own", path=path)
-    scanned = [Run.scan(file, format=run_format, name=name or None) for file in found]
-    return [run for each in scanned for run in split_runs(each.rows, each.name)]
+    paths = files_of(path)
+    if name and len(paths) > 1:
+        problem = f"the name {name} requires one file, got {len(paths)}"
+        raise InputError(problem, fix="omit the name: each file is a run", path=path)
+    scanned = [Run.scan(file, format=run_format, name=name or None) for file in paths]
+    return [run for scanned_run in scanned for run in split_runs(scanned_run.rows, scanned_run.name)]
 
 
-def named(text: str) -> tuple[str, str]:
-    """Read NAME=FILE, or FILE without a name."""
+def split_name(text: str) -> tuple[str, str]:
+    """Split NAME=FILE into name and path; the name of FILE is empty."""
     from judged.data.files import exists
     from judged.data.sources import is_address
 
@@ -116,15 +116,15 @@ def named(text: str) -> tuple[str, str]:
 
 
 def refuse_measures(*paths: str) -> None:
-    """Refuse a measure in a file's place (one ``-m`` takes the next word alone), and standard input as two files."""
+    """Raise an error if an argument is a measure (``-m`` takes only one), or if standard input is used twice."""
     from judged.data.files import exists
     from judged.errors import JudgedError
     from judged.scoring.measures.grammar import parse_many
 
-    if [named(path)[1] for path in paths].count("-") > 1:
+    if [split_name(path)[1] for path in paths].count("-") > 1:
         raise InputError("standard input (-) cannot be two files", fix="name the other file")
     for path in paths:
-        if path == "-" or exists(named(path)[1]):
+        if path == "-" or exists(split_name(path)[1]):
             continue
         try:
             measures = parse_many(path)
@@ -135,7 +135,7 @@ def refuse_measures(*paths: str) -> None:
 
 
 def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
-    """Refuse to write the result over a file that it is made of."""
+    """Raise an error if the output file is an input."""
     from judged.data.files import exists
 
     if out is None or not exists(out) or not out.is_file():
@@ -145,26 +145,28 @@ def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
             raise InputError("this file is an input", fix="write the result to another file", path=str(out))
 
 
-def form_of(out: Path | None, known: Mapping[str, str]) -> str:
-    """Return the format of a result by the end of the file's name; a command that writes other files has ``--to``."""
+def form_of(out: Path | None, formats_by_suffix: Mapping[str, str]) -> str:
+    """Return the format of a result from the extension of the file. A command with other outputs has ``--to``."""
     from judged.results.answer import form_by_name
 
-    to = [param for param in click.get_current_context().command.params if "--to" in param.opts]
-    other = [f"--to {param.metavar}" for param in to if isinstance(param, click.Option) and param.metavar]
-    return form_by_name(out or "", known, "a result", ask=" or ".join(["--format", *other]))
+    target_options = [param for param in click.get_current_context().command.params if "--to" in param.opts]
+    alternatives = [
+        f"--to {param.metavar}" for param in target_options if isinstance(param, click.Option) and param.metavar
+    ]
+    return form_by_name(out or "", formats_by_suffix, "a result", ask=" or ".join(["--format", *alternatives]))
 
 
 @contextmanager
 def scoring(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | None]:
-    """Show a progress bar, and keep back the warnings that are part of the result, and shown from there."""
-    with warnings.catch_warnings(), progress_bar(runs) as tell:
+    """Show a progress bar, and suppress warnings, which are also in the result and printed with it."""
+    with warnings.catch_warnings(), progress_bar(runs) as update:
         warnings.simplefilter("ignore", JudgedWarning)
-        yield tell
+        yield update
 
 
 @contextmanager
 def progress_bar(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | None]:
-    """Show a progress bar on a terminal, where there is much to read."""
+    """Show a progress bar on a terminal if the inputs are large."""
     from judged.data.files import exists
     from judged.data.part_rows import PartRows
     from judged.scoring.judging.join import is_in_memory
@@ -176,16 +178,16 @@ def progress_bar(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | 
         for file in ([rows for rows, _ in run.rows.read] if isinstance(run.rows, PartRows) else [run])
     ]
     total = sum(Path(file).stat().st_size for file in files if exists(file))
-    with bar("reading", total) if total >= _LONG_WORK else nullcontext() as tell:
-        yield tell
+    with bar("reading", total) if total >= _MIN_BYTES_FOR_BAR else nullcontext() as update:
+        yield update
 
 
-_WEB = ("fastapi", "uvicorn", "jinja2", "python_multipart")
+_WEB_LIBRARIES = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 
 
 def need_web() -> None:
-    """Refuse to go on where something is missing that pages need."""
-    for name in _WEB:
+    """Raise an error if a library for web pages is not installed."""
+    for name in _WEB_LIBRARIES:
         try:
             importlib.import_module(name)
         except ImportError:
@@ -193,93 +195,95 @@ def need_web() -> None:
 
 
 def names_in(texts: Iterable[str]) -> list[str]:
-    """Return the names in texts that hold several of them, with commas between."""
+    """Return the names in texts with comma-separated names."""
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
 @dataclass(frozen=True)
 class SliceOptions:
-    """What the options of slices ask for."""
+    """Values of the options for slices and for ``--where``."""
 
-    attributes: str | None = None  # a path
-    by: tuple[str, ...] = ()  # names of attributes, several of them with commas between
-    slices: str | None = None  # a path
-    cross: bool = False  # whether slices of several attributes are crossed
-    min_topics: int | None = None  # topics of a slice that is tested; None for the usual number
-    queries: str | None = None  # a path
-    where: str | None = None  # an expression
+    attributes: str | None = None  # path
+    by: tuple[str, ...] = ()  # names of attributes, possibly comma-separated
+    slices: str | None = None  # path
+    cross: bool = False  # whether to cross the slices of several attributes
+    min_topics: int | None = None  # fewest topics of a tested slice; None for the default
+    queries: str | None = None  # path
+    where: str | None = None  # expression
 
     @property
     def names(self) -> list[str]:
-        """The attributes that make slices."""
+        """Names of the slicing attributes."""
         return names_in(self.by)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that are read: no result may be written over them."""
+        """Input files."""
         return tuple(path for path in (self.attributes, self.queries, self.slices) if path)
 
-    def known(self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: str | None = None) -> Attributes:
-        """Give the attributes of the topics: from the files, or else derived."""
+    def topic_attributes(
+        self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: str | None = None
+    ) -> Attributes:
+        """Return the attributes of the topics, read from the files or derived."""
         from judged.comparison.slicing.derived import read_topic_attributes
 
-        given = {"attributes": self.attributes, "queries": self.queries, "documents": documents}
-        return read_topic_attributes(qrels, needed=[*self._needed(), *names], run=run, **given)
+        files = {"attributes": self.attributes, "queries": self.queries, "documents": documents}
+        return read_topic_attributes(qrels, needed=[*self._required_names(), *names], run=run, **files)
 
     def notes(self, run: Run) -> tuple[Note, ...]:
-        """Give the note on topics that are chosen or cut by an outcome of this run."""
+        """Return a note if the topics are selected or sliced by an outcome of this run."""
         from judged.comparison.slicing.derived import OUTCOME
 
-        if OUTCOME not in self._needed():
+        if OUTCOME not in self._required_names():
             return ()
         luck = "on topics where that run did badly, any other run does better by luck alone (regression to the mean)"
         return (Note("cut-by-outcome", f"{OUTCOME} is taken from {run.name}: {luck}"),)
 
-    def applied(self, qrels: Qrels, run: Run, documents: str | None = None) -> tuple[Qrels, Slicing | None]:
-        """Leave the topics that ``--where`` keeps, and cut them into slices; None where none are asked for."""
-        qrels = self.narrowed(qrels, run)
+    def apply(self, qrels: Qrels, run: Run, documents: str | None = None) -> tuple[Qrels, Slicing | None]:
+        """Filter topics by ``--where``. Return the qrels and the slicing, which is None without slicing options."""
+        qrels = self.filter_topics(qrels, run)
         if not (self.by or self.slices):
             return qrels, None
-        return qrels, self.cut(self.known(qrels, run, documents=documents), qrels.topics)
+        return qrels, self.slice_topics(self.topic_attributes(qrels, run, documents=documents), qrels.topics)
 
-    def cut(self, known: Attributes, query_ids: Sequence[str]) -> Slicing:
-        """Cut topics into slices by their attributes."""
+    def slice_topics(self, attributes: Attributes, query_ids: Sequence[str]) -> Slicing:
+        """Slice topics by their attributes."""
         from judged.comparison.slicing.topic_slices import Slicing, slice_topics
 
         if not (self.by or self.slices):
-            names = first_few(list(known.names))
-            raise InputError("nothing says how to slice", fix=f"give --by NAME, one of {names}; or --slices FILE")
+            names = first_few(list(attributes.names))
+            raise InputError("a slicing attribute is required", fix=f"use --by with one of {names}, or --slices FILE")
         for name in self.names:
-            if Path(name).is_file() and known.spelled(name) not in known.names:
+            if Path(name).is_file() and attributes.spelled(name) not in attributes.names:
                 raise InputError(f"--by takes names, and {name} is a file", fix=f"write --attributes {name} --by NAME")
-        how: dict[str, Any] = {"min_topics": self.min_topics, "query_ids": query_ids}
-        by = [known.spelled(name) for name in self.names]
+        options: dict[str, Any] = {"min_topics": self.min_topics, "query_ids": query_ids}
+        names = [attributes.spelled(name) for name in self.names]
         if not self.cross:
-            return slice_topics(known, by, slices=self.slices, **how)
-        parts = [slice_topics(known, name, **how) for name in by]
-        parts += [slice_topics(known, slices=self.slices, **how)] if self.slices else []
-        if len(parts) < 2:
-            raise InputError("--cross needs two things to cross", fix="give --by NAME,NAME")
-        return reduce(Slicing.cross, parts)
+            return slice_topics(attributes, names, slices=self.slices, **options)
+        slicings = [slice_topics(attributes, name, **options) for name in names]
+        slicings += [slice_topics(attributes, slices=self.slices, **options)] if self.slices else []
+        if len(slicings) < 2:
+            raise InputError("--cross requires two attributes", fix="use --by NAME,NAME")
+        return reduce(Slicing.cross, slicings)
 
-    def narrowed(self, qrels: Qrels, run: Run) -> Qrels:
-        """Leave the judgments of the topics that ``--where`` keeps, and say of how many this is not known."""
+    def filter_topics(self, qrels: Qrels, run: Run) -> Qrels:
+        """Filter judgments by ``--where``, and warn of topics for which the expression is undefined."""
         from judged.scoring.evaluation.inputs import filter_topics
 
-        known = self.known(qrels, run) if self.where else None
-        qrels, lacking = filter_topics(qrels, self.where, known)
-        print_warnings(map(str, lacking))
+        attributes = self.topic_attributes(qrels, run) if self.where else None
+        qrels, missing_notes = filter_topics(qrels, self.where, attributes)
+        print_warnings(map(str, missing_notes))
         return qrels
 
-    def _needed(self) -> list[str]:
-        """Name the attributes that slices and ``--where`` ask for."""
+    def _required_names(self) -> list[str]:
+        """Return the names of the attributes in slices and in ``--where``."""
         from judged.comparison.slicing.topic_slices import read_slices
 
         texts = [slice_.expression for slice_ in read_slices(self.slices)] if self.slices else []
         return [*self.names, *(name for text in (*texts, self.where or "") for name in _names(text))]
 
 
-def narrowed(
+def filter_by_where(
     qrels: Qrels,
     runs: list[Run],
     *,
@@ -289,20 +293,21 @@ def narrowed(
     baseline: str | None = None,
     measures: Sequence[str] = (),
 ) -> tuple[Qrels, Attributes | None]:
-    """Keep the topics that an expression over their attributes asks for; and give those that measures ask for."""
+    """Filter topics by an expression. Return the judgments, and the attributes that measures require, or None."""
     from judged.scoring.evaluation.inputs import attributes_of
 
-    needed = attributes_of(measures)
+    required = attributes_of(measures)
     if where is None:
-        if attributes is not None and not needed:
-            fix = "say which topics: --where \"kind == 'law'\", or -m \"P@5 where kind == 'law'\""
-            raise InputError("--attributes goes with --where", fix=fix)
-        if not needed:
+        if attributes is not None and not required:
+            fix = "add --where \"kind == 'law'\", or -m \"P@5 where kind == 'law'\""
+            raise InputError("--attributes requires --where", fix=fix)
+        if not required:
             return qrels, None
-    cut_by = next((run for run in runs if run.name == baseline), runs[0])
-    asked = SliceOptions(attributes=attributes, queries=queries, where=where)
-    print_warnings(map(str, asked.notes(cut_by)))
-    return asked.narrowed(qrels, cut_by), asked.known(qrels, cut_by, names=needed) if needed else None
+    outcome_run = next((run for run in runs if run.name == baseline), runs[0])
+    slicing_options = SliceOptions(attributes=attributes, queries=queries, where=where)
+    print_warnings(map(str, slicing_options.notes(outcome_run)))
+    filtered = slicing_options.filter_topics(qrels, outcome_run)
+    return filtered, slicing_options.topic_attributes(qrels, outcome_run, names=required) if required else None
 
 
 def _names(expression: str) -> tuple[str, ...]:
@@ -312,11 +317,11 @@ def _names(expression: str) -> tuple[str, ...]:
 
 
 def slicing_by(name: str | None, attributes: str | None, flag: str = "--by") -> Slicing | None:
-    """Cut topics by one attribute of a file; None where neither is given."""
+    """Return the slicing by one attribute of a file, or None if both are None."""
     from judged.comparison.slicing import slice_topics
 
     if (name is None) != (attributes is None):
-        raise InputError(f"{flag} and --attributes go together", fix="give both, or neither")
+        raise InputError(f"{flag} and --attributes require each other", fix="use both, or neither")
     return None if name is None else slice_topics(attributes, name)
 
 
@@ -335,44 +340,44 @@ _SLICE_OPTIONS = with_options(
 
 
 def slice_options(command: Command) -> Command:
-    """Give a command the options of slices, which reach it as ``asked``."""
+    """Add the slicing options to a command, which gets them as the parameter `slicing_options`."""
 
     @wraps(command)
     def call(*args: Any, **options: Any) -> Any:
-        asked = SliceOptions(**{field.name: options.pop(field.name) for field in fields(SliceOptions)})
-        return command(*args, asked=asked, **options)
+        slicing_options = SliceOptions(**{field.name: options.pop(field.name) for field in fields(SliceOptions)})
+        return command(*args, slicing_options=slicing_options, **options)
 
     return _SLICE_OPTIONS(call)  # pyright: ignore[reportReturnType]
 
 
-_ASCII = str.maketrans("↑↓│…█▉▊▋▌▍▎▏", "^v|~#######|")
-_NOT_PRINTED = {*PICTURES, "parquet"}
+_ASCII_REPLACEMENTS = str.maketrans("↑↓│…█▉▊▋▌▍▎▏", "^v|~#######|")
+_FILE_ONLY_FORMATS = {*PICTURES, "parquet"}
 
 
 @dataclass(frozen=True)
-class Give:
-    """What the options of a command ask for: a form, and where it goes."""
+class OutputOptions:
+    """Format and file of a command's result."""
 
-    form: str
+    format: str
     out: Path | None
-    more: Mapping[str, str] = field(default_factory=dict)  # forms of this command alone, and their suffixes
-    digits: int | None = None  # decimals for people; None: as the answer has them
-    verbose: bool = False  # whether nothing is summed up: every note by itself, and what is folded for its length
+    own_formats: Mapping[str, str] = field(default_factory=dict)  # formats of only this command, with their suffixes
+    digits: int | None = None  # decimals in tables; None for the default of the result
+    verbose: bool = False  # whether to show every note separately, and folded sections
 
     def keep(self, *paths: str | None) -> None:
-        """Refuse to write the result over a file that it is made of."""
+        """Raise an error if the output file is an input."""
         keep_inputs(self.out, [path for path in paths if path])
 
     def inputs(
         self, qrels: str, runs: Sequence[str], options: dict[str, Any], *others: str | None
     ) -> tuple[Qrels, list[Run]]:
-        """Read judgments, and give the runs; both and the others are kept. Takes the formats out of the options."""
+        """Return judgments and runs, and protect all inputs from overwriting. Remove the formats from `options`."""
         from judged.data.qrels import Qrels
 
         refuse_measures(qrels, *runs)
-        given = runs_at(runs, options.pop("run_format"))
-        self.keep(qrels, *others, *(run.where for run in given))
-        return Qrels.read(qrels, format=options.pop("qrels_format")), given
+        run_list = runs_at(runs, options.pop("run_format"))
+        self.keep(qrels, *others, *(run.where for run in run_list))
+        return Qrels.read(qrels, format=options.pop("qrels_format")), run_list
 
     def __call__(
         self,
@@ -383,35 +388,34 @@ class Give:
         chart: str | None = None,
         notes: Iterable[str] = (),
         ascii_only: bool = False,
-        own: Mapping[str, Any] | None = None,
+        own_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write an answer, and its notes to standard error where the form has no place for them."""
-        # `own` are the options of forms of this command alone.
-        if self.form in _NOT_PRINTED and (self.out is None or str(self.out) == "-"):
-            raise InputError("this format cannot be printed", fix=f"write it to a file: -o {answer.kind}.{self.form}")
-        if self.form in self.more:
-            made: str | bytes = getattr(answer, self.form)(**(own or {}))
-        elif self.form == "table":
+        """Write a result, and its notes to standard error unless the format is JSON."""
+        # `own_options`: options of the formats in `own_formats`
+        if self.format in _FILE_ONLY_FORMATS and (self.out is None or str(self.out) == "-"):
+            raise InputError("this format cannot be printed", fix=f"write it to a file: -o {answer.kind}.{self.format}")
+        if self.format in self.own_formats:
+            content: str | bytes = getattr(answer, self.format)(**(own_options or {}))
+        elif self.format == "table":
             to_terminal = self.out is None
             colour = to_terminal and is_colored(sys.stdout.isatty())
-            made = answer.text(
+            content = answer.text(
                 terminal_width() if to_terminal else None, unfold=unfold, digits=self.digits, colour=colour
             )
             if ascii_only or (to_terminal and not (sys.stdout.encoding or "").lower().startswith("utf")):
-                made = made.translate(_ASCII).encode("ascii", "replace").decode()
+                content = content.translate(_ASCII_REPLACEMENTS).encode("ascii", "replace").decode()
         else:
-            made = answer.written(self.form, unfold=unfold, table=table, chart=chart, digits=self.digits)
-        write_result(made, self.out)
-        if self.form != "json":
+            content = answer.written(self.format, unfold=unfold, table=table, chart=chart, digits=self.digits)
+        write_result(content, self.out)
+        if self.format != "json":
             print_warnings((*(map(str, answer.notes) if self.verbose else answer.warnings), *notes))
 
 
 def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[[Command], Command]:
-    """Give a command ``--format``, ``-o`` and ``--digits``, which reach it as ``give``.
+    """Add ``--format``, ``-o`` and ``--digits`` to a command, which gets them as the parameter `output`.
 
-    ``usual`` is the form where none is asked for. ``more`` are methods of its answer that write further forms, each
-    with the end of the name of such a file. With an option of ``unless`` there is no answer, and its file is not told
-    by its name.
+    `usual` is the default format. `more` are methods of the result that write other formats, each with its file
+    extension. With an option in `unless`, the command has no result, and any file name is valid.
     """
 
     def decorate(command: Command) -> Command:
@@ -419,9 +423,11 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
         def call(*args: Any, form: str | None, out: Path | None, **options: Any) -> Any:
             digits, verbose = options.pop("digits"), options.pop("verbose")
             suffixes = {**SUFFIXES, "": usual, **{suffix: name for name, suffix in more.items()}}
-            other = any(options[name] is not None for name in unless)
-            give = Give(form or ("" if other else form_of(out, suffixes)), out, more, digits, verbose)
-            return command(*args, give=give, **options)
+            has_other_output = any(options[name] is not None for name in unless)
+            output = OutputOptions(
+                form or ("" if has_other_output else form_of(out, suffixes)), out, more, digits, verbose
+            )
+            return command(*args, output=output, **options)
 
         return with_options(  # pyright: ignore[reportReturnType]
             click.option(
@@ -446,18 +452,18 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
     return decorate
 
 
-def write_result(made: str | bytes, output: Path | None) -> None:
-    """Print a result, or put it into a file, whole or not at all."""
+def write_result(content: str | bytes, output: Path | None) -> None:
+    """Print a result, or write it to a file atomically."""
     if output is None or str(output) == "-":
-        click.echo(made)
+        click.echo(content)
         return
     from judged.results.files import replaced
 
     with replaced(output) as temporary:
-        if isinstance(made, bytes):
-            temporary.write_bytes(made)
+        if isinstance(content, bytes):
+            temporary.write_bytes(content)
         else:
-            temporary.write_text(made + "\n", encoding="utf-8", errors="backslashreplace")
+            temporary.write_text(content + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def print_warnings(texts: Iterable[str]) -> None:
@@ -468,14 +474,14 @@ def print_warnings(texts: Iterable[str]) -> None:
 
 
 def is_colored(terminal: bool) -> bool:
-    """Whether to write colours: only to a terminal, and not where NO_COLOR forbids it."""
+    """Return whether to use colors: only on a terminal, unless NO_COLOR is set."""
     return terminal and not os.environ.get("NO_COLOR")
 
 
 def terminal_width() -> int | None:
-    """Give the width to fit tables into: that of the terminal, or COLUMNS; none into a pipe or a file."""
+    """Return the width of the terminal or COLUMNS; None for a pipe or a file."""
     if "COLUMNS" in os.environ or sys.stdout.isatty():
-        import shutil  # it imports every way to compress
+        import shutil  # slow: it imports all compression modules
 
         return shutil.get_terminal_size().columns
     return None

@@ -1,4 +1,4 @@
-"""Commands and pages of the core."""
+"""Commands and pages of the package `interface`."""
 
 from judged.components import Command, Component, Page
 
@@ -39,7 +39,7 @@ _ABOUT = {
         "demo": ("files", "Evaluate eight rankers on the built-in sample."),
     },
 }
-"""The commands by section: the module of each, and what it does."""
+"""Module and description of each command, by section."""
 
 COMPONENT = Component(
     commands={

@@ -18,7 +18,7 @@ from judged.data.layout import canonical
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics
-from judged.errors import InputError, JudgedWarning, named_in_errors
+from judged.errors import InputError, JudgedWarning, add_path_to_errors
 from judged.labels.labels import KINDS, SCHEMA, Labels, utc_text
 from judged.results.decimals import counted, read_grade, read_number
 from judged.results.escaping import csv_lines
@@ -101,7 +101,7 @@ def import_labels(store: LabelStore, path: str | Path, *, judge: str = "", kind:
             raise InputError(f"the grade {row['grade']:g} is not on the scale", fix=fix, path=str(path), line=line)
     new = {row["query_id"]: row["text"] for _, row in rows if "text" in row and row["query_id"] not in topics}
     before = store.labels().last.num_rows if len(store) else 0
-    with named_in_errors(path):
+    with add_path_to_errors(path):
         if new:
             store.add_topics(new)
         count = store.add_many({name: row[name] for name in SCHEMA.names} for _, row in rows)

@@ -20,7 +20,7 @@ from judged.scoring.default_measures import REPORTED_MEASURES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
 
 
 @click.group("change", cls=Group)
@@ -58,7 +58,7 @@ def review_command(
     qrels: str,
     baseline: str,
     candidate: str,
-    give: Give,
+    output: OutputOptions,
     *,
     measure: tuple[str, ...],
     by: tuple[str, ...],
@@ -81,7 +81,7 @@ def review_command(
     from judged.reports.changes import review
     from judged.scoring.evaluation import runs_of
 
-    give.keep(qrels, baseline, candidate, *log, *(traces or ()), *clicks, options["documents"])
+    output.keep(qrels, baseline, candidate, *log, *(traces or ()), *clicks, options["documents"])
     more: dict[str, Any] = {}
     for option, given, of, there in (
         ("--costs", costs, "--cost COLUMN", columns),
@@ -127,7 +127,7 @@ def review_command(
 
         more["watch"] = watch(watched)
     made = review(qrels, baseline, candidate, list(measure) or None, by=by or None, **options, **more)
-    give(made)
+    output(made)
     if made.decision == "do not ship":
         raise SystemExit(1)
 
@@ -201,7 +201,7 @@ def report_command(
     where: str | None,
     charts: Path | None,
     picture: str,
-    give: Give,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Write a report on RUNs over the topics of QRELS: one self-contained HTML file.
@@ -213,10 +213,10 @@ def report_command(
     from judged.reports.answer import undrawn
 
     files = [options[name] for name in ("queries", "attributes", "texts", "documents", "log", "responses")]
-    judgments, given = give.inputs(qrels, runs, options, *files, *options["traces"])
+    judgments, given = output.inputs(qrels, runs, options, *files, *options["traces"])
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
-    asked = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
-    print_warnings(map(str, asked.notes(cut_by)))
+    slicing_options = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
+    print_warnings(map(str, slicing_options.notes(cut_by)))
     of_log = logs.known_layout(_CONVERT) if options["log"] is not None else nullcontext()
     with of_log, arguments.progress_bar(given) as progress:
         made = report(
@@ -229,9 +229,9 @@ def report_command(
             progress=progress,
             **{name: value for name, value in options.items() if value is not None},
         )
-    give(made, notes=undrawn() if give.form == "html" else ())
-    if give.out is not None and str(give.out) != "-":
-        click.echo(f"wrote {give.out}", err=True)
+    output(made, notes=undrawn() if output.format == "html" else ())
+    if output.out is not None and str(output.out) != "-":
+        click.echo(f"wrote {output.out}", err=True)
     if charts is not None:
         files = made.save_charts(charts, form=picture)
         click.echo(f"wrote {len(files)} charts to {charts}", err=True)

@@ -16,7 +16,7 @@ from judged.interface.options import Group, shared
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
 
 
 @click.group("study", cls=Group)
@@ -45,16 +45,16 @@ def init_command(design: Path, *, force: bool) -> None:
 @study.command("check", short_help="Check that DESIGN can be run, and what it balances.")
 @click.argument("design")
 @answer_options()
-def check_command(design: str, give: Give) -> None:
+def check_command(design: str, output: OutputOptions) -> None:
     """Check that the files of DESIGN are there, what its order balances, and how long it takes a participant.
 
     Exit code 0: it can be run; 1: something is missing; 2: DESIGN makes no sense.
     """
     from judged.studies import check_design, read_design
 
-    give.keep(design)
+    output.keep(design)
     found = check_design(read_design(design))
-    give(found)
+    output(found)
     if not found.ready:
         raise SystemExit(1)
 
@@ -78,7 +78,7 @@ def check_command(design: str, give: Give) -> None:
 def plan_command(
     design: str,
     difference: float,
-    give: Give,
+    output: OutputOptions,
     *,
     pilot: str | None,
     outcome: str | None,
@@ -93,14 +93,14 @@ def plan_command(
     """
     from judged.studies import Spreads, StudyRecords, pilot_spreads, plan_study, read_design
 
-    give.keep(design)
+    output.keep(design)
     if (pilot is None) != (outcome is None):
         raise InputError("a pilot has several outcomes", fix="give both --pilot FOLDER and --outcome NAME")
     read, spreads, notes = read_design(design), Spreads(0.0, 0.3, 0.3, 1.0), ()
     if pilot and outcome:
         spreads, notes = pilot_spreads(StudyRecords.read(pilot), read, outcome)
     spreads = replace(spreads, **{name: sd for name, sd in sds.items() if sd is not None})
-    give(plan_study(read, difference, spreads, alpha=alpha, power=power, outcome=outcome or "", notes=notes))
+    output(plan_study(read, difference, spreads, alpha=alpha, power=power, outcome=outcome or "", notes=notes))
 
 
 ADDRESS = click.option(
@@ -225,11 +225,11 @@ def export_command(store: str, folder: str, personal: bool) -> None:
 @shared("confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True))
 @shared("seed", type=click.IntRange(0))
 @answer_options()
-def report_command(records: Path, give: Give, *, design: Path | None, **options: Any) -> None:
+def report_command(records: Path, output: OutputOptions, *, design: Path | None, **options: Any) -> None:
     """Say what the study whose RECORDS are in this folder shows of its systems."""
     from judged.studies.design import read_design
     from judged.studies.records import StudyRecords
     from judged.studies.study_report import report
 
     known = read_design(design) if design is not None else None
-    give(report(StudyRecords.read(records), known, **options))
+    output(report(StudyRecords.read(records), known, **options))

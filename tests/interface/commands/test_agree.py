@@ -69,7 +69,7 @@ def test_levels(run: Callable[..., Ended]) -> None:
     for given, message in (
         (["--rel", "high"], "'high' is not a grade"),
         (["--rel", "nan"], "'nan' is not a grade"),
-        (["--rel", "1", "--rel", "ann=2"], "there is another --rel"),
+        (["--rel", "1", "--rel", "ann=2"], "another --rel"),
         (["--rel", "eve=2"], "no judge 'eve'"),
     ):
         done = run("agree", "ann.qrels", "bob.qrels", *given)

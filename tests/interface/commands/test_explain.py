@@ -120,8 +120,8 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
     [
         (["qrels.txt", "a.run", "-m", "AP"], "there are 2 topics. Fix: add --topic, such as --topic q1."),
         (["qrels.txt", "a.run", "-m", "AP", "-t", "q9"], "the qrels have no topic 'q9'. Fix: use one of q1, q2."),
-        (["qrels.txt", "-m", "AP"], "QRELS and RUN are missing"),
-        (["-m", "AP"], "QRELS and RUN are missing"),
+        (["qrels.txt", "-m", "AP"], "QRELS and RUN are required"),
+        (["-m", "AP"], "QRELS and RUN are required"),
         (["--grades", "1 x", "-m", "AP"], "'1 x' is not a list of grades"),
         (
             ["qrels.txt", "a.run", "--grades", "1", "-m", "AP"],

@@ -62,7 +62,7 @@ def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
 
 def test_refused(run: Callable[..., Ended]) -> None:
     nothing = run(*ARGUMENTS)
-    assert (nothing.code, "give --needs FILE or --queries FILE" in nothing.err) == (2, True)
+    assert (nothing.code, "use --needs FILE or --queries FILE" in nothing.err) == (2, True)
     column = run(*ARGUMENTS, "--needs", "needs.tsv", "--column", "topic")
     assert (column.code, "no attribute 'topic'" in column.err) == (2, True)
 

@@ -174,13 +174,13 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ((), "nothing says how to slice. Fix: give --by NAME, one of kind, traffic; or --slices FILE"),
+        ((), "a slicing attribute is required. Fix: use --by with one of kind, traffic, or --slices FILE"),
         (("--by", "odd"), "no attribute 'odd'"),
         (("--by", "words"), "the attribute words is in no table and cannot be derived. Fix: pass the topics' texts"),
         (("--by", "freshness"), "cannot be derived. Fix: pass documents with a date."),
         (("--by", "kind", "--baseline", "odd"), "no run 'odd' to use as the baseline. Fix: use one of bad, good"),
-        (("--by", "kind", "--compare", "--baseline", "bad"), "both say what is compared"),
-        (("--by", "kind", "--cross"), "--cross needs two things to cross"),
+        (("--by", "kind", "--compare", "--baseline", "bad"), "cannot be combined"),
+        (("--by", "kind", "--cross"), "--cross requires two attributes"),
         (("--by", "kind", "--alpha", "0.1"), "--alpha has no effect without a comparison"),
         (("--by", "kind", "--resamples", "500"), "--resamples has no effect without a comparison"),
         (("--by", "kind", "--compare", "--ci", "t"), "--ci has no effect on tests"),
@@ -214,4 +214,4 @@ def test_sums_are_not_compared_and_it_says_so(run: Callable[..., Ended]) -> None
 @pytest.mark.usefixtures("folder")
 def test_three_runs_have_no_pair(run: Callable[..., Ended]) -> None:
     done = run(*CALL[:4], "again=good.run", *CALL[4:], "--by", "kind", "--compare")
-    assert "--compare takes two runs, and there are 3" in done.err
+    assert "--compare requires two runs, got 3" in done.err

@@ -67,7 +67,7 @@ def test_stages_of_two_systems_by_slice(run: Callable[..., Ended]) -> None:
     )
     assert {change["difference"] for change in json.loads(pair.out)["changes"]} == {0.0}
     alone = run("stages", "qrels.txt", "good.run", "--baseline-final", "bad.run")
-    assert (alone.code, "--baseline-final goes with --baseline" in alone.err) == (2, True)
+    assert (alone.code, "--baseline-final requires --baseline" in alone.err) == (2, True)
 
 
 def test_documents_of_one_topic(run: Callable[..., Ended], folder: Path) -> None:

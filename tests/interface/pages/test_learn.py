@@ -416,11 +416,11 @@ def test_the_advice_on_what_is_open_is_that_of_advise(client, sample, task):
     assert data["measures"] == [str(one) for one in expected.measures]
     assert (data["task"]["name"], data["task"]["given"]) == (expected.task.name, bool(task))
     shown = text_of(client.get("/choose", params={"task": task}).text)
-    for one in expected.entries:
+    for one in expected.recommendations:
         assert " ".join(one.reason.split()) in shown
     assert {one["name"] for one in data["tasks"] if one["fits"]} == {
         expected.task.name,
-        *(one.name for one in expected.others),
+        *(one.name for one in expected.other_tasks),
     }
 
 
@@ -452,14 +452,14 @@ def test_described_data_are_as_they_are_described(answers):
     assert relevant[0] <= profile.relevant.least <= profile.relevant.most <= relevant[1]
     assert profile.barren == 0
     assert (len(profile.positive) > 1) == (asked.grades != "binary")
-    assert profile.longest == int(asked.length)
+    assert profile.max_list_length == int(asked.length)
     assert (profile.not_relevant == 0) == (asked.judged == "positives")
     if asked.task != "set":
         first, deep = profile.runs[0].judged_10, profile.runs[0].judged_100
         assert (first == 1) == (asked.judged in {"deep", "top"})
         assert asked.judged != "deep" or deep == 1
         assert not (asked.judged == "top" and asked.length == "1000") or deep < 0.5
-    assert bool(profile.sets) == (asked.task == "set")
+    assert bool(profile.set_runs) == (asked.task == "set")
     labels = {"diversity": "subtopics", "assessors": "assessors", "preferences": "preferences"}
     assert profile.labels == labels.get(asked.task, "")
 
@@ -470,10 +470,12 @@ def test_advice_on_described_data_is_that_of_advise_without_what_nobody_asked(cl
     qrels, run = described(asked)
     expected = advise(qrels, run, asked.task or None)
     unasked = {rule.id for rule in RULES if not {name for one in rule.when for name in one.facts} <= FACTS}
-    kept = [one for one in expected.entries if one.rule not in unasked]
-    whys = {rule.id: (rule.why, tuple(one.name for one in rule.when)) for rule in RULES}
+    kept = [one for one in expected.recommendations if one.rule not in unasked]
+    whys = {rule.id: (rule.rationale, tuple(one.name for one in rule.when)) for rule in RULES}
     rows = [(*whys[one.rule], one) for one in kept]
-    assert on_described(asked).entries == tuple(replace(one, here="", facts=facts) for _, facts, one in rows)
+    assert on_described(asked).recommendations == tuple(
+        replace(one, evidence="", facts=facts) for _, facts, one in rows
+    )
     data = client.get("/api/v1/advice", params=asked.model_dump()).json()
     assert data["measures"] == [
         str(one) for one in dict.fromkeys(m for e in kept if e.kind in {"recommend", "pair"} for m in e.measures)

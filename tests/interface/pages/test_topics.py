@@ -367,7 +367,7 @@ def test_the_scale_of_grades_is_that_of_all_judgments() -> None:
     whole = unjudged_range(judge(qrels, run).only("q"), "DCG@2")
     assert whole.high[0] == 4 + 1 / math.log2(3)
     assert found["reaches"][1]["high"] == whole.high[0]
-    told = compare_tools(qrels, run, "q", "DCG@2").opinions
+    told = compare_tools(qrels, run, "q", "DCG@2").tool_scores
     assert [row["printed"] for row in found["tools"]] == [opinion.printed for opinion in told if opinion.called]
 
 

@@ -1,4 +1,4 @@
-"""What `advise` makes of whole collections: the task, the level, the measures, the command; and what it never does."""
+"""`advise` on collections: the inferred task, the relevance level, the measures, and the command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import judged
 from judged.cli.main import main
 from judged.data import sample
 from judged.interface.commands.scoring import advise_command
-from judged.scoring.advice import RULES, Advice, profile_of
+from judged.scoring.advice import RULES, Advice, build_profile
 from judged.scoring.advice.rules import TASKS
 from shared_data import SHARED, needs_shared
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 def rows(*lines: str) -> list[dict[str, Any]]:
-    """Make qrels of lines of topic, iteration, document and grade."""
+    """Create qrels from lines with topic, iteration, document, and grade."""
     names = ("query_id", "iteration", "doc_id", "relevance")
     return [dict(zip(names, line.split(), strict=True)) | {"relevance": float(line.split()[3])} for line in lines]
 
 
 def names(advice: Advice) -> list[str]:
-    return [str(one) for one in advice.measures]
+    return [str(measure) for measure in advice.measures]
 
 
 def rules(advice: Advice) -> set[str]:
-    return {entry.rule for entry in advice.entries}
+    return {recommendation.rule for recommendation in advice.recommendations}
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def rules(advice: Advice) -> set[str]:
 def test_the_task_is_taken_from_the_data(qrels: Any, runs: Any, task: str):
     runs = [judged.Run.of(run, name="r") for run in runs]
     advice = judged.advise(qrels, runs)
-    assert (advice.task.name, advice.given) == (task, False)
-    assert task not in {other.name for other in advice.others}
-    assert {"rag", "coverage", "first-stage", "recommendation"} <= {other.name for other in advice.others}
+    assert (advice.task.name, advice.has_explicit_task) == (task, False)
+    assert task not in {other.name for other in advice.other_tasks}
+    assert {"rag", "coverage", "first-stage", "recommendation"} <= {other.name for other in advice.other_tasks}
     text = " ".join(str(advice).split())
     assert "No task was given" in text
-    assert f"--task: {', '.join(other.name for other in advice.others)}." in text
+    assert f"--task: {', '.join(other.name for other in advice.other_tasks)}." in text
 
 
 def test_preferences_are_told_by_their_format(tmp_path: Path):
@@ -73,10 +73,17 @@ def test_preferences_are_told_by_their_format(tmp_path: Path):
 
 
 def test_one_answer_is_four_topics_of_five():
-    one, two = {"a": 1}, {"a": 1, "b": 1}
-    most = {"1": one, "2": one, "3": one, "4": one, "5": two, "6": {"a": 0}}  # nothing to find in the last
-    assert judged.advise(most).task.name == "single-answer"
-    assert judged.advise(most | {"7": two}).task.name == "many-relevant"
+    one_relevant, two_relevant = {"a": 1}, {"a": 1, "b": 1}
+    qrels = {
+        "1": one_relevant,
+        "2": one_relevant,
+        "3": one_relevant,
+        "4": one_relevant,
+        "5": two_relevant,
+        "6": {"a": 0},
+    }  # the last topic has no relevant document
+    assert judged.advise(qrels).task.name == "single-answer"
+    assert judged.advise(qrels | {"7": two_relevant}).task.name == "many-relevant"
 
 
 @pytest.mark.parametrize(
@@ -93,14 +100,14 @@ def test_one_answer_is_four_topics_of_five():
     ],
 )
 def test_the_level_goes_by_the_scale(grades: list[float], level: float):
-    facts = profile_of({"q": {f"d{at}": grade for at, grade in enumerate(grades)}})
-    assert (facts.rel, facts.rel_given) == (level, False)
+    profile = build_profile({"q": {f"d{position}": grade for position, grade in enumerate(grades)}})
+    assert (profile.rel, profile.rel_given) == (level, False)
 
 
 def test_the_higher_level_gives_way_where_it_empties_topics():
     full, weak = {"a": 3, "b": 2, "c": 1}, {"a": 1}
-    assert profile_of({**{f"f{at}": full for at in range(9)}, "w": weak}).rel == 2  # one in ten
-    assert profile_of({**{f"f{at}": full for at in range(8)}, "w": weak}).rel == 1
+    assert build_profile({**{f"f{i}": full for i in range(9)}, "w": weak}).rel == 2  # one in ten
+    assert build_profile({**{f"f{i}": full for i in range(8)}, "w": weak}).rel == 1
 
 
 def test_a_level_that_is_given_is_taken():
@@ -109,23 +116,23 @@ def test_a_level_that_is_given_is_taken():
     assert (advice.profile.rel, advice.profile.rel_given) == (3, True)
     assert names(advice) == ["nDCG@10", "R(rel=3)@100"]
     assert "count grade 3 and above" in advice.text(unfold=["know"])
-    with pytest.raises(judged.InputError, match=r"lowest relevant grade 0 makes no sense\. Fix: give a grade above 0"):
+    with pytest.raises(judged.InputError, match=r"`rel` must be a finite grade above 0, got 0\. Fix: use --rel 1"):
         judged.advise(qrels, rel=0)
 
 
 def test_profile_by_hand():
     qrels = {"q1": {"a": 2, "b": 1, "c": 0, "d": -1}, "q2": {"a": 1}, "q3": {"a": 0}}
     ties = {"q1": {"a": 1.0, "x": 1.0, "b": 0.5, "y": 0.1}, "q2": {"a": 1.0}, "other": {"z": 1.0}}
-    facts = profile_of(qrels, [judged.Run.of(ties, name="r")])
-    assert (facts.n, facts.judgments, facts.grades, facts.positive) == (3, 6, (-1, 0, 1, 2), (1, 2))
-    assert (facts.relevant.least, facts.relevant.median, facts.relevant.most) == (0, 1, 2)
-    assert (facts.judged.least, facts.judged.median, facts.judged.most) == (1, 1, 4)
-    assert (facts.barren, facts.single, facts.with_relevant, facts.under_10) == (1, 1, 2, 2)
-    assert facts.best_p10 == pytest.approx((0.2 + 0.1 + 0) / 3)
-    assert (facts.best_r10, facts.over_10, facts.over_100) == (pytest.approx(2 / 3), 0, 0)
-    assert (facts.not_relevant, facts.one_sided, facts.negative) == (2, 1, 1)
-    assert (facts.weakest, facts.below_best, facts.lost) == (pytest.approx(2 / 3), 1, 0)
-    run = facts.runs[0]
+    profile = build_profile(qrels, [judged.Run.of(ties, name="r")])
+    assert (profile.n, profile.judgments, profile.grades, profile.positive) == (3, 6, (-1, 0, 1, 2), (1, 2))
+    assert (profile.relevant.least, profile.relevant.median, profile.relevant.most) == (0, 1, 2)
+    assert (profile.judged.least, profile.judged.median, profile.judged.most) == (1, 1, 4)
+    assert (profile.barren, profile.single, profile.with_relevant, profile.under_10) == (1, 1, 2, 2)
+    assert profile.best_p10 == pytest.approx((0.2 + 0.1 + 0) / 3)
+    assert (profile.best_r10, profile.over_10, profile.over_100) == (pytest.approx(2 / 3), 0, 0)
+    assert (profile.not_relevant, profile.one_sided, profile.negative) == (2, 1, 1)
+    assert (profile.weakest, profile.below_best, profile.lost) == (pytest.approx(2 / 3), 1, 0)
+    run = profile.runs[0]
     assert (run.ranked, run.missing, run.returned.least, run.returned.most) == (True, 1, 1, 4)
     assert run.judged_10 == run.judged_100 == pytest.approx((2 / 4 + 1 + 0) / 3)
     assert run.judged_depth == 0  # 75% of the first 5
@@ -136,7 +143,7 @@ def test_cutoffs_end_with_the_lists():
     qrels = {"q": {"a": 1, "b": 1, "c": 0}}
     short = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     assert names(judged.advise(qrels, short, "rag")) == ["Success@3", "R@3", "nDCG@3", "Judged@3"]
-    long = {"q": {f"x{at}": float(at) for at in range(500)} | {"a": 1000.0}}
+    long = {"q": {f"x{i}": float(i) for i in range(500)} | {"a": 1000.0}}
     assert "R@1000" in names(judged.advise(qrels, long, "rag"))
 
 
@@ -174,7 +181,7 @@ QRELS = st.dictionaries(
 
 @st.composite
 def runs_for(draw: st.DrawFn, qrels: dict[str, Any]) -> dict[str, Any]:
-    """Up to two runs that share a topic with the qrels."""
+    """Draw up to two runs that have a topic in common with the qrels."""
     runs: dict[str, Any] = {}
     for name in draw(st.lists(st.sampled_from(["one", "two"]), unique=True)):
         shared = draw(st.sampled_from(sorted(qrels)))
@@ -193,29 +200,29 @@ def test_advice_agrees_with_itself_and_can_be_followed(data: st.DataObject):
     assert advice.measures
     assert not set(advice.measures) & set(advice.avoid)
     assert shlex.split(advice.command)[-2 * len(advice.measures) :] == [
-        word for one in advice.measures for word in ("-m", str(one))
+        word for measure in advice.measures for word in ("-m", str(measure))
     ]
-    known = {rule.id: rule for rule in RULES}
-    for entry in advice.entries:
-        assert known[entry.rule].holds(advice.profile, advice.task.name)
-        assert len(entry.facts) == len(known[entry.rule].facts)
-        assert "{" not in entry.reason
-        assert "{" not in "".join(entry.facts)
+    rules_by_id = {rule.id: rule for rule in RULES}
+    for recommendation in advice.recommendations:
+        assert rules_by_id[recommendation.rule].holds(advice.profile, advice.task.name)
+        assert len(recommendation.facts) == len(rules_by_id[recommendation.rule].facts)
+        assert "{" not in recommendation.reason
+        assert "{" not in "".join(recommendation.facts)
     json.dumps(advice.to_dict(), allow_nan=False)
     assert all(len(line) <= 80 for line in advice.text(80).splitlines() if not line.startswith("judged evaluate"))
     if runs:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", judged.JudgedWarning)
             scores = judged.evaluate(qrels, runs, advice.measures)
-        assert [str(one) for one in scores.measures] == names(advice)
+        assert [str(measure) for measure in scores.measures] == names(advice)
 
 
 @settings(max_examples=40)
 @given(st.data())
 def test_advice_does_not_depend_on_the_order_of_the_data(data: st.DataObject):
     qrels = data.draw(QRELS)
-    turned = {topic: dict(reversed(docs.items())) for topic, docs in reversed(qrels.items())}
-    assert judged.advise(qrels).to_dict() == judged.advise(turned).to_dict()
+    reversed_qrels = {topic: dict(reversed(docs.items())) for topic, docs in reversed(qrels.items())}
+    assert judged.advise(qrels).to_dict() == judged.advise(reversed_qrels).to_dict()
 
 
 def test_a_set_among_the_runs_leaves_measures_of_sets():
@@ -261,9 +268,9 @@ def test_the_sample_as_text(run: Callable[..., Any]):
         "== Next ==",
     ]
     assert "nDCG@10 + R(rel=2)@50: The first is what a person sees" in out
-    whole = " ".join(out.split())
-    assert "40 of 48 topics have fewer than 10 relevant documents: a perfect ranking has a mean P@10 of" in whole
-    assert "relevant documents per topic: median 4, from 1 to 26 (rr-hides-coverage," in whole
+    text = " ".join(out.split())
+    assert "40 of 48 topics have fewer than 10 relevant documents: a perfect ranking has a mean P@10 of" in text
+    assert "relevant documents per topic: median 4, from 1 to 26 (rr-hides-coverage," in text
     assert out.endswith(
         "== Next ==\n\njudged evaluate sample/qrels.txt sample/runs/bm25.run.gz sample/runs/rrf.run.gz"
         " -m nDCG@10 -m 'R(rel=2)@50' -m Judged@10\n"
@@ -290,8 +297,8 @@ def test_two_topics_are_cautioned_against(run: Callable[..., Any]):
 def test_the_next_command_runs(run: Callable[..., Any]):
     _, out, _ = run("advise", "sample/qrels.txt", "sample/runs/bm25.run.gz", "--task", "rag")
     words = shlex.split(out.splitlines()[-1])
-    wanted = ["Success(rel=2)@5", "Success(rel=2)@10", "R(rel=2)@10", "nDCG@10", "R(rel=2)@50", "Judged@10"]
-    assert words[5::2] == wanted
+    expected = ["Success(rel=2)@5", "Success(rel=2)@10", "R(rel=2)@10", "nDCG@10", "R(rel=2)@50", "Judged@10"]
+    assert words[5::2] == expected
     code, table, _ = run(*words[1:], "--ci", "none", "--format", "csv")
     assert code == 0
     assert [line.split(",")[1] for line in table.splitlines()[1:]] == words[5::2]
@@ -299,12 +306,12 @@ def test_the_next_command_runs(run: Callable[..., Any]):
 
 def test_the_sample_as_json(run: Callable[..., Any]):
     _, out, _ = run("advise", "sample/qrels.txt", "--format", "json", "--rel", "3")
-    made = json.loads(out)
-    assert made["task"] == {"name": "graded", "what": TASKS["graded"].what, "given": False}
-    assert made["measures"] == ["nDCG@10", "R(rel=3)@100"]
-    assert (made["profile"]["n"], made["profile"]["rel"], made["profile"]["runs"]) == (48, 3.0, [])
-    assert made["command"] == "judged evaluate sample/qrels.txt RUN -m nDCG@10 -m 'R(rel=3)@100'"
-    page = next(entry for entry in made["entries"] if entry["rule"] == "graded-page")
+    advice = json.loads(out)
+    assert advice["task"] == {"name": "graded", "what": TASKS["graded"].description, "given": False}
+    assert advice["measures"] == ["nDCG@10", "R(rel=3)@100"]
+    assert (advice["profile"]["n"], advice["profile"]["rel"], advice["profile"]["runs"]) == (48, 3.0, [])
+    assert advice["command"] == "judged evaluate sample/qrels.txt RUN -m nDCG@10 -m 'R(rel=3)@100'"
+    page = next(recommendation for recommendation in advice["entries"] if recommendation["rule"] == "graded-page")
     assert page["facts"] == ["grades 0, 1, 2, 3"]
     assert page["sources"]["Craswell et al. 2020"].endswith("arXiv:2003.07820, 2020.")
 
@@ -374,7 +381,7 @@ def test_one_label_a_topic(name: str):
     advice = judged.advise(shared("small_qrels", "qrels", f"qrels.{name}.txt"))
     assert names(advice) == ["RR@10", "Success@10", "R@100", "R@1000"]
     assert {"single-label", "condensed-without-negatives", "ndcg-is-like-rr", "precision-held-down"} <= rules(advice)
-    assert [str(one) for one in advice.avoid][:3] == ["P@10", "Bpref", "nDCG(judged_only=true)@10"]
+    assert [str(measure) for measure in advice.avoid][:3] == ["P@10", "Bpref", "nDCG(judged_only=true)@10"]
 
 
 @needs_shared
@@ -382,7 +389,7 @@ def test_many_relevant_news():
     runs = [shared("robust03", "runs", f"{name}.run.gz") for name in ("SABIR03BASE", "rutcor03100")]
     advice = judged.advise(shared("robust03", "qrels", "robust03_qrels.txt"), runs, "many-relevant")
     assert names(advice) == ["AP", "nDCG@10", "P@10", "R@100", "Rprec", "Judged@10"]
-    ties = next(entry for entry in advice.entries if entry.rule == "ties")
+    ties = next(recommendation for recommendation in advice.recommendations if recommendation.rule == "ties")
     assert ties.reason.startswith("96% of the judged documents in the first 10 of rutcor03100 are tied")
 
 
@@ -395,7 +402,7 @@ def test_web_with_junk_and_holes():
     assert names(advice) == [
         "nDCG@10", "R@100", "RBP(p=0.8)", "RBPResidual(p=0.8)", "nDCG(judged_only=true)@10", "Bpref", "Judged@10",
     ]  # fmt: skip
-    uneven = next(entry for entry in advice.entries if entry.rule == "uneven-holes")
+    uneven = next(recommendation for recommendation in advice.recommendations if recommendation.rule == "uneven-holes")
     assert "77% of indri_ql_catb-filtered, 44% of indri_ql_cata." in uneven.reason
 
 

@@ -1,4 +1,4 @@
-"""Every rule: on a small collection where it holds, with the numbers in its sentence, and on one where it does not."""
+"""Each rule on a small collection where it applies, with the numbers in its sentence, and on one where it does not."""
 
 from __future__ import annotations
 
@@ -13,53 +13,55 @@ from judged.scoring.advice.rules import FACTS, SOURCES, TASKS
 from judged.scoring.measures import Measure
 
 
-def topics(*grades: list[float]) -> dict[str, dict[str, float]]:
-    """Make qrels of one list of grades a topic: documents a topic are d0, d1, ..."""
-    return {f"q{at}": {f"d{doc}": grade for doc, grade in enumerate(row)} for at, row in enumerate(grades)}
+def topics(*grade_lists: list[float]) -> dict[str, dict[str, float]]:
+    """Create qrels from one list of grades per topic; the documents are d0, d1, ..."""
+    return {
+        f"q{topic}": {f"d{doc}": grade for doc, grade in enumerate(grades)} for topic, grades in enumerate(grade_lists)
+    }
 
 
-def ranking(length: int, of: int = 2, first: int = 0) -> dict[str, dict[str, float]]:
+def ranking(length: int, num_topics: int = 2, first: int = 0) -> dict[str, dict[str, float]]:
     """Rank d<first>, d<first + 1>, ... for each topic."""
-    return {f"q{at}": {f"d{first + doc}": -float(doc) for doc in range(length)} for at in range(of)}
+    return {f"q{topic}": {f"d{first + doc}": -float(doc) for doc in range(length)} for topic in range(num_topics)}
 
 
-def labelled(*rows: tuple[str, str, str, int]) -> list[dict[str, Any]]:
-    """Make qrels of topic, iteration, document and grade."""
+def qrels_rows(*rows: tuple[str, str, str, int]) -> list[dict[str, Any]]:
+    """Create qrels from tuples of topic, iteration, document, and grade."""
     return [dict(zip(("query_id", "iteration", "doc_id", "relevance"), row, strict=True)) for row in rows]
 
 
-ONE = topics([1], [1])  # one relevant document, and nothing else judged
-ONE_OF_TWO = topics([1, 0], [1, 0])
-FEW = topics([1, 1, 1, 0], [1, 1, 0, 0])
-MANY = topics([1] * 20 + [0] * 40, [1] * 12 + [0] * 48)
-HUGE = topics([1] * 150, [1] * 150 + [0] * 10)
-GRADED = topics([2, 1, 0, 0], [2, 1, 1, 0])
-FOUR = topics([3, 2, 1, 0], [3, 2, 2, 1])
+ONE_RELEVANT = topics([1], [1])  # one relevant document, and nothing else judged
+ONE_RELEVANT_OF_TWO = topics([1, 0], [1, 0])
+FEW_RELEVANT = topics([1, 1, 1, 0], [1, 1, 0, 0])
+MANY_RELEVANT = topics([1] * 20 + [0] * 40, [1] * 12 + [0] * 48)
+HUNDREDS_RELEVANT = topics([1] * 150, [1] * 150 + [0] * 10)
+THREE_GRADES = topics([2, 1, 0, 0], [2, 1, 1, 0])
+FOUR_GRADES = topics([3, 2, 1, 0], [3, 2, 2, 1])
 DEEP_GRADED = topics([2] * 20 + [1] * 20 + [0] * 40, [2] * 20 + [1] * 20 + [0] * 40)
-SUBTOPICS = labelled(("q0", "1", "d0", 1), ("q0", "2", "d0", 0), ("q0", "2", "d1", 1), ("q1", "1", "d0", 1))
-ASSESSORS = labelled(("q0", "ann", "d0", 1), ("q0", "bob", "d0", 0), ("q0", "bob", "d1", 1), ("q1", "ann", "d0", 1))
+SUBTOPICS = qrels_rows(("q0", "1", "d0", 1), ("q0", "2", "d0", 0), ("q0", "2", "d1", 1), ("q1", "1", "d0", 1))
+ASSESSORS = qrels_rows(("q0", "ann", "d0", 1), ("q0", "bob", "d0", 0), ("q0", "bob", "d1", 1), ("q1", "ann", "d0", 1))
 SET = {"q0": ["d0", "d1"], "q1": ["d0"]}
 
 
-def a_set() -> judged.Run:
+def set_run() -> judged.Run:
     """A run without scores: two documents of the first topic, one of the second."""
     rows = [("q0", "d0"), ("q0", "d1"), ("q1", "d0")]
     return judged.Run.of([{"query_id": query, "doc_id": doc} for query, doc in rows], name="filter")
 
 
 class Case(NamedTuple):
-    """A rule with data where it holds, what its sentence then says, and data where it does not hold."""
+    """Data on which a rule applies, a part of its sentence, and data on which it does not apply."""
 
     task: str
     holds: tuple[Any, ...]
-    says: str
-    silent: tuple[Any, ...]
-    other_task: str | None = None  # the task of the second, if it is another one
+    sentence: str
+    does_not_hold: tuple[Any, ...]
+    other_task: str | None = None  # task for `does_not_hold`, if it differs
     measures: tuple[str, ...] | None = None
 
 
-# which facts show a field of the profile
-OF_FIELD: dict[str, tuple[str, ...]] = {
+# facts that use a field of the profile
+FACTS_OF_FIELD: dict[str, tuple[str, ...]] = {
     "single": ("single",),
     "relevant": ("relevant",),
     "judged": ("judged",),
@@ -70,8 +72,8 @@ OF_FIELD: dict[str, tuple[str, ...]] = {
     "over_10": ("over_10",),
     "over_100": ("over_100",),
     "positive": ("grades",),
-    "worth[linear]": ("grades",),
-    "worth[exp2]": ("grades",),
+    "gain_ratio[linear]": ("grades",),
+    "gain_ratio[exp2]": ("grades",),
     "rel": ("rel", "barren"),
     "lost": ("lost",),
     "barren": ("barren",),
@@ -83,130 +85,192 @@ OF_FIELD: dict[str, tuple[str, ...]] = {
     "iterations": ("labels",),
     "repeated": ("labels",),
     "labels": ("labels",),
-    "sets": ("scores",),
-    "least[judged_10]": ("judged_10",),
-    "most[judged_10]": ("judged_10",),
+    "set_runs": ("scores",),
+    "min_run[judged_10]": ("judged_10",),
+    "max_run[judged_10]": ("judged_10",),
     "judged_depth": ("judged_depth",),
-    "most[tied_10]": ("ties",),
-    "longest": ("lengths",),
-    "least[returned": ("lengths",),
-    "most[returned": ("lengths",),
-    "most[missing]": ("missing",),
+    "max_run[tied_10]": ("ties",),
+    "max_list_length": ("lengths",),
+    "min_run[returned": ("lengths",),
+    "max_run[returned": ("lengths",),
+    "max_run[missing]": ("missing",),
 }
 
 CASES: dict[str, Case] = {
-    "single-answer-rank": Case("single-answer", (ONE,), "2 of 2 topics have exactly one", (ONE,), "rag", ("RR@10",)),
-    "single-answer-pair": Case("single-answer", (ONE,), "on the first page at all", (ONE,), "rag"),
-    "rag-evidence": Case("rag", (ONE,), "among the 5 or 10", (ONE,), "graded", ("Success@5", "Success@10")),
-    "rag-all-evidence": Case("rag", (FEW,), "median 2.5, from 2 to 3", (MANY,), None, ("R@10",)),
-    "graded-page": Case("graded", (FOUR,), "Grades above 0: 1, 2, 3.", (FEW,), None, ("nDCG@10",)),
-    "graded-one-grade": Case("graded", (FEW,), "all relevant documents have one grade", (FOUR,)),
-    "many-average-precision": Case(
-        "many-relevant", (MANY,), "median 16, from 12 to 20; judged: always 60.", (FEW,), None, ("AP",)
+    "single-answer-rank": Case(
+        "single-answer", (ONE_RELEVANT,), "2 of 2 topics have exactly one", (ONE_RELEVANT,), "rag", ("RR@10",)
     ),
-    "many-page": Case("many-relevant", (FEW,), "which P@10 cannot", (FEW,), "coverage"),
-    "precision-with-recall": Case("many-relevant", (MANY,), "would reach 1.00 and 1.00", (FEW,)),
-    "page-with-recall": Case("graded", (FOUR,), "a change may help one", (HUGE,), None, ("nDCG@10", "R(rel=2)@100")),
-    "page-with-capped-recall": Case("graded", (HUGE,), "2 of 2 topics have more than 100", (FOUR,)),
-    "candidates": Case("first-stage", (FEW,), "cannot recover", (HUGE,), None, ("R@100",)),
-    "candidates-capped": Case("first-stage", (HUGE,), "2 of 2 topics", (FEW,), None, ("RelP@100",)),
-    "candidates-deep": Case("first-stage", (FEW, ranking(101)), "Cheap first stages", (FEW, ranking(100))),
-    "own-cutoff": Case("coverage", (topics([1] * 20 + [0], [1, 1]),), "from 2 to 20", (FEW,), None, ("Rprec",)),
-    "candidates-graded": Case("first-stage", (FOUR,), "Grades above 0: 1, 2, 3.", (FEW,), None, ("NCG@100",)),
-    "coverage-average-precision": Case("coverage", (MANY,), "always 60", (FEW,), None, ("AP",)),
-    "diversity-page": Case("diversity", (SUBTOPICS,), "2 different iterations, and 1 pair judged", (FEW,)),
-    "diversity-pair": Case("diversity", (SUBTOPICS,), "share of the meanings", (FEW,)),
-    "diversity-without-subtopics": Case("diversity", (FEW,), "do not tell subtopics apart", (SUBTOPICS,)),
-    "recommendation-page": Case("recommendation", (FEW,), "robust to missing and popular", (FEW,), "rag"),
-    "recommendation-pair": Case("recommendation", (FEW,), "held down by users", (ONE,), None, ("nDCG@10", "P@10")),
-    "recommendation-one": Case("recommendation", (ONE,), "2 of 2 users have exactly one", (FEW,)),
-    "assessors-apart": Case("assessors", (ASSESSORS,), "2 assessors, and 1 pair judged by several", (FEW,)),
-    "assessors-not-told-apart": Case("assessors", (FEW,), "do not tell assessors apart", (ASSESSORS,)),
-    "preferences": Case("preferences", (FEW,), "only the order", (FEW,), "graded", ("Compat", "PrefShare")),
-    "fine-grades": Case("graded", (topics([0.5, 1.5, 2.5]),), "Grades above 0: 0.5, 1.5, 2.5.", (FOUR,)),
-    "sets": Case("graded", (FEW, [a_set()]), "Without scores: filter.", (FEW, ranking(2)), None, ("SetP", "SetR")),
-    "sets-one-number": Case("set", (FEW, [a_set()]), "low if either", (FEW, ranking(2)), None, ("SetF",)),
-    "set-that-is-ranked": Case("set", (FEW, ranking(2)), "is ignored", (FEW, [a_set()])),
-    "holes-as-range": Case("graded", (FEW, ranking(10)), "40% of the first 10 of run are judged", (FEW, ranking(4))),
+    "single-answer-pair": Case("single-answer", (ONE_RELEVANT,), "on the first page at all", (ONE_RELEVANT,), "rag"),
+    "rag-evidence": Case(
+        "rag", (ONE_RELEVANT,), "among the 5 or 10", (ONE_RELEVANT,), "graded", ("Success@5", "Success@10")
+    ),
+    "rag-all-evidence": Case("rag", (FEW_RELEVANT,), "median 2.5, from 2 to 3", (MANY_RELEVANT,), None, ("R@10",)),
+    "graded-page": Case("graded", (FOUR_GRADES,), "Grades above 0: 1, 2, 3.", (FEW_RELEVANT,), None, ("nDCG@10",)),
+    "graded-one-grade": Case("graded", (FEW_RELEVANT,), "all relevant documents have one grade", (FOUR_GRADES,)),
+    "many-average-precision": Case(
+        "many-relevant",
+        (MANY_RELEVANT,),
+        "median 16, from 12 to 20; judged: always 60.",
+        (FEW_RELEVANT,),
+        None,
+        ("AP",),
+    ),
+    "many-page": Case("many-relevant", (FEW_RELEVANT,), "which P@10 cannot", (FEW_RELEVANT,), "coverage"),
+    "precision-with-recall": Case("many-relevant", (MANY_RELEVANT,), "would reach 1.00 and 1.00", (FEW_RELEVANT,)),
+    "page-with-recall": Case(
+        "graded", (FOUR_GRADES,), "a change may help one", (HUNDREDS_RELEVANT,), None, ("nDCG@10", "R(rel=2)@100")
+    ),
+    "page-with-capped-recall": Case("graded", (HUNDREDS_RELEVANT,), "2 of 2 topics have more than 100", (FOUR_GRADES,)),
+    "candidates": Case("first-stage", (FEW_RELEVANT,), "cannot recover", (HUNDREDS_RELEVANT,), None, ("R@100",)),
+    "candidates-capped": Case(
+        "first-stage", (HUNDREDS_RELEVANT,), "2 of 2 topics", (FEW_RELEVANT,), None, ("RelP@100",)
+    ),
+    "candidates-deep": Case(
+        "first-stage", (FEW_RELEVANT, ranking(101)), "Cheap first stages", (FEW_RELEVANT, ranking(100))
+    ),
+    "own-cutoff": Case(
+        "coverage", (topics([1] * 20 + [0], [1, 1]),), "from 2 to 20", (FEW_RELEVANT,), None, ("Rprec",)
+    ),
+    "candidates-graded": Case(
+        "first-stage", (FOUR_GRADES,), "Grades above 0: 1, 2, 3.", (FEW_RELEVANT,), None, ("NCG@100",)
+    ),
+    "coverage-average-precision": Case("coverage", (MANY_RELEVANT,), "always 60", (FEW_RELEVANT,), None, ("AP",)),
+    "diversity-page": Case("diversity", (SUBTOPICS,), "2 different iterations, and 1 pair judged", (FEW_RELEVANT,)),
+    "diversity-pair": Case("diversity", (SUBTOPICS,), "share of the meanings", (FEW_RELEVANT,)),
+    "diversity-without-subtopics": Case("diversity", (FEW_RELEVANT,), "do not tell subtopics apart", (SUBTOPICS,)),
+    "recommendation-page": Case(
+        "recommendation", (FEW_RELEVANT,), "robust to missing and popular", (FEW_RELEVANT,), "rag"
+    ),
+    "recommendation-pair": Case(
+        "recommendation", (FEW_RELEVANT,), "held down by users", (ONE_RELEVANT,), None, ("nDCG@10", "P@10")
+    ),
+    "recommendation-one": Case("recommendation", (ONE_RELEVANT,), "2 of 2 users have exactly one", (FEW_RELEVANT,)),
+    "assessors-apart": Case("assessors", (ASSESSORS,), "2 assessors, and 1 pair judged by several", (FEW_RELEVANT,)),
+    "assessors-not-told-apart": Case("assessors", (FEW_RELEVANT,), "do not tell assessors apart", (ASSESSORS,)),
+    "preferences": Case(
+        "preferences", (FEW_RELEVANT,), "only the order", (FEW_RELEVANT,), "graded", ("Compat", "PrefShare")
+    ),
+    "fine-grades": Case("graded", (topics([0.5, 1.5, 2.5]),), "Grades above 0: 0.5, 1.5, 2.5.", (FOUR_GRADES,)),
+    "sets": Case(
+        "graded",
+        (FEW_RELEVANT, [set_run()]),
+        "Without scores: filter.",
+        (FEW_RELEVANT, ranking(2)),
+        None,
+        ("SetP", "SetR"),
+    ),
+    "sets-one-number": Case(
+        "set", (FEW_RELEVANT, [set_run()]), "low if either", (FEW_RELEVANT, ranking(2)), None, ("SetF",)
+    ),
+    "set-that-is-ranked": Case("set", (FEW_RELEVANT, ranking(2)), "is ignored", (FEW_RELEVANT, [set_run()])),
+    "holes-as-range": Case(
+        "graded", (FEW_RELEVANT, ranking(10)), "40% of the first 10 of run are judged", (FEW_RELEVANT, ranking(4))
+    ),
     "holes-left-out": Case(
         "graded",
-        (FOUR, ranking(10)),
+        (FOUR_GRADES, ranking(10)),
         "40% of the first 10",
-        (FOUR, ranking(4)),
+        (FOUR_GRADES, ranking(4)),
         None,
         ("nDCG(judged_only=true)@10", "Bpref(rel=2)"),
     ),
     "judged-share": Case(
         "graded",
-        (FEW, {"a": ranking(4), "b": ranking(8)}),
+        (FEW_RELEVANT, {"a": ranking(4), "b": ranking(8)}),
         "Judged of the first 10: 50% for b, which is the least, and 100% for a, the most.",
-        (FEW,),
+        (FEW_RELEVANT,),
         None,
         ("Judged@8",),
     ),
-    "rr-hides-coverage": Case("graded", (FEW,), "median 2.5", (ONE,), None, ("RR", "RR@10")),
-    "precision-held-down": Case("rag", (FEW,), "2 of 2 topics have fewer than 10 relevant documents", (MANY,)),
-    "recall-held-down-10": Case("graded", (MANY,), "mean R@10 of 0.667", (FEW,), None, ("R@10",)),
-    "recall-held-down-100": Case("graded", (HUGE,), "mean R@100 of 0.667", (MANY,), None, ("R@100",)),
+    "rr-hides-coverage": Case("graded", (FEW_RELEVANT,), "median 2.5", (ONE_RELEVANT,), None, ("RR", "RR@10")),
+    "precision-held-down": Case(
+        "rag", (FEW_RELEVANT,), "2 of 2 topics have fewer than 10 relevant documents", (MANY_RELEVANT,)
+    ),
+    "recall-held-down-10": Case("graded", (MANY_RELEVANT,), "mean R@10 of 0.667", (FEW_RELEVANT,), None, ("R@10",)),
+    "recall-held-down-100": Case(
+        "graded", (HUNDREDS_RELEVANT,), "mean R@100 of 0.667", (MANY_RELEVANT,), None, ("R@100",)
+    ),
     "deep-measures-shallow-pool": Case(
-        "graded", (FEW,), "Judged documents per topic: always 4.", (MANY,), None, ("AP",)
+        "graded", (FEW_RELEVANT,), "Judged documents per topic: always 4.", (MANY_RELEVANT,), None, ("AP",)
     ),
     "whole-lists-uneven": Case(
-        "graded", (FEW, {"a": ranking(4), "b": ranking(8)}), "a always 4; b always 8.", (FEW, ranking(8))
+        "graded",
+        (FEW_RELEVANT, {"a": ranking(4), "b": ranking(8)}),
+        "a always 4; b always 8.",
+        (FEW_RELEVANT, ranking(8)),
     ),
-    "condensed-without-negatives": Case("single-answer", (ONE,), "In 2 of 2 topics", (ONE_OF_TWO,)),
-    "sets-have-no-ranks": Case("graded", (FEW, [a_set()]), "Without scores: filter.", (FEW, ranking(2))),
-    "accuracy": Case("rag", (FEW,), "out of a whole collection", (FEW,), "graded"),
-    "err-stops-early": Case("coverage", (FOUR,), "median 2.5, from 2 to 3", (ONE,), None, ("ERR(max=3)@20",)),
-    "same-number-twice": Case("single-answer", (ONE,), "more than one relevant document", (FEW,)),
-    "ndcg-is-like-rr": Case("single-answer", (ONE,), "2 of 2 topics have exactly one", (topics([1], [2]),)),
-    "level-four-grades": Case("graded", (FOUR,), "count grade 2 and above", (GRADED,)),
-    "level-other-scale": Case("graded", (GRADED,), "count grade 1 and above", (FOUR,)),
+    "condensed-without-negatives": Case("single-answer", (ONE_RELEVANT,), "In 2 of 2 topics", (ONE_RELEVANT_OF_TWO,)),
+    "sets-have-no-ranks": Case(
+        "graded", (FEW_RELEVANT, [set_run()]), "Without scores: filter.", (FEW_RELEVANT, ranking(2))
+    ),
+    "accuracy": Case("rag", (FEW_RELEVANT,), "out of a whole collection", (FEW_RELEVANT,), "graded"),
+    "err-stops-early": Case(
+        "coverage", (FOUR_GRADES,), "median 2.5, from 2 to 3", (ONE_RELEVANT,), None, ("ERR(max=3)@20",)
+    ),
+    "same-number-twice": Case("single-answer", (ONE_RELEVANT,), "more than one relevant document", (FEW_RELEVANT,)),
+    "ndcg-is-like-rr": Case("single-answer", (ONE_RELEVANT,), "2 of 2 topics have exactly one", (topics([1], [2]),)),
+    "level-four-grades": Case("graded", (FOUR_GRADES,), "count grade 2 and above", (THREE_GRADES,)),
+    "level-other-scale": Case("graded", (THREE_GRADES,), "count grade 1 and above", (FOUR_GRADES,)),
     "level-loses-topics": Case(
-        "graded", (topics(*[[3, 2]] * 9, [1, 0]),), "1 of 10 topics have documents above grade 0", (FOUR,)
+        "graded", (topics(*[[3, 2]] * 9, [1, 0]),), "1 of 10 topics have documents above grade 0", (FOUR_GRADES,)
     ),
-    "weak-grades": Case("graded", (GRADED,), "60% of the documents above grade 0", (topics([2, 2, 1]),)),
-    "gain": Case("graded", (FOUR,), "worth 3 of the lowest with linear gain, 7 with exp2", (GRADED,)),
-    "best-grade-missing": Case("graded", (topics([2, 1], [1, 0]),), "1 of 2 topics have documents", (GRADED,)),
-    "rr-scale": Case("single-answer", (ONE,), "rank 1 dominates its mean", (ONE,), "rag"),
-    "single-label": Case("rag", (ONE,), "2 of 2 topics have exactly one relevant document", (ONE_OF_TWO,)),
-    "task-one-data-many": Case("single-answer", (FEW,), "median 2.5, from 2 to 3", (ONE,)),
-    "unlabelled-is-unknown": Case("recommendation", (ONE,), "In 2 of 2 users", (FEW,)),
-    "sampled-candidates": Case("recommendation", (ONE, ranking(7)), "The longest list holds 7 items.", (ONE,)),
-    "rag-order": Case("rag", (FEW,), "does not read like a person", (FEW,), "graded"),
-    "recall-of-the-known": Case("coverage", (FEW,), "always 4", (MANY,)),
-    "holes": Case("graded", (FEW, ranking(10)), "judged to 80% down to rank 5", (FEW, ranking(4))),
-    "judged-means-found": Case("graded", (ONE, ranking(3)), "In 2 of 2 topics", (ONE_OF_TWO, ranking(3))),
+    "weak-grades": Case("graded", (THREE_GRADES,), "60% of the documents above grade 0", (topics([2, 2, 1]),)),
+    "gain": Case("graded", (FOUR_GRADES,), "worth 3 of the lowest with linear gain, 7 with exp2", (THREE_GRADES,)),
+    "best-grade-missing": Case("graded", (topics([2, 1], [1, 0]),), "1 of 2 topics have documents", (THREE_GRADES,)),
+    "rr-scale": Case("single-answer", (ONE_RELEVANT,), "rank 1 dominates its mean", (ONE_RELEVANT,), "rag"),
+    "single-label": Case(
+        "rag", (ONE_RELEVANT,), "2 of 2 topics have exactly one relevant document", (ONE_RELEVANT_OF_TWO,)
+    ),
+    "task-one-data-many": Case("single-answer", (FEW_RELEVANT,), "median 2.5, from 2 to 3", (ONE_RELEVANT,)),
+    "unlabelled-is-unknown": Case("recommendation", (ONE_RELEVANT,), "In 2 of 2 users", (FEW_RELEVANT,)),
+    "sampled-candidates": Case(
+        "recommendation", (ONE_RELEVANT, ranking(7)), "The longest list holds 7 items.", (ONE_RELEVANT,)
+    ),
+    "rag-order": Case("rag", (FEW_RELEVANT,), "does not read like a person", (FEW_RELEVANT,), "graded"),
+    "recall-of-the-known": Case("coverage", (FEW_RELEVANT,), "always 4", (MANY_RELEVANT,)),
+    "holes": Case("graded", (FEW_RELEVANT, ranking(10)), "judged to 80% down to rank 5", (FEW_RELEVANT, ranking(4))),
+    "judged-means-found": Case(
+        "graded", (ONE_RELEVANT, ranking(3)), "In 2 of 2 topics", (ONE_RELEVANT_OF_TWO, ranking(3))
+    ),
     "uneven-holes": Case(
         "graded",
-        (FEW, {"a": ranking(4), "b": ranking(8)}),
+        (FEW_RELEVANT, {"a": ranking(4), "b": ranking(8)}),
         "100% of a, 50% of b",
-        (FEW, {"a": ranking(4), "b": ranking(4)}),
+        (FEW_RELEVANT, {"a": ranking(4), "b": ranking(4)}),
     ),
     "ties": Case(
         "graded",
-        (FEW, {"q0": {"d0": 1.0, "d1": 1.0, "d2": 0.5}, "q1": {"d0": 0.9}}),
+        (FEW_RELEVANT, {"q0": {"d0": 1.0, "d1": 1.0, "d2": 0.5}, "q1": {"d0": 0.9}}),
         "50% of the judged documents in the first 10 of run are tied",
-        (FEW, ranking(4)),
+        (FEW_RELEVANT, ranking(4)),
     ),
-    "lists-end": Case("graded", (FEW, ranking(7)), "The longest list holds 7 documents.", (FEW, ranking(1000))),
+    "lists-end": Case(
+        "graded", (FEW_RELEVANT, ranking(7)), "The longest list holds 7 documents.", (FEW_RELEVANT, ranking(1000))
+    ),
     "missing-topics": Case(
-        "graded", (FEW, ranking(4, of=1)), "run has no results for 1 of 2 topics", (FEW, ranking(4))
+        "graded",
+        (FEW_RELEVANT, ranking(4, num_topics=1)),
+        "run has no results for 1 of 2 topics",
+        (FEW_RELEVANT, ranking(4)),
     ),
-    "barren-topics": Case("graded", (topics([1], [0]),), "1 of 2 topics have no document of grade 1", (ONE,)),
-    "negative-grades": Case("graded", (topics([1, -2]),), "With a negative grade: 1 pair.", (FEW,)),
+    "barren-topics": Case("graded", (topics([1], [0]),), "1 of 2 topics have no document of grade 1", (ONE_RELEVANT,)),
+    "negative-grades": Case("graded", (topics([1, -2]),), "With a negative grade: 1 pair.", (FEW_RELEVANT,)),
     "several-labels": Case(
-        "graded", (SUBTOPICS,), "1 pair, under 2 different iterations, which look like subtopics", (FEW,)
+        "graded", (SUBTOPICS,), "1 pair, under 2 different iterations, which look like subtopics", (FEW_RELEVANT,)
     ),
-    "few-topics": Case("graded", (FEW,), "2 topics only", (topics(*[[1]] * 25),)),
-    "mean-hides": Case("graded", (FEW,), "2 topics, relevant documents in each: median 2.5", (topics([1]),)),
+    "few-topics": Case("graded", (FEW_RELEVANT,), "2 topics only", (topics(*[[1]] * 25),)),
+    "mean-hides": Case("graded", (FEW_RELEVANT,), "2 topics, relevant documents in each: median 2.5", (topics([1]),)),
 }
 
 
-def entry(rule: str, data: tuple[Any, ...], task: str) -> Any:
-    """The advice of one rule on some data, or None."""
-    found = [one for one in judged.advise(*data, task=task).entries if one.rule == rule]
-    return found[0] if found else None
+def find_recommendation(rule: str, data: tuple[Any, ...], task: str) -> Any:
+    """Return the recommendation of one rule for these data, or None."""
+    matches = [
+        recommendation
+        for recommendation in judged.advise(*data, task=task).recommendations
+        if recommendation.rule == rule
+    ]
+    return matches[0] if matches else None
 
 
 def test_every_rule_has_a_case():
@@ -217,17 +281,17 @@ def test_every_rule_has_a_case():
 @pytest.mark.parametrize("rule", CASES)
 def test_holds_with_the_numbers_of_the_data(rule: str):
     case = CASES[rule]
-    said = entry(rule, case.holds, case.task)
-    assert said is not None
-    assert case.says in said.reason
+    recommendation = find_recommendation(rule, case.holds, case.task)
+    assert recommendation is not None
+    assert case.sentence in recommendation.reason
     if case.measures is not None:
-        assert tuple(map(str, said.measures)) == case.measures
+        assert tuple(map(str, recommendation.measures)) == case.measures
 
 
 @pytest.mark.parametrize("rule", CASES)
 def test_is_silent_elsewhere(rule: str):
     case = CASES[rule]
-    assert entry(rule, case.silent, case.other_task or case.task) is None
+    assert find_recommendation(rule, case.does_not_hold, case.other_task or case.task) is None
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
@@ -238,29 +302,29 @@ def test_is_well_formed(rule: Any):
     assert set(rule.facts) <= set(FACTS)
     for name in rule.measures:
         assert str(judged.measures.parse(name)) == name  # the canonical name, and one that exists
-    assert rule.why.endswith(".")
-    assert rule.here == "" or rule.here.endswith(".")
+    assert rule.rationale.endswith(".")
+    assert rule.evidence == "" or rule.evidence.endswith(".")
     assert rule.disputed == "" or rule.disputed.endswith(".")
-    assert "{" not in rule.why + rule.disputed
+    assert "{" not in rule.rationale + rule.disputed
     assert rule.measures or rule.kind in {"caution", "note"}
     assert rule.kind != "pair" or len(rule.measures) > 1
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.here], ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.evidence], ids=lambda rule: rule.id)
 def test_numbers_rest_on_named_facts(rule: Any):
-    """What a sentence puts in is among the facts that the rule names."""
-    fields = {text.split(".")[1] for _, text, _, _ in Formatter().parse(rule.here) if text}
-    assert all(set(OF_FIELD[field]) & set(rule.facts) for field in fields if field != "n")
+    """Each field in the sentence of a rule belongs to a fact that the rule lists."""
+    fields = {text.split(".")[1] for _, text, _, _ in Formatter().parse(rule.evidence) if text}
+    assert all(set(FACTS_OF_FIELD[field]) & set(rule.facts) for field in fields if field != "n")
 
 
 def test_sources_are_cited_and_name_their_year():
     cited = {source for rule in RULES for source in rule.sources}
-    said = " ".join(rule.disputed for rule in RULES)
-    for key, full in SOURCES.items():
-        first, year = key.split()[0].rstrip(","), key[-4:]
-        assert year in full
-        assert (first if first != "van" else "van Rijsbergen") in full
-        assert key in cited or f"({year})" in said
+    disputes = " ".join(rule.disputed for rule in RULES)
+    for key, reference in SOURCES.items():
+        author, year = key.split()[0].rstrip(","), key[-4:]
+        assert year in reference
+        assert (author if author != "van" else "van Rijsbergen") in reference
+        assert key in cited or f"({year})" in disputes
 
 
 def test_facts_are_used():
@@ -268,9 +332,9 @@ def test_facts_are_used():
 
 
 def test_conditions_and_their_opposites_differ():
-    from judged.scoring.advice import profile_of
+    from judged.scoring.advice import build_profile
 
-    facts = profile_of(FEW, [judged.Run.of(ranking(4))])
+    facts = build_profile(FEW_RELEVANT, [judged.Run.of(ranking(4))])
     for rule in RULES:
         for condition in rule.when:
             assert condition(facts) is not (~condition)(facts)
@@ -278,4 +342,4 @@ def test_conditions_and_their_opposites_differ():
 
 
 def test_measures_are_measures():
-    assert all(isinstance(one, Measure) for one in judged.advise(FOUR, ranking(4)).measures)
+    assert all(isinstance(measure, Measure) for measure in judged.advise(FOUR_GRADES, ranking(4)).measures)

@@ -65,7 +65,7 @@ def subtopics():
 @pytest.fixture(scope="module")
 def computed():
     """Score all measures of the table in two calls of ir_measures: one for each kind of judgments."""
-    found = {}
+    values = {}
     for kind, (qrels, run) in (("flat", flat()), ("subtopics", subtopics())):
         measures = {name: ir_measures.parse_measure(name) for name in PRINTED[kind]}
         results = ir_measures.calc(measures.values(), qrels, run)
@@ -73,8 +73,8 @@ def computed():
         for metric in results.per_query:
             by_topic.setdefault(str(metric.measure), {})[metric.query_id] = metric.value
         for name, measure in measures.items():
-            found[kind, name] = {**by_topic[str(measure)], "mean": results.aggregated[measure]}
-    return found
+            values[kind, name] = {**by_topic[str(measure)], "mean": results.aggregated[measure]}
+    return values
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in ("flat", "subtopics") for name in PRINTED[kind]])
@@ -91,9 +91,9 @@ def test_the_table_is_whole():
     assert PRINTED["versions"]["ir_measures"] == "0.4.3"
     assert len(PRINTED["flat"]) == 68
     assert len(PRINTED["subtopics"]) == 14
-    there = {measure.NAME for measure in ir_measures.measures.registry.values()}
+    supported = {measure.NAME for measure in ir_measures.measures.registry.values()}
     tested = {ir_measures.parse_measure(name).NAME for kind in ("flat", "subtopics") for name in PRINTED[kind]}
-    assert there - tested == {"Compat"}  # which has another number here
+    assert supported - tested == {"Compat"}  # which has another number here
 
 
 def test_everything_comes_from_here():
@@ -122,9 +122,9 @@ def test_one_ranking_for_all_measures():
     """Two tied documents, b first. ir_measures gives RR 0.5, RR@10 1.0, P@1 0.0 and Compat 1.0 in one call."""
     names = ["RR", "RR@10", "P@1", "Compat", "ERR@10", "RBP(rel=1)"]
     measures = [ir_measures.parse_measure(name) for name in names]
-    found = ir_measures.calc_aggregate(measures, {"x-1": {"a": 1, "b": 0}}, {"x-1": {"a": 1.0, "b": 1.0}})
+    values = ir_measures.calc_aggregate(measures, {"x-1": {"a": 1, "b": 0}}, {"x-1": {"a": 1.0, "b": 1.0}})
     compat = parse("Compat").of_list([0, 1])
-    assert list(found.values()) == pytest.approx(
+    assert list(values.values()) == pytest.approx(
         [found_in for _, found_in in sorted(zip(names, [0.5, 0.5, 0.0, compat, 1 / 16 / 2, 0.2 * 0.8], strict=True))]
     )
 
@@ -173,9 +173,9 @@ def test_diversity_measures_do_not_take_turns():
     qrels, run = subtopics()
     names = ["ERR_IA@5", "alpha_nDCG(alpha=0.9)@5", "nNRBP(alpha=0.3,beta=0.8)", "StRecall@1"]
     measures = {name: ir_measures.parse_measure(name) for name in names}
-    found = ir_measures.calc_aggregate(measures.values(), qrels, run)
+    values = ir_measures.calc_aggregate(measures.values(), qrels, run)
     for name, measure in measures.items():
-        assert found[measure] == pytest.approx(PRINTED["subtopics"][name]["mean"], abs=1e-12)
+        assert values[measure] == pytest.approx(PRINTED["subtopics"][name]["mean"], abs=1e-12)
 
 
 def test_every_form_of_input():
@@ -205,8 +205,8 @@ def test_nothing_to_score():
     assert ir_measures.calc_aggregate(measures, {"q": {}}, {"q": {"a": 1.0}}) == dict.fromkeys(measures, 0.0)
     assert ir_measures.calc_aggregate(measures, {"q": {"a": 1}}, {}) == dict.fromkeys(measures, 0.0)
     assert ir_measures.calc_aggregate(measures, {"q": {"a": 1}}, []) == dict.fromkeys(measures, 0.0)
-    found = ir_measures.calc_aggregate([ir_measures.AP], [], {"q": {"a": 1.0}})
-    assert math.isnan(found[ir_measures.AP])
+    values = ir_measures.calc_aggregate([ir_measures.AP], [], {"q": {"a": 1.0}})
+    assert math.isnan(values[ir_measures.AP])
 
 
 def test_columns_that_are_needed():

@@ -81,8 +81,8 @@ def test_the_order_of_scores_is_that_of_the_qrels():
 def test_ties_are_ordered_by_falling_id():
     docs = [f"d{number:03}" for number in range(100)]
     for order in (docs, docs[::-1], docs[50:] + docs[:50]):
-        found = ranx.evaluate({"q": {"d097": 1}}, {"q": dict.fromkeys(order, 1.0)}, "mrr")
-        assert found == 1 / 3  # behind d099 and d098; ranx gives .014 to .167, by the order of the dict
+        scores = ranx.evaluate({"q": {"d097": 1}}, {"q": dict.fromkeys(order, 1.0)}, "mrr")
+        assert scores == 1 / 3  # behind d099 and d098; ranx gives .014 to .167, by the order of the dict
 
 
 def test_bpref_without_documents_judged_not_relevant():
@@ -102,7 +102,7 @@ def test_rbp_adds_up_grades():
     qrels, run = {"q": {"a": 3, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
     assert ranx.evaluate(qrels, run, "rbp.5") == 0.5 * (3 + 1 * 0.5)
     assert ranx.evaluate(qrels, run, "rbp.5-l2") == 0.5 * 3
-    with pytest.raises(MeasureError, match=r"write RBP\(p=0.5,gain=graded,max=3\), which is ranx's number div"):
+    with pytest.raises(MeasureError, match=r"write RBP\(p=0.5,gain=graded,max=3\), which is ranx's score div"):
         evaluate(qrels, run, "rbp.5", dialect="ranx")
     assert evaluate({"q": {"a": 1}}, run, "rbp.5", dialect="ranx").measure_names == ("RBP(p=0.5)",)
 
@@ -147,9 +147,9 @@ def test_ranx_objects_get_their_scores():
     assert run.mean_scores == {"map": 0.5, "mrr": 0.5}
     assert run.std_scores == {"map": 0.5, "mrr": 0.5}
     assert run.scores == {"map": {"q1": 1.0, "q2": 0.0}, "mrr": {"q1": 1.0, "q2": 0.0}}
-    kept = Kept(run.data)
-    ranx.evaluate(qrels, kept, "map", save_results_in_run=False)
-    assert not kept.scores
+    saved = Kept(run.data)
+    ranx.evaluate(qrels, saved, "map", save_results_in_run=False)
+    assert not saved.scores
 
 
 def test_one_metric_or_several():
@@ -158,7 +158,7 @@ def test_one_metric_or_several():
     assert ranx.evaluate(qrels, run, ["map"]) == 1.0  # as ranx
     assert ranx.evaluate(qrels, run, ["map", "mrr"]) == {"map": 1.0, "mrr": 1.0}
     assert isinstance(ranx.evaluate(qrels, run, "map@5", return_mean=False), np.ndarray)  # ranx: KeyError
-    with pytest.raises(InputError, match="the run are list"):
+    with pytest.raises(InputError, match="required for the run, got list"):
         ranx.evaluate(qrels, [1], "map")
 
 
@@ -170,7 +170,7 @@ def test_the_thin_objects():
     assert run.scores["map"] == {"q1": 1.0, "q2": 0.0}
     assert (run.name, len(run), run.keys()) == ("x", 2, ["q1", "q2"])
     assert ranx.Run.from_dict(run.to_dict(), name="y").name == "y"
-    with pytest.raises(InputError, match="the Qrels are list"):
+    with pytest.raises(InputError, match="required for the Qrels, got list"):
         ranx.Qrels([1])
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from judged.scoring.compat.trec_eval.command import Outcome, trec_eval
+from judged.scoring.compat.trec_eval.command import CommandResult, trec_eval
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ class Folder:
 
     def __call__(
         self, *arguments: str, qrels: str | bytes = QRELS, run: str | bytes = RUN, means: str | None = None
-    ) -> Outcome:
+    ) -> CommandResult:
         for name, text in (("qrels", qrels), ("run", run), ("means", means or "")):
             (self.path / name).write_bytes(text.encode() if isinstance(text, str) else text)
         zscores = [] if means is None else ["-Z", str(self.path / "means")]
@@ -80,7 +80,7 @@ def test_a_missing_topic_stops_behind_the_topics_before_it(command: Folder) -> N
     outcome = command("-q", "-m", "map", "-m", "num_q")
     assert (outcome.output, outcome.code) == ("map                   \t1\t0.2500\n", 4)
     assert "topic 2 of" in outcome.message
-    assert "Fix: -c" in outcome.message
+    assert "Fix: use -c" in outcome.message
     assert command("-m", "map").output == ""
     assert command("-m", "num_q").code == 4
     assert command("-q", "-m", "map", qrels="0 0 z 1\n" + QRELS).output == ""
@@ -128,7 +128,7 @@ def test_the_old_dialect_compares_scores_in_single_precision(command: Folder) ->
 
 def test_recall_points_of_the_dialects(command: Folder) -> None:
     """R = 5 and recall 0.1: nearest of 0.5 is 1, and so is the whole part of 1.4; R = 4: 0 and 1."""
-    qrels = "".join(f"1 0 r{at} 1\n" for at in range(4))
+    qrels = "".join(f"1 0 r{i} 1\n" for i in range(4))
     run = "1 Q0 x 1 9 t\n1 Q0 r0 2 8 t\n1 Q0 r1 3 7 t\n1 Q0 r2 4 6 t\n"
     ask = ["-m", "iprec_at_recall.0.1,0.5"]
     assert command.lines(*ask, qrels=qrels, run=run)[0] == "iprec_at_recall_0.10 all 0.7500"
@@ -289,8 +289,8 @@ def test_files_that_are_taken(command: Folder, qrels: str | bytes, run: str | by
 def test_fractions_of_grades_are_ignored_with_a_warning(command: Folder) -> None:
     qrels = QRELS.replace("c 2", "c 2.9").replace("b 0", "b -0.9").replace("d -1", "d -1.5")
     outcome = command("-q", "-m", "all_trec", qrels=qrels, run=BOTH)
-    whole = command("-q", "-m", "all_trec", run=BOTH)
-    assert (outcome.output, outcome.code, whole.message) == (whole.output, 0, "")
+    integers = command("-q", "-m", "all_trec", run=BOTH)
+    assert (outcome.output, outcome.code, integers.message) == (integers.output, 0, "")
     assert f": 3 of {QRELS.count(chr(10))} grades " in outcome.message
 
 
@@ -371,15 +371,22 @@ def test_pages_are_about_what_was_asked() -> None:
 @pytest.mark.parametrize("name", ["iprec_at_recall", "set_P"])
 def test_pages_keep_all_but_parameters(name: str) -> None:
     page = trec_eval(["-h", "-m", name]).output
-    kept = ["## When to use it", "## When it misleads", "## Properties", "## Other names", "## Examples", "Source: "]
-    assert [part for part in kept if part not in page] == []
+    sections = [
+        "## When to use it",
+        "## When it misleads",
+        "## Properties",
+        "## Other names",
+        "## Examples",
+        "Source: ",
+    ]
+    assert [part for part in sections if part not in page] == []
     assert "It has no parameters" not in page
 
 
 def test_preferences_without_measures(command: Folder) -> None:
-    asked = command("-R", "prefs", qrels="1 u g a 1\n")
+    outcome = command("-R", "prefs", qrels="1 u g a 1\n")
     problem = "num_ret cannot be computed from judgments in the form prefs"
-    assert (asked.code, asked.message) == (4, f"error: {problem}. Fix: -m prefs")
+    assert (outcome.code, outcome.message) == (4, f"error: {problem}. Fix: -m prefs")
     assert command("-R", "qrels_jg", "-m", "map").message.endswith("qrels_jg. Fix: -m qrels_jg, or -R qrels")
     assert command("-m", "map_avgjg").message.endswith("the form qrels. Fix: -R qrels_jg")
 
@@ -440,9 +447,9 @@ def test_the_process(command: Folder) -> None:
     assert (wrong.returncode, wrong.stdout) == (1, b"")
     assert b"there is no measure 'nDCG@10'" in wrong.stderr
     for helps in ("-h", "--help"):
-        shown = subprocess.run([*judged, helps], capture_output=True, check=False)
-        assert (shown.returncode, shown.stderr) == (0, b"")
-        assert b"usage: judged trec_eval" in shown.stdout
+        help_text = subprocess.run([*judged, helps], capture_output=True, check=False)
+        assert (help_text.returncode, help_text.stderr) == (0, b"")
+        assert b"usage: judged trec_eval" in help_text.stdout
 
 
 def test_the_script_of_its_own(command: Folder) -> None:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from judged.scoring.peers.names import parameters_of
+from judged.scoring.peers.names import describe_parameters
 from judged.scoring.peers.trec_eval import ALL, NICKNAMES, TrecEvalError, atof, atol, expand, roots
 
 PREFERENCES = {name for name in ALL if name.startswith("prefs_") or name.endswith("avgjg")}
@@ -104,7 +104,7 @@ def test_kinds_and_places() -> None:
         "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret",
     }  # fmt: skip
     assert {name for name, line in lines.items() if line.summary_only} == {"runid", "num_q", "gm_map", "gm_bpref"}
-    assert [name for name, line in lines.items() if line.shown == "topics"] == ["relstring"]
+    assert [name for name, line in lines.items() if line.scope == "topics"] == ["relstring"]
     assert list(lines) == list(ALL)
 
 
@@ -167,17 +167,17 @@ def test_what_is_written_instead_exists(spec: str) -> None:
     with pytest.raises(TrecEvalError) as caught:
         roots(turned)
     assert str(caught.value).endswith(f"did you mean {spec}?")
-    for example in re.findall(rf"{spec}\.\S+", parameters_of(spec)):
+    for example in re.findall(rf"{spec}\.\S+", describe_parameters(spec)):
         assert [line.measure for line in expand(example)]
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("rbp.0.8", "rbp.0.8: no pairs. Fix: write rbp.p=0.8"),
-        ("rbp_resid..5", "rbp_resid..5: no pairs. Fix: write rbp_resid.p=.5"),
-        ("ndcg.10", "ndcg.10: no pairs. Fix: write ndcg.1=3,2=9, or ndcg_cut.10 for a cutoff"),
-        ("utility.1,-1", "utility takes 4 coefficients, not 2. Fix: write utility.1,-1,0,0"),
+        ("rbp.0.8", "rbp.0.8: the parameters must be pairs. Fix: write rbp.p=0.8"),
+        ("rbp_resid..5", "rbp_resid..5: the parameters must be pairs. Fix: write rbp_resid.p=.5"),
+        ("ndcg.10", "ndcg.10: the parameters must be pairs. Fix: write ndcg.1=3,2=9, or ndcg_cut.10 for a cutoff"),
+        ("utility.1,-1", "utility takes 4 coefficients, got 2. Fix: write utility.1,-1,0,0"),
     ],
 )
 def test_parameters_that_are_no_pairs(spec: str, message: str) -> None:
@@ -205,12 +205,12 @@ def test_the_number_of_coefficients_of_utility(spec: str) -> None:
 
 def test_the_weight_of_set_f_is_the_square_of_beta() -> None:
     for weight in (0.25, 1.0, 4.0, 0.5, 2.0, 0.1, 3.0):
-        beta = expand(f"set_F.{weight}")[0].given["beta"]
+        beta = expand(f"set_F.{weight}")[0].parameters["beta"]
         assert math.isclose(beta * beta, weight, rel_tol=3e-16)
 
 
 @pytest.mark.parametrize(
-    ("text", "whole", "real"),
+    ("text", "integer", "real"),
     [
         ("12abc", 12, 12.0),
         ("-3.9", -3, -3.9),
@@ -227,6 +227,6 @@ def test_the_weight_of_set_f_is_the_square_of_beta() -> None:
         ("99999999999999999999", 2**63 - 1, 1e20),
     ],
 )
-def test_numbers_as_c_reads_them(text: str, whole: int, real: float) -> None:
+def test_numbers_as_c_reads_them(text: str, integer: int, real: float) -> None:
     """As atol and atof of glibc 2.36 read them."""
-    assert (atol(text), atof(text)) == (whole, real)
+    assert (atol(text), atof(text)) == (integer, real)

@@ -1,10 +1,10 @@
-"""The options, read as getopt_long reads them."""
+"""The options, read parsed by the rules of getopt_long."""
 
 from __future__ import annotations
 
 import pytest
 
-from judged.scoring.compat.trec_eval.options import Options, read_options
+from judged.scoring.compat.trec_eval.options import CommandOptions, read_options
 from judged.scoring.peers.trec_eval import TrecEvalError
 
 FILES = ["q", "r"]
@@ -12,7 +12,7 @@ READ = {"qrels": "q", "run": "r"}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    ("arguments", "expected"),
     [
         (FILES, {}),
         (["-qcn", *FILES], {"per_topic": True, "complete": True, "summary": False}),
@@ -32,7 +32,7 @@ READ = {"qrels": "q", "run": "r"}
         (["-D0.302", *FILES], {"topic": "302"}),
         (["-D", "1", *FILES], {"topic": None}),
         (["--Debug_level", "0.a.b", *FILES], {"topic": "a.b"}),
-        (["-R", "prefs", "-Ttrec_results", "-Zz", *FILES], {"form": "prefs", "zscores": "z"}),
+        (["-R", "prefs", "-Ttrec_results", "-Zz", *FILES], {"qrels_format": "prefs", "means_path": "z"}),
         (["-o", *FILES], {}),
         (["--query_eval_wanted", "--complete", "--nosum", "--Judged", *FILES],
          {"per_topic": True, "complete": True, "summary": False, "judged_only": True}),
@@ -40,12 +40,12 @@ READ = {"qrels": "q", "run": "r"}
         (["-m", "map", "--dialect=trec_eval-10", *FILES], {"measures": ("map",)}),
     ],
 )  # fmt: skip
-def test_how_arguments_are_read(arguments: list[str], wanted: dict[str, object] | None) -> None:
-    if wanted is None:
+def test_how_arguments_are_read(arguments: list[str], expected: dict[str, object] | None) -> None:
+    if expected is None:
         with pytest.raises(TrecEvalError):
             read_options(arguments)
         return
-    assert read_options(arguments) == Options(**{**READ, **wanted})  # type: ignore[arg-type]
+    assert read_options(arguments) == CommandOptions(**{**READ, **expected})  # type: ignore[arg-type]
 
 
 def test_everything_behind_two_dashes_is_a_file() -> None:
@@ -87,7 +87,7 @@ def test_wrong_usage(arguments: list[str]) -> None:
         (["-N", "5k"], "-N 5k: '5k' is not a number. Fix: write digits, as in -N 10"),
         (["--Max=1e3"], "-M 1e3: '1e3' is not a number. Fix: write digits, as in -M 10"),
         (["-l", ""], "-l : '' is not a number. Fix: write digits, as in -l 10"),
-        (["-M", "-5"], "-M -5: a number of documents is not negative. Fix: give 0 or more"),
+        (["-M", "-5"], "-M -5: the number of documents must be 0 or more. Fix: use -M 10"),
     ],
 )
 def test_text_that_is_no_number(arguments: list[str], message: str) -> None:
@@ -99,5 +99,5 @@ def test_text_that_is_no_number(arguments: list[str], message: str) -> None:
 
 def test_version_and_help_need_no_files() -> None:
     assert read_options(["-v", "-m", "no_such_measure"]).version
-    assert read_options(["-h", "-m", "map"]) == Options(help=True, measures=("map",))
+    assert read_options(["-h", "-m", "map"]) == CommandOptions(help=True, measures=("map",))
     assert read_options(["--help", "q", "r", "x"]).help

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from judged.scoring.compat.trec_eval.command import Outcome, trec_eval
+from judged.scoring.compat.trec_eval.command import CommandResult, trec_eval
 
 RUN = "1 Q0 a 1 9 t\n2 Q0 a 1 9 t\n2 Q0 b 2 8 t\n"
 
 
-def command(folder: Path, *arguments: str, qrels: str, run: str = RUN, means: str | None = None) -> Outcome:
+def command(folder: Path, *arguments: str, qrels: str, run: str = RUN, means: str | None = None) -> CommandResult:
     for name, text in (("qrels", qrels), ("run", run), ("means", means or "")):
         (folder / name).write_text(text)
     zscores = [] if means is None else ["-Z", str(folder / "means")]
     return trec_eval([*arguments, *zscores, str(folder / "qrels"), str(folder / "run")])
 
 
-def values(outcome: Outcome) -> list[list[str]]:
+def values(outcome: CommandResult) -> list[list[str]]:
     return [line.split() for line in outcome.output.splitlines()]
 
 

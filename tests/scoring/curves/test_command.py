@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CAT = {"cat in a box": {f"d{rank}": int(rank in {2, 4, 5, 7}) for rank in range(1, 9)}}
 PLAIN = {"cat in a box": {f"d{rank}": 9.0 - rank for rank in range(1, 9)}}
-BEST = {"cat in a box": {f"d{rank}": -float(at) for at, rank in enumerate((2, 4, 5, 7, 1, 3, 6, 8))}}
+BEST = {"cat in a box": {f"d{rank}": -float(position) for position, rank in enumerate((2, 4, 5, 7, 1, 3, 6, 8))}}
 
 
 @pytest.fixture
@@ -43,21 +43,21 @@ def refused(*arguments: str) -> str:
 @pytest.mark.usefixtures("files")
 def test_the_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "46")
-    made = judged.curve(CAT, {"plain": PLAIN, "best": BEST}, "R")
-    assert run("-m", "R", "--ci", "none").stdout == f"{made.plot(width=46)}\n"
+    curves = judged.curve(CAT, {"plain": PLAIN, "best": BEST}, "R")
+    assert run("-m", "R", "--ci", "none").stdout == f"{curves.plot(width=46)}\n"
     letters = run("-m", "R", "--ci", "none", "--ascii").stdout
-    assert letters == f"{made.plot(width=46, ascii_only=True)}\n"
+    assert letters == f"{curves.plot(width=46, ascii_only=True)}\n"
 
 
 @pytest.mark.usefixtures("files")
 def test_forms_to_standard_output() -> None:
-    made = judged.curve(
+    curves = judged.curve(
         "qrels.json", ["plain.json", judged.Run.read("other.json", name="best")], "R", cutoffs=[1, 4, 5]
     )
     options = ("-m", "R", "--cutoffs", "1,4..5")
-    assert json.loads(run(*options, "--format", "json").stdout) == made.to_dict()
+    assert json.loads(run(*options, "--format", "json").stdout) == curves.to_dict()
     for form in ("csv", "markdown", "latex", "table"):
-        assert run(*options, "--format", form).stdout == f"{made.written(form)}\n"
+        assert run(*options, "--format", form).stdout == f"{curves.written(form)}\n"
     assert run("-m", "R", "--to", "2", "--format", "csv").stdout.splitlines() == [
         "run,cutoff,value,ci_low,ci_high,n", "plain,1,0.0,,,1", "plain,2,0.25,,,1", "best,1,0.25,,,1",
         "best,2,0.5,,,1",
@@ -106,5 +106,5 @@ def test_refusals() -> None:
     assert "'1,x' is not a list of cutoffs" in refused("--cutoffs", "1,x")
     assert "leave out -m" in refused("--precision-recall", "raw", "-m", "P")
     assert "no topic 'dog'" in refused("--topic", "dog")
-    assert "shows no bounds" in refused("--ties", "bounds")
+    assert "cannot show bounds" in refused("--ties", "bounds")
     assert "this file is an input" in refused("-o", "other.json")

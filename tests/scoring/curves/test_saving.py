@@ -27,12 +27,12 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def made() -> Curves:
+def curves() -> Curves:
     return curve(QRELS, RUNS, "nDCG", resamples=100)
 
 
-def test_png(made: Curves, tmp_path: Path) -> None:
-    made.save(tmp_path / "a.png")
+def test_png(curves: Curves, tmp_path: Path) -> None:
+    curves.save(tmp_path / "a.png")
     data = (tmp_path / "a.png").read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", data[16:24])
@@ -41,25 +41,25 @@ def test_png(made: Curves, tmp_path: Path) -> None:
     assert data.endswith(b"IEND\xaeB`\x82")
 
 
-def test_pdf(made: Curves, tmp_path: Path) -> None:
-    made.save(tmp_path / "a.PDF")
+def test_pdf(curves: Curves, tmp_path: Path) -> None:
+    curves.save(tmp_path / "a.PDF")
     data = (tmp_path / "a.PDF").read_bytes()
     assert data.startswith(b"%PDF-")
     assert data.rstrip().endswith(b"%%EOF")
 
 
-def test_svg_has_the_names_of_runs_and_axes(made: Curves, tmp_path: Path) -> None:
-    made.save(tmp_path / "a.svg")
+def test_svg_has_the_names_of_runs_and_axes(curves: Curves, tmp_path: Path) -> None:
+    curves.save(tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert text.startswith("<svg")
     written = re.findall(r"<text[^>]*>([^<]*)</text>", text)
     assert {"up &amp; over", "down", "k", "nDCG@k", "nDCG@k by cutoff k", "1", "9"} <= set(written)
     assert "mean over 6 topics, [95% interval: adjusted t]" in written
-    assert not any("e+" in one for one in written)
+    assert not any("e+" in text for text in written)
 
 
-def test_html_needs_no_network(made: Curves, tmp_path: Path) -> None:
-    made.save(tmp_path / "a.html")
+def test_html_needs_no_network(curves: Curves, tmp_path: Path) -> None:
+    curves.save(tmp_path / "a.html")
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert not re.search(r"<(?:script|link)[^>]*(?:src|href)\s*=", text)
     assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""", text)
@@ -68,54 +68,54 @@ def test_html_needs_no_network(made: Curves, tmp_path: Path) -> None:
     assert "up &amp; over" in text
 
 
-def test_tables_in_full_precision(made: Curves, tmp_path: Path) -> None:
+def test_tables_in_full_precision(curves: Curves, tmp_path: Path) -> None:
     for end in ("csv", "parquet"):
-        made.save(tmp_path / f"a.{end}")
+        curves.save(tmp_path / f"a.{end}")
     with (tmp_path / "a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["value"]) for row in rows] == made.mean.ravel().tolist()
-    assert [float(row["ci_low"]) for row in rows] == made.low.ravel().tolist()
+    assert [float(row["value"]) for row in rows] == curves.mean.ravel().tolist()
+    assert [float(row["ci_low"]) for row in rows] == curves.low.ravel().tolist()
     assert [(row["run"], row["cutoff"]) for row in rows][8:10] == [("up & over", "9"), ("down", "1")]
     table = parquet.read_table(tmp_path / "a.parquet")
-    assert table.equals(made.to_arrow())
+    assert table.equals(curves.to_arrow())
     assert json.loads(table.schema.metadata[b"judged"])["measure"] == "nDCG@k"
 
 
-def test_a_failure_leaves_the_old_file(made: Curves, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_leaves_the_old_file(curves: Curves, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.png").write_text("old")
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(
         MissingExtraError, match=r"vl-convert-python is not installed. Fix: pip install 'judged\[plots\]'"
     ):
-        made.save(tmp_path / "a.png")
+        curves.save(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_without_altair(made: Curves, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_altair(curves: Curves, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(MissingExtraError, match=r"altair is not installed. Fix: pip install 'judged\[plots\]'"):
-        made.chart()
-    page = made._repr_html_()
+        curves.chart()
+    page = curves._repr_html_()
     assert "<table" in page
     assert "up &amp; over" in page
 
 
-def test_notebooks_show_a_picture(made: Curves) -> None:
-    picture = made._repr_html_()
+def test_notebooks_show_a_picture(curves: Curves) -> None:
+    picture = curves._repr_html_()
     assert picture.startswith("<svg")
     assert "up &amp; over" in picture
 
 
-def test_the_chart(made: Curves) -> None:
-    spec = made.chart(width=200).to_dict()
+def test_the_chart(curves: Curves) -> None:
+    spec = curves.chart(width=200).to_dict()
     assert spec["width"] == 200
     area, line, _, names = spec["layer"]
     assert area["mark"]["type"] == "area"
     assert line["encoding"]["x"]["scale"] == {"type": "linear", "domain": [1, 9], "nice": False, "zero": False}
     assert [row["colour"] for row in spec["datasets"][names["data"]["name"]]] == ["up & over", "down"]
     point = spec["datasets"][line["data"]["name"]][3]
-    assert (point["x"], point["y"], point["y_low"]) == (4, made.mean[0, 3], made.low[0, 3])
+    assert (point["x"], point["y"], point["y_low"]) == (4, curves.mean[0, 3], curves.low[0, 3])
 
 
 def test_lines_that_end_together_have_a_legend() -> None:
@@ -141,9 +141,9 @@ def test_long_curves_have_a_logarithmic_scale() -> None:
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
     """One topic and nothing found: there is no point, and the axes stand by themselves."""
-    made = precision_recall({"q": {"a": 0}}, {"q": {"a": 1.0}}, "raw")
-    assert made.to_arrow().num_rows == 0
-    assert made.by_run().grid().rows == ()
-    assert "1.0" in made.plot()
-    made.save(tmp_path / "a.svg")
+    curves = precision_recall({"q": {"a": 0}}, {"q": {"a": 1.0}}, "raw")
+    assert curves.to_arrow().num_rows == 0
+    assert curves.by_run().grid().rows == ()
+    assert "1.0" in curves.plot()
+    curves.save(tmp_path / "a.svg")
     assert "recall" in (tmp_path / "a.svg").read_text()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from judged.cli.main import app
 from judged.interface.pages.filters import score, signed
 from judged.results.decimals import decimal
-from judged.scoring.explanation.sheets import number
+from judged.scoring.explanation.sheets import format_number
 
 
 @given(st.floats(-2, 2), st.integers(1, 6))
@@ -27,7 +27,7 @@ def test_only_a_bound_is_written_as_one(value: float, digits: int) -> None:
 
 @pytest.mark.parametrize(("value", "seems"), [(0.99999, 1.0), (0.00001, 0.0), (1 - 1e-9, 1.0), (-0.00002, 0.0)])
 def test_every_face_writes_so(value: float, seems: float) -> None:
-    for written in (decimal(value), decimal(value, 3), score(value), signed(value), number(value)):
+    for written in (decimal(value), decimal(value, 3), score(value), signed(value), format_number(value)):
         assert float(written.replace("\N{MINUS SIGN}", "-")) != seems
 
 

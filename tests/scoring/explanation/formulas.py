@@ -1,4 +1,4 @@
-"""Formulas of workings, computed again from the numbers that were written beside them."""
+"""Evaluation of the formulas in a recorded calculation from its numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.scoring.explanation.sheets import names
+from judged.scoring.explanation.sheets import formula_names
 from judged.scoring.judging.calculation import CalculationColumn, CalculationStep
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ FUNCTIONS: dict[str, Any] = {
 
 
 def page(explanation: Explanation) -> str:
-    """Give the sheets closely written, as textbooks have them."""
+    """Return the sheets as text without blank lines in a sheet, as in a textbook."""
     return "\n\n".join(
         "\n".join([*filter(None, [title]), *([table.text()] if table.columns else []), *lines])
         for title, table, lines in explanation.parts
@@ -36,7 +36,7 @@ def page(explanation: Explanation) -> str:
 
 
 class _Divisions(ast.NodeTransformer):
-    """Lets a division by zero be zero, which is what every measure does."""
+    """Replacement of divisions, so that a division by zero is zero, as in all measures."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -50,36 +50,36 @@ def _div(above: Any, below: Any) -> Any:
     return np.divide(above, below, out=np.zeros(np.broadcast_shapes(above.shape, below.shape)), where=below != 0)
 
 
-def is_formula(how: str, known: set[str]) -> bool:
-    """Whether a text is a formula of known names, and not a sentence."""
+def is_formula(formula: str, known_names: set[str]) -> bool:
+    """Return whether a text is a formula with known names, not a sentence."""
     try:
-        ast.parse(how.replace("^", "**"), mode="eval")
+        ast.parse(formula.replace("^", "**"), mode="eval")
     except SyntaxError:
         return False
-    found = names(how)
-    return bool(found) and all(name in known or name in FUNCTIONS for name in found)
+    identifiers = formula_names(formula)
+    return bool(identifiers) and all(name in known_names or name in FUNCTIONS for name in identifiers)
 
 
-def compute(how: str, values: Mapping[str, Any]) -> Any:
+def compute(formula: str, values: Mapping[str, Any]) -> Any:
     """Compute a formula."""
-    tree = _Divisions().visit(ast.parse(how.replace("^", "**"), mode="eval"))
+    tree = _Divisions().visit(ast.parse(formula.replace("^", "**"), mode="eval"))
     code = compile(ast.fix_missing_locations(tree), "<formula>", "eval")
     with np.errstate(all="ignore"):
         return eval(code, {"__builtins__": {}, "_div": _div, **FUNCTIONS}, dict(values))  # noqa: S307
 
 
-def check(entries: Sequence[CalculationStep | CalculationColumn | CalculationTable], at: int) -> bool:
-    """Compute one entry again; gives whether there was something to compute.
+def check(entries: Sequence[CalculationStep | CalculationColumn | CalculationTable], position: int) -> bool:
+    """Recompute one entry and compare it. Return whether it has a formula.
 
-    A column's formula may use ``rank``, ``grade`` and any column written before on the same list.
+    The formula of a column may use ``rank``, ``grade``, and any earlier column of the same list.
     """
-    entry = entries[at]
+    entry = entries[position]
     if isinstance(entry, CalculationStep) and entry.how.startswith("sum of "):
         name = entry.how.removeprefix("sum of ")
         column = [
-            one
-            for one in entries[:at]
-            if isinstance(one, CalculationColumn) and one.judged is entry.judged and one.name == name
+            earlier
+            for earlier in entries[:position]
+            if isinstance(earlier, CalculationColumn) and earlier.on is entry.judged and earlier.name == name
         ][-1]
         total = np.bincount(column.topic, weights=column.values, minlength=len(entry.judged))
         np.testing.assert_allclose(total, entry.values, rtol=1e-13, err_msg=entry.name)
@@ -91,7 +91,7 @@ def check(entries: Sequence[CalculationStep | CalculationColumn | CalculationTab
     parts = {name: np.asarray(part, dtype=np.float64) for name, part in entry.parts.items()}
     if isinstance(entry, CalculationColumn):
         parts["rank"] = np.asarray(entry.rank, dtype=np.float64)
-        if "grade" not in parts and "grade" in names(entry.how):
+        if "grade" not in parts and "grade" in formula_names(entry.how):
             grades = dict(
                 zip(
                     zip(entry.judged.topic.tolist(), entry.judged.rank.tolist(), strict=True),
@@ -102,8 +102,8 @@ def check(entries: Sequence[CalculationStep | CalculationColumn | CalculationTab
             parts["grade"] = np.array(
                 [grades[key] for key in zip(entry.topic.tolist(), entry.rank.tolist(), strict=True)]
             )
-    again = np.broadcast_to(compute(entry.how, parts), np.shape(entry.values))
+    recomputed = np.broadcast_to(compute(entry.how, parts), np.shape(entry.values))
     np.testing.assert_allclose(
-        again, np.asarray(entry.values, dtype=np.float64), rtol=1e-11, atol=1e-13, err_msg=entry.name
+        recomputed, np.asarray(entry.values, dtype=np.float64), rtol=1e-11, atol=1e-13, err_msg=entry.name
     )
     return True

@@ -32,13 +32,13 @@ def explained(measure: str, grades: Sequence[float | None], missing: Sequence[fl
     return explain_list(judge_list(grades, missing=missing), measure)
 
 
-def text(wanted: str) -> str:
-    return dedent(wanted).strip("\n")
+def text(expected: str) -> str:
+    return dedent(expected).strip("\n")
 
 
 def test_average_precision_of_relevant_at_1_2_5_9_of_4() -> None:
-    found = explained("AP", at_ranks(1, 2, 5, 9))
-    assert page(found) == text("""
+    explanation = explained("AP", at_ranks(1, 2, 5, 9))
+    assert page(explanation) == text("""
         ranking
         rank  document  grade  relevant so far  precision  so far
         1     d1            1                1          1       1
@@ -55,13 +55,13 @@ def test_average_precision_of_relevant_at_1_2_5_9_of_4() -> None:
         R = relevant documents in the qrels = 4
         AP = sum of precision / R = 3.0444 / 4 = 0.7611
     """)
-    assert found.score == pytest.approx((1 / 1 + 2 / 2 + 3 / 5 + 4 / 9) / 4, rel=1e-15)
+    assert explanation.score == pytest.approx((1 / 1 + 2 / 2 + 3 / 5 + 4 / 9) / 4, rel=1e-15)
 
 
 def test_average_precision_of_relevant_at_3_7_of_3() -> None:
     """Printed as 0.207 in places, because the two precisions were rounded first."""
-    found = explained("AP", at_ranks(3, 7), missing=[1])
-    assert page(found) == text("""
+    explanation = explained("AP", at_ranks(3, 7), missing=[1])
+    assert page(explanation) == text("""
         ranking
         rank  document  grade  relevant so far  precision  so far
         1     d1            0
@@ -76,12 +76,12 @@ def test_average_precision_of_relevant_at_3_7_of_3() -> None:
         R = relevant documents in the qrels = 3
         AP = sum of precision / R = 0.6190 / 3 = 0.2063
     """)
-    assert found.score == pytest.approx((1 / 3 + 2 / 7) / 3, rel=1e-15)
+    assert explanation.score == pytest.approx((1 / 3 + 2 / 7) / 3, rel=1e-15)
 
 
 def test_average_precision_of_relevant_at_2_5_8_of_7() -> None:
-    found = explained("AP", at_ranks(2, 5, 8), missing=[1] * 4)
-    assert page(found) == text("""
+    explanation = explained("AP", at_ranks(2, 5, 8), missing=[1] * 4)
+    assert page(explanation) == text("""
         ranking
         rank  document  grade  relevant so far  precision  so far
         1     d1            0
@@ -97,7 +97,7 @@ def test_average_precision_of_relevant_at_2_5_8_of_7() -> None:
         R = relevant documents in the qrels = 7
         AP = sum of precision / R = 1.2750 / 7 = 0.1821
     """)
-    assert found.score == pytest.approx((1 / 2 + 2 / 5 + 3 / 8) / 7, rel=1e-15)
+    assert explanation.score == pytest.approx((1 / 2 + 2 / 5 + 3 / 8) / 7, rel=1e-15)
 
 
 def test_average_precision_divides_by_all_relevant_documents() -> None:
@@ -114,16 +114,18 @@ def test_average_precision_divides_by_all_relevant_documents() -> None:
         precision = relevant so far / rank
         sum of precision = 2.2667
     """
-    right = "        R = relevant documents in the qrels = 4\n        AP = sum of precision / R = 2.2667 / 4 = 0.5667"
-    other = "        AP(norm=returned) = sum of precision / relevant found = 2.2667 / 3 = 0.7556"
-    assert page(explained("AP", grades, missing)) == text(table.rstrip() + "\n" + right)
-    assert page(explained("AP(norm=returned)", grades, missing)) == text(table.rstrip() + "\n" + other)
+    by_qrels = (
+        "        R = relevant documents in the qrels = 4\n        AP = sum of precision / R = 2.2667 / 4 = 0.5667"
+    )
+    by_returned = "        AP(norm=returned) = sum of precision / relevant found = 2.2667 / 3 = 0.7556"
+    assert page(explained("AP", grades, missing)) == text(table.rstrip() + "\n" + by_qrels)
+    assert page(explained("AP(norm=returned)", grades, missing)) == text(table.rstrip() + "\n" + by_returned)
 
 
 def test_f_of_precision_nine_tenths_and_recall_one_tenth() -> None:
     """Nine of ten returned are relevant, of 90: the harmonic mean stays near the smaller of the two."""
-    found = explained("SetF", [1.0] * 9 + [0.0], missing=[1] * 81)
-    assert page(found) == text("""
+    explanation = explained("SetF", [1.0] * 9 + [0.0], missing=[1] * 81)
+    assert page(explanation) == text("""
         ranking
         rank  document  grade  relevant
         1     d1            1         1
@@ -295,9 +297,9 @@ def test_utility_names_only_the_kinds_of_documents_that_count() -> None:
         "FP = returned - TP = 5 - 3 = 2",
         "Utility = a * TP + b * FP = 1 * 3 + (-1) * 2 = 1",
     ]
-    *_, missed, rest, last = page(explained("Utility(c=-2,d=0.01,n=100)", grades, missing)).splitlines()
+    *_, missed, not_returned, last = page(explained("Utility(c=-2,d=0.01,n=100)", grades, missing)).splitlines()
     assert missed == "FN = R - TP = 4 - 3 = 1"
-    assert rest == "TN = N - returned - R + TP = 100 - 5 - 4 + 3 = 94"
+    assert not_returned == "TN = N - returned - R + TP = 100 - 5 - 4 + 3 = 94"
     assert last == (
         "Utility(c=-2,d=0.01,n=100) = a * TP + b * FP + c * FN + d * TN"
         " = 1 * 3 + (-1) * 2 + (-2) * 1 + 0.0100 * 94 = -0.0600"
@@ -312,11 +314,13 @@ def test_nothing_is_divided_where_nothing_is_relevant() -> None:
 @pytest.mark.parametrize(("cutoff", "rows"), [(3, 3), (50, 50), (60, 50), (1000, 50)])
 def test_holes_of_a_long_page_are_shown_where_it_begins(cutoff: int, rows: int) -> None:
     """Every other one of 70 documents is judged, for this topic or, every fourth, for another."""
-    qrels = {"q": {f"d{at}": 1 for at in range(1, 71, 4)}, "other": {f"d{at}": 0 for at in range(3, 71, 4)}}
-    run = {"q": {f"d{at}": -float(at) for at in range(1, 71)}}
-    found = explain_list(judge(qrels, run), f"Hole@{cutoff}", "q")
-    (sheet,) = found.sheets
-    assert [row[-1] for row in sheet.rows if row[-1] is not None] == [float(at % 2 == 0) for at in range(1, rows + 1)]
+    qrels = {"q": {f"d{rank}": 1 for rank in range(1, 71, 4)}, "other": {f"d{rank}": 0 for rank in range(3, 71, 4)}}
+    run = {"q": {f"d{rank}": -float(rank) for rank in range(1, 71)}}
+    explanation = explain_list(judge(qrels, run), f"Hole@{cutoff}", "q")
+    (sheet,) = explanation.sheets
+    assert [row[-1] for row in sheet.rows if row[-1] is not None] == [
+        float(rank % 2 == 0) for rank in range(1, rows + 1)
+    ]
     holes = min(cutoff, 70) // 2
     assert [line.value for line in sheet.lines] == ([25.0] if cutoff > rows else []) + [holes, holes / cutoff]
 
@@ -329,10 +333,10 @@ def test_holes_of_a_long_page_are_shown_where_it_begins(cutoff: int, rows: int) 
 def test_interpolated_precision_is_the_highest_that_is_shown(
     grades: list[float | None], missed: int, recall: float
 ) -> None:
-    found = explained(f"IPrec@{recall}", grades, [1.0] * missed + [0.0])
-    ((n,), (*_, table)) = [line.value for line in found.sheets[0].lines[1:]], found.sheets
-    shown = [row[-1] for row in table.rows if row[-1] is not None]
+    explanation = explained(f"IPrec@{recall}", grades, [1.0] * missed + [0.0])
+    ((n,), (*_, table)) = [line.value for line in explanation.sheets[0].lines[1:]], explanation.sheets
+    precisions = [row[-1] for row in table.rows if row[-1] is not None]
     counts = [row[-2] for row in table.rows if row[-2] is not None]
-    assert len(shown) == sum(count >= n for count in counts)
+    assert len(precisions) == sum(count >= n for count in counts)
     assert counts == list(range(1, grades.count(1.0) + 1))
-    assert found.score == max(shown, default=0.0)
+    assert explanation.score == max(precisions, default=0.0)

@@ -14,11 +14,11 @@ from scoring.explanation.formulas import page
 
 def test_the_list_that_is_not_perfect() -> None:
     """The ideal is 3, 2, 2, 1: IDCG is 10.823 and nDCG 0.969, where some teaching material says 1.00."""
-    shown = explain_list(judge_list([3, 2, 0, 1, 2]), "nDCG(gain=exp2)@5")
-    assert shown.score == pytest.approx(
+    explanation = explain_list(judge_list([3, 2, 0, 1, 2]), "nDCG(gain=exp2)@5")
+    assert explanation.score == pytest.approx(
         (7 + 3 / log2(3) + 1 / log2(5) + 3 / log2(6)) / (7 + 3 / log2(3) + 3 / 2 + 1 / log2(5)), rel=1e-12
     )
-    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         nDCG(gain=exp2)@5
 
@@ -50,9 +50,9 @@ def test_the_list_that_is_not_perfect() -> None:
 
 def test_one_zero_at_the_wrong_place() -> None:
     """DCG 8.931, IDCG 9.393, nDCG 0.951."""
-    shown = explain_list(judge_list([3, 0, 2, 1, 0]), "nDCG(gain=exp2)@5")
-    assert shown.score == pytest.approx((7 + 3 / 2 + 1 / log2(5)) / (7 + 3 / log2(3) + 1 / 2), rel=1e-12)
-    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
+    explanation = explain_list(judge_list([3, 0, 2, 1, 0]), "nDCG(gain=exp2)@5")
+    assert explanation.score == pytest.approx((7 + 3 / 2 + 1 / log2(5)) / (7 + 3 / log2(3) + 1 / 2), rel=1e-12)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         nDCG(gain=exp2)@5
 
@@ -84,13 +84,13 @@ def test_one_zero_at_the_wrong_place() -> None:
 
 def test_discount_of_the_first_paper() -> None:
     """Järvelin and Kekäläinen 2002, where ranks 1 and 2 are not discounted: DCG 9.61, nDCG 0.88."""
-    shown = explain_list(judge_list([3, 2, 3, 0, 0, 1, 2, 2, 3, 0]), "nDCG(discount=original)@10")
-    assert shown.score == pytest.approx(
+    explanation = explain_list(judge_list([3, 2, 3, 0, 0, 1, 2, 2, 3, 0]), "nDCG(discount=original)@10")
+    assert explanation.score == pytest.approx(
         (5 + 3 / log2(3) + 1 / log2(6) + 2 / log2(7) + 2 / 3 + 3 / log2(9))
         / (6 + 3 / log2(3) + 1 + 2 / log2(5) + 2 / log2(6) + 1 / log2(7)),
         rel=1e-12,
     )
-    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         nDCG(discount=original)@10
 
@@ -132,9 +132,9 @@ def test_discount_of_the_first_paper() -> None:
 
 def test_linear_gain_and_an_ideal_cut_at_two() -> None:
     """Linear gain, and an ideal that is cut at the same rank: (7 / log2 3) / (7 + 6 / log2 3) is 0.409."""
-    shown = explain_list(judge_list([0, 7, 2, 4, 6, 1, 4, 3]), "nDCG@2")
-    assert shown.score == pytest.approx((7 / log2(3)) / (7 + 6 / log2(3)), rel=1e-12)
-    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
+    explanation = explain_list(judge_list([0, 7, 2, 4, 6, 1, 4, 3]), "nDCG@2")
+    assert explanation.score == pytest.approx((7 / log2(3)) / (7 + 6 / log2(3)), rel=1e-12)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         nDCG@2
 
@@ -160,9 +160,9 @@ def test_linear_gain_and_an_ideal_cut_at_two() -> None:
 
 def test_one_relevant_document_missing() -> None:
     """The ideal holds what was not returned: (4 / log2 3) / (4 + 4 / log2 3) is 0.387."""
-    shown = explain_list(judge_list([0, 4], missing=[4]), "nDCG")
-    assert shown.score == pytest.approx((4 / log2(3)) / (4 + 4 / log2(3)), rel=1e-12)
-    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
+    explanation = explain_list(judge_list([0, 4], missing=[4]), "nDCG")
+    assert explanation.score == pytest.approx((4 / log2(3)) / (4 + 4 / log2(3)), rel=1e-12)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         nDCG
 
@@ -189,9 +189,11 @@ def test_one_relevant_document_missing() -> None:
 
 def test_expected_reciprocal_rank() -> None:
     """A user whom d1 satisfies with 1/8 and d4 with 7/8: 1/8 + 1/4 (7/8) (7/8) + 1/5 (3/8) (7/8) (1/8)."""
-    shown = explain_list(judge_list([1, 0, None, 3, 2], missing=[3]), "ERR(max=3)")
-    assert shown.score == pytest.approx(1 / 8 + (7 / 8) * (7 / 8) / 4 + (3 / 8) * (7 / 8) * (1 / 8) / 5, rel=1e-12)
-    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
+    explanation = explain_list(judge_list([1, 0, None, 3, 2], missing=[3]), "ERR(max=3)")
+    assert explanation.score == pytest.approx(
+        1 / 8 + (7 / 8) * (7 / 8) / 4 + (3 / 8) * (7 / 8) * (1 / 8) / 5, rel=1e-12
+    )
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         ERR(max=3)
 
@@ -212,9 +214,9 @@ def test_expected_reciprocal_rank() -> None:
 
 def test_rank_biased_precision() -> None:
     """(1 - 0.8) (1 + 0.8^3 + 0.8^4)."""
-    shown = explain_list(judge_list([1, 0, None, 1, 1], missing=[1]), "RBP(p=0.8)")
-    assert shown.score == pytest.approx((1 - 0.8) * (1 + 0.8**3 + 0.8**4), rel=1e-12)
-    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
+    explanation = explain_list(judge_list([1, 0, None, 1, 1], missing=[1]), "RBP(p=0.8)")
+    assert explanation.score == pytest.approx((1 - 0.8) * (1 + 0.8**3 + 0.8**4), rel=1e-12)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         RBP(p=0.8)
 
@@ -234,11 +236,11 @@ def test_rank_biased_precision() -> None:
 
 def test_alpha_ndcg_of_two_subtopics() -> None:
     """Two subtopics: (1 + 0.5 / log2 3 + 1 / log2 5) / (2 + 0.5 / log2 3 + 0.5 / log2 4 + 0.25 / log2 5)."""
-    shown = explain_list(judge_list([(1, 0), (1, 0), None, (0, 1)], missing=[(1, 1)]), "AlphanDCG@4")
-    assert shown.score == pytest.approx(
+    explanation = explain_list(judge_list([(1, 0), (1, 0), None, (0, 1)], missing=[(1, 1)]), "AlphanDCG@4")
+    assert explanation.score == pytest.approx(
         (1 + 0.5 / log2(3) + 1 / log2(5)) / (2 + 0.5 / log2(3) + 0.5 / 2 + 0.25 / log2(5)), rel=1e-12
     )
-    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         AlphanDCG@4
 
@@ -270,9 +272,9 @@ def test_alpha_ndcg_of_two_subtopics() -> None:
 
 def test_q_measure() -> None:
     """The example of NTCIREVAL, which prints 0.0967: (1 + 3) / (2 + 6) and (2 + 5) / (4 + 11), over 10."""
-    shown = explain_list(judge_list([0, 3, None, 2], missing=[3, 3, 2, 2, 1, 1, 1, 1]), "Q")
-    assert shown.score == pytest.approx((4 / 8 + 7 / 15) / 10, rel=1e-12)
-    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
+    explanation = explain_list(judge_list([0, 3, None, 2], missing=[3, 3, 2, 2, 1, 1, 1, 1]), "Q")
+    assert explanation.score == pytest.approx((4 / 8 + 7 / 15) / 10, rel=1e-12)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         Q
 

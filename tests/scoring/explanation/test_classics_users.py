@@ -20,9 +20,9 @@ def explained(measure: str, grades: list[float | None], **facts: list[Any]) -> E
 
 def test_insq_reads_on_below_the_end() -> None:
     """C = (2/3)^2, (3/4)^2: reached are 1, 4/9 and, below the end, 4/9 9/16 = 1/4; ED = 61/36 and W(1) = 36/61."""
-    found = explained("INSQ(max=1,depth=3)", [1, None])
-    assert found.score == pytest.approx(36 / 61, rel=1e-15)
-    assert f"{found.title}\n\n{page(found)}" == cleandoc(
+    explanation = explained("INSQ(max=1,depth=3)", [1, None])
+    assert explanation.score == pytest.approx(36 / 61, rel=1e-15)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         INSQ(max=1,depth=3)
 
@@ -49,9 +49,9 @@ def test_insq_reads_on_below_the_end() -> None:
 
 def test_inst_is_less_patient_the_more_it_found() -> None:
     """x = 1 + 2 - 1 = 2 and C(1) = 1/4; ED = 5/4, W = 4/5 and 1/5, EU = 4/5 + 1/5 1/2."""
-    found = explained("INST(max=2,depth=2)", [2, 1])
-    assert found.score == pytest.approx(0.9, rel=1e-15)
-    assert f"{found.title}\n\n{page(found)}" == cleandoc(
+    explanation = explained("INST(max=2,depth=2)", [2, 1])
+    assert explanation.score == pytest.approx(0.9, rel=1e-15)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         INST(max=2,depth=2)
 
@@ -79,9 +79,9 @@ def test_inst_is_less_patient_the_more_it_found() -> None:
 
 def test_nerr8_stops_half_of_the_users_at_the_second_document() -> None:
     """Weights as 1 to 1 to 1/2 to 1/2: 1/2 and 1/2 out of 3. A document without a judgment stops nobody."""
-    found = explained("NERR8(max=2)@4", [0, 1, None, 2])
-    assert found.score == pytest.approx((1 / 2 + 1 / 2) / 3, rel=1e-15)
-    assert f"{found.title}\n\n{page(found)}" == cleandoc(
+    explanation = explained("NERR8(max=2)@4", [0, 1, None, 2])
+    assert explanation.score == pytest.approx((1 / 2 + 1 / 2) / 3, rel=1e-15)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         NERR8(max=2)@4
 
@@ -111,9 +111,9 @@ def test_nerr8_stops_half_of_the_users_at_the_second_document() -> None:
 
 def test_bpm_ends_where_enough_is_gained() -> None:
     """1/2 and 1 make 3/2, more than T = 1, at a cost of 1 + 2 + 3, less than 10: rank 3 is the last for everyone."""
-    found = explained("BPM(max=2,of=ETU,costs=given)@10", [0, 1, 2], cost=[1, 2, 3])
-    assert found.score == 1.5
-    assert f"{found.title}\n\n{page(found)}" == cleandoc(
+    explanation = explained("BPM(max=2,of=ETU,costs=given)@10", [0, 1, 2], cost=[1, 2, 3])
+    assert explanation.score == 1.5
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         BPM(max=2,of=ETU,costs=given)@10
 
@@ -135,9 +135,9 @@ def test_bpm_ends_where_enough_is_gained() -> None:
 
 def test_ift1_at_its_goal() -> None:
     """C(1) = 1 - 1/(1 + 1) = 1/2: weights 2/3 and 1/3."""
-    found = explained("IFT1(T=1,b1=1,max=1,depth=2)", [1, 0])
-    assert found.score == pytest.approx(2 / 3, rel=1e-15)
-    assert f"{found.title}\n\n{page(found)}" == cleandoc(
+    explanation = explained("IFT1(T=1,b1=1,max=1,depth=2)", [1, 0])
+    assert explanation.score == pytest.approx(2 / 3, rel=1e-15)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         IFT1(T=1,b1=1,max=1,depth=2)
 
@@ -164,9 +164,9 @@ def test_ift1_at_its_goal() -> None:
 
 def test_time_biased_gain_counts_the_seconds() -> None:
     """4.4 + 0.64 (18 + 7.8) = 20.912 and 4.4 + 0.39 (9 + 7.8) = 10.952 seconds; 0.64 0.77 (1 + 2^(-31.864/224))."""
-    found = explained("TBG", [1, None, 1], length=[1000, 500, 200])
-    assert found.score == pytest.approx(0.4928 * (1 + 2 ** (-31.864 / 224)), rel=1e-13)
-    assert f"{found.title}\n\n{page(found)}" == cleandoc(
+    explanation = explained("TBG", [1, None, 1], length=[1000, 500, 200])
+    assert explanation.score == pytest.approx(0.4928 * (1 + 2 ** (-31.864 / 224)), rel=1e-13)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         TBG
 
@@ -188,9 +188,9 @@ def test_time_biased_gain_counts_the_seconds() -> None:
 
 def test_u_measure_counts_the_text() -> None:
     """The judged documents end at 200 and 200 + 300 + 100 of 1000: 3 (0.8) + 1 (0.4)."""
-    found = explained("UMeasure(L=1000)", [3, None, 1], length=[200, 300, 100])
-    assert found.score == pytest.approx(2.8, rel=1e-15)
-    assert f"{found.title}\n\n{page(found)}" == cleandoc(
+    explanation = explained("UMeasure(L=1000)", [3, None, 1], length=[200, 300, 100])
+    assert explanation.score == pytest.approx(2.8, rel=1e-15)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         UMeasure(L=1000)
 
@@ -209,10 +209,10 @@ def test_u_measure_counts_the_text() -> None:
 
 def test_awrf_sets_attention_beside_what_is_due() -> None:
     """Of a, 2/3 of the attention and half of what is due: 2/3 ln 8/7 - 1/3 ln 5/4, and 1/2 ln 6/7 + 1/2 ln 6/5."""
-    found = explained("AWRF(p=0.5,target={a:0.5,b:0.5})", [1, 0], group=["a", "b"])
+    explanation = explained("AWRF(p=0.5,target={a:0.5,b:0.5})", [1, 0], group=["a", "b"])
     attention, target = 2 / 3 * log(8 / 7) - log(5 / 4) / 3, (log(6 / 7) + log(6 / 5)) / 2
-    assert found.score == pytest.approx(1 - (attention + target) / 2, rel=1e-15)
-    assert f"{found.title}\n\n{page(found)}" == cleandoc(
+    assert explanation.score == pytest.approx(1 - (attention + target) / 2, rel=1e-15)
+    assert f"{explanation.title}\n\n{page(explanation)}" == cleandoc(
         """
         AWRF(p=0.5,target={a:0.5,b:0.5})
 
@@ -241,9 +241,9 @@ def test_awrf_sets_attention_beside_what_is_due() -> None:
 
 def test_a_group_without_attention_stands_last_and_adds_ln_2() -> None:
     """All attention to a: ln 4/3, and 1/2 ln 2/3 + 1/2 ln 2."""
-    found = explained("AWRF(p=0.5,target={a:0.5,b:0.5})", [1, 0], group=["a", "a"])
-    assert found.score == pytest.approx(1 - (log(4 / 3) + log(2 / 3) / 2 + log(2) / 2) / 2, rel=1e-15)
-    groups = found.sheets[1]
+    explanation = explained("AWRF(p=0.5,target={a:0.5,b:0.5})", [1, 0], group=["a", "a"])
+    assert explanation.score == pytest.approx(1 - (log(4 / 3) + log(2 / 3) / 2 + log(2) / 2) / 2, rel=1e-15)
+    groups = explanation.sheets[1]
     assert groups.rows[1] == ("b", 0.0, 0.5, 0.0, 0.5, None, None)
     assert [(line.name, line.value) for line in groups.lines[1:4]] == [
         ("e parts", pytest.approx(log(4 / 3), rel=1e-15)),
@@ -272,8 +272,8 @@ def test_a_topic_of_which_nothing_was_returned() -> None:
 
 def test_no_more_ranks_than_one_reads() -> None:
     """Two hundred documents are read, of which the last one gains: a hundred ranks are shown, and all that gain."""
-    found = explained("BPM(max=1,T=9)@200", [0.0] * 199 + [1])
-    read, gained = found.sheets
+    explanation = explained("BPM(max=1,T=9)@200", [0.0] * 199 + [1])
+    read, gained = explanation.sheets
     assert sum(row[-1] is not None for row in read.rows) == 100
     assert [(line.name, line.how, line.value) for line in read.lines] == [
         ("to rank 100", "sum of reached", 100.0),
@@ -281,14 +281,14 @@ def test_no_more_ranks_than_one_reads() -> None:
         ("ED", "to_rank_100 + below_rank_100", 200.0),
     ]
     assert gained.rows[-1][0] == 200
-    assert (gained.lines[-1].how, found.score) == ("sum of W * gain", 1 / 200)
+    assert (gained.lines[-1].how, explanation.score) == ("sum of W * gain", 1 / 200)
 
 
 def test_gain_that_hardly_anyone_reaches_is_one_number() -> None:
     """With T = 1, 4/(i+1)^2 of all users reach rank i: 4/64^2, at rank 63, is the first below 1/1000."""
-    found = explained("INSQ(max=1)", [1.0] + [0.0] * 62 + [1.0, 1.0])
+    explanation = explained("INSQ(max=1)", [1.0] + [0.0] * 62 + [1.0, 1.0])
     weights = [4 / (rank + 1) ** 2 for rank in range(1, 1001)]
-    gained = found.sheets[1]
+    gained = explanation.sheets[1]
     assert [(line.name, line.how) for line in gained.lines] == [
         ("to rank 62", "sum of W * gain"),
         ("below rank 62", "ranks 63 to 1000"),
@@ -296,7 +296,7 @@ def test_gain_that_hardly_anyone_reaches_is_one_number() -> None:
     ]
     below = (weights[63] + weights[64]) / sum(weights)
     assert [line.value for line in gained.lines[:2]] == pytest.approx([1 / sum(weights), below], rel=1e-12)
-    assert found.score == pytest.approx(1 / sum(weights) + below, rel=1e-13)
+    assert explanation.score == pytest.approx(1 / sum(weights) + below, rel=1e-13)
 
 
 # --- other expectations and residuals -----------------------------------------------------------------
@@ -304,21 +304,21 @@ def test_gain_that_hardly_anyone_reaches_is_one_number() -> None:
 
 def test_a_residual_is_the_difference_of_two_workings() -> None:
     """Weights 9/13 and 4/13, of which the second is open."""
-    found = explained("INSQ(max=1,depth=2,residual=true)", [1, None])
-    assert found.score == pytest.approx(4 / 13, rel=1e-15)
+    explanation = explained("INSQ(max=1,depth=2,residual=true)", [1, None])
+    assert explanation.score == pytest.approx(4 / 13, rel=1e-15)
     best = "ranking, where documents without a judgment gain the most"
-    assert [sheet.title for sheet in found.sheets] == ["ranking", "ranking", best, best]
-    assert found.sheets[1].lines[-1].name == "EU as it is"
-    assert found.sheets[3].how["gain"] == "grade, 1 without a judgment"
-    assert found.text().splitlines()[-1] == (
+    assert [sheet.title for sheet in explanation.sheets] == ["ranking", "ranking", best, best]
+    assert explanation.sheets[1].lines[-1].name == "EU as it is"
+    assert explanation.sheets[3].how["gain"] == "grade, 1 without a judgment"
+    assert explanation.text().splitlines()[-1] == (
         "INSQ(max=1,depth=2,residual=true) = EU with the most gain - EU as it is = 1 - 0.6923 = 0.3077"
     )
 
 
 def test_trap_writes_the_weights_of_average_precision() -> None:
     """R = 3: precisions 1/2 and 2/4, divided by 3."""
-    found = explain_list(judge_list([0, 1, None, 1], missing=[1]), "TrAP(max=1)")
-    assert page(found) == cleandoc(
+    explanation = explain_list(judge_list([0, 1, None, 1], missing=[1]), "TrAP(max=1)")
+    assert page(explanation) == cleandoc(
         """
         R = documents that gain something, returned or not, at least 1 = 3
 
@@ -356,5 +356,5 @@ def test_why_users_go_on(measure: str, how: str, values: list[float]) -> None:
     """Grades 0, 1, 2 on a scale of 2: what is gained is 0, 1/2, 3/2. Costs 2, 4, 1."""
     sheet = explained(measure, [0, 1, 2], cost=[2, 4, 1]).sheets[0]
     assert sheet.how["C"] == how
-    found = [row[sheet.header.index("C")] for row in sheet.rows]
-    assert [value for value in found if value is not None] == pytest.approx(values, rel=1e-15)
+    column = [row[sheet.header.index("C")] for row in sheet.rows]
+    assert [value for value in column if value is not None] == pytest.approx(values, rel=1e-15)

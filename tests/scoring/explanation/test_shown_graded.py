@@ -60,12 +60,12 @@ def test_the_rules_of_gain_and_discount_stand_below_the_table(name: str, grades:
 
 
 @pytest.mark.parametrize(
-    ("zeros_above", "shown"),
+    ("zeros_above", "num_rows"),
     [(0, 10), (5, 10), (8, 10), (9, 10), (10, 11), (20, 21)],
 )
-def test_a_tail_that_gains_nothing_is_shown_as_far_as_rank_10(zeros_above: int, shown: int) -> None:
+def test_a_tail_that_gains_nothing_is_shown_as_far_as_rank_10(zeros_above: int, num_rows: int) -> None:
     grades = [0] * zeros_above + [1] + [0] * 30
-    assert column(tables(grades, "nDCG")["ranking"], "rank") == list(range(1, shown + 1))
+    assert column(tables(grades, "nDCG")["ranking"], "rank") == list(range(1, num_rows + 1))
     assert column(tables(grades, "nDCG")["ideal ranking"], "rank") == list(range(1, 11))
     assert column(tables(grades, "nDCG@5")["ranking"], "rank") == list(range(1, 6))
     assert column(tables(grades, "nDCG@25")["ranking"], "so far")[-1] is not None
@@ -84,10 +84,10 @@ def test_weights_too_small_to_see_are_left_out_and_added_up() -> None:
     assert [rank for rank, weight in zip(column(sheet, "rank"), column(sheet, "weight"), strict=True) if weight] == [
         *range(2, 16)
     ]
-    rest = sum(0.5**rank for rank in range(15, 21))
+    remaining_weight = sum(0.5**rank for rank in range(15, 21))
     assert lines(sheet) == {
         "unjudged": 20.0,
-        "rest": rest,
+        "rest": remaining_weight,
         "weights": 1.0 - 0.5**20,
         "RBPResidual(p=0.5)": 0.5**21 + 0.5 * (1 - 0.5**20),
     }
@@ -112,34 +112,39 @@ def test_gap_shows_all_judged_documents_by_grade() -> None:
 
 
 def test_subtopics_stand_side_by_side_unless_they_are_many() -> None:
-    few, many = ([tuple(int(at == one) for at in range(count)) for one in range(count)] for count in (8, 9))
+    few, many = (
+        [tuple(int(subtopic == document) for subtopic in range(count)) for document in range(count)] for count in (8, 9)
+    )
     assert tables(few, "AlphaDCG@3")["ranking"].header[3:] == (
-        *(f"subtopic {at}" for at in range(1, 9)),
+        *(f"subtopic {subtopic}" for subtopic in range(1, 9)),
         *("G", "G / log2(rank + 1)", "so far"),
     )
     assert tables(many, "AlphaDCG@3")["ranking"].header[3:] == ("G", "G / log2(rank + 1)", "so far")
 
 
 def test_the_most_that_is_possible_is_shown_for_20_ranks() -> None:
-    shown = tables([(1, 0), (0, 1)], "ERRIA@30")
-    assert len(shown["documents that all cover every subtopic, the first 20"].rows) == 20
+    sheets = tables([(1, 0), (0, 1)], "ERRIA@30")
+    assert len(sheets["documents that all cover every subtopic, the first 20"].rows) == 20
     exact = tables([(1, 0), (0, 1)], "ERRIA@2")["documents that all cover every subtopic"]
     assert exact.rows == ((1.0, 2.0, 2.0, 2.0), (2.0, 1.0, 0.5, 2.5))
     assert lines(exact) == {"possible": 2.5, "ERRIA@2": 1.5 / 2.5}
 
 
 def test_a_mean_over_subtopics_lists_those_that_count() -> None:
-    shown = tables([(1, 0, 0), (1, 1, 0)], "APIA")
-    assert list(shown) == [*(f"ranking for subtopic: list {at}" for at in (1, 2, 3)), "AP of each subtopic"]
-    assert shown["AP of each subtopic"].rows == (("1", 1.0), ("2", 0.5))
-    assert shown["AP of each subtopic"].lines[-1].numbers == "1.5000 / 2"
+    sheets = tables([(1, 0, 0), (1, 1, 0)], "APIA")
+    assert list(sheets) == [
+        *(f"ranking for subtopic: list {subtopic}" for subtopic in (1, 2, 3)),
+        "AP of each subtopic",
+    ]
+    assert sheets["AP of each subtopic"].rows == (("1", 1.0), ("2", 0.5))
+    assert sheets["AP of each subtopic"].lines[-1].numbers == "1.5000 / 2"
     assert tables([(1, 0, 0), (1, 1, 0)], "APjg")["AP of each assessor"].rows == (("1", 1.0), ("2", 0.5), ("3", 0.0))
 
 
 def test_coverage_counts_documents_of_each_subtopic() -> None:
-    shown = tables([(1, 0), (1, 1), (0, 1)], "StRecall@1", missing=[(0, 1)])
-    assert shown["ranking"].rows == ((1.0, "d1", 1.0, 1.0),)
-    assert shown["subtopics"].rows == (("1", 1.0), ("2", 0.0))
+    sheets = tables([(1, 0), (1, 1), (0, 1)], "StRecall@1", missing=[(0, 1)])
+    assert sheets["ranking"].rows == ((1.0, "d1", 1.0, 1.0),)
+    assert sheets["subtopics"].rows == (("1", 1.0), ("2", 0.0))
     assert tables([(1, 0), (1, 1)], "PIA@2")["subtopics"].rows == (("1", 2.0), ("2", 1.0))
 
 
@@ -169,9 +174,9 @@ def test_more_than_20_preferences_are_only_counted() -> None:
 
 
 def test_users_stand_by_name() -> None:
-    shown = tables([(1, 1), (0, 2), (0, 3)], "PrefShare(mean=users)")
-    assert shown["preferences of each user"].rows == (("1", 2.0, 2.0, 1.0), ("2", 0.0, 3.0, 0.0))
-    assert shown["preferences of each user"].lines[-1].numbers == "1 / 2"
+    sheets = tables([(1, 1), (0, 2), (0, 3)], "PrefShare(mean=users)")
+    assert sheets["preferences of each user"].rows == (("1", 2.0, 2.0, 1.0), ("2", 0.0, 3.0, 0.0))
+    assert sheets["preferences of each user"].lines[-1].numbers == "1 / 2"
     pairs = tables([(1, 1), (0, 2), (0, 3)], "PrefShare(mean=pairs)")["pairs of documents"]
     assert pairs.rows == (("d1", "d2", 2.0, 0.5), ("d1", "d3", 2.0, 0.5), ("d2", "d3", 1.0, 0.0))
     assert pairs.lines[-1].numbers == "1 / 3"
@@ -186,8 +191,8 @@ def test_the_table_of_balanced_preferences_adds_up() -> None:
             "relevance": [1.0, 0.0, 2.0, 0.0, 1.0, 0.0, 0.0],
         }
     )
-    found = judged.judge(Qrels(table), {"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
-    explanation = explain_list(found, "BalancedPrefShare")
+    hits = judged.judge(Qrels(table), {"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
+    explanation = explain_list(hits, "BalancedPrefShare")
     (sheet,) = explanation.sheets
     assert column(sheet, "user") == ["ann", "bob"]
     assert column(sheet, "R") == [2.0, 1.0]
@@ -213,19 +218,21 @@ LISTS = [
 @pytest.mark.parametrize("name", [name for name in REGISTRY if REGISTRY[name].properties.uses_all_labels])
 @pytest.mark.parametrize(("grades", "missing"), LISTS)
 def test_the_score_follows_where_documents_have_several_labels(name: str, grades: Any, missing: Any) -> None:
-    found = listed(grades, missing)
+    hits = listed(grades, missing)
     for measure in variants(name):
         sheet = Calculation()
-        score = measure(replace(found, calculation=sheet))[0]
+        score = measure(replace(hits, calculation=sheet))[0]
         last = sheet.entries[-1]
-        assert (last.name, score) == (str(measure), pytest.approx(measure(found)[0], rel=0, abs=0, nan_ok=True))
+        assert (last.name, score) == (str(measure), pytest.approx(measure(hits)[0], rel=0, abs=0, nan_ok=True))
         assert isinstance(last, CalculationStep)
         assert last.values[0] == pytest.approx(score, rel=0, abs=0, nan_ok=True)
-        assert [check(sheet.entries, at) for at in range(len(sheet.entries))][-1] or not defined(measure, found)
+        assert [check(sheet.entries, position) for position in range(len(sheet.entries))][-1] or not defined(
+            measure, hits
+        )
 
 
-def defined(measure: Measure, found: Judged) -> bool:
-    return getattr(measure, "undefined", 0.0) == 0.0 or bool(measure.is_defined(found)[0])
+def defined(measure: Measure, hits: Judged) -> bool:
+    return getattr(measure, "undefined", 0.0) == 0.0 or bool(measure.is_defined(hits)[0])
 
 
 def test_a_table_of_two_columns_is_shown_in_full() -> None:

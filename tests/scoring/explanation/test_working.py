@@ -1,4 +1,4 @@
-"""Every measure writes down how it comes to its score, and what it writes leads there."""
+"""The calculation that each measure records leads to its score."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from judged.scoring.explanation import explain_list
-from judged.scoring.explanation.sheets import number
+from judged.scoring.explanation.sheets import format_number
 from judged.scoring.judging.calculation import Calculation, CalculationStep
 from scoring.explanation.formulas import check
 from strategies import collections
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from judged import Judged
     from judged.scoring.measures import Measure
 
-GIVEN = {"NumRet", "NumQ"}
-"""Measures whose score is a number that the list holds as it is: there is nothing to compute."""
+INPUT_VALUES = {"NumRet", "NumQ"}
+"""Measures whose score is an input value: there is no formula to check."""
 
 BY_ZERO = " (a division by 0 counts as 0)"
 
@@ -36,8 +36,8 @@ def working(measure: Measure, judged: Judged, topic: str) -> tuple[Calculation, 
     return sheet, float(measure(replace(judged.only(topic), calculation=sheet))[0])
 
 
-def same(one: float, other: float) -> bool:
-    return one == other or (math.isnan(one) and math.isnan(other))
+def same(first: float, second: float) -> bool:
+    return first == second or (math.isnan(first) and math.isnan(second))
 
 
 @pytest.mark.parametrize("name", OF_RANKINGS)
@@ -49,8 +49,10 @@ def test_the_last_number_is_the_score_and_follows_from_what_is_written(name: str
         assert isinstance(last, CalculationStep), measure
         assert last.name == str(measure)
         assert same(float(last.values[0]), score), measure
-        followed = [check(sheet.entries, at) for at in range(len(sheet.entries))]
-        assert followed[-1] or name in GIVEN, f"{measure}: {last.how!r} cannot be computed from {dict(last.parts)}"
+        checked = [check(sheet.entries, position) for position in range(len(sheet.entries))]
+        assert checked[-1] or name in INPUT_VALUES, (
+            f"{measure}: {last.how!r} cannot be computed from {dict(last.parts)}"
+        )
 
 
 @settings(max_examples=18)
@@ -59,12 +61,12 @@ def test_explanations_of_any_list(collection: tuple[Any, Any], share: int) -> No
     judged = judge(*collection)
     for measure in some(ALL, share):
         scores = measure(judged)
-        for at, topic in enumerate(judged.query_ids[:2]):
+        for topic_index, topic in enumerate(judged.query_ids[:2]):
             explanation = explain_list(judged, measure, topic)
-            assert same(explanation.score, float(scores[at])), measure
+            assert same(explanation.score, float(scores[topic_index])), measure
             last = explanation.sheets[-1].lines[-1]
             assert (last.name, same(last.value, explanation.score)) == (str(measure), True)
-            assert " ".join(explanation.text().split()).removesuffix(BY_ZERO).endswith(number(explanation.score))
+            assert " ".join(explanation.text().split()).removesuffix(BY_ZERO).endswith(format_number(explanation.score))
             sheet, _ = working(measure, judged, topic)
-            for entry in range(len(sheet.entries)):
-                check(sheet.entries, entry)
+            for position in range(len(sheet.entries)):
+                check(sheet.entries, position)

@@ -1,4 +1,4 @@
-"""`judged compare`: which systems differ, by how much, and whether it could be luck."""
+"""Commands that compare runs or judges: compare, power, agree, fuse."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import click
 from judged.components import find
 from judged.errors import InputError
 from judged.interface import arguments
-from judged.interface.arguments import answer_options, narrowed
-from judged.interface.options import CHOICE, DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, Choice, shared
+from judged.interface.arguments import answer_options, filter_by_where
+from judged.interface.options import DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICIES, TOPIC_OPTIONS, Choice, shared
 from judged.results.decimals import read_number
 from judged.scoring.default_measures import DEFAULT_MEASURE, TESTED_MEASURES
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from judged.data.qrels import Qrels
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
     from judged.scoring.evaluation import Scores
 
 
-_OF_ALL = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnett")
+_JOINT_TESTS = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnett")
 
 
 @click.command("compare")
@@ -47,10 +47,10 @@ _OF_ALL = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnet
 @shared("measures")
 @click.option(
     "--test",
-    type=Choice((*PAIRED_TESTS, *_OF_ALL)),
+    type=Choice((*PAIRED_TESTS, *_JOINT_TESTS)),
     metavar="TEST",
     help=f"Test of each pair: {', '.join(PAIRED_TESTS)}; or of all systems at once, which"
-    f" needs no correction: {', '.join(_OF_ALL)}.  [default: {DEFAULT_TEST}]",
+    f" needs no correction: {', '.join(_JOINT_TESTS)}.  [default: {DEFAULT_TEST}]",
 )
 @shared("correction")
 @click.option(
@@ -70,7 +70,7 @@ _OF_ALL = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnet
 )
 @shared("margin")
 @click.option("--pairs", is_flag=True, help="Show every pair.")
-@shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel", "ci", *CHOICE)
+@shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel", "ci", *TOPIC_OPTIONS)
 @answer_options()
 @shared(*FORMATS)
 def compare_command(
@@ -80,7 +80,7 @@ def compare_command(
     collections: tuple[str, ...],
     measure: tuple[str, ...],
     pairs: bool,
-    give: Give,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Compare RUNs over the topics of QRELS: which differ, by how much, and whether it could be chance.
@@ -96,52 +96,54 @@ def compare_command(
             "QRELS and RUNs, --scores and --collection are three ways to say what to compare",
             fix="give one of them; --scores and --collection are written before each of their values",
         )
-    chooses = {name: options.pop(name) for name in CHOICE}
-    if not qrels and (given := [f"--{name}" for name, value in chooses.items() if value]):
-        raise InputError(f"{given[0]} goes with QRELS and RUNs", fix="leave it out")
+    topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
+    if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
+        raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit it")
     formats = {name: options.pop(name) for name in FORMATS}
     options["measures"] = measure or None
     if scores:
         options = _without_policies(options)
-        give.keep(*(arguments.named(text)[1] for text in scores))
+        output.keep(*(arguments.split_name(text)[1] for text in scores))
     unfold = ["pairs"] if pairs else ()
-    tables = _by_judgments([(name, Scores.load(path)) for name, path in map(_stem, scores)])
+    tables = _group_by_judgments([(name, Scores.load(path)) for name, path in map(_name_and_path, scores)])
     if len(tables) > 1:
-        options = _of_collections(options)
-        give(collections_of_scores(_distinct(tables), **options))
+        options = _collection_options(options)
+        output(collections_of_scores(_check_names(tables), **options))
     elif collections:
-        options = _of_collections(options)
-        named = _distinct(_read(text, give, formats, options["documents"]) for text in collections)
-        give(compare_collections(named, **options))
+        options = _collection_options(options)
+        collections_by_name = _check_names(
+            _read_collection(text, output, formats, options["documents"]) for text in collections
+        )
+        output(compare_collections(collections_by_name, **options))
     elif scores:
-        give(tables[0][1].compare(**options), unfold=unfold)
+        output(tables[0][1].compare(**options), unfold=unfold)
     else:
-        paths = options["documents"], chooses["queries"], chooses["attributes"]
-        judgments, given_runs = give.inputs(qrels or "", runs, formats, *paths)
+        paths = options["documents"], topic_options["queries"], topic_options["attributes"]
+        judgments, given_runs = output.inputs(qrels or "", runs, formats, *paths)
         if not given_runs:
             raise InputError("no run is given", fix="name two or more runs after QRELS")
-        how: dict[str, Any] = {"baseline": options["baseline"], "measures": measure}
-        judgments, options["attributes"] = narrowed(judgments, given_runs, **chooses, **how)
+        selection: dict[str, Any] = {"baseline": options["baseline"], "measures": measure}
+        judgments, options["attributes"] = filter_by_where(judgments, given_runs, **topic_options, **selection)
         with arguments.progress_bar(given_runs) as progress:
             answer = compare(judgments, given_runs, progress=progress, **options)
-        give(answer, unfold=unfold)
+        output(answer, unfold=unfold)
 
 
-def _by_judgments(named: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:
-    """Put scores by the same judgments together, under the first name."""
+def _group_by_judgments(tables: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:
+    """Join scores with the same judgments, under the name of the first."""
     from judged.scoring.evaluation.storage import same_judgments
 
-    parts: list[list[tuple[str, Scores]]] = []
-    for name, scores in named:
-        same = next((part for part in parts if same_judgments(part[0][1].qrels, scores.qrels)), None)
-        if same is None:
-            parts.append(same := [])
-        same.append((name, scores))
-    return [(part[0][0], part[0][1].join(*(scores for _, scores in part[1:]))) for part in parts]
+    groups: list[list[tuple[str, Scores]]] = []
+    for name, scores in tables:
+        group = next((group for group in groups if same_judgments(group[0][1].qrels, scores.qrels)), None)
+        if group is None:
+            groups.append(group := [])
+        group.append((name, scores))
+    return [(group[0][0], group[0][1].join(*(scores for _, scores in group[1:]))) for group in groups]
 
 
-def _of_collections(options: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what makes no sense for several collections, and refuse what was asked of it."""
+def _collection_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Remove options that do not apply to several collections. Raise an error if one was used."""
     context = click.get_current_context()
     for unused in ("min_difference", "margin", "ci", "pairs"):
         if context.get_parameter_source(unused) is click.core.ParameterSource.COMMANDLINE:
@@ -152,35 +154,37 @@ def _of_collections(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _stem(text: str) -> tuple[str, str]:
-    """Read NAME=FILE, or FILE, whose stem is the name."""
-    name, path = arguments.named(text)
+def _name_and_path(text: str) -> tuple[str, str]:
+    """Split NAME=FILE into name and path; the default name is the stem of the file."""
+    name, path = arguments.split_name(text)
     return name or Path(path).stem, path
 
 
-def _read(text: str, give: Give, formats: dict[str, str | None], documents: str | None) -> tuple[str, Any]:
-    """Read NAME=QRELS,RUN,..."""
-    name, equals, paths = text.partition("=")
+def _read_collection(
+    text: str, output: OutputOptions, formats: dict[str, str | None], documents: str | None
+) -> tuple[str, Any]:
+    """Parse NAME=QRELS,RUN,... and read the collection."""
+    name, separator, paths = text.partition("=")
     qrels, *runs = paths.split(",")
-    if not equals or not runs:
+    if not separator or not runs:
         raise InputError(f"{text!r} does not describe a collection", fix="write NAME=QRELS,RUN1,RUN2")
-    return name, give.inputs(qrels, runs, {**formats}, documents)
+    return name, output.inputs(qrels, runs, {**formats}, documents)
 
 
-def _distinct(collections: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    named = list(collections)
-    names = [name for name, _ in named]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"two collections are named {twice[0]}", fix="give them names: NAME=...")
-    return dict(named)
+def _check_names(collections: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    pairs = list(collections)
+    names = [name for name, _ in pairs]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"two collections are named {repeated[0]}", fix="give them names: NAME=...")
+    return dict(pairs)
 
 
 def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the policies that a saved table already went by, and refuse those that were given."""
-    given = [f"--{name.replace('_', '-')}" for name in POLICIES if options[name] is not None]
-    if given:
+    """Remove the policies, which saved scores already have. Raise an error if one was used."""
+    used = [f"--{name.replace('_', '-')}" for name in POLICIES if options[name] is not None]
+    if used:
         raise InputError(
-            f"{given[0]} cannot change scores that are already computed",
+            f"{used[0]} cannot change scores that are already computed",
             fix="give it to 'judged evaluate', or give QRELS and RUNs here",
         )
     return {name: value for name, value in options.items() if name not in POLICIES}
@@ -208,7 +212,7 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
     help="Instead of QRELS and RUNs: the standard deviation of the differences by topic.",
 )
 @click.option("--pairs", is_flag=True, help="Show every pair of runs.")
-@shared(*CHOICE)
+@shared(*TOPIC_OPTIONS)
 @answer_options()
 @shared(*FORMATS)
 def power_command(
@@ -218,8 +222,8 @@ def power_command(
     n: int | None,
     sd: float | None,
     pairs: bool,
-    give: Give,
-    **asked: Any,
+    output: OutputOptions,
+    **options: Any,
 ) -> None:
     """Show which differences between runs these topics could detect.
 
@@ -230,27 +234,27 @@ def power_command(
     from judged.scoring.evaluation import evaluate
     from judged.stats.sample_size import plan_of_sd
 
-    formats = {name: asked.pop(name) for name in FORMATS}
-    chooses = {name: asked.pop(name) for name in CHOICE}
-    if qrels is None and (chosen := [f"--{name}" for name, value in chooses.items() if value]):
-        raise InputError(f"{chosen[0]} goes with QRELS and RUNs", fix="leave it out")
+    formats = {name: options.pop(name) for name in FORMATS}
+    topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
+    if qrels is None and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
+        raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit it")
     if sd is not None:
         if qrels is not None or n is None:
             raise InputError("--sd replaces QRELS and RUNs, and needs --n", fix="give --sd S --n N, and no files")
-        give(Plans({"(given)": plan_of_sd(sd, n, **asked)}))
+        output(Plans({"(given)": plan_of_sd(sd, n, **options)}))
         return
     if qrels is None or not runs:
         raise InputError("QRELS and RUNs are missing", fix="name the files, or give --sd and --n")
-    judgments, given = give.inputs(qrels, runs, formats, chooses["queries"], chooses["attributes"])
-    if len(given) < 2:
+    judgments, run_list = output.inputs(qrels, runs, formats, topic_options["queries"], topic_options["attributes"])
+    if len(run_list) < 2:
         raise InputError(
             "with one run there are no differences to plan from", fix="give at least two runs, or --sd and --n"
         )
-    wanted = measure or TESTED_MEASURES
-    judgments, known = narrowed(judgments, given, **chooses, measures=wanted)
-    with arguments.scoring(given) as progress:
-        scores = evaluate(judgments, given, wanted, attributes=known, progress=progress)
-    give(scores.power(n=n, **asked), unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)
+    measure_names = measure or TESTED_MEASURES
+    judgments, attributes = filter_by_where(judgments, run_list, **topic_options, measures=measure_names)
+    with arguments.scoring(run_list) as progress:
+        scores = evaluate(judgments, run_list, measure_names, attributes=attributes, progress=progress)
+    output(scores.power(n=n, **options), unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)
 
 
 @click.command("agree")
@@ -280,7 +284,7 @@ def agree_command(
     measure: tuple[str, ...],
     rel: tuple[str, ...],
     per_topic: bool,
-    give: Give,
+    output: OutputOptions,
     qrels_format: str | None,
     run_format: str | None,
     **options: Any,
@@ -293,34 +297,36 @@ def agree_command(
     """
     from judged.comparison.agreement import agree
 
-    judges = [_judge(text, qrels_format) for text in qrels]
-    given = arguments.runs_at(runs, run_format)
-    give.keep(*(judge.where for judge in judges), *(run.where for run in given))
-    found = agree(*judges, runs=given, measures=measure, rel=_levels(rel), **options)
-    give(found, unfold=["topics"] if per_topic else (), table="results")
+    judges = [_read_judge(text, qrels_format) for text in qrels]
+    run_list = arguments.runs_at(runs, run_format)
+    output.keep(*(judge.where for judge in judges), *(run.where for run in run_list))
+    agreement = agree(*judges, runs=run_list, measures=measure, rel=_parse_levels(rel), **options)
+    output(agreement, unfold=["topics"] if per_topic else (), table="results")
 
 
-def _judge(text: str, qrels_format: str | None) -> Qrels:
+def _read_judge(text: str, qrels_format: str | None) -> Qrels:
     from judged.data.qrels import Qrels
 
-    name, path = arguments.named(text)
+    name, path = arguments.split_name(text)
     return Qrels.read(path, format=qrels_format, name=name or None)
 
 
-def _levels(texts: tuple[str, ...]) -> float | Mapping[str, float] | None:
-    """Read N for all judges, or NAME=N for each."""
+def _parse_levels(texts: tuple[str, ...]) -> float | Mapping[str, float] | None:
+    """Parse N for all judges, or NAME=N for each judge."""
     if not texts:
         return None
-    named: dict[str, float] = {}
+    levels: dict[str, float] = {}
     for text in texts:
         name, _, number = text.rpartition("=")
         try:
-            named[name] = read_number(number)
+            levels[name] = read_number(number)
         except ValueError:
             raise InputError(f"{number!r} is not a grade", fix="write --rel N or --rel NAME=N") from None
-    if "" in named and len(texts) > 1:
-        raise InputError("--rel N is for all judges, but there is another --rel beside it", fix="name a judge in each")
-    return named.get("", named)
+    if "" in levels and len(texts) > 1:
+        raise InputError(
+            "--rel N for all judges cannot be combined with another --rel", fix="use --rel NAME=N for each judge"
+        )
+    return levels.get("", levels)
 
 
 _FILE = click.Path(path_type=Path)
@@ -384,7 +390,7 @@ def fuse_command(
     qrels: str | None,
     qrels_format: str | None,
     run_format: str | None,
-    give: Give,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Combine the RUNs into one: by ranks or by scores, with weights, and with a policy for documents that a run lacks.
@@ -398,35 +404,37 @@ def fuse_command(
     write_traces = None if traces is None else find("writers", "traces")
     if traces is not None and write_traces is None:
         raise InputError("traces cannot be written without judged.pipelines", fix="leave out --traces")
-    given = arguments.runs_at(runs, run_format)
-    for path in (target, traces, give.out):
-        arguments.keep_inputs(path, [run.where for run in given] + ([qrels] if qrels else []))
+    run_list = arguments.runs_at(runs, run_format)
+    for path in (target, traces, output.out):
+        arguments.keep_inputs(path, [run.where for run in run_list] + ([qrels] if qrels else []))
     if qrels is None and target is None and traces is None:
         fix = "--to FILE for the run, --traces FILE for traces, or --qrels QRELS to choose weights"
-        raise InputError("nothing is asked for", fix=f"give {fix}")
+        raise InputError("an output is required", fix=f"use {fix}")
     name = target.name.partition(".")[0] if target else ""
-    choosing = {option: options.pop(option) for option in ("measure", "steps", "folds", "seed", "level")}
+    choice_options = {option: options.pop(option) for option in ("measure", "steps", "folds", "seed", "level")}
     if qrels is None:
-        fused = fuse(given, weights=_weights(weights) if weights else None, cutoff=cutoff, name=name, **options)
+        fused = fuse(
+            run_list, weights=_parse_weights(weights) if weights else None, cutoff=cutoff, name=name, **options
+        )
     elif weights:
         raise InputError(
             "--weight gives the weights, and --qrels asks for them to be chosen", fix="leave out one of them"
         )
     else:
-        answer = choose_weights(Qrels.read(qrels, format=qrels_format), given, **choosing, **options)
+        answer = choose_weights(Qrels.read(qrels, format=qrels_format), run_list, **choice_options, **options)
         fused = answer.run(cutoff=cutoff, name=name)
-        give(answer)
+        output(answer)
     if target is not None:
         write_run(fused, target)
     if write_traces is not None:
-        stages = {run.name: run for run in given} | {"fused": fused}
-        parents = dict.fromkeys(stages, ()) | {"fused": tuple(run.name for run in given)}
+        stages = {run.name: run for run in run_list} | {"fused": fused}
+        parents = dict.fromkeys(stages, ()) | {"fused": tuple(run.name for run in run_list)}
         write_traces(stages, parents, traces)
 
 
-def _weights(given: tuple[str, ...]) -> dict[str, float]:
+def _parse_weights(texts: tuple[str, ...]) -> dict[str, float]:
     weights: dict[str, float] = {}
-    for text in given:
+    for text in texts:
         name, _, number = text.rpartition("=")
         try:
             weights[name] = read_number(number)

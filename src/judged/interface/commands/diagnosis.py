@@ -1,4 +1,4 @@
-"""`judged stages`: whether what is lost was not found, or was ranked badly."""
+"""Commands that diagnose runs: stages, matrix, disagree, needs, diff, review, tradeoff."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import click
 
 from judged.errors import InputError
 from judged.interface import arguments
-from judged.interface.arguments import SliceOptions, answer_options, narrowed, print_warnings, slice_options
-from judged.interface.options import CHOICE, FORMATS, POLICIES, Choice, shared
+from judged.interface.arguments import SliceOptions, answer_options, filter_by_where, print_warnings, slice_options
+from judged.interface.options import FORMATS, POLICIES, TOPIC_OPTIONS, Choice, shared
 from judged.results.decimals import counted
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
 
 
 @click.command("stages")
@@ -65,8 +65,8 @@ def stages_command(
     baseline_final: str | None,
     per_topic: bool,
     topic: str | None,
-    asked: SliceOptions,
-    give: Give,
+    slicing_options: SliceOptions,
+    output: OutputOptions,
     qrels_format: str | None,
     run_format: str | None,
     **options: Any,
@@ -82,27 +82,29 @@ def stages_command(
     from judged.scoring.evaluation.inputs import measures_of
 
     if baseline_final and not baseline:
-        raise InputError("--baseline-final goes with --baseline", fix="name the candidates of the other system too")
+        raise InputError(
+            "--baseline-final requires --baseline", fix="add --baseline with the candidates of the other system"
+        )
     if per_topic and topic is not None:
         raise InputError("--per-topic shows every topic, but --topic only one", fix="give one of them")
     options["measure"] = measures_of(options["measure"], rel=(rel := options.pop("rel")))
     if rel is not None:
         options["recall"] = measures_of(options["recall"] or f"R@{options['cutoff']}", rel=rel)
     runs = {path: arguments.runs_at([path], run_format) for path in (run, final, baseline, baseline_final) if path}
-    give.keep(qrels, *asked.paths, *(given[0].where for given in runs.values()))
-    cut_by = runs[baseline or run][0]
-    judgments, slicing = asked.applied(Qrels.read(qrels, format=qrels_format), cut_by)
-    other: Any = baseline and runs[baseline]
-    other = (other, runs[baseline_final]) if baseline_final else other
-    answer = stages(judgments, runs[run], final and runs[final], baseline=other, slicing=slicing, **options)
-    notes = [str(note) for note in asked.notes(cut_by)]
+    output.keep(qrels, *slicing_options.paths, *(run_list[0].where for run_list in runs.values()))
+    outcome_run = runs[baseline or run][0]
+    judgments, slicing = slicing_options.apply(Qrels.read(qrels, format=qrels_format), outcome_run)
+    baseline_runs: Any = baseline and runs[baseline]
+    baseline_runs = (baseline_runs, runs[baseline_final]) if baseline_final else baseline_runs
+    answer = stages(judgments, runs[run], final and runs[final], baseline=baseline_runs, slicing=slicing, **options)
+    notes = [str(note) for note in slicing_options.notes(outcome_run)]
     if topic is not None:
-        query = Topics.of(asked.queries).text(topic) if asked.queries else ""
-        give(answer.topic(topic, query), notes=notes)
+        query = Topics.of(slicing_options.queries).text(topic) if slicing_options.queries else ""
+        output(answer.topic(topic, query), notes=notes)
         return
-    shown = "topics" if per_topic else None
-    table = "topics" if answer.slicing is None else shown
-    give(answer, unfold=(shown or "",), table=table, chart=shown, notes=notes)
+    topic_table = "topics" if per_topic else None
+    table = "topics" if answer.slicing is None else topic_table
+    output(answer, unfold=(topic_table or "",), table=table, chart=topic_table, notes=notes)
 
 
 @click.command("matrix")
@@ -140,8 +142,8 @@ def matrix_command(
     cuts: str | None,
     per_topic: bool,
     per_run: bool,
-    asked: SliceOptions,
-    give: Give,
+    slicing_options: SliceOptions,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Place RUNs, their slices and topics by two measures: one of the candidates, one of the final ranking.
@@ -151,15 +153,20 @@ def matrix_command(
     """
     from judged.diagnosis.matrix.matrix import matrix, parse_cuts
 
-    judgments, given = give.inputs(qrels, runs, options, options["documents"], *asked.paths)
-    first = next((run for run in given if run.name == baseline), given[0])
-    judgments, slicing = asked.applied(judgments, first)
-    with arguments.progress_bar(given) as progress:
-        how = {"baseline": baseline, "cuts": parse_cuts(cuts or ""), "slicing": slicing, "progress": progress}
-        answer = matrix(judgments, given, **how, **options)
+    judgments, run_list = output.inputs(qrels, runs, options, options["documents"], *slicing_options.paths)
+    baseline_run = next((run for run in run_list if run.name == baseline), run_list[0])
+    judgments, slicing = slicing_options.apply(judgments, baseline_run)
+    with arguments.progress_bar(run_list) as progress:
+        matrix_options = {
+            "baseline": baseline,
+            "cuts": parse_cuts(cuts or ""),
+            "slicing": slicing,
+            "progress": progress,
+        }
+        answer = matrix(judgments, run_list, **matrix_options, **options)
     unfold = [*(["topics"] if per_topic else []), *(["points", "changes", "sentences"] if per_run else [])]
     table = "topics" if per_topic or answer.slicing is None else "points"
-    give(answer, unfold=unfold, table=table, notes=map(str, asked.notes(first)))
+    output(answer, unfold=unfold, table=table, notes=map(str, slicing_options.notes(baseline_run)))
 
 
 @click.command("disagree")
@@ -178,7 +185,12 @@ def matrix_command(
 @answer_options()
 @shared(*FORMATS)
 def disagree_command(
-    qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], asked: SliceOptions, give: Give, **options: Any
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: tuple[str, ...],
+    slicing_options: SliceOptions,
+    output: OutputOptions,
+    **options: Any,
 ) -> None:
     """Show where two measures prefer different systems: on which topics, on what evidence, and why.
 
@@ -188,16 +200,16 @@ def disagree_command(
     from judged.diagnosis.disagreement.disagree import disagree
 
     if len(measure) not in {0, 2}:
-        many = "only one measure is given" if len(measure) == 1 else f"{len(measure)} measures are given"
-        raise InputError(many, fix="name two, such as -m nDCG@10 -m R@100")
+        problem = "only one measure is given" if len(measure) == 1 else f"{len(measure)} measures are given"
+        raise InputError(problem, fix="name two, such as -m nDCG@10 -m R@100")
     documents, pair = options["documents"], options["pair"]
-    judgments, given = give.inputs(qrels, runs, options, documents, *asked.paths)
-    first = next((run for run in given if pair and run.name == pair[0]), given[0])
-    judgments, slicing = asked.applied(judgments, first, documents)
-    with arguments.progress_bar(given) as progress:
-        how = {"slicing": slicing, "queries": asked.queries, "progress": progress}
-        answer = disagree(judgments, given, measure or RANKING_AND_CANDIDATES, **how, **options)
-    give(answer, notes=map(str, asked.notes(first)))
+    judgments, run_list = output.inputs(qrels, runs, options, documents, *slicing_options.paths)
+    first = next((run for run in run_list if pair and run.name == pair[0]), run_list[0])
+    judgments, slicing = slicing_options.apply(judgments, first, documents)
+    with arguments.progress_bar(run_list) as progress:
+        options_used = {"slicing": slicing, "queries": slicing_options.queries, "progress": progress}
+        answer = disagree(judgments, run_list, measure or RANKING_AND_CANDIDATES, **options_used, **options)
+    output(answer, notes=map(str, slicing_options.notes(first)))
 
 
 @click.command("needs")
@@ -215,7 +227,12 @@ def disagree_command(
 @answer_options()
 @shared(*FORMATS)
 def needs_command(
-    qrels: str, runs: tuple[str, ...], mapping: str | None, measure: tuple[str, ...], give: Give, **options: Any
+    qrels: str,
+    runs: tuple[str, ...],
+    mapping: str | None,
+    measure: tuple[str, ...],
+    output: OutputOptions,
+    **options: Any,
 ) -> None:
     """Score RUNs by information need, where several queries express the same one: mean, worst wording and consistency.
 
@@ -226,19 +243,19 @@ def needs_command(
 
     queries, attributes = options["queries"], options["attributes"]
     if mapping is None and queries is None:
-        raise InputError("nothing says which queries express the same need", fix="give --needs FILE or --queries FILE")
+        raise InputError("a table of information needs is required", fix="use --needs FILE or --queries FILE")
     if attributes is not None and options["where"] is None:
-        raise InputError("--attributes goes with --where", fix="say which queries: --where \"kind == 'law'\"")
-    judgments, given = give.inputs(qrels, runs, options, mapping, queries, options["documents"], attributes)
+        raise InputError("--attributes requires --where", fix="add --where \"kind == 'law'\"")
+    judgments, run_list = output.inputs(qrels, runs, options, mapping, queries, options["documents"], attributes)
     options["queries"] = texts = None if queries is None else Topics.read(queries)
     if options["where"] is not None:
-        asked = SliceOptions(attributes=attributes, queries=queries, where=options["where"])
+        slicing_options = SliceOptions(attributes=attributes, queries=queries, where=options["where"])
         by_query, _ = expand_to_variants(judgments, needs_of(mapping or texts, options["column"]))
-        first = next((run for run in given if run.name == options["baseline"]), given[0])
-        options["attributes"] = asked.known(by_query, first)
-        print_warnings(map(str, asked.notes(first)))
-    with arguments.progress_bar(given) as progress:
-        give(needs(judgments, given, mapping or texts, measure or None, progress=progress, **options))
+        first = next((run for run in run_list if run.name == options["baseline"]), run_list[0])
+        options["attributes"] = slicing_options.topic_attributes(by_query, first)
+        print_warnings(map(str, slicing_options.notes(first)))
+    with arguments.progress_bar(run_list) as progress:
+        output(needs(judgments, run_list, mapping or texts, measure or None, progress=progress, **options))
 
 
 @click.command("diff")
@@ -254,12 +271,12 @@ def needs_command(
     metavar="N",
     help="Without --topic: how many topics to show each way, those that differ most by the first measure.",
 )
-@shared("texts", *CHOICE, "order", "rel")
+@shared("texts", *TOPIC_OPTIONS, "order", "rel")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Mark moves with ASCII characters.")
 @answer_options()
 @shared(*FORMATS)
 def diff_command(
-    qrels: str, first: str, second: str, topic: tuple[str, ...], ascii_only: bool, give: Give, **options: Any
+    qrels: str, first: str, second: str, topic: tuple[str, ...], ascii_only: bool, output: OutputOptions, **options: Any
 ) -> None:
     """Show RUN_A and RUN_B side by side, topic by topic: what moved, what is relevant, and what that did to the score.
 
@@ -268,16 +285,16 @@ def diff_command(
     from judged.diagnosis.diff.diff import diff
     from judged.scoring.evaluation.inputs import measures_of
 
-    chosen = {name: options.pop(name) for name in ("attributes", "where")} | {"queries": options["queries"]}
-    judgments, runs = give.inputs(
-        qrels, (first, second), options, options["texts"], chosen["queries"], chosen["attributes"]
+    topic_options = {name: options.pop(name) for name in ("attributes", "where")} | {"queries": options["queries"]}
+    judgments, runs = output.inputs(
+        qrels, (first, second), options, options["texts"], topic_options["queries"], topic_options["attributes"]
     )
     if len(runs) != 2:
         names = ", ".join(run.name for run in runs)
         raise InputError(f"there are {len(runs)} runs in these files: {names}", fix="give files with one run each")
     options["measure"] = measures_of(options["measure"], rel=options.pop("rel"))
-    answer = diff(narrowed(judgments, runs, **chosen)[0], runs[0], runs[1], topic or None, **options)
-    give(answer, ascii_only=ascii_only)
+    answer = diff(filter_by_where(judgments, runs, **topic_options)[0], runs[0], runs[1], topic or None, **options)
+    output(answer, ascii_only=ascii_only)
 
 
 _KINDS = ("false-positive", "false-negative", "unjudged")
@@ -308,7 +325,12 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 @answer_options("reviewed", jsonl=".jsonl", tsv=".tsv")
 @shared(*FORMATS)
 def review_command(
-    qrels: str, runs: tuple[str, ...], reviewed: str | None, asked: SliceOptions, give: Give, **options: Any
+    qrels: str,
+    runs: tuple[str, ...],
+    reviewed: str | None,
+    slicing_options: SliceOptions,
+    output: OutputOptions,
+    **options: Any,
 ) -> None:
     """List the judgments of QRELS that are worth a second look, by how much they matter to the scores of RUNs.
 
@@ -319,20 +341,20 @@ def review_command(
     from judged.diagnosis.review.review import review
 
     if reviewed is not None:
-        _apply(qrels, runs, reviewed, give.out, options["qrels_format"])
+        _apply_review(qrels, runs, reviewed, output.out, options["qrels_format"])
         return
     if not runs:
         raise InputError("no run is given", fix="name one or more after QRELS")
     if options["limit"] < 0:
         raise InputError(f"--limit {options['limit']} is negative", fix="give a whole number, 0 for all")
-    judgments, given = give.inputs(qrels, runs, options, options["texts"], *asked.paths)
-    judgments, slicing = asked.applied(judgments, given[0])
+    judgments, run_list = output.inputs(qrels, runs, options, options["texts"], *slicing_options.paths)
+    judgments, slicing = slicing_options.apply(judgments, run_list[0])
     options["limit"] = options["limit"] or None
     options["kinds"] = [kind.replace("-", " ") for kind in options["kinds"] or _KINDS]
-    give(review(judgments, given, queries=asked.queries, slicing=slicing, **options))
+    output(review(judgments, run_list, queries=slicing_options.queries, slicing=slicing, **options))
 
 
-def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, qrels_format: str | None) -> None:
+def _apply_review(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, qrels_format: str | None) -> None:
     from judged.data.qrels import Qrels
     from judged.data.write import write_qrels
     from judged.diagnosis.review.answer import apply_review
@@ -374,7 +396,7 @@ def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, q
 )
 @shared("rel", "level")
 @shared("resamples", default=10_000, show_default=True, help="Number of resamples for the paired test.")
-@shared("seed", *CHOICE)
+@shared("seed", *TOPIC_OPTIONS)
 @answer_options()
 @shared(*FORMATS)
 def tradeoff_command(
@@ -385,7 +407,7 @@ def tradeoff_command(
     costs: str,
     measure: str | None,
     cost: tuple[str, ...],
-    give: Give,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Weigh what RUNs gain against what they cost: intervals, gain per unit of cost, and the Pareto front.
@@ -394,25 +416,27 @@ def tradeoff_command(
     """
     from judged.scoring.evaluation import Scores, evaluate
 
-    give.keep(costs, *scores, qrels)
+    output.keep(costs, *scores, qrels)
     if bool(scores) == bool(qrels):
         problem = "either QRELS and RUNs or --scores must say what to compare"
         raise InputError(problem, fix="give one of the two")
-    chooses = {name: options.pop(name) for name in CHOICE}
-    if not qrels and (chosen := [f"--{name}" for name, value in chooses.items() if value]):
-        raise InputError(f"{chosen[0]} goes with QRELS and RUNs", fix="leave it out")
+    topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
+    if not qrels and (used_options := [f"--{name}" for name, value in topic_options.items() if value]):
+        raise InputError(f"{used_options[0]} requires QRELS and RUNs", fix="omit it")
     if scores and rel is not None:
         raise InputError("--rel cannot change scores that are already computed", fix="give it to 'judged evaluate'")
     formats = {name: options.pop(name) for name in FORMATS}
     if qrels:
-        judgments, given = give.inputs(qrels, runs, formats, chooses["queries"], chooses["attributes"])
-        if not given:
+        judgments, run_list = output.inputs(qrels, runs, formats, topic_options["queries"], topic_options["attributes"])
+        if not run_list:
             raise InputError("no run is given", fix="name two or more runs after QRELS")
-        wanted, measure = [measure or DEFAULT_MEASURE], None  # the only one, at the level of --rel
-        judgments, known = narrowed(judgments, given, **chooses, baseline=options["baseline"], measures=wanted)
-        with arguments.scoring(given) as progress:
-            table = evaluate(judgments, given, wanted, rel=rel, attributes=known, progress=progress)
+        measure_names, measure = [measure or DEFAULT_MEASURE], None  # the only one, at the level of --rel
+        judgments, attributes = filter_by_where(
+            judgments, run_list, **topic_options, baseline=options["baseline"], measures=measure_names
+        )
+        with arguments.scoring(run_list) as progress:
+            table = evaluate(judgments, run_list, measure_names, rel=rel, attributes=attributes, progress=progress)
     else:
         saved = [Scores.load(path) for path in scores]
         table = saved[0].join(*saved[1:])
-    give(table.tradeoff(costs, measure=measure, cost=cost or None, **options))
+    output(table.tradeoff(costs, measure=measure, cost=cost or None, **options))

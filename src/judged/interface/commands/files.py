@@ -1,4 +1,4 @@
-"""`judged check` and `judged demo`: what is wrong with files, and the sample to try judged on."""
+"""`judged check` and `judged demo`: check input files, and evaluate the sample."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judged.interface.arguments import answer_options, print_warnings, terminal_
 from judged.interface.options import FORMATS, shared
 
 if TYPE_CHECKING:
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
 
 
 @click.command("check")
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 @answer_options()
 @shared("texts", metavar="CORPUS", help="Also find documents that are not in this corpus.")
 @shared(*FORMATS)
-def check_command(qrels: str, runs: tuple[str, ...], give: Give, **options: str | None) -> None:
+def check_command(qrels: str, runs: tuple[str, ...], output: OutputOptions, **options: str | None) -> None:
     """Look in QRELS and RUNs for anything that would make numbers wrong.
 
     Exit code 0: no errors, warnings at most; 1: errors; 2: a file cannot be read at all.
     """
     from judged.data.check_files import check
 
-    give.keep(qrels, *runs, options["texts"])
+    output.keep(qrels, *runs, options["texts"])
     findings = check(qrels, runs, **options)
-    give(findings)
+    output(findings)
     raise SystemExit(1 if findings.errors else 0)
 
 
 MEASURES = ("nDCG@10", "AP(rel=2)", "RR(rel=2)@10", "R(rel=2)@50")
 
-_WHAT = """\
+_INTRODUCTION = """\
 The sample is a small real test collection, "find the standard-library function": 48 needs in plain
 words, 2,498 docstrings of Python's standard library, 1,613 judgments from 0 (no use) to 3 (exactly
 this), and the rankings of eight search methods. Here is how good each of them is:
 """
 
-_READ = """
+_EXPLANATION = """
 Each number is a mean over the 48 topics, with a 95% interval for the mean over all topics of this
 kind. nDCG@10 looks at the first page, AP at the whole ranking, RR at the first good result,
 R@50 at what a reranker could still find. rel=2 counts grades 2 and 3 as relevant.
@@ -67,11 +67,11 @@ def demo_command(to: Path | None) -> None:
     from judged.data import sample
 
     if to is not None:
-        more = {name: place for component in all_components() for name, place in component.sample.items()}
+        component_files = {name: place for component in all_components() for name, place in component.sample.items()}
         with sample.copied(to) as folder:
-            for name, place in more.items():
+            for name, place in component_files.items():
                 load(place)(folder / name)
-        files = ", ".join(["qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, experiment.toml", *more])
+        files = ", ".join(["qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, experiment.toml", *component_files])
         click.echo(
             f"the sample is in {to}: {files}, simulated_log.ndjson.gz, simulated_interleaved.ndjson.gz, README.md"
         )
@@ -84,7 +84,7 @@ def demo_command(to: Path | None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
         scores = evaluate(sample.qrels(), sample.runs(), MEASURES)
-    click.echo(_WHAT)
+    click.echo(_INTRODUCTION)
     click.echo(scores.text(terminal_width()))
     print_warnings(scores.warnings)
-    click.echo(_READ)
+    click.echo(_EXPLANATION)

@@ -1,4 +1,4 @@
-"""`judged gate`: may this run take the place of that one? Exit code 0: yes, or undecided; 1: no; 2: wrong input."""
+"""`judged gate`: check whether a candidate run may replace the baseline."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import click
 
 from judged.errors import InputError, JudgedWarning
 from judged.interface import arguments
-from judged.interface.arguments import Give, answer_options, print_warnings, write_result
-from judged.interface.options import FORMATS, Choice, checked, shared, with_options
+from judged.interface.arguments import OutputOptions, answer_options, print_warnings, write_result
+from judged.interface.options import FORMATS, Choice, prepare_command, shared, with_options
 from judged.scoring.default_measures import DEFAULT_MEASURE
 
 if TYPE_CHECKING:
@@ -25,23 +25,23 @@ _FILE = click.Path(path_type=Path)
 
 
 class _Gate(click.Command):
-    """The command, which gives way to ``judged gate init``."""
+    """Command that delegates to ``judged gate init`` if its first argument is ``init``."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Take the first argument ``init`` for the other command; a file of that name is ``./init``."""
+        """Create the context of the command ``init`` or of the gate; a file of that name is ``./init``."""
         if args[:1] == ["init"]:
             return init.make_context(f"{info_name} init", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run whichever the context is for."""
+        """Run the command of the context."""
         return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
 
 
-def deciding(measure: str) -> Callable[[Any], Any]:
-    """Give a command the options of a decision: what is checked, and the forms in which the result is written."""
+def gate_options(measure: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds the options of a gate: the checks, and the formats of the result."""
     return with_options(
         click.option(
             "--config",
@@ -70,8 +70,8 @@ def deciding(measure: str) -> Callable[[Any], Any]:
         ),
         answer_options(junit=".xml", sarif=".sarif"),
         *(
-            click.option(f"--{form}", type=_FILE, metavar="FILE", help=f"Also write {what}.")
-            for form, what in (
+            click.option(f"--{name}", type=_FILE, metavar="FILE", help=f"Also write {description}.")
+            for name, description in (
                 ("markdown", 'Markdown, for example to "$GITHUB_STEP_SUMMARY"'),
                 ("json", "JSON"),
                 ("junit", "JUnit XML, with one test case for each check"),
@@ -81,7 +81,7 @@ def deciding(measure: str) -> Callable[[Any], Any]:
     )
 
 
-def configured(
+def load_config(
     config: Path | None,
     measures: tuple[str, ...] | None,
     margin: float | None,
@@ -89,43 +89,53 @@ def configured(
     strict: bool | None,
     test: GateTest | None,
 ) -> tuple[GateConfig, Path | None]:
-    """Give what is checked, and the file that says so: gate.toml, where nothing else does."""
+    """Return the configuration and its file; the default is gate.toml if no option defines a check."""
     from dataclasses import replace
 
     from judged.diagnosis.gates.config import config_of
 
-    plain = bool(measures) or margin is not None or margin_relative is not None
-    file = config or (None if plain else Path("gate.toml"))
-    asked = config_of(file, measures or None, margin, margin_relative)
+    has_options = bool(measures) or margin is not None or margin_relative is not None
+    file = config or (None if has_options else Path("gate.toml"))
+    gate_config = config_of(file, measures or None, margin, margin_relative)
     if test is not None:
-        asked = replace(asked, test=test)
+        gate_config = replace(gate_config, test=test)
     if strict is not None:
-        asked = replace(asked, strict=strict, checks=tuple(replace(check, strict=None) for check in asked.checks))
-    return asked, file
+        gate_config = replace(
+            gate_config, strict=strict, checks=tuple(replace(check, strict=None) for check in gate_config.checks)
+        )
+    return gate_config, file
 
 
-def kept(
-    give: Give, asked: GateConfig, file: Path | None, paths: Sequence[str], others: Mapping[str, Path | None]
+def check_outputs(
+    output: OutputOptions,
+    gate_config: GateConfig,
+    file: Path | None,
+    paths: Sequence[str],
+    others: Mapping[str, Path | None],
 ) -> None:
-    """Refuse to write results over what is read, or over one another."""
-    named = [asked.attributes, asked.queries, *(guardrail.table for guardrail in asked.guardrails)]
-    read = [*paths, str(file or ""), *(str((file or Path()).parent / name) for name in named if name)]
-    targets = [path for path in (give.out, *others.values()) if path is not None]
+    """Raise an error if an output file is an input, or occurs twice."""
+    referenced = [
+        gate_config.attributes,
+        gate_config.queries,
+        *(guardrail.table for guardrail in gate_config.guardrails),
+    ]
+    inputs = [*paths, str(file or ""), *(str((file or Path()).parent / name) for name in referenced if name)]
+    targets = [path for path in (output.out, *others.values()) if path is not None]
     for path in targets:
         if targets.count(path) > 1:
             raise InputError(
                 "two results would be written to this file", fix="give each a file of its own", path=str(path)
             )
-        arguments.keep_inputs(path, read)
+        arguments.keep_inputs(path, inputs)
 
 
-def give_decision(result: GateResult, give: Give, others: Mapping[str, Path | None]) -> None:
-    """Write a decision in the forms that are asked for, and end with its exit code."""
+def write_decision(result: GateResult, output: OutputOptions, others: Mapping[str, Path | None]) -> None:
+    """Write a decision in all requested formats, and exit with its exit code."""
     for name, path in others.items():
         if path is not None:
             write_result(getattr(result, name)(), path)
-    give(result)
-    if give.out is not None and str(give.out) != "-":
+    output(result)
+    if output.out is not None and str(output.out) != "-":
         click.echo(result.verdict)
     if result.exit_code:
         raise SystemExit(result.exit_code)
@@ -137,7 +147,7 @@ def give_decision(result: GateResult, give: Give, others: Mapping[str, Path | No
 @click.argument("qrels")
 @click.argument("baseline")
 @click.argument("candidate")
-@deciding(DEFAULT_MEASURE)
+@gate_options(DEFAULT_MEASURE)
 @shared(*FORMATS)
 def gate_command(
     qrels: str,
@@ -149,7 +159,7 @@ def gate_command(
     margin_relative: float | None,
     strict: bool | None,
     test: GateTest | None,
-    give: Give,
+    output: OutputOptions,
     qrels_format: str | None,
     run_format: str | None,
     **others: Path | None,
@@ -162,13 +172,13 @@ def gate_command(
     from judged.data.qrels import Qrels
     from judged.diagnosis.gates import gate
 
-    asked, file = configured(config, measure or None, margin, margin_relative, strict, test)
+    gate_config, file = load_config(config, measure or None, margin, margin_relative, strict, test)
     judgments = Qrels.read(qrels, format=qrels_format)
     first, second = (arguments.runs_at([path], run_format) for path in (baseline, candidate))
-    kept(give, asked, file, [qrels, *(run.where for run in (*first, *second))], others)
+    check_outputs(output, gate_config, file, [qrels, *(run.where for run in (*first, *second))], others)
     with arguments.progress_bar([*first, *second]) as progress:
-        result = gate(judgments, first, second, asked, progress=progress)
-    give_decision(result, give, others)
+        result = gate(judgments, first, second, gate_config, progress=progress)
+    write_decision(result, output, others)
 
 
 @click.command("init")
@@ -219,18 +229,18 @@ def init(
     if exists(out) and str(out) != "-" and not force:
         raise InputError("this file exists already", fix="give another name, or --force to overwrite it", path=str(out))
     judgments = Qrels.read(qrels, format=qrels_format)
-    first, more = arguments.runs_at([baseline], run_format), arguments.runs_at(others, run_format)
-    read = [options["attributes"] or "", options["queries"] or "", *(run.where for run in (*first, *more))]
-    arguments.keep_inputs(out, [qrels, *read])
-    with warnings.catch_warnings(record=True) as said:
+    first, other_runs = arguments.runs_at([baseline], run_format), arguments.runs_at(others, run_format)
+    inputs = [options["attributes"] or "", options["queries"] or "", *(run.where for run in (*first, *other_runs))]
+    arguments.keep_inputs(out, [qrels, *inputs])
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", JudgedWarning)
         text = first_config(
-            judgments, first, more or None, measure or None, by=arguments.names_in(by), out=out, **options
+            judgments, first, other_runs or None, measure or None, by=arguments.names_in(by), out=out, **options
         )
     write_result(text, out)
-    print_warnings(str(warning.message) for warning in said if issubclass(warning.category, JudgedWarning))
+    print_warnings(str(warning.message) for warning in caught if issubclass(warning.category, JudgedWarning))
     if str(out) != "-":
         click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")
 
 
-checked(init)  # it stands beside the commands that are named
+prepare_command(init)  # `init` is not in the table of commands, where `Group` would call this

@@ -1,4 +1,4 @@
-"""`judged evaluate`: qrels and runs in, a table of measures out."""
+"""Commands that compute scores: evaluate, explain, curve, measures, advise, leave-one-out, trec_eval."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import click
 
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface import arguments
-from judged.interface.arguments import answer_options, is_colored, narrowed, terminal_width
-from judged.interface.options import CHOICE, FORMATS, Choice, shared
+from judged.interface.arguments import answer_options, filter_by_where, is_colored, terminal_width
+from judged.interface.options import FORMATS, TOPIC_OPTIONS, Choice, shared
 from judged.scoring.default_measures import DEFAULT_MEASURES, TESTED_MEASURES
 
 if TYPE_CHECKING:
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
     from judged.scoring.judging import Judged, TiePolicy
     from judged.scoring.measures.base import Measure
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Judge N runs at a time, each in a process of its own. The scores are the same.",
 )
-@shared(*CHOICE)
+@shared(*TOPIC_OPTIONS)
 @answer_options()
 @shared(*FORMATS)
 def evaluate_command(
@@ -50,7 +50,7 @@ def evaluate_command(
     level: float,
     resamples: int,
     seed: int,
-    give: Give,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Score RUNs against QRELS, with intervals over topics.
@@ -61,25 +61,25 @@ def evaluate_command(
     """
     from judged.scoring.evaluation import evaluate
 
-    chooses = {name: options.pop(name) for name in CHOICE}
-    judgments, given = give.inputs(
-        qrels, runs, options, options["documents"], chooses["queries"], chooses["attributes"]
+    topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
+    judgments, run_list = output.inputs(
+        qrels, runs, options, options["documents"], topic_options["queries"], topic_options["attributes"]
     )
     texts = None
-    if chooses["queries"]:
+    if topic_options["queries"]:
         from judged.data.topics import Topics
 
-        texts = Topics.read(chooses["queries"])
-    judgments, options["attributes"] = narrowed(judgments, given, **chooses, measures=measure)
-    with arguments.scoring(given) as progress:
-        scores = evaluate(judgments, given, measure or DEFAULT_MEASURES, seed=seed, progress=progress, **options)
+        texts = Topics.read(topic_options["queries"])
+    judgments, options["attributes"] = filter_by_where(judgments, run_list, **topic_options, measures=measure)
+    with arguments.scoring(run_list) as progress:
+        scores = evaluate(judgments, run_list, measure or DEFAULT_MEASURES, seed=seed, progress=progress, **options)
     if texts is not None:
         scores = replace(scores, queries={query: texts.text(query) for query in scores.query_ids})
-    if give.form == "parquet":
-        give(scores)
+    if output.format == "parquet":
+        output(scores)
         return
     summary = scores.summary(ci=ci, level=level, resamples=resamples, seed=seed, per_topic=per_topic)
-    give(summary, table="topics" if per_topic else None)
+    output(summary, table="topics" if per_topic else None)
 
 
 @click.command("explain")
@@ -126,7 +126,7 @@ def explain_command(
     documents: str | None,
     texts: str | None,
     queries: str | None,
-    give: Give,
+    output: OutputOptions,
     qrels_format: str | None,
     run_format: str | None,
 ) -> None:
@@ -146,32 +146,32 @@ def explain_command(
         judged = _read(qrels, run, qrels_format, run_format, {"ties": ties, "depth": depth, "documents": documents})
     else:
         others = {"QRELS": qrels, "RUN": run, "--topic": topic, "--documents": documents, "--texts": texts}
-        judged = _typed(grades, missing, depth, others)
-    wanted = measures_of(measure, rel=rel if tools is None else None)
+        judged = _judge_grades(grades, missing, depth, others)
+    parsed_measures = measures_of(measure, rel=rel if tools is None else None)
     if topic is None and len(judged) != 1:
         raise InputError(f"there are {len(judged)} topics", fix=f"add --topic, such as --topic {judged.query_ids[0]}")
-    chosen = judged.query_ids[0] if topic is None else topic
-    give.keep(qrels, run, documents, queries, texts)
+    query_id = judged.query_ids[0] if topic is None else topic
+    output.keep(qrels, run, documents, queries, texts)
     if texts and tools is not None:
-        raise InputError("--texts shows titles beside the steps, and --as shows no steps", fix="leave one of them out")
-    text = Topics.read(queries).text(chosen) if queries else ""
+        raise InputError("--texts and --as cannot be combined", fix="omit one of them")
+    text = Topics.read(queries).text(query_id) if queries else ""
     answers = [
-        explain_list(judged, one, chosen)
+        explain_list(judged, parsed, query_id)
         if tools is None
-        else compare_tools(judged.qrels, judged.run, chosen, one, tools, rel=rel)
-        for one in wanted
+        else compare_tools(judged.qrels, judged.run, query_id, parsed, tools, rel=rel)
+        for parsed in parsed_measures
     ]
     parts = tuple(replace(answer, query=text) for answer in answers)
     if texts:
-        parts = tuple(part.titled(texts) for part in parts if isinstance(part, Explanation))
-    unused = documents and not any(_asks_for_documents(one, judged.only(chosen)) for one in wanted)
+        parts = tuple(part.with_titles(texts) for part in parts if isinstance(part, Explanation))
+    is_unused = documents and not any(_needs_documents(parsed, judged.only(query_id)) for parsed in parsed_measures)
     note = "no measure here asks for --documents; titles and texts are shown with --texts FILE"
-    notes = [*lines(origin_notes(judged.qrels.origin)), *([note] if unused else [])]
-    give(parts[0] if len(parts) == 1 else Several(parts), notes=notes)
+    notes = [*lines(origin_notes(judged.qrels.origin)), *([note] if is_unused else [])]
+    output(parts[0] if len(parts) == 1 else Several(parts), notes=notes)
 
 
-def _asks_for_documents(measure: Measure, judged: Judged) -> bool:
-    """Whether a measure cannot be computed without facts about documents."""
+def _needs_documents(measure: Measure, judged: Judged) -> bool:
+    """Return whether a measure requires facts about documents."""
     try:
         measure(replace(judged, documents=None))
     except JudgedError:
@@ -180,41 +180,42 @@ def _asks_for_documents(measure: Measure, judged: Judged) -> bool:
 
 
 def _read(
-    qrels: str | None, run: str | None, qrels_format: str | None, run_format: str | None, how: dict[str, Any]
+    qrels: str | None, run: str | None, qrels_format: str | None, run_format: str | None, policies: dict[str, Any]
 ) -> Judged:
     from judged.data.qrels import Qrels
     from judged.data.run import Run
     from judged.scoring.judging import judge
 
     if qrels is None or run is None:
-        raise InputError("QRELS and RUN are missing", fix="name both files, or give a list with --grades '3 0 - 1'")
-    return judge(Qrels.read(qrels, format=qrels_format), Run.scan(run, format=run_format), **how)
+        raise InputError("QRELS and RUN are required", fix="add both files, or use --grades '3 0 - 1'")
+    return judge(Qrels.read(qrels, format=qrels_format), Run.scan(run, format=run_format), **policies)
 
 
-def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str | None]) -> Judged:
-    """Judge a ranking that was typed as grades."""
+def _judge_grades(grades: str, missing: str, depth: int | None, others: dict[str, str | None]) -> Judged:
     from judged.results.decimals import read_number
     from judged.scoring.judging import judge_list
     from judged.scoring.judging.unjudged import truncate
 
-    if given := [name for name, value in others.items() if value is not None]:
-        names = ", ".join(given)
+    if conflicts := [name for name, value in others.items() if value is not None]:
+        names = ", ".join(conflicts)
         raise InputError(
             f"--grades replaces files and topics, but {names} was given too", fix="leave one of the two out"
         )
-    found: list[list[float | None]] = []
+    grade_lists: list[list[float | None]] = []
     for text in (grades, missing):
         try:
-            found.append([None if grade == "-" else read_number(grade) for grade in text.replace(",", " ").split()])
+            grade_lists.append(
+                [None if grade == "-" else read_number(grade) for grade in text.replace(",", " ").split()]
+            )
         except ValueError:
             raise InputError(
                 f"{text!r} is not a list of grades", fix="write numbers, and - for an unjudged document"
             ) from None
-    judged = judge_list(found[0], missing=[grade for grade in found[1] if grade is not None])
+    judged = judge_list(grade_lists[0], missing=[grade for grade in grade_lists[1] if grade is not None])
     return judged if depth is None else truncate(judged, depth)
 
 
-_WIDEST = 120  # columns: a wider drawing is no easier to read
+_MAX_PLOT_WIDTH = 120  # columns: wider plots are not easier to read
 
 
 @click.command("curve")
@@ -234,7 +235,7 @@ _WIDEST = 120  # columns: a wider drawing is no easier to read
 @shared("topic", help="Plot this topic only.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
 @shared("dialect", "topics", "depth", "ties_or_bounds", "exclude_self", "documents", "rel")
-@shared("ci", "level", "draws", "seed", *CHOICE)
+@shared("ci", "level", "draws", "seed", *TOPIC_OPTIONS)
 @answer_options(usual="plot", plot=".txt")
 @shared(*FORMATS)
 def curve_command(
@@ -247,7 +248,7 @@ def curve_command(
     rel: float | None,
     topic: str | None,
     ascii_only: bool,
-    give: Give,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Plot a measure of RUNs against its cutoff, or precision against recall, with intervals over topics.
@@ -255,12 +256,12 @@ def curve_command(
     QRELS and RUN are files as for 'judged evaluate'. The plot is drawn in the terminal; -o writes a picture, a page,
     or a table of all points.
     """
-    chooses = {name: options.pop(name) for name in CHOICE}
+    topic_options = {name: options.pop(name) for name in TOPIC_OPTIONS}
     if len(measure) > 1:
-        raise InputError("a plot has one measure", fix="give one -m, and make a plot for each measure")
+        raise InputError("a plot can have only one measure", fix="use one -m, and plot each measure separately")
     name = measure[0] if measure else None
     if name and "@" in name and (to or cutoffs):
-        raise InputError(f"{name} names its cutoff, and so do --to and --cutoffs", fix="give one of them")
+        raise InputError(f"the cutoff is in {name} and in --to or --cutoffs", fix="use one of them")
     if precision_recall is not None and name is not None:
         raise InputError(
             "--precision-recall has measures of its own", fix="leave out -m; --rel sets the lowest relevant grade"
@@ -268,20 +269,20 @@ def curve_command(
     from judged.scoring.curves import curve
     from judged.scoring.curves import precision_recall as by_recall
 
-    judgments, given = give.inputs(qrels, runs, options, options["documents"], *chooses.values())
-    options |= {"qrels": narrowed(judgments, given, **chooses)[0], "runs": given}
+    judgments, run_list = output.inputs(qrels, runs, options, options["documents"], *topic_options.values())
+    options |= {"qrels": filter_by_where(judgments, run_list, **topic_options)[0], "runs": run_list}
     options["cutoffs"] = _cutoffs(to, cutoffs)
-    with arguments.scoring(given) as options["progress"]:
+    with arguments.scoring(run_list) as options["progress"]:
         if precision_recall is None:
             curves = curve(measure=name or "nDCG", rel=rel, **options)
         else:
             curves = by_recall(how=precision_recall, rel=1 if rel is None else rel, **options)
-    own = {
-        "width": min(terminal_width() or 80, _WIDEST),
+    plot_options = {
+        "width": min(terminal_width() or 80, _MAX_PLOT_WIDTH),
         "ascii_only": ascii_only or not (sys.stdout.encoding or "").lower().startswith("utf"),
-        "colour": give.out is None and is_colored(sys.stdout.isatty()),
+        "colour": output.out is None and is_colored(sys.stdout.isatty()),
     }
-    give(curves if topic is None else curves.topic(topic), own=own)
+    output(curves if topic is None else curves.topic(topic), own_options=plot_options)
 
 
 def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
@@ -292,7 +293,9 @@ def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
     from judged.scoring.measures.grammar import parse_many
 
     try:
-        return [vars(measure)["cutoff"] for measure in parse_many(f"P@{text}")]  # the grammar of measures knows series
+        return [
+            vars(measure)["cutoff"] for measure in parse_many(f"P@{text}")
+        ]  # the grammar of measures includes series
     except MeasureError:
         raise InputError(f"{text!r} is not a list of cutoffs", fix="write 1,5,10 or 1..10,20,50") from None
 
@@ -317,7 +320,7 @@ def measures_command(name: str | None) -> None:
 @answer_options()
 @shared(*FORMATS)
 def advise_command(
-    qrels: str, runs: tuple[str, ...], task: str | None, rel: float | None, give: Give, **formats: Any
+    qrels: str, runs: tuple[str, ...], task: str | None, rel: float | None, output: OutputOptions, **formats: Any
 ) -> None:
     """Say which measures suit QRELS and RUNs, which do not, and why.
 
@@ -327,9 +330,9 @@ def advise_command(
     from judged.scoring.advice import advise
 
     words = [word for name in FORMATS if formats[name] for word in (f"--{name.replace('_', '-')}", formats[name])]
-    judgments, given = give.inputs(qrels, runs, formats)
-    advice = replace(advise(judgments, given, task, rel=rel), options=tuple(words))
-    give(advice, unfold=[block.name for block in advice.blocks()] if give.verbose else ())
+    judgments, run_list = output.inputs(qrels, runs, formats)
+    advice = replace(advise(judgments, run_list, task, rel=rel), options=tuple(words))
+    output(advice, unfold=[block.name for block in advice.blocks()] if output.verbose else ())
 
 
 @click.command("leave-one-out")
@@ -337,7 +340,12 @@ def advise_command(
 @answer_options()
 @shared(*FORMATS)
 def leave_one_out_command(
-    qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], group: tuple[str, ...], give: Give, **options: Any
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: tuple[str, ...],
+    group: tuple[str, ...],
+    output: OutputOptions,
+    **options: Any,
 ) -> None:
     """Score each RUN as if it had not contributed to the pool.
 
@@ -349,41 +357,41 @@ def leave_one_out_command(
     from judged.scoring.evaluation.notes import origin_notes
     from judged.scoring.uncertainty.pools import leave_one_out
 
-    wanted = measures_of(measure or TESTED_MEASURES, rel=options.pop("rel"))
+    parsed_measures = measures_of(measure or TESTED_MEASURES, rel=options.pop("rel"))
 
-    judgments, given = give.inputs(qrels, runs, options)
+    judgments, run_list = output.inputs(qrels, runs, options)
     notes = lines(origin_notes(judgments.origin))
-    give(leave_one_out(judgments, given, wanted, groups=groups_of(group), **options), notes=notes)
+    output(leave_one_out(judgments, run_list, parsed_measures, groups=parse_groups(group), **options), notes=notes)
 
 
-def groups_of(texts: tuple[str, ...]) -> dict[str, str] | None:
-    """Read RUN=GROUP, given several times."""
-    found: dict[str, str] = {}
+def parse_groups(texts: tuple[str, ...]) -> dict[str, str] | None:
+    """Parse values RUN=GROUP."""
+    groups: dict[str, str] = {}
     for text in texts:
-        run, equals, group = text.partition("=")
-        if not equals or not run or not group:
+        run, separator, group = text.partition("=")
+        if not separator or not run or not group:
             raise InputError(f"{text!r} does not name a run and its group", fix="write --group RUN=GROUP")
-        found[run] = group
-    return found or None
+        groups[run] = group
+    return groups or None
 
 
-class _Untouched(click.Command):
-    """A command that reads its arguments itself: every one of them reaches it as it was typed."""
+class _RawArgumentsCommand(click.Command):
+    """Command that gets all its arguments unparsed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.args = list(args)
         return ctx.args
 
 
-@click.command("trec_eval", cls=_Untouched, add_help_option=False)
+@click.command("trec_eval", cls=_RawArgumentsCommand, add_help_option=False)
 @click.pass_context
 def trec_eval_command(ctx: click.Context) -> None:
     """Evaluate as trec_eval does: its options, its output, its exit codes ('judged trec_eval -h')."""
     from judged.scoring.compat.trec_eval.command import trec_eval
 
-    outcome = trec_eval(ctx.args)
+    result = trec_eval(ctx.args)
     sys.stdout.flush()
-    sys.stdout.buffer.write(outcome.output.encode(errors="surrogateescape"))
-    if outcome.message:
-        click.echo(outcome.message, err=True)
-    ctx.exit(outcome.code)
+    sys.stdout.buffer.write(result.output.encode(errors="surrogateescape"))
+    if result.message:
+        click.echo(result.message, err=True)
+    ctx.exit(result.code)

@@ -14,10 +14,10 @@ from judged.interface.options import DEFAULT_TEST, FORMATS, PAIRED_TESTS, POLICI
 
 if TYPE_CHECKING:
     from judged.data.run import Run
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
 
 
-_TESTED = ("test", "correction", "alpha", "resamples", "margin", "family")
+_COMPARISON_OPTIONS = ("test", "correction", "alpha", "resamples", "margin", "family")
 
 
 @click.command("slices")
@@ -56,8 +56,8 @@ def slices_command(
     baseline: str | None,
     pair: bool,
     measure: tuple[str, ...],
-    asked: SliceOptions,
-    give: Give,
+    slicing_options: SliceOptions,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Show the scores of RUNs by slices of the topics or, with --baseline, where they differ.
@@ -69,50 +69,60 @@ def slices_command(
     from judged.scoring.evaluation.evaluate import evaluate_without_warnings
     from judged.scoring.evaluation.inputs import attributes_of
 
-    tested = pair or baseline is not None
-    _refuse_unused(weights, tested=tested, bootstrap=options["ci"] == "bootstrap")
-    judgments, given = give.inputs(qrels, runs, options, *asked.paths, options["documents"])
-    first = _first(given, baseline, pair=pair)
-    known = asked.known(judgments, first, names=(*weights, *attributes_of(measure)), documents=options["documents"])
-    judgments = asked.narrowed(judgments, first)
-    slicing = asked.cut(known, judgments.topics)
+    has_comparison = pair or baseline is not None
+    _check_effects(weights, has_comparison=has_comparison, is_bootstrap=options["ci"] == "bootstrap")
+    judgments, run_list = output.inputs(qrels, runs, options, *slicing_options.paths, options["documents"])
+    first = _baseline_run(run_list, baseline, pair=pair)
+    attributes = slicing_options.topic_attributes(
+        judgments, first, names=(*weights, *attributes_of(measure)), documents=options["documents"]
+    )
+    judgments = slicing_options.filter_topics(judgments, first)
+    slicing = slicing_options.slice_topics(attributes, judgments.topics)
     policies = {name: options[name] for name in (*POLICIES, "seed")}
-    with arguments.scoring(given) as progress:
+    with arguments.scoring(run_list) as progress:
         scores = evaluate_without_warnings(
-            judgments, given, measure or None, progress=progress, attributes=known, **policies
+            judgments, run_list, measure or None, progress=progress, attributes=attributes, **policies
         )
-    used = _TESTED if tested else ("ci", "level", *(["resamples"] if options["resamples"] else []))
-    how = {name: options[name] for name in (*used, "seed")}
-    if tested:
-        answer: Any = scores.compare_slices(slicing, first.name, **how)
+    used_options = (
+        _COMPARISON_OPTIONS if has_comparison else ("ci", "level", *(["resamples"] if options["resamples"] else []))
+    )
+    used_values = {name: options[name] for name in (*used_options, "seed")}
+    if has_comparison:
+        answer: Any = scores.compare_slices(slicing, first.name, **used_values)
     else:
-        answer = scores.by_slice(slicing, weights=weights or None, **how)
-    give(replace(answer, notes=(*asked.notes(first), *answer.notes)))
+        answer = scores.by_slice(slicing, weights=weights or None, **used_values)
+    output(replace(answer, notes=(*slicing_options.notes(first), *answer.notes)))
 
 
-def _first(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
-    """Choose the run that others are compared with; without a comparison, the one by which outcomes are cut."""
+def _baseline_run(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
+    """Return the baseline; without a comparison, the run whose outcomes define slices."""
     if pair and baseline is not None:
-        raise InputError("--compare and --baseline both say what is compared", fix="give one of them")
+        raise InputError("--compare and --baseline cannot be combined", fix="use one of them")
     if pair and len(runs) != 2:
-        raise InputError(f"--compare takes two runs, and there are {len(runs)}", fix="name one with --baseline")
+        raise InputError(f"--compare requires two runs, got {len(runs)}", fix="use --baseline")
     if baseline is None:
         return runs[0]
     from judged.data.run import run_named
 
-    named = {run.name: run for run in runs}
-    return named[run_named(baseline, named, "to use as the baseline")]
+    runs_by_name = {run.name: run for run in runs}
+    return runs_by_name[run_named(baseline, runs_by_name, "to use as the baseline")]
 
 
-def _refuse_unused(weights: tuple[str, ...], *, tested: bool, bootstrap: bool) -> None:
-    """Refuse options that would change nothing."""
+def _check_effects(weights: tuple[str, ...], *, has_comparison: bool, is_bootstrap: bool) -> None:
+    """Raise an error for an option without effect."""
     context = click.get_current_context()
-    used = "resamples" if bootstrap and not tested else ""
-    for name in ("ci", "level") if tested else _TESTED:
-        if name != used and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            fix = "leave it out; --alpha sets the level of intervals" if tested else "add --baseline RUN, or --compare"
-            raise InputError(f"--{name} has no effect {'on tests' if tested else 'without a comparison'}", fix=fix)
-    if tested and weights:
+    exception = "resamples" if is_bootstrap and not has_comparison else ""
+    for name in ("ci", "level") if has_comparison else _COMPARISON_OPTIONS:
+        if name != exception and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            fix = (
+                "leave it out; --alpha sets the level of intervals"
+                if has_comparison
+                else "add --baseline RUN, or --compare"
+            )
+            raise InputError(
+                f"--{name} has no effect {'on tests' if has_comparison else 'without a comparison'}", fix=fix
+            )
+    if has_comparison and weights:
         raise InputError(
             "--weights applies to scores by slice, not to tests", fix="leave out --weights, or the comparison"
         )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from judged.data.toml_files import parse_toml, read_toml
-from judged.errors import InputError, JudgedError, MissingExtraError, named_in_errors
+from judged.errors import InputError, JudgedError, MissingExtraError, add_path_to_errors
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -162,7 +162,7 @@ class Endpoint:
             raise InputError(f"odd or missing: {', '.join(sorted(odd))}", fix=fix, path=str(path))
         if isinstance(known.get("without"), list):
             known["without"] = tuple(known["without"])
-        with named_in_errors(path):
+        with add_path_to_errors(path):
             return cls(**known)
 
     @property

@@ -9,12 +9,12 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
-from judged.interface.commands.scoring import groups_of
+from judged.interface.commands.scoring import parse_groups
 from judged.interface.options import FORMATS, shared
 from judged.results.decimals import read_number
 
 if TYPE_CHECKING:
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
 
 
 @click.group("collection")
@@ -31,7 +31,7 @@ def collection() -> None:
 @click.option("--labels", metavar="LABELS", help="Who gave the judgments: a store of labels, or a table of them.")
 @answer_options()
 @shared(*FORMATS)
-def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], give: Give, **options: Any) -> None:
+def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Say what QRELS can tell about RUNs like those that they were made from.
 
     How many documents are judged, what a run loses that was not pooled, how far judges agree, what labels cost,
@@ -40,8 +40,8 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], give: Give,
     from judged.labels.collection import check_collection
 
     labels = options["labels"]
-    judgments, given = give.inputs(qrels, runs, options, labels if labels and "://" not in labels else None)
-    give(check_collection(judgments, given, groups=groups_of(group), **options))
+    judgments, given = output.inputs(qrels, runs, options, labels if labels and "://" not in labels else None)
+    output(check_collection(judgments, given, groups=parse_groups(group), **options))
 
 
 @click.command("pool")
@@ -90,7 +90,7 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], give: Give,
 @shared("seed", "run_format")
 @answer_options()
 def pool_command(
-    runs: tuple[str, ...], run_format: str | None, strata: str, rates: str | None, give: Give, **options: Any
+    runs: tuple[str, ...], run_format: str | None, strata: str, rates: str | None, output: OutputOptions, **options: Any
 ) -> None:
     """Choose which documents of the RUNs to judge: all of the first K, the most promising N, or a sample of N.
 
@@ -100,12 +100,12 @@ def pool_command(
     from judged.labels import pool
 
     given = arguments.runs_at(runs, run_format)
-    give.keep(options["qrels"], options["queries"], *(run.where for run in given))
+    output.keep(options["qrels"], options["queries"], *(run.where for run in given))
     if options["qrels"] is not None:
         options["qrels"] = Qrels.read(options["qrels"])
     options["strata"] = [int(end) for end in _numbers("--strata", strata)]
     options["rates"] = None if rates is None else _numbers("--rates", rates)
-    give(pool(given, **options))
+    output(pool(given, **options))
 
 
 def _numbers(option: str, text: str) -> list[float]:

@@ -15,7 +15,7 @@ from judged.interface.options import Choice, Group, shared, with_options
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
     from judged.labels.labels import Kind
 
 
@@ -171,13 +171,13 @@ def tasks_command(
 @labels.command("status", short_help="How far the judging is.")
 @click.argument("store")
 @answer_options()
-def status_command(store: str, give: Give) -> None:
+def status_command(store: str, output: OutputOptions) -> None:
     """Show tasks by judge and topic, labels by kind, and how long a label takes."""
     from judged.labels.assignment import status
     from judged.labels.store import LabelStore
 
     with LabelStore.open(store, new=False) as opened:
-        give(status(opened))
+        output(status(opened))
 
 
 @labels.command("import", short_help="Put the labels of files into STORE.")
@@ -307,7 +307,7 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
 @click.option("--column", default="count", show_default=True, metavar="NAME", help="The column that says how often.")
 @shared("seed")
 @answer_options()
-def topics_command(queries: str, n: int, give: Give, **options: Any) -> None:
+def topics_command(queries: str, n: int, output: OutputOptions, **options: Any) -> None:
     """Choose topics from QUERIES, a table of queries and how often each was asked, with known probabilities.
 
     As CSV ('-o topics.csv') it is a file of topics: 'judged slices --queries topics.csv --weights weight' gives the
@@ -315,5 +315,5 @@ def topics_command(queries: str, n: int, give: Give, **options: Any) -> None:
     """
     from judged.labels import choose_topics
 
-    give.keep(queries)
-    give(choose_topics(queries, n, **options))
+    output.keep(queries)
+    output(choose_topics(queries, n, **options))

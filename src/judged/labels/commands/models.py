@@ -17,7 +17,7 @@ from judged.scoring.default_measures import SAMPLED_MEASURES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
     from judged.labels.asking.asking import Asked, Tally
     from judged.labels.asking.preparation import Prepared
 
@@ -55,7 +55,7 @@ def ask_command(
     store: str,
     endpoint: str,
     examples: str | None,
-    give: Give,
+    output: OutputOptions,
     budget_calls: int | None,
     budget_money: float | None,
     yes: bool,
@@ -70,11 +70,13 @@ def ask_command(
     from judged.labels import LabelStore
     from judged.labels.asking import Endpoint, ask, prepare
 
-    give.keep(store, endpoint, examples, options["texts"])
+    output.keep(store, endpoint, examples, options["texts"])
     shown = () if examples is None else [row for _, row in json_lines(Path(examples), examples)]
     prepared = prepare(LabelStore.open(store), Endpoint.read(endpoint), examples=shown, **options)
     confirmed(prepared, yes)
-    give_asked(context, give, ask(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress()))
+    give_asked(
+        context, output, ask(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress())
+    )
 
 
 def confirmed(prepared: Prepared, yes: bool) -> None:
@@ -105,9 +107,9 @@ def progress() -> Callable[[Tally], None] | None:
     return tell
 
 
-def give_asked(context: click.Context, give: Give, asked: Asked) -> None:
+def give_asked(context: click.Context, output: OutputOptions, asked: Asked) -> None:
     """Write what came of it; the exit code says whether something is left."""
-    give(asked)
+    output(asked)
     if asked.left:
         context.exit(1)
 
@@ -127,7 +129,7 @@ def questions_command(
     texts: str,
     queries: str | None,
     endpoint: str,
-    give: Give,
+    output: OutputOptions,
     budget_calls: int | None,
     budget_money: float | None,
     yes: bool,
@@ -141,7 +143,7 @@ def questions_command(
     from judged.labels import LabelStore
     from judged.labels.asking import Endpoint, ask_questions, prepare_questions
 
-    give.keep(store, endpoint, texts, queries)
+    output.keep(store, endpoint, texts, queries)
     opened = LabelStore.open(store)
     prepared = prepare_questions(opened, Endpoint.read(endpoint), texts, **options)
     confirmed(prepared, yes)
@@ -149,7 +151,7 @@ def questions_command(
         prepared, queries=queries, budget_calls=budget_calls, budget_money=budget_money, progress=progress()
     )
     questions.add_to(opened)
-    give_asked(context, give, questions)
+    give_asked(context, output, questions)
 
 
 @click.command("quality", short_help="Measure agreement, consistency, drift and what they do to systems.")
@@ -169,7 +171,7 @@ def quality_command(
     gold: str | None,
     attributes: str | None,
     by: str | None,
-    give: Give,
+    output: OutputOptions,
     qrels_format: str | None,
     run_format: str | None,
     **options: Any,
@@ -184,8 +186,8 @@ def quality_command(
     labels = Labels.of(store)
     known = None if gold is None else Qrels.read(gold, format=qrels_format)
     given = arguments.runs_at(runs, run_format)
-    give.keep(labels.where, *(run.where for run in given), gold, attributes)
-    give(quality(store, given, gold=known, slicing=arguments.slicing_by(by, attributes), **options))
+    output.keep(labels.where, *(run.where for run in given), gold, attributes)
+    output(quality(store, given, gold=known, slicing=arguments.slicing_by(by, attributes), **options))
 
 
 @click.command("next", short_help="List the labels that would decide which of two runs is better.")
@@ -204,15 +206,15 @@ def quality_command(
 @shared("order")
 @answer_options()
 @shared(*FORMATS)
-def next_command(qrels: str, first: str, second: str, give: Give, **options: Any) -> None:
+def next_command(qrels: str, first: str, second: str, output: OutputOptions, **options: Any) -> None:
     """Say whether the labels in QRELS decide which of the runs FIRST and SECOND is better, and which to give next.
 
     It is decided if no grades of the unjudged documents among their first could turn it.
     """
     from judged.labels.deciding import decide
 
-    judgments, (one, other) = give.inputs(qrels, (first, second), options)
-    give(decide(judgments, one, other, **options))
+    judgments, (one, other) = output.inputs(qrels, (first, second), options)
+    output(decide(judgments, one, other, **options))
 
 
 @click.command("estimate", short_help="Estimate scores from judgments of a sample.")
@@ -224,7 +226,7 @@ def next_command(qrels: str, first: str, second: str, give: Give, **options: Any
 @answer_options()
 @shared(*FORMATS)
 def estimate_command(
-    pool: str, qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], give: Give, **options: Any
+    pool: str, qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], output: OutputOptions, **options: Any
 ) -> None:
     """Estimate what judgments of the whole pool would give RUNs, from QRELS of the sample POOL.
 
@@ -232,8 +234,8 @@ def estimate_command(
     """
     from judged.labels import Pool, estimate
 
-    judgments, given = give.inputs(qrels, runs, options, pool)
-    give(estimate(Pool.read(pool), judgments, given, measure or SAMPLED_MEASURES, **options))
+    judgments, given = output.inputs(qrels, runs, options, pool)
+    output(estimate(Pool.read(pool), judgments, given, measure or SAMPLED_MEASURES, **options))
 
 
 def families_of(texts: tuple[str, ...], kind: str = "family") -> dict[str, str]:
@@ -279,7 +281,7 @@ def calibrate_command(
     families: tuple[str, ...],
     attributes: str | None,
     by: str | None,
-    give: Give,
+    output: OutputOptions,
     qrels_format: str | None,
     run_format: str | None,
     **options: Any,
@@ -295,14 +297,14 @@ def calibrate_command(
     from judged.labels import Labels, calibrate
 
     given = arguments.runs_at(runs, run_format)
-    give.keep(human, *(run.where for run in given), labelled, attributes)
+    output.keep(human, *(run.where for run in given), labelled, attributes)
     options["slicing"] = arguments.slicing_by(by, attributes)
     named = families_of(families)
     models = {}
     for text in judges:
-        name, path = arguments.named(text)
+        name, path = arguments.split_name(text)
         qrels = Qrels.read(path, format=qrels_format, name=name or None)
         models[qrels.name] = qrels
     topics = None if labelled is None else files.text(labelled, labelled).split()
     people: Any = Qrels.read(human, format=qrels_format) if models else Labels.of(human)
-    give(calibrate(people, models or None, given, labelled=topics, families=named, **options))
+    output(calibrate(people, models or None, given, labelled=topics, families=named, **options))

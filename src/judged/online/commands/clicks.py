@@ -12,7 +12,7 @@ from judged.interface.options import FORMATS, Choice, Group, shared, with_option
 from judged.online.commands import logs
 
 if TYPE_CHECKING:
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
 
 
 @click.group("clicks", cls=Group)
@@ -89,16 +89,16 @@ iterations = click.option(
 @iterations
 @shared("seed")
 @fitting
-def models_command(paths: tuple[str, ...], give: Give, models: tuple[str, ...], **options: Any) -> None:
+def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[str, ...], **options: Any) -> None:
     """Fit click models to some users of LOG, predict what the others click, and compare (docs/click-models.md).
 
     RCTR, DCTR, PBM, CM, DCM, CCM, UBM, DBN and SDBN are compared by the likelihood of held-out clicks.
     """
     from judged.online.clicks import compare_models
 
-    with logs.opened_with_progress(paths, give, options) as (log, tell):
+    with logs.opened_with_progress(paths, output, options) as (log, tell):
         found = compare_models(log, models or None, progress=tell, **options)
-    give(found)
+    output(found)
 
 
 @clicks.command("fit", short_help="Fit a click model to a LOG: attractiveness, examination, satisfaction.")
@@ -115,16 +115,16 @@ def models_command(paths: tuple[str, ...], give: Give, models: tuple[str, ...], 
 @shared("draws", default=0, help="Standard errors by a bootstrap; 0: by information.")
 @shared("seed")
 @fitting
-def fit_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Fit a click model to LOG: what attracts clicks at each query, and how far users look.
 
     The table 'attractiveness' has a row for each query and document: --format csv writes it (docs/click-models.md).
     """
     from judged.online.clicks import fit_model
 
-    with logs.opened_with_progress(paths, give, options) as (log, tell):
+    with logs.opened_with_progress(paths, output, options) as (log, tell):
         found = fit_model(log, progress=tell, **options)
-    give(found)
+    output(found)
 
 
 @clicks.command("propensities", short_help="How often each rank is looked at, without a model of clicks.")
@@ -138,7 +138,7 @@ def fit_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
 )
 @by_text
 @estimating
-def propensities_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+def propensities_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Estimate how often users look at each rank, against rank 1, from results that stood at several ranks.
 
     As CSV or JSON it is a file for --propensities. Ranks that no result joins are refused: then swap results on a share
@@ -146,9 +146,9 @@ def propensities_command(paths: tuple[str, ...], give: Give, **options: Any) -> 
     """
     from judged.online.clicks import propensities
 
-    with logs.opened(paths, give, options) as log:
+    with logs.opened(paths, output, options) as log:
         found = propensities(log, **options)
-    give(found)
+    output(found)
 
 
 @clicks.command("coec", short_help="Clicks over those that ranks let expect, by query and document.")
@@ -165,14 +165,14 @@ def propensities_command(paths: tuple[str, ...], give: Give, **options: Any) -> 
 @by_text
 @click.option("--stratum", metavar="COLUMN", help="Expect clicks by the ranks of each value of this column.")
 @estimating
-def coec_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+def coec_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Count clicks of each query and document against what the ranks that it was shown at let expect."""
     from judged.online.clicks import coec
 
-    give.keep(options["propensities"])
-    with logs.opened(paths, give, options) as log:
+    output.keep(options["propensities"])
+    with logs.opened(paths, output, options) as log:
         found = coec(log, **options)
-    give(found)
+    output(found)
 
 
 @clicks.command("ips", short_help="What logged clicks say of runs that users did not see.")
@@ -192,7 +192,12 @@ def coec_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
 @estimating
 @shared("run_format")
 def ips_command(
-    path: str, runs: tuple[str, ...], propensities: str | None, measure: tuple[str, ...], give: Give, **options: Any
+    path: str,
+    runs: tuple[str, ...],
+    propensities: str | None,
+    measure: tuple[str, ...],
+    output: OutputOptions,
+    **options: Any,
 ) -> None:
     """Score RUNs by the clicks of LOG, each weighted by the inverse of how often its rank is looked at.
 
@@ -202,11 +207,11 @@ def ips_command(
     from judged.online.clicks import ips
 
     given = arguments.runs_at(runs, options.pop("run_format"))
-    give.keep(propensities, options["topics"], *(run.where for run in given))
+    output.keep(propensities, options["topics"], *(run.where for run in given))
     asked = {"measures": measure} if measure else {}
-    with logs.opened((path,), give, options) as log:
+    with logs.opened((path,), output, options) as log:
         found = ips(log, given, propensities, **asked, **options)
-    give(found)
+    output(found)
 
 
 @clicks.command("off-policy", short_help="What another ranker would have got, by how likely each result was shown.")
@@ -219,7 +224,7 @@ def ips_command(
 @shared("confidence")
 @logs.log_options
 @answer_options()
-def off_policy_command(path: str, run: str, give: Give, **options: Any) -> None:
+def off_policy_command(path: str, run: str, output: OutputOptions, **options: Any) -> None:
     """Estimate the clicks a page that RUN would have got, from a LOG that knows how likely each result was shown.
 
     RUN is a run, or a table with rank, doc_id and probability, if the ranker does not depend on the query. LOG, or its
@@ -228,10 +233,10 @@ def off_policy_command(path: str, run: str, give: Give, **options: Any) -> None:
     """
     from judged.online.clicks import off_policy
 
-    give.keep(run, options["topics"])
-    with logs.opened((path,), give, options) as log:
+    output.keep(run, options["topics"])
+    with logs.opened((path,), output, options) as log:
         found = off_policy(log, run, **options)
-    give(found)
+    output(found)
     if not found.overlaps:
         raise SystemExit(1)
 
@@ -251,7 +256,7 @@ def off_policy_command(path: str, run: str, give: Give, **options: Any) -> None:
 @answer_options(trec=".txt")
 @shared("qrels_format")
 def judge_command(
-    paths: tuple[str, ...], gold: str | None, qrels_format: str | None, give: Give, **options: Any
+    paths: tuple[str, ...], gold: str | None, qrels_format: str | None, output: OutputOptions, **options: Any
 ) -> None:
     """Make judgments of the clicks of LOG.
 
@@ -261,13 +266,13 @@ def judge_command(
     from judged.data.qrels import Qrels, write_origin
     from judged.online.clicks import judge_clicks
 
-    give.keep(gold, options["propensities"], options["topics"])
+    output.keep(gold, options["propensities"], options["topics"])
     people = None if gold is None else Qrels.read(gold, format=qrels_format)
-    with logs.opened(paths, give, options) as log:
+    with logs.opened(paths, output, options) as log:
         found = judge_clicks(log, gold=people, **options)
-    give(found)
-    if give.out is not None and give.form in {"trec", "csv"}:
-        write_origin(found.qrels.origin, give.out)
+    output(found)
+    if output.out is not None and output.format in {"trec", "csv"}:
+        write_origin(found.qrels.origin, output.out)
 
 
 @clicks.command("evaluate", short_help="Score runs by uncertain judgments, and allow for that.")
@@ -278,7 +283,12 @@ def judge_command(
 @answer_options()
 @shared("run_format")
 def evaluate_command(
-    qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], run_format: str | None, give: Give, **options: Any
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: tuple[str, ...],
+    run_format: str | None,
+    output: OutputOptions,
+    **options: Any,
 ) -> None:
     """Score RUNs by JUDGMENTS that are uncertain: a table with query_id, doc_id, grade, value and se.
 
@@ -289,8 +299,8 @@ def evaluate_command(
     from judged.online.clicks import evaluate_uncertain
 
     given = arguments.runs_at(runs, run_format)
-    give.keep(qrels, *(run.where for run in given))
-    give(evaluate_uncertain(qrels, given, measure or None, **options))
+    output.keep(qrels, *(run.where for run in given))
+    output(evaluate_uncertain(qrels, given, measure or None, **options))
 
 
 @clicks.command("against", short_help="Set judgments made of clicks against people's.")
@@ -316,7 +326,7 @@ def against_command(
     by_attribute: str | None,
     qrels_format: str | None,
     run_format: str | None,
-    give: Give,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Set judgments that are made of the clicks of LOG against those of people in QRELS.
@@ -329,8 +339,8 @@ def against_command(
 
     slicing = arguments.slicing_by(by_attribute, attributes, "--slice")
     given = arguments.runs_at(runs, run_format)
-    give.keep(gold, options["propensities"], options["topics"], attributes, *(run.where for run in given))
+    output.keep(gold, options["propensities"], options["topics"], attributes, *(run.where for run in given))
     people = Qrels.read(gold, format=qrels_format)
-    with logs.opened((path,), give, options) as log:
+    with logs.opened((path,), output, options) as log:
         made = judge_clicks(log, **options)
-    give(against_people(made, people, given, measure, slicing=slicing, level=options["level"]))
+    output(against_people(made, people, given, measure, slicing=slicing, level=options["level"]))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.data.qrels import Qrels
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
     from judged.online.log import InteractionLog
     from judged.results import Answer
 
@@ -74,7 +74,13 @@ def _deciding(least: str) -> Callable[..., Any]:
 @log_options
 @answer_options()
 def abtest_command(
-    paths: tuple[str, ...], give: Give, *, plan: bool, shares: tuple[str, ...], better: tuple[str, ...], **options: Any
+    paths: tuple[str, ...],
+    output: OutputOptions,
+    *,
+    plan: bool,
+    shares: tuple[str, ...],
+    better: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Analyze an A/B test in LOG: whether it is sound, what differs between its arms, and what follows.
 
@@ -84,14 +90,14 @@ def abtest_command(
     from judged.online.ab_tests.planning import plan_abtest
 
     metrics = options.pop("metrics") or None
-    with opened(paths, give, options) as log:
+    with opened(paths, output, options) as log:
         if plan:
-            give(plan_abtest(log, metrics, unit=options["unit"], level=options["level"]))
+            output(plan_abtest(log, metrics, unit=options["unit"], level=options["level"]))
             return
         parted = dict(map(_share, shares)) or None
         ways: dict[str, Any] = dict(map(_direction, better))
         found = abtest(log, metrics=metrics, shares=parted, better=ways, **options)
-    give(found)
+    output(found)
     if not found.ships:
         raise SystemExit(1)
 
@@ -129,7 +135,9 @@ def _direction(given: str) -> tuple[str, str]:
 @interval
 @log_options
 @answer_options()
-def interleaving_command(paths: tuple[str, ...], give: Give, *, plan: bool, test: str | None, **options: Any) -> None:
+def interleaving_command(
+    paths: tuple[str, ...], output: OutputOptions, *, plan: bool, test: str | None, **options: Any
+) -> None:
     """Say which of two rankers users prefer, from a LOG of lists that mix both.
 
     Lists are mixed, and logged, by judged.online.mixed_lists. Exit code 0: the other ranker is preferred to the
@@ -140,14 +148,14 @@ def interleaving_command(paths: tuple[str, ...], give: Give, *, plan: bool, test
 
     given = {name: options.pop(name) for name in _INTERLEAVING_TEST}
     reading = dict(options)
-    with opened(paths, give, options) as log:
+    with opened(paths, output, options) as log:
         if not plan:
             found = interleaving(log, **given, **options)
         else:
-            past = [] if test is None else [(interleaving(log, **given, **options), _abtest(test, give, reading))]
-            give(plan_interleaving(log, past=past, **options))
+            past = [] if test is None else [(interleaving(log, **given, **options), _abtest(test, output, reading))]
+            output(plan_interleaving(log, past=past, **options))
             return
-    give(found)
+    output(found)
     if found.decision != "preferred":
         raise SystemExit(1)
 
@@ -155,10 +163,10 @@ def interleaving_command(paths: tuple[str, ...], give: Give, *, plan: bool, test
 _INTERLEAVING_TEST = ("baseline", "by", "where", "count_shared", "count_repeated", "any_day", "expected", "min_users")
 
 
-def _abtest(path: str, give: Give, options: dict[str, Any]) -> Any:
+def _abtest(path: str, output: OutputOptions, options: dict[str, Any]) -> Any:
     from judged.online.ab_tests.abtest import abtest
 
-    with opened((path,), give, options) as log:
+    with opened((path,), output, options) as log:
         return abtest(log, **options)
 
 
@@ -200,14 +208,14 @@ _ASKED = ("topics", "by", "pages", "unit", "level")
 @shared("qrels_format")
 @logs.log_options
 @answer_options()
-def offline_command(paths: tuple[str, ...], qrels: str, give: Give, **options: Any) -> None:
+def offline_command(paths: tuple[str, ...], qrels: str, output: OutputOptions, **options: Any) -> None:
     """Score the lists of LOG by the judgments in QRELS, and see whether better scores go with better outcomes.
 
     With --preferences: whether what clicks say about two results agrees with their grades, and says more than ranks.
     """
     if not paths:
         raise InputError("QRELS is missing", fix=f"name the judgments too: judged online offline {qrels} QRELS")
-    give.keep(qrels, options["topics"])
+    output.keep(qrels, options["topics"])
     if options["rule"] and not options["preferences"]:
         raise InputError("--rule says how preferences are read off clicks", fix="give --preferences as well")
     if options["preferences"] and (options["measure"] or options["outcome"]):
@@ -215,9 +223,9 @@ def offline_command(paths: tuple[str, ...], qrels: str, give: Give, **options: A
     from judged.data.qrels import Qrels
 
     judgments = Qrels.read(qrels, format=options["qrels_format"])
-    with logs.opened_with_progress(paths, give, options, "comparing") as (log, _):
+    with logs.opened_with_progress(paths, output, options, "comparing") as (log, _):
         found = _compared(log, judgments, options)
-    give(found)
+    output(found)
 
 
 def _compared(log: InteractionLog, judgments: Qrels, options: dict[str, Any]) -> Answer:
@@ -250,7 +258,7 @@ def _compared(log: InteractionLog, judgments: Qrels, options: dict[str, Any]) ->
 def watch_command(
     config: Path,
     paths: tuple[str, ...],
-    give: Give,
+    output: OutputOptions,
     *,
     init: bool,
     force: bool,
@@ -270,17 +278,17 @@ def watch_command(
         if exists(config) and not force:
             fix = "give another name, or --force to overwrite it"
             raise InputError("this file exists already", fix=fix, path=str(config))
-        with opened(paths, give, options) as log:
+        with opened(paths, output, options) as log:
             write_result(first_config(log, config.with_suffix(".json").name).rstrip("\n"), config)
         return
     asked = read_watch(config)
     if paths:
-        with opened(paths, give, options) as log:
+        with opened(paths, output, options) as log:
             found = watch(asked, log, keep=keep)
     else:
         found = watch(asked, keep=keep)
     if prometheus:
         write_result(found.prometheus().rstrip("\n"), prometheus)
-    give(found)
+    output(found)
     if not found.calm:
         raise SystemExit(1)

@@ -16,7 +16,7 @@ from judged.interface.options import Choice, shared, with_options
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
     from judged.online.log import InteractionLog
 
     Tell: TypeAlias = Callable[[str, float | None], None]
@@ -118,24 +118,24 @@ def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
 
 
 @contextmanager
-def opened(paths: tuple[str, ...], give: Give, options: dict[str, Any]) -> Generator[InteractionLog]:
+def opened(paths: tuple[str, ...], output: OutputOptions, options: dict[str, Any]) -> Generator[InteractionLog]:
     """Read a log and give it to work on, within the memory that it may take; what is left of `options` is asked of it.
 
     On a terminal, it is said what is being done.
     """
-    with opened_with_progress(paths, give, options) as (log, _):
+    with opened_with_progress(paths, output, options) as (log, _):
         yield log
 
 
 @contextmanager
 def opened_with_progress(
-    paths: tuple[str, ...], give: Give, options: dict[str, Any], step: str = "counting"
+    paths: tuple[str, ...], output: OutputOptions, options: dict[str, Any], step: str = "counting"
 ) -> Generator[tuple[InteractionLog, Tell | None]]:
     """Read a log as `opened` does, for work that tells its steps."""
     from judged.online.engine import within_memory
 
     reading = {name: options.pop(name) for name in (*READING, "tables") if name in options}
-    give.keep(*paths, reading["mapping"], options.get("documents"))
+    output.keep(*paths, reading["mapping"], options.get("documents"))
     with within_memory():
         log = open_log(paths, **reading)
         with progress_line(step) as tell:
@@ -208,7 +208,7 @@ def logs() -> None:
 @log_options
 @tables
 @answer_options()
-def check(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Say what is wrong with a LOG, what was done about it, and what it can tell.
 
     Exit code 0: fit for metrics; 1: numbers of it would be wrong, since more than 5 % of the queries or events are left
@@ -218,9 +218,9 @@ def check(paths: tuple[str, ...], give: Give, **options: Any) -> None:
     """
     from judged.online.check import check_log
 
-    with opened(paths, give, options) as log:
+    with opened(paths, output, options) as log:
         found = check_log(log)
-    give(found)
+    output(found)
     raise SystemExit(1 if found.doubts else 0)
 
 

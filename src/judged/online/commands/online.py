@@ -15,7 +15,7 @@ from judged.online.commands.logs import interval, log_options, opened, tables, w
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
     from judged.online.facts.pages import FactSettings
     from judged.online.log import InteractionLog
 
@@ -113,7 +113,7 @@ def _settings(options: dict[str, Any]) -> FactSettings:
 @shared("draws", "seed")
 @_settled
 @_asked
-def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], give: Give, **options: Any) -> None:
+def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Compute metrics of LOG with intervals over users; wherever clicks count, CTR by rank stands beside them.
 
     Without -m, every usual metric that the log can tell is shown; 'judged online list' names all.
@@ -121,35 +121,35 @@ def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], give: Give, **opti
     from judged.online.scores import need_metrics
 
     options["settings"] = _settings(options)
-    with logs.opened_with_progress(paths, give, options) as (log, tell):
+    with logs.opened_with_progress(paths, output, options) as (log, tell):
         scores = need_metrics(_scores(log, metric or None, progress=tell, **options))
-    give(scores)
+    output(scores)
 
 
 @online.command("ranks", short_help="CTR by rank: position bias.")
 @_sliced
 @_asked
-def _ranks(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+def _ranks(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Show how often results were opened at each rank of LOG, with intervals over users."""
-    with logs.opened_with_progress(paths, give, options) as (log, tell):
+    with logs.opened_with_progress(paths, output, options) as (log, tell):
         scores = _scores(log, "ImpressionCTR", progress=tell, **options)
-    give(scores.by_rank())
+    output(scores.by_rank())
 
 
 @online.command("dwell", short_help="How long results are looked at, and satisfied clicks by threshold.")
 @_asked
-def _dwell(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+def _dwell(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Show how long opened results of LOG are looked at, and how satisfied clicks depend on their threshold.
 
     Visits whose end was not seen count for as long as they were watched (Kaplan-Meier).
     """
     from judged.online.dwell import dwell_times
 
-    with logs.opened_with_progress(paths, give, options) as (log, tell):
+    with logs.opened_with_progress(paths, output, options) as (log, tell):
         if tell is not None:
             tell("visits", None)
         found = dwell_times(log, **options)
-    give(found)
+    output(found)
 
 
 @online.command("time", short_help="Metrics over time: control limits, signals, changes.")
@@ -169,14 +169,14 @@ def _dwell(paths: tuple[str, ...], give: Give, **options: Any) -> None:
 )
 @_settled
 @_asked
-def _time(paths: tuple[str, ...], metric: tuple[str, ...], give: Give, **options: Any) -> None:
+def _time(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Show metrics of LOG over time, with control limits, what lies outside them, and when their level changed."""
     from judged.online.series import over_time
 
     options["settings"] = _settings(options)
-    with logs.opened_with_progress(paths, give, options) as (log, tell):
+    with logs.opened_with_progress(paths, output, options) as (log, tell):
         found = over_time(log, metric, progress=tell, **options)
-    give(found)
+    output(found)
 
 
 @online.command("list", short_help="List the metrics, or show one in full.")
@@ -227,7 +227,7 @@ def _scores(log: InteractionLog, metric: Any, *, by: str | None, documents: str 
 @interval
 @shared("alpha", help="Significance: what is said to change.")
 @_reading
-def overview_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
+def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare five numbers of LOG with the period before, and say whether other queries moved them, or the same ones.
 
     A number over pages changes because other queries are asked, or because queries fare otherwise: both parts have
@@ -235,9 +235,9 @@ def overview_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...
     """
     from judged.online.log_overview import overview
 
-    with opened(paths, give, options) as log:
+    with opened(paths, output, options) as log:
         found = overview(log, metrics or None, **options)
-    give(found)
+    output(found)
 
 
 @online.command("queries", short_help="Queries that find nothing, are left, are asked again, rise or fall.")
@@ -256,7 +256,9 @@ def overview_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...
 @shared("confidence")
 @shared("fdr", help="Share of false discoveries, on average.")
 @_reading
-def queries_command(paths: tuple[str, ...], give: Give, lists: tuple[str, ...], limit: int, **options: Any) -> None:
+def queries_command(
+    paths: tuple[str, ...], output: OutputOptions, lists: tuple[str, ...], limit: int, **options: Any
+) -> None:
     """List the queries of LOG that find nothing, are left, are asked again, get few clicks, are slow, rise or fall.
 
     Each with how many users, a share and its interval; restricted to what can be told. CSV and Parquet hold one list:
@@ -264,9 +266,9 @@ def queries_command(paths: tuple[str, ...], give: Give, lists: tuple[str, ...], 
     """
     from judged.online.query_lists import queries
 
-    with opened(paths, give, options) as log:
+    with opened(paths, output, options) as log:
         found = queries(log, lists or None, limit=limit or None, **options)
-    give(found)
+    output(found)
 
 
 @online.command("funnel", short_help="From search to click, cart and purchase, by slice.")
@@ -281,13 +283,13 @@ def queries_command(paths: tuple[str, ...], give: Give, lists: tuple[str, ...], 
 @logs.by("Slice by this: device, variant, ...")
 @interval
 @_reading
-def funnel_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
+def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Follow the searches of LOG to a click, to the cart and to a purchase, as far as the log holds these."""
     from judged.online.search_funnel import funnel
 
-    with opened(paths, give, options) as log:
+    with opened(paths, output, options) as log:
         found = funnel(log, **options)
-    give(found)
+    output(found)
 
 
 @online.command("difference", short_help="Slices or periods side by side, each difference tested.")
@@ -298,13 +300,13 @@ def funnel_command(paths: tuple[str, ...], give: Give, **options: Any) -> None:
 @interval
 @shared("correction")
 @_reading
-def difference_command(paths: tuple[str, ...], give: Give, metrics: tuple[str, ...], **options: Any) -> None:
+def difference_command(paths: tuple[str, ...], output: OutputOptions, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare slices of LOG with a baseline, or, without --by, what came later with what was before.
 
     Users may be on both sides. Slices of their own making are not an experiment.
     """
     from judged.online.differences import difference
 
-    with opened(paths, give, options) as log:
+    with opened(paths, output, options) as log:
         found = difference(log, metrics or None, **options)
-    give(found)
+    output(found)

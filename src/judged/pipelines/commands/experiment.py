@@ -14,7 +14,7 @@ from judged.interface.options import shared, with_options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
     from judged.pipelines.experiments import Results
     from judged.results import Answer
 
@@ -44,12 +44,12 @@ def experiment() -> None:
 @experiment.command("plan", short_help="Show what PLAN would run.")
 @click.argument("plan")
 @answer_options()
-def plan(plan: str, give: Give) -> None:
+def plan(plan: str, output: OutputOptions) -> None:
     """Show the configurations of PLAN, what is left out of it and why, and how much there is to do."""
     from judged.pipelines.experiments import Plan
 
-    give.keep(plan)
-    give(Plan.read(plan))
+    output.keep(plan)
+    output(Plan.read(plan))
 
 
 @experiment.command("run", short_help="Run PLAN, or what is left of it, and conclude.")
@@ -64,7 +64,7 @@ def plan(plan: str, give: Give) -> None:
 @_concluding
 @answer_options()
 @click.pass_context
-def run(context: click.Context, plan: str, folder: Path | None, give: Give, **options: Any) -> None:
+def run(context: click.Context, plan: str, folder: Path | None, output: OutputOptions, **options: Any) -> None:
     """Run PLAN, each configuration in a process of its own, and say what may be concluded.
 
     An experiment that was stopped continues where it was. The exit code is 1 if a configuration failed.
@@ -72,7 +72,7 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give, **op
     from judged.pipelines.experiments import Plan, load, run
     from judged.pipelines.experiments.runner import waiting
 
-    give.keep(plan)
+    output.keep(plan)
     read, target = Plan.read(plan), folder or Path(Path(plan).stem)
     try:
         with arguments.bar("running", len(waiting(read, target))) as tell:
@@ -84,7 +84,7 @@ def run(context: click.Context, plan: str, folder: Path | None, give: Give, **op
         raise
     if options["measure"]:
         results = load(target, options["measure"])
-    give(_concluded(results, **options))
+    output(_concluded(results, **options))
     if results.failures:
         context.exit(1)
 
@@ -106,11 +106,11 @@ def _print_configurations(count: int) -> Callable[[str, int], None]:
 @click.argument("folder", type=_FOLDER)
 @_concluding
 @answer_options()
-def show(folder: Path, give: Give, **options: Any) -> None:
+def show(folder: Path, output: OutputOptions, **options: Any) -> None:
     """Say what may be concluded from the results in FOLDER, also before all configurations were run."""
     from judged.pipelines.experiments import load
 
-    give(_concluded(load(folder, options["measure"] or ()), **options))
+    output(_concluded(load(folder, options["measure"] or ()), **options))
 
 
 def _concluded(

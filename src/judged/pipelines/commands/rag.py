@@ -11,7 +11,7 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, slice_options
-from judged.interface.commands.gate import configured, deciding, give_decision, kept
+from judged.interface.commands.gate import check_outputs, gate_options, load_config, write_decision
 from judged.interface.options import FORMATS, Group, shared, with_options
 from judged.labels.commands.models import asking_options, confirmed, families_of, give_asked, progress
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from judged.data.qrels import Qrels
     from judged.data.run import Run
     from judged.diagnosis.gates.config import GateTest
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
     from judged.pipelines.rag import Responses
     from judged.pipelines.traces import Traces
 
@@ -59,7 +59,7 @@ def responses_at(texts: Sequence[str], queries: str | None = None, documents: st
     from judged.pipelines.rag.readers import read_responses
     from judged.pipelines.rag.responses import Responses
 
-    named = [arguments.named(text) for text in texts]
+    named = [arguments.split_name(text) for text in texts]
     files = [path for name, path in named if not name and not Path(path).is_dir()]
     parts: list[Responses] = []
     for name, path in named:
@@ -106,18 +106,18 @@ def sources(command: Command) -> Command:
 @rag.command("check", short_help="What is there, what is missing, and what follows.")
 @sources
 @answer_options()
-def check_command(responses: tuple[str, ...], before: Before, give: Give) -> None:
+def check_command(responses: tuple[str, ...], before: Before, output: OutputOptions) -> None:
     """Say what is missing of RESPONSES or does not go together, and what can then not be measured.
 
     Exit code 0: no errors, warnings at most; 1: errors; 2: something cannot be read at all.
     """
     from judged.pipelines.rag import check_responses
 
-    alone = len(responses) == 1 and not arguments.named(responses[0])[0]  # then read errors are among the findings
+    alone = len(responses) == 1 and not arguments.split_name(responses[0])[0]  # then read errors are among the findings
     given = responses[0] if alone else responses_at(responses)
     runs = list(before.runs.values()) if before.runs else None
     findings = check_responses(given, before.qrels, runs=runs, corpus=before.corpus)
-    give(findings)
+    output(findings)
     raise SystemExit(1 if findings.errors else 0)
 
 
@@ -141,7 +141,7 @@ def evaluate_command(
     measure: tuple[str, ...],
     per_topic: bool,
     by: str | None,
-    give: Give,
+    output: OutputOptions,
     attributes: str | None,
     **options: Any,
 ) -> None:
@@ -152,15 +152,15 @@ def evaluate_command(
     if by is not None and attributes is None:
         raise InputError("--by needs attributes of topics", fix="give --attributes FILE with it")
     given = responses_at(responses)
-    give.keep(*responses, qrels, attributes)
+    output.keep(*responses, qrels, attributes)
     method: dict[str, Any] = {name: options.pop(name) for name in ("ci", "level", "resamples", "seed")}
     scores = evaluate(given, measure or None, qrels=qrels, attributes=attributes, **options)
     if by is not None:
-        give(scores.by_slice(slice_topics(attributes, by, query_ids=scores.query_ids), **method))
-    elif give.form == "parquet":
-        give(scores)
+        output(scores.by_slice(slice_topics(attributes, by, query_ids=scores.query_ids), **method))
+    elif output.format == "parquet":
+        output(scores)
     else:
-        give(scores.summary(**method, per_topic=per_topic), table="topics" if per_topic else None)
+        output(scores.summary(**method, per_topic=per_topic), table="topics" if per_topic else None)
 
 
 @rag.command("waterfall", short_help="Where the evidence went, and which step to work on.")
@@ -196,8 +196,8 @@ def waterfall_command(
     per_topic: bool,
     lost: bool,
     every: bool,
-    asked: SliceOptions,
-    give: Give,
+    slicing_options: SliceOptions,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Follow evidence from the corpus to the answer, and say at which step most is lost.
@@ -209,38 +209,44 @@ def waterfall_command(
     from judged.pipelines.rag import waterfall
     from judged.pipelines.traces import read_traces
 
-    give.keep(*responses, *before.paths, needs, entities, *paths, *asked.paths)
+    output.keep(*responses, *before.paths, needs, entities, *paths, *slicing_options.paths)
     given = responses_at(responses)
     traces = read_traces(paths) if paths else None
     slicing = None
-    if asked.where or asked.by or asked.slices:
-        known = _known(before.qrels, traces, entities, asked)
+    if slicing_options.where or slicing_options.by or slicing_options.slices:
+        known = _known(before.qrels, traces, entities, slicing_options)
         topics = given["answers"]["query_id"].unique().to_pylist()
-        if asked.where:
-            mask = Expression(asked.where).mask(known.over(topics))
+        if slicing_options.where:
+            mask = Expression(slicing_options.where).mask(known.over(topics))
             topics = [topic for topic, kept in zip(topics, mask.tolist(), strict=True) if kept]
             if not topics:
-                raise InputError(f"no topic satisfies {asked.where!r}", fix="check the values of its attributes")
+                raise InputError(
+                    f"no topic satisfies {slicing_options.where!r}", fix="check the values of its attributes"
+                )
             given = given.of_topics(topics)
-        slicing = asked.cut(known, topics) if asked.by or asked.slices else None
+        slicing = slicing_options.slice_topics(known, topics) if slicing_options.by or slicing_options.slices else None
     options |= {"runs": before.runs, "traces": traces, "corpus": before.corpus, "needs": needs, "slicing": slicing}
     answer = waterfall(given, before.qrels, strict=not partial, **options)
     unfolded = [
         name for name, on in (("slices", slicing), ("steps", every), ("topics", per_topic), ("lost", lost)) if on
     ]
-    give(answer, unfold=unfolded, table=unfolded[0] if unfolded else None)
+    output(answer, unfold=unfolded, table=unfolded[0] if unfolded else None)
 
 
-def _known(qrels: Qrels | None, traces: Traces | None, entities: str | None, asked: SliceOptions) -> Attributes:
+def _known(
+    qrels: Qrels | None, traces: Traces | None, entities: str | None, slicing_options: SliceOptions
+) -> Attributes:
     """Give what is known of topics: of files and derived, and what texts and traces tell."""
     from judged.comparison.slicing.derived import read_topic_attributes
     from judged.pipelines.rag import query_facts
 
     if qrels is None:
         raise InputError("topics are cut and chosen by what is known of judged ones", fix="give --qrels FILE")
-    told = query_facts(traces, entities=entities, queries=asked.queries) if traces or entities else None
-    needed = [name for name in asked.names if told is None or name not in told.names]
-    known = read_topic_attributes(qrels, attributes=asked.attributes, queries=asked.queries, needed=needed)
+    told = query_facts(traces, entities=entities, queries=slicing_options.queries) if traces or entities else None
+    needed = [name for name in slicing_options.names if told is None or name not in told.names]
+    known = read_topic_attributes(
+        qrels, attributes=slicing_options.attributes, queries=slicing_options.queries, needed=needed
+    )
     return known if told is None else known.joined(told)
 
 
@@ -250,7 +256,9 @@ def _known(qrels: Qrels | None, traces: Traces | None, entities: str | None, ask
 @shared("measure", default=None, help="The measure; without one, the answer itself.")
 @QRELS
 @answer_options()
-def explain_command(responses: tuple[str, ...], topic: str, measure: str | None, qrels: str | None, give: Give) -> None:
+def explain_command(
+    responses: tuple[str, ...], topic: str, measure: str | None, qrels: str | None, output: OutputOptions
+) -> None:
     """Show how the score of one answer comes about, nugget by nugget, sentence by sentence or citation by citation.
 
     Without a measure: what it says, what supports that, what it was given, and what it should say. NAME=PATH takes one
@@ -259,21 +267,21 @@ def explain_command(responses: tuple[str, ...], topic: str, measure: str | None,
     from judged.pipelines.rag import explain
 
     given = responses_at(responses)
-    give.keep(*responses, qrels)
-    give(explain(given, measure, topic=topic, qrels=qrels))
+    output.keep(*responses, qrels)
+    output(explain(given, measure, topic=topic, qrels=qrels))
 
 
 @rag.command("gate", short_help="Decide whether a candidate's answers may replace the baseline's.")
 @click.argument("baseline")
 @click.argument("candidate")
 @QRELS
-@deciding("NuggetRecall")
+@gate_options("NuggetRecall")
 def gate_command(
     baseline: str,
     candidate: str,
     qrels: str | None,
     config: Path | None,
-    give: Give,
+    output: OutputOptions,
     measure: tuple[str, ...],
     margin: float | None,
     margin_relative: float | None,
@@ -289,16 +297,16 @@ def gate_command(
     from judged.pipelines.rag import evaluate
 
     measures = measure or (None if config else ("NuggetRecall",))
-    asked, file = configured(config, measures, margin, margin_relative, strict, test)
+    asked, file = load_config(config, measures, margin, margin_relative, strict, test)
     parts = [responses_at([path]) for path in (baseline, candidate)]
     for role, part in zip(("baseline", "candidate"), parts, strict=True):
         if len(part.run_names) > 1:
             fix = f"name one: {part.run_names[0]}={part.where}"
             raise InputError(f"the {role} holds {len(part.run_names)} systems", fix=fix, path=part.where)
-    kept(give, asked, file, [baseline, candidate, qrels or ""], others)
+    check_outputs(output, asked, file, [baseline, candidate, qrels or ""], others)
     wanted = [part.measure for part in (*asked.checks, *asked.guardrails) if part.measure]
     scores = evaluate(parts, wanted, qrels=qrels, unjudged=False)
-    give_decision(scores.gate(*scores.run_names, asked), give, others)
+    write_decision(scores.gate(*scores.run_names, asked), output, others)
 
 
 _WHERE = (
@@ -394,7 +402,7 @@ def _filled(
     yes: bool,
     budget_calls: int | None,
     budget_money: float | None,
-    give: Give,
+    output: OutputOptions,
     families: tuple[str, ...] = (),
     by: dict[str, Any] | None = None,
     **options: Any,
@@ -408,7 +416,7 @@ def _filled(
     if folder is None:
         raise InputError("it is not said where the table belongs", fix="give --into FOLDER")
     queries, texts = options.get("queries"), options.get("texts")
-    give.keep(*responses, endpoint, queries, texts, options.get("qrels"))
+    output.keep(*responses, endpoint, queries, texts, options.get("qrels"))
     Path(folder).mkdir(parents=True, exist_ok=True)
     options |= {"store": store or str(Path(folder) / "asked.db"), **(by or {})}
     options["families"] = families_of(families, "model")
@@ -419,7 +427,7 @@ def _filled(
     whole = Path(folder).resolve() != Path(responses[0]).resolve()
     if made.responses is not None:
         write_responses(made.responses, folder, made.responses.tables if whole else own)
-    give_asked(context, give, made)
+    give_asked(context, output, made)
 
 
 @rag.command("calibrate", short_help="Set verdicts of models against people's: may a judge be believed?")
@@ -441,7 +449,7 @@ def calibrate_command(
     people: tuple[str, ...],
     measure: tuple[str, ...],
     labelled: str | None,
-    give: Give,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Say of each model that gave verdicts in RESPONSES whether its means may be reported as if people had judged.
@@ -453,6 +461,6 @@ def calibrate_command(
     from judged.data import files
     from judged.pipelines.rag.judge_error import calibrate
 
-    give.keep(*responses, labelled)
+    output.keep(*responses, labelled)
     topics = None if labelled is None else files.text(labelled, labelled).split()
-    give(calibrate(responses_at(responses), people, measure or None, labelled=topics, **options))
+    output(calibrate(responses_at(responses), people, measure or None, labelled=topics, **options))

@@ -16,7 +16,7 @@ from judged.interface.options import Choice, shared, with_options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
     from judged.pipelines.traces import Traces
     from judged.pipelines.traces.conventions import Format
 
@@ -98,11 +98,11 @@ def _measured(of: str) -> Callable[..., Any]:
 @traces.command("check", short_help="Say which stages TRACES have, and what could not be read.")
 @_traced
 @answer_options()
-def check(source: _Source, give: Give) -> None:
+def check(source: _Source, output: OutputOptions) -> None:
     """Say which stages TRACES have, how many queries went through each, and what could not be read."""
     from judged.pipelines.traces import check_traces
 
-    give(check_traces(_read(source, give)))
+    output(check_traces(_read(source, output)))
 
 
 @traces.command("funnel", short_help="What each stage lost of a measure, exactly.")
@@ -115,12 +115,18 @@ def check(source: _Source, give: Give) -> None:
 @slice_options
 @answer_options()
 def funnel(
-    qrels: str, source: _Source, per_topic: bool, lost: bool, asked: SliceOptions, give: Give, **options: Any
+    qrels: str,
+    source: _Source,
+    per_topic: bool,
+    lost: bool,
+    slicing_options: SliceOptions,
+    output: OutputOptions,
+    **options: Any,
 ) -> None:
     """Split what each topic loses of a measure into the stages of its pipeline: the parts add up to the loss."""
     from judged.pipelines.traces import funnel as made
 
-    _give(give, _sliced(made, qrels, source, asked, give, options), topics=per_topic, documents=lost)
+    _give(output, _sliced(made, qrels, source, slicing_options, output, options), topics=per_topic, documents=lost)
 
 
 @traces.command("failures", short_help="Kinds of failure, and what to do first.")
@@ -137,7 +143,14 @@ def funnel(
 @click.option("--per-document", is_flag=True, help="Show every relevant document that people did not see.")
 @slice_options
 @answer_options()
-def failures(qrels: str, source: _Source, per_document: bool, asked: SliceOptions, give: Give, **options: Any) -> None:
+def failures(
+    qrels: str,
+    source: _Source,
+    per_document: bool,
+    slicing_options: SliceOptions,
+    output: OutputOptions,
+    **options: Any,
+) -> None:
     """Sort the relevant documents that people did not see: missing content, candidate, scoring, or not recorded.
 
     Calibration of merged sources, freshness, intent and feedback are tested over topics, given what they need: a stage
@@ -145,7 +158,7 @@ def failures(qrels: str, source: _Source, per_document: bool, asked: SliceOption
     """
     from judged.pipelines.traces import failures as made
 
-    _give(give, _sliced(made, qrels, source, asked, give, options, known=True), documents=per_document)
+    _give(output, _sliced(made, qrels, source, slicing_options, output, options, known=True), documents=per_document)
 
 
 @traces.command("gaps", short_help="What people ask about, against what there is.")
@@ -161,16 +174,16 @@ def failures(qrels: str, source: _Source, per_document: bool, asked: SliceOption
 @shared("confidence", "seed")
 @click.option("--wanted", is_flag=True, help="Show only the content to write or to fetch.")
 @answer_options()
-def gaps(qrels: str, source: _Source, wanted: bool, give: Give, **options: Any) -> None:
+def gaps(qrels: str, source: _Source, wanted: bool, output: OutputOptions, **options: Any) -> None:
     """Set what people ask about against what there is, entity by entity, and list the content to write or to fetch."""
     from judged.data.qrels import Qrels
     from judged.data.texts import document_ids
     from judged.pipelines.traces import gaps as made
 
     files = [options[name] for name in ("entities", "queries", "attributes", "documents", "corpus")]
-    traces = _read(source, give, qrels, *files)
+    traces = _read(source, output, qrels, *files)
     options["corpus"] = document_ids(options["corpus"]) if options["corpus"] else None
-    give(made(Qrels.read(qrels), traces, **options), table="wanted" if wanted else None)
+    output(made(Qrels.read(qrels), traces, **options), table="wanted" if wanted else None)
 
 
 @traces.command("diff", short_help="What changed between two sets of traces, and at which step.")
@@ -191,17 +204,19 @@ def diff(
     source: _Source,
     per_topic: bool,
     lost: bool,
-    asked: SliceOptions,
-    give: Give,
+    slicing_options: SliceOptions,
+    output: OutputOptions,
     **options: Any,
 ) -> None:
     """Split what changed from BASELINE to OTHER into the steps of the pipeline, and test each part."""
     from judged.data.qrels import Qrels
     from judged.pipelines.traces import diff as made
 
-    first, second = (_read(source._replace(paths=(path,)), give, qrels, *asked.paths) for path in (baseline, other))
-    judgments, slicing = asked.applied(Qrels.read(qrels), second.run(second.final.name))
-    _give(give, made(judgments, first, second, slicing=slicing, **options), topics=per_topic, documents=lost)
+    first, second = (
+        _read(source._replace(paths=(path,)), output, qrels, *slicing_options.paths) for path in (baseline, other)
+    )
+    judgments, slicing = slicing_options.apply(Qrels.read(qrels), second.run(second.final.name))
+    _give(output, made(judgments, first, second, slicing=slicing, **options), topics=per_topic, documents=lost)
 
 
 @traces.command("why", short_help="The way of a document through the stages, or of a topic back to its query.")
@@ -210,7 +225,7 @@ def diff(
 @click.option("--doc", "documents", multiple=True, metavar="ID", help="A document; two are compared.")
 @click.option("--qrels", metavar="QRELS", help="For grades, and for the relevant documents that people did not see.")
 @answer_options()
-def why(source: _Source, topic: str, documents: tuple[str, ...], qrels: str | None, give: Give) -> None:
+def why(source: _Source, topic: str, documents: tuple[str, ...], qrels: str | None, output: OutputOptions) -> None:
     """Say where documents of a topic came from, where they stood, and where they were cut and by how much.
 
     Without --doc, the list that people saw is walked back to the query, and every relevant document with it. Of two
@@ -218,7 +233,7 @@ def why(source: _Source, topic: str, documents: tuple[str, ...], qrels: str | No
     """
     from judged.pipelines.traces import why as made
 
-    give(made(_read(source, give, qrels), topic, documents or None, qrels=qrels))
+    output(made(_read(source, output, qrels), topic, documents or None, qrels=qrels))
 
 
 @traces.command("runs", short_help="Write every stage as a run.")
@@ -250,18 +265,18 @@ def runs(source: _Source, folder: Path) -> None:
         click.echo(f"{path}: {scores}{lacking if missing else ''}")
 
 
-def _give(give: Give, answer: Any, **asked: bool) -> None:
+def _give(output: OutputOptions, answer: Any, **asked: bool) -> None:
     """Give an answer with the tables that were asked for unfolded, the first of them as CSV."""
     unfolded = [name for name, on in asked.items() if on]
-    give(answer, unfold=unfolded, table=next(iter(unfolded), None))
+    output(answer, unfold=unfolded, table=next(iter(unfolded), None))
 
 
 def _sliced(
     make: Callable[..., Any],
     qrels: str,
     source: _Source,
-    asked: SliceOptions,
-    give: Give,
+    slicing_options: SliceOptions,
+    output: OutputOptions,
     options: dict[str, Any],
     *,
     known: bool = False,
@@ -271,16 +286,16 @@ def _sliced(
     from judged.data.texts import document_ids
 
     files = [options.get(name) for name in ("corpus", "documents", "clicks", "labels")]
-    traces = _read(source, give, qrels, *files, *asked.paths)
+    traces = _read(source, output, qrels, *files, *slicing_options.paths)
     last = traces.run(traces.final.name)
-    judgments, slicing = asked.applied(Qrels.read(qrels), last)
-    if known and (asked.attributes or asked.queries):
-        options["attributes"] = asked.known(judgments, last)
+    judgments, slicing = slicing_options.apply(Qrels.read(qrels), last)
+    if known and (slicing_options.attributes or slicing_options.queries):
+        options["attributes"] = slicing_options.topic_attributes(judgments, last)
     corpus = document_ids(options["corpus"]) if options["corpus"] else None
     return make(judgments, traces, slicing=slicing, **{**options, "corpus": corpus})
 
 
-def _read(source: _Source, give: Give | None = None, *others: str | None) -> Traces:
+def _read(source: _Source, output: OutputOptions | None = None, *others: str | None) -> Traces:
     """Read files of traces, or runs as stages."""
     from judged.pipelines.traces import read_traces, traces_of_runs
 
@@ -294,9 +309,9 @@ def _read(source: _Source, give: Give | None = None, *others: str | None) -> Tra
             raise InputError(f"--stage {text!r} names no run", fix="write NAME=RUN, such as bm25=bm25.run")
         named[name] = arguments.runs_at([path], None)
         parents |= {name: tuple(filter(None, given.split(",")))} if follows else {}
-    if give is not None:
+    if output is not None:
         beside = (source.query_texts, source.documents_of, *others)
-        give.keep(*source.paths, *(text.partition("=")[2] for text in source.stages), *beside)
+        output.keep(*source.paths, *(text.partition("=")[2] for text in source.stages), *beside)
     traces = (
         traces_of_runs(named, parents=parents)
         if source.stages

@@ -1,4 +1,4 @@
-"""`advise`: from judgments, runs and a task to measures, pairs, warnings and the next command."""
+"""`advise`: select measures, warnings, and the next command for judgments, runs, and a task."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from judged.data.files import exists
 from judged.data.qrels import Qrels
 from judged.data.sources import source_name
 from judged.results import Answer, Block, Code, Column, Sentences, Table, columns_of
-from judged.scoring.advice.profile import profile_of
-from judged.scoring.advice.rules import RULES, SOURCES, alternatives, checked, fact, inferred, written
+from judged.scoring.advice.profile import build_profile
+from judged.scoring.advice.rules import RULES, SOURCES, fact_text, find_task, infer_task, insert_numbers, other_tasks
 from judged.scoring.evaluation import runs_of
 from judged.scoring.judging import Judged
 from judged.scoring.measures.base import Measure
@@ -20,16 +20,16 @@ from judged.scoring.measures.grammar import parse
 
 if TYPE_CHECKING:
     from judged.scoring.advice.profile import Profile
-    from judged.scoring.advice.rules import Kind, Rule, Task
+    from judged.scoring.advice.rules import EvaluationTask, Kind, Rule
 
-_FURTHEST = 100  # cutoffs up to here are taken back to the end of the lists; R@1000 of shorter ones is recall of all
+_MAX_LIST_LENGTH = 100  # longer lists do not limit cutoffs: R@1000 of a list of 500 is the recall of the full list
 _RECOMMENDS: tuple[Kind, ...] = ("recommend", "pair")
-_IN_SHORT: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
+_SUMMARY_SECTIONS: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
     ("caution", "Caution", ("caution",)),
     ("report", "Report", _RECOMMENDS),
     ("avoid_here", "Avoid here", ("avoid",)),
 )
-_IN_FULL: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
+_DETAIL_SECTIONS: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
     ("why_report", "Why report these", _RECOMMENDS),
     ("why_avoid", "Why avoid those here", ("avoid",)),
     ("know", "Know when reading", ("caution", "note")),
@@ -38,134 +38,134 @@ _IN_FULL: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
 
 @dataclass(frozen=True)
 class Recommendation:
-    """One rule that holds, with the numbers of the data."""
+    """Applicable rule, with numbers of the data."""
 
-    # rule, kind: the rule's id, and whether it says recommend, pair, avoid, caution or note
-    rule: str
+    rule: str  # the rule's id
     kind: Kind
-    # the measures, at the lowest relevant grade, the highest grade and the list length of the data
+    # measures with `rel`, `max`, and cutoff fitted to the data
     measures: tuple[Measure, ...]
-    here: str  # the numbers of the data that it goes by; empty for one that rests on the task alone
-    why: str  # the reason, without the data
-    facts: tuple[str, ...]  # the facts that it rests on, as sentences; none for one that rests on the task alone
-    sources: tuple[str, ...]  # the papers it goes back to, as keys of `judged.scoring.advice.rules.SOURCES`
-    disputed: str = ""  # who sees it otherwise
+    evidence: str  # sentence with numbers of the data; empty if the rule depends only on the task
+    rationale: str  # the reason, independent of the data
+    facts: tuple[str, ...]  # sentences of the facts that the rule uses; empty if it depends only on the task
+    sources: tuple[str, ...]  # keys of `judged.scoring.advice.rules.SOURCES`
+    disputed: str = ""  # who disagrees, with their argument
 
     @property
-    def named(self) -> str:
-        """The measures; those that belong together with a plus between them."""
+    def measure_names(self) -> str:
+        """Names of the measures, joined by " + " for a pair."""
         return (" + " if self.kind == "pair" else ", ").join(map(str, self.measures))
 
     @property
     def reason(self) -> str:
-        """Why, with the numbers of the data."""
-        return f"{self.here} {self.why}".strip()
+        """Evidence and rationale."""
+        return f"{self.evidence} {self.rationale}".strip()
 
     @property
-    def short(self) -> str:
-        """What it says in short, without sources; of what it recommends the numbers of the data, or the reason."""
-        told = self.reason if self.kind in ("avoid", "caution") else self.here or self.why
-        return f"{self.named}: {told}" if self.measures else told
+    def summary(self) -> str:
+        """Measures with the evidence, or else the rationale; both for `avoid` and `caution`."""
+        text = self.reason if self.kind in ("avoid", "caution") else self.evidence or self.rationale
+        return f"{self.measure_names}: {text}" if self.measures else text
 
     @property
     def sentence(self) -> str:
-        """What it says, with who sees it otherwise, its rule and its sources."""
+        """Measures, reason, dispute, rule, and sources."""
         disputed = f" Disputed: {self.disputed}" if self.disputed else ""
-        head = f"{self.named}: " if self.measures else ""
+        head = f"{self.measure_names}: " if self.measures else ""
         return f"{head}{self.reason}{disputed} [{self.rule}: {'; '.join(self.sources)}]"
 
 
 @dataclass(frozen=True, repr=False)
 class Advice(Answer):
-    """What to measure here, what not, and why.
+    """Measures to report and to avoid, with reasons.
 
     Attributes
     ----------
     profile : Profile
-        The facts about judgments and runs.
-    task : Task
-        What the system is for.
-    given : bool
-        Whether the caller said so; else it was taken from the data.
-    entries : tuple of Recommendation
-        Every rule that holds, in the order of the advice.
+        Facts about judgments and runs.
+    task : EvaluationTask
+        Purpose of the system.
+    has_explicit_task : bool
+        Whether the caller chose the task; otherwise it was inferred from the data.
+    recommendations : tuple of Recommendation
+        All applicable rules, in the order of the advice.
     inputs : tuple of str
-        The qrels and runs as they are written on a command line.
+        Command-line arguments for the qrels and runs.
     options : tuple of str
-        Further options of the command that reads them.
+        Other options of that command.
     """
 
     kind: ClassVar[str] = "advice"
 
     profile: Profile
-    task: Task
-    given: bool
-    entries: tuple[Recommendation, ...]
+    task: EvaluationTask
+    has_explicit_task: bool
+    recommendations: tuple[Recommendation, ...]
     inputs: tuple[str, ...]
     options: tuple[str, ...] = ()
 
-    def about(self, task: str) -> Advice:
-        """Give the advice on the same data for another task; the data are not read again.
+    def for_task(self, task: str) -> Advice:
+        """Return the advice for another task, without reading the data again.
 
         Raises
         ------
         InputError
-            If there is no such task.
+            If the task does not exist.
 
         Examples
         --------
-        >>> advise({"q1": {"d1": 1}}).about("set").task.name
+        >>> advise({"q1": {"d1": 1}}).for_task("set").task.name
         'set'
         """
-        chosen = checked(task)
-        return replace(self, task=chosen, given=True, entries=_entries(self.profile, chosen))
+        new_task = find_task(task)
+        return replace(
+            self, task=new_task, has_explicit_task=True, recommendations=_apply_rules(self.profile, new_task)
+        )
 
     @property
-    def others(self) -> tuple[Task, ...]:
-        """The other tasks that the data do not speak against."""
-        return alternatives(self.profile, self.task)
+    def other_tasks(self) -> tuple[EvaluationTask, ...]:
+        """Other tasks that are compatible with the data."""
+        return other_tasks(self.profile, self.task)
 
-    def of(self, *kinds: Kind) -> tuple[Recommendation, ...]:
-        """Give the entries of some kinds."""
-        return tuple(entry for entry in self.entries if entry.kind in kinds)
+    def select(self, *kinds: Kind) -> tuple[Recommendation, ...]:
+        """Return the recommendations of these kinds."""
+        return tuple(recommendation for recommendation in self.recommendations if recommendation.kind in kinds)
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """The measures to report, each once; first those that matter most."""
-        return tuple(dict.fromkeys(one for entry in self.of(*_RECOMMENDS) for one in entry.measures))
+        """Distinct measures to report, the most important first."""
+        return self._distinct_measures(*_RECOMMENDS)
 
     @property
     def avoid(self) -> tuple[Measure, ...]:
-        """The measures that do not suit these data, each once."""
-        return tuple(dict.fromkeys(one for entry in self.of("avoid") for one in entry.measures))
+        """Distinct measures that do not suit the data."""
+        return self._distinct_measures("avoid")
+
+    def _distinct_measures(self, *kinds: Kind) -> tuple[Measure, ...]:
+        return tuple(dict.fromkeys(measure for advised in self.select(*kinds) for measure in advised.measures))
 
     @property
     def command(self) -> str:
-        """The command that computes the measures."""
-        named = [text for one in self.measures for text in ("-m", str(one))]
-        return shlex.join(["judged", "evaluate", *self.inputs, *self.options, *named])
+        """Shell command that computes the measures."""
+        options = [text for measure in self.measures for text in ("-m", str(measure))]
+        return shlex.join(["judged", "evaluate", *self.inputs, *self.options, *options])
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the advice is for, why that, and what else it could be for."""
-        head = f"For the task {self.task.name}: {self.task.what}."
-        if self.given:
+        """The task; if it was inferred, also the reason and the alternatives."""
+        head = f"For the task {self.task.name}: {self.task.description}."
+        if self.has_explicit_task:
             return (head,)
-        _, why = inferred(self.profile)
-        others = ", ".join(task.name for task in self.others)
-        return (
-            (
-                f"{head} No task was given; this one is taken from the data, as {why}. The data cannot say what the"
-                f" system is for. It could be, with --task: {others}."
-            ),
-        )
+        _, condition = infer_task(self.profile)
+        others = ", ".join(task.name for task in self.other_tasks)
+        inferred = f"No task was given; this one is taken from the data, as {condition}."
+        return (f"{head} {inferred} The data cannot say what the system is for. It could be, with --task: {others}.",)
 
     def facts(self) -> dict[str, Any]:
-        """Give task, measures, what to avoid, the profile of the data, and the command."""
+        """Return task, measures, measures to avoid, profile, and command."""
         return {
             "judged": judged.__version__,
-            "task": {"name": self.task.name, "what": self.task.what, "given": self.given},
-            "others": [{"name": task.name, "what": task.what} for task in self.others],
+            "task": {"name": self.task.name, "what": self.task.description, "given": self.has_explicit_task},
+            "others": [{"name": task.name, "what": task.description} for task in self.other_tasks],
             "measures": self.measures,
             "avoid": self.avoid,
             "profile": self.profile,
@@ -173,58 +173,58 @@ class Advice(Answer):
         }
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the task, what to report and to avoid in short, and the next command; reasons and facts are folded."""
+        """Return the summary and the next command, with reasons, facts, and sources folded."""
         short = [
-            Sentences(tuple(entry.short for entry in entries), name, title)
-            for name, title, kinds in _IN_SHORT
-            if (entries := self.of(*kinds))
+            Sentences(tuple(recommendation.summary for recommendation in recommendations), name, title)
+            for name, title, kinds in _SUMMARY_SECTIONS
+            if (recommendations := self.select(*kinds))
         ]
-        full = [
-            Sentences(tuple(entry.sentence for entry in entries), name, title, folded=True)
-            for name, title, kinds in _IN_FULL
-            if (entries := self.of(*kinds))
+        details = [
+            Sentences(tuple(recommendation.sentence for recommendation in recommendations), name, title, folded=True)
+            for name, title, kinds in _DETAIL_SECTIONS
+            if (recommendations := self.select(*kinds))
         ]
-        cited = sorted({source for entry in self.entries for source in entry.sources}, key=str.lower)
+        cited = sorted({source for rule in self.recommendations for source in rule.sources}, key=str.lower)
         return (
             Sentences(self.sentences),
             *short,
-            *full,
-            Sentences(self._facts(), "facts", "It rests on these facts", folded=True),
+            *details,
+            Sentences(self._fact_sentences(), "facts", "It rests on these facts", folded=True),
             Sentences(tuple(f"{source}: {SOURCES[source]}" for source in cited), "sources", "Sources", folded=True),
             Code((self.command,), "next", "Next"),
-            self._entries(),
+            self._entries_table(),
         )
 
-    def _facts(self) -> tuple[str, ...]:
-        """List each fact once, with the rules that rest on it; then the rules that rest on the task alone."""
+    def _fact_sentences(self) -> tuple[str, ...]:
+        """Return each fact with the rules that use it, and last the rules that depend only on the task."""
         rules: dict[str, list[str]] = {}
-        for entry in self.entries:
-            for known in entry.facts or ("the task alone",):
-                rules.setdefault(known, []).append(entry.rule)
-        ordered = sorted(rules.items(), key=lambda item: item[0] == "the task alone")
-        return tuple(f"{known} ({', '.join(names)})" for known, names in ordered)
+        for recommendation in self.recommendations:
+            for fact in recommendation.facts or ("the task alone",):
+                rules.setdefault(fact, []).append(recommendation.rule)
+        ordered = sorted(rules.items(), key=lambda fact_rules: fact_rules[0] == "the task alone")
+        return tuple(f"{fact} ({', '.join(names)})" for fact, names in ordered)
 
-    def _entries(self) -> Table:
-        entries = self.entries
-        sources = [{source: SOURCES[source] for source in entry.sources} for entry in entries]
-        columns = columns_of(entries, "rule", "kind", "measures", "reason", "facts", "disputed")
+    def _entries_table(self) -> Table:
+        recommendations = self.recommendations
+        sources = [{source: SOURCES[source] for source in recommendation.sources} for recommendation in recommendations]
+        columns = columns_of(recommendations, "rule", "kind", "measures", "reason", "facts", "disputed")
         return Table("entries", (*columns, Column("sources", sources, only="json")), only="data")
 
 
 def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | None = None) -> Advice:
-    """Say which measures suit the judgments and runs at hand.
+    """Recommend measures for these judgments and runs.
 
     Parameters
     ----------
     qrels
-        A `Qrels`, or anything that `Qrels.of` takes.
+        A `Qrels`, or any input of `Qrels.of`.
     runs
-        Runs as `evaluate` takes them, or each as `judge` gives it; none for advice on the judgments alone.
+        Runs as for `evaluate`, or results of `judge`. Default: advice on the judgments only.
     task
-        What the system is for: single-answer, many-relevant, graded, coverage, first-stage, rag, recommendation,
-        diversity, assessors, preferences, set. None to take what the data show.
+        Purpose of the system: single-answer, many-relevant, graded, coverage, first-stage, rag, recommendation,
+        diversity, assessors, preferences, set. Default: inferred from the data.
     rel
-        The grade from which a document is relevant; None to choose by the scale.
+        Lowest relevant grade. Default: chosen by the scale of the grades.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | 
     Raises
     ------
     InputError
-        If something cannot be read, there is no such task, or a run has no topic in common with the qrels.
+        If an input cannot be read, the task does not exist, or a run has no topic in common with the qrels.
 
     Examples
     --------
@@ -243,63 +243,66 @@ def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | 
     >>> print(advice.command)
     judged evaluate QRELS RUN -m RR@10 -m Success@10 -m R@100 -m R@1000
     """
-    named = None if task is None else checked(task)
+    explicit_task = None if task is None else find_task(task)
     judgments = Qrels.of(qrels)
-    judged = [one for one in runs if isinstance(one, Judged)] if isinstance(runs, (tuple, list)) else []
-    nothing = runs is None or (isinstance(runs, (tuple, list)) and not runs)
-    listed = [one.run for one in judged] or ([] if nothing else runs_of(runs))
-    profile = profile_of(judgments, judged or listed, rel=rel)
-    chosen = named or inferred(profile)[0]
-    paths = [(run.name, run.where) for run in listed if exists(run.where)]
-    written_runs = [path if name == source_name(path) else f"{name}={path}" for name, path in paths]
-    placeholders = ["RUN"] * max(len(listed) - len(paths), not listed)
+    judged_runs = [run for run in runs if isinstance(run, Judged)] if isinstance(runs, (tuple, list)) else []
+    has_no_runs = runs is None or (isinstance(runs, (tuple, list)) and not runs)
+    run_list = [run.run for run in judged_runs] or ([] if has_no_runs else runs_of(runs))
+    profile = build_profile(judgments, judged_runs or run_list, rel=rel)
+    chosen_task = explicit_task or infer_task(profile)[0]
+    paths = [(run.name, run.where) for run in run_list if exists(run.where)]
+    run_arguments = [path if name == source_name(path) else f"{name}={path}" for name, path in paths]
+    placeholders = ["RUN"] * max(len(run_list) - len(paths), not run_list)
     return Advice(
         profile=profile,
-        task=chosen,
-        given=named is not None,
-        entries=_entries(profile, chosen),
-        inputs=(judgments.where if exists(judgments.where) else "QRELS", *written_runs, *placeholders),
+        task=chosen_task,
+        has_explicit_task=explicit_task is not None,
+        recommendations=_apply_rules(profile, chosen_task),
+        inputs=(judgments.where if exists(judgments.where) else "QRELS", *run_arguments, *placeholders),
     )
 
 
-def fitted(measure: Measure, profile: Profile, *, cut: bool = True) -> Measure:
-    """Put the lowest relevant grade, the highest grade and, to ``cut``, the end of the lists into a rule's measure."""
-    has = {parameter.name for parameter in measure.entry.all_parameters}
+def fit_to_profile(measure: Measure, profile: Profile, *, limit_cutoff: bool = True) -> Measure:
+    """Set `rel`, `max`, and, with `limit_cutoff`, a cutoff beyond the longest list to the values of the profile."""
+    parameter_names = {parameter.name for parameter in measure.entry.all_parameters}
     changes: dict[str, Any] = {}
-    if "rel" in has and profile.rel != 1:
+    if "rel" in parameter_names and profile.rel != 1:
         changes["rel"] = profile.rel
-    if "max" in has and getattr(measure, "max", None) is not None and profile.positive:
+    if "max" in parameter_names and getattr(measure, "max", None) is not None and profile.positive:
         changes["max"] = profile.positive[-1]
-    cutoff, longest = getattr(measure, "cutoff", None), profile.longest
-    if cut and cutoff is not None and longest is not None and longest < cutoff and longest <= _FURTHEST:
-        changes["cutoff"] = max(longest, 1)
+    cutoff, length = getattr(measure, "cutoff", None), profile.max_list_length
+    if limit_cutoff and cutoff is not None and length is not None and length < cutoff and length <= _MAX_LIST_LENGTH:
+        changes["cutoff"] = max(length, 1)
     return measure.replace(**changes) if changes else measure
 
 
-def _entries(profile: Profile, task: Task) -> tuple[Recommendation, ...]:
-    """Apply the rules. What one of them speaks against, none recommends."""
-    holding = [rule for rule in RULES if rule.holds(profile, task.name)]
-    against = {one for rule in holding if rule.kind == "avoid" for one in _measures(rule, profile)}
-    entries: list[Recommendation] = []
-    for rule in holding:
+def _apply_rules(profile: Profile, task: EvaluationTask) -> tuple[Recommendation, ...]:
+    """Apply the rules. A measure that one rule advises against is not recommended by others."""
+    applicable = [rule for rule in RULES if rule.holds(profile, task.name)]
+    to_avoid = {measure for rule in applicable if rule.kind == "avoid" for measure in _measures(rule, profile)}
+    result: list[Recommendation] = []
+    for rule in applicable:
         measures, kind = _measures(rule, profile), rule.kind
         if kind in _RECOMMENDS:
-            measures = tuple(one for one in measures if one not in against and _computable(one, profile))
+            measures = tuple(m for m in measures if m not in to_avoid and _is_computable(m, profile))
             kind = kind if len(measures) > 1 else "recommend"
         if measures or kind not in _RECOMMENDS:
-            here = written(rule.here, profile)
-            facts = tuple(fact(name, profile) for name in rule.facts)
-            entries.append(Recommendation(rule.id, kind, measures, here, rule.why, facts, rule.sources, rule.disputed))
-    return tuple(entries)
+            evidence = insert_numbers(rule.evidence, profile)
+            facts = tuple(fact_text(name, profile) for name in rule.facts)
+            result.append(
+                Recommendation(rule.id, kind, measures, evidence, rule.rationale, facts, rule.sources, rule.disputed)
+            )
+    return tuple(result)
 
 
 def _measures(rule: Rule, profile: Profile) -> tuple[Measure, ...]:
-    """Give a rule's measures as they suit the data; those that become one are one."""
-    # What is to be avoided is named as it is commonly reported, also where the lists end before its cutoff.
-    cut = rule.kind in _RECOMMENDS
-    return tuple(dict.fromkeys(fitted(parse(name), profile, cut=cut) for name in rule.measures))
+    # A measure to avoid keeps its usual cutoff, even if the lists are shorter: readers know it by this name.
+    limit_cutoff = rule.kind in _RECOMMENDS
+    measures = (fit_to_profile(parse(name), profile, limit_cutoff=limit_cutoff) for name in rule.measures)
+    return tuple(dict.fromkeys(measures))  # the profile can make two measures equal
 
 
-def _computable(measure: Measure, profile: Profile) -> bool:
-    """Whether every run has what the measure needs: ranks, unless it is one of sets."""
-    return not profile.sets or not (measure.properties.needs_ranking or getattr(measure, "cutoff", None) is not None)
+def _is_computable(measure: Measure, profile: Profile) -> bool:
+    """Whether all runs have ranks, or the measure works on sets."""
+    needs_ranking = measure.properties.needs_ranking or getattr(measure, "cutoff", None) is not None
+    return not (profile.set_runs and needs_ranking)

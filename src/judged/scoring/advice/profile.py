@@ -1,4 +1,4 @@
-"""The facts about judgments and runs that advice rests on."""
+"""Profile of judgments and runs, which the rules of advice use."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from judged.scoring.judging import Judged
     from judged.scoring.measures.gain import Gain
 
-_COMPARED = ("judged_10", "judged_100", "tied_10", "missing", "returned.median")
+_RUN_FIELDS = ("judged_10", "judged_100", "tied_10", "missing", "returned.median")
 _DEPTHS: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500, 1000)
-_WELL_JUDGED = 0.8  # of the first k: as deep as that the judgments go
+_MIN_JUDGED_SHARE = 0.8  # of the top-k documents, for the judged depth
 _FOUR_LEVELS = (1.0, 2.0, 3.0)
-_MOST_BARREN = 0.1  # of the topics may lose all their relevant documents to the higher grade
+_MAX_BARREN = 0.1  # share of topics that may lose all their relevant documents by the higher `rel`
 
 
 @dataclass(frozen=True)
-class Spread:
-    """How a count differs from topic to topic.
+class CountSummary:
+    """Minimum, median, and maximum of a count over topics.
 
-    >>> print(Spread.of([1, 2, 9]), "/", Spread.of([1, 1]))
+    >>> print(CountSummary.of([1, 2, 9]), "/", CountSummary.of([1, 1]))
     median 2, from 1 to 9 / always 1
     """
 
@@ -44,8 +44,8 @@ class Spread:
     most: int
 
     @classmethod
-    def of(cls, counts: Sequence[float] | Floats | Ints) -> Spread:
-        """Summarise the counts; zeros for none."""
+    def of(cls, counts: Sequence[float] | Floats | Ints) -> CountSummary:
+        """Create the summary of these counts; all zeros if there are none."""
         if not len(counts):
             return cls(0, 0.0, 0)
         return cls(int(np.min(counts)), float(np.median(counts)), int(np.max(counts)))
@@ -58,172 +58,170 @@ class Spread:
 
 @dataclass(frozen=True)
 class RunProfile:
-    """The facts about one run."""
+    """Profile of one run."""
 
-    # name, path: how it is called, and where it comes from
     name: str
     path: str
-    ranked: bool  # whether it has scores; if not it is a set, and the shares below are 0
-    missing: int  # for how many topics of the qrels it returned nothing
-    returned: Spread  # documents returned, over the topics for which there are any
-    # judged_10, judged_100: mean share of the first 10 and 100 that have a judgment, over all topics of the qrels
+    ranked: bool  # whether it has scores; otherwise it is a set, and the shares below are 0
+    missing: int  # topics of the qrels without results
+    returned: CountSummary  # documents per topic, over topics with results
+    # judged_10, judged_100: mean share of judged documents in the top 10 and top 100, over all topics of the qrels
     judged_10: float
     judged_100: float
-    # down to which of the ranks 5, 10, 20, 50, ..., 1000, or the end of the longest list, at least 80% of the ranking
-    # is judged; 0 for none
+    # deepest of the cutoffs 5, 10, 20, 50, ..., 1000, limited to the longest list, at which 80% of the documents are
+    # judged; 0 if there is none
     judged_depth: int
-    tied_10: float  # share of the judged documents of the first 10 whose score another document of the topic has too
+    tied_10: float  # share of the judged top-10 documents whose score equals that of another document of the topic
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The facts that the rules look at. Counts are of judged pairs, the highest grade where one has several."""
+    """Facts about judgments and runs. A pair with several judgments counts once, with its highest grade."""
 
-    n: int  # how many there are
-    judgments: int  # how many there are
-    grades: tuple[float, ...]  # the distinct grades, rising
-    rel: float  # the grade from which a document is relevant to the measures that ask for relevant or not
-    rel_given: bool  # whether the caller chose that grade
-    # relevant, judged: relevant and judged documents a topic
-    relevant: Spread
-    judged: Spread
-    # barren, single: topics with no relevant document, and with exactly one
+    n: int  # topics
+    judgments: int
+    grades: tuple[float, ...]  # distinct grades in ascending order
+    rel: float  # lowest relevant grade, for binary measures
+    rel_given: bool  # whether the caller set it
+    # relevant, judged: documents per topic
+    relevant: CountSummary
+    judged: CountSummary
+    # barren, single: topics with no relevant document and with exactly one
     barren: int
     single: int
-    # under_10, over_10, over_100: topics with 1 to 9 relevant documents, with more than 10, with more than 100
+    # under_10, over_10, over_100: topics with 1 to 9, more than 10, and more than 100 relevant documents
     under_10: int
     over_10: int
     over_100: int
-    # best_p10, best_r10, best_r100: what P@10, R@10 and R@100 of the best possible ranking come to, as means over the
-    # topics
+    # best_p10, best_r10, best_r100: mean P@10, R@10, and R@100 of the ideal ranking
     best_p10: float
     best_r10: float
     best_r100: float
-    lost: int  # topics that have a document of some grade above 0, and none that reaches `rel`
-    one_sided: int  # topics that have relevant documents and none judged not relevant
-    # not_relevant, negative: pairs of a grade from 0 up to `rel`, and of a grade below 0
+    lost: int  # topics with a positive grade, but none of `rel` or above
+    one_sided: int  # topics with relevant documents and no document judged not relevant
+    # not_relevant, negative: pairs with 0 <= grade < `rel`, and with grade < 0
     not_relevant: int
     negative: int
-    weakest: float  # share of the documents above grade 0 that have the lowest such grade
-    below_best: int  # topics with something above grade 0, and nothing of the highest grade of all
-    labels: str  # what the iterations of the qrels seem to be: subtopics, assessors, preferences, rounds, or nothing
-    # iterations, repeated: distinct iterations, and pairs that several of them judge
+    weakest: float  # share of documents with the lowest positive grade among those with a positive grade
+    below_best: int  # topics with a positive grade, but without the highest grade of the collection
+    labels: str  # meaning of the iterations, guessed: subtopics, assessors, preferences, rounds, or empty
+    # iterations, repeated: distinct iterations, and pairs with judgments in several iterations
     iterations: int
     repeated: int
-    runs: tuple[RunProfile, ...] = ()  # the facts about each run
+    runs: tuple[RunProfile, ...] = ()
 
     @property
     def positive(self) -> tuple[float, ...]:
-        """The grades above 0, rising."""
+        """Grades above 0 in ascending order."""
         return tuple(grade for grade in self.grades if grade > 0)
 
     @property
-    def worth(self) -> dict[Gain, float]:
-        """How many documents of the lowest grade above 0 one of the highest is worth, by how grades become gains."""
-        ends = np.array([self.positive[0], self.positive[-1]])
-        worths: dict[Gain, Floats] = {"linear": gains(ends, "linear"), "exp2": gains(ends, "exp2")}
-        return {gain: float(most / least) for gain, (least, most) in worths.items()}
+    def gain_ratio(self) -> dict[Gain, float]:
+        """Gain of the highest grade divided by that of the lowest positive grade, by gain function."""
+        limits = np.array([self.positive[0], self.positive[-1]])
+        gains_by_name: dict[Gain, Floats] = {"linear": gains(limits, "linear"), "exp2": gains(limits, "exp2")}
+        return {name: float(highest / lowest) for name, (lowest, highest) in gains_by_name.items()}
 
     @property
     def with_relevant(self) -> int:
-        """How many topics have a relevant document."""
+        """Number of topics with a relevant document."""
         return self.n - self.barren
 
     @property
-    def ranked(self) -> tuple[RunProfile, ...]:
-        """The runs that have scores."""
+    def ranked_runs(self) -> tuple[RunProfile, ...]:
+        """Runs with scores."""
         return tuple(run for run in self.runs if run.ranked)
 
     @property
-    def sets(self) -> tuple[RunProfile, ...]:
-        """The runs that have none."""
+    def set_runs(self) -> tuple[RunProfile, ...]:
+        """Runs without scores."""
         return tuple(run for run in self.runs if not run.ranked)
 
     @property
-    def lacking(self) -> tuple[RunProfile, ...]:
-        """The runs that lack topics."""
+    def incomplete_runs(self) -> tuple[RunProfile, ...]:
+        """Runs without results for some topic."""
         return tuple(run for run in self.runs if run.missing)
 
     @property
-    def longest(self) -> int | None:
-        """How many documents the longest list of all runs holds; None without runs."""
+    def max_list_length(self) -> int | None:
+        """Number of documents in the longest list of all runs; None without runs."""
         return max((run.returned.most for run in self.runs), default=None)
 
     @property
     def judged_depth(self) -> int:
-        """Down to which rank the lists of every run are judged to 80% at least."""
+        """Deepest cutoff at which 80% of the documents of every run are judged."""
         return min((run.judged_depth for run in self.runs), default=0)
 
     @property
-    def least(self) -> dict[str, RunProfile]:
-        """The run that has least of each of these fields."""
-        return {name: min(self.runs, key=attrgetter(name)) for name in _COMPARED}
+    def min_run(self) -> dict[str, RunProfile]:
+        """Run with the smallest value, by field."""
+        return {name: min(self.runs, key=attrgetter(name)) for name in _RUN_FIELDS}
 
     @property
-    def most(self) -> dict[str, RunProfile]:
-        """The run that has most of each of these fields."""
-        return {name: max(self.runs, key=attrgetter(name)) for name in _COMPARED}
+    def max_run(self) -> dict[str, RunProfile]:
+        """Run with the largest value, by field."""
+        return {name: max(self.runs, key=attrgetter(name)) for name in _RUN_FIELDS}
 
 
-def profile_of(qrels: Any, runs: Iterable[Run | Judged] = (), *, rel: float | None = None) -> Profile:
-    """Collect the facts about judgments and runs, or lists that are judged already.
+def build_profile(qrels: Any, runs: Iterable[Run | Judged] = (), *, rel: float | None = None) -> Profile:
+    """Compute the profile of judgments and of runs, which may be judged already.
 
-    >>> facts = profile_of({"q1": {"a": 2, "b": 0}, "q2": {"c": 1}})
-    >>> facts.n, facts.positive, facts.rel, str(facts.relevant)
+    >>> profile = build_profile({"q1": {"a": 2, "b": 0}, "q2": {"c": 1}})
+    >>> profile.n, profile.positive, profile.rel, str(profile.relevant)
     (2, (1.0, 2.0), 1.0, 'always 1')
     """
     qrels = Qrels.of(qrels)
     if rel is not None and not 0 < rel < np.inf:
-        raise InputError(f"the lowest relevant grade {rel} makes no sense", fix="give a grade above 0")
-    known = judge(qrels, {})  # an empty run: what there is to find
-    highest = float(known.label_grade.max(initial=0.0))
+        raise InputError(f"`rel` must be a finite grade above 0, got {rel:g}", fix="use --rel 1")
+    hits = judge(qrels, {})  # an empty run: only the judgments matter here
+    highest = float(hits.label_grade.max(initial=0.0))
     if rel is not None and rel > max(highest, 0.0):
-        raise InputError(f"no grade reaches {rel:g}", fix=f"the highest is {highest:g}")
-    given, rel = rel is not None, _lowest_relevant(known) if rel is None else float(rel)
-    relevant, judged = known.num_relevant(rel), known.sum_labels(np.ones(len(known.label_grade), dtype=np.bool_))
-    not_relevant = (known.label_grade >= 0) & ~known.relevant_labels(rel)
-    above = known.label_grade > 0
-    best = np.zeros(len(known))
-    np.maximum.at(best, known.label_topic, known.label_grade)
-    positive = known.label_grade[above]
-    names, repeated = qrels.aspects.names, _count(np.diff(qrels.aspects.starts) > 1)
+        raise InputError(f"`rel` must be at most the highest grade {highest:g}, got {rel:g}", fix="use a lower grade")
+    has_explicit_rel, rel = rel is not None, _default_rel(hits) if rel is None else float(rel)
+    relevant, judged = hits.num_relevant(rel), hits.sum_labels(np.ones(len(hits.label_grade), dtype=np.bool_))
+    not_relevant = (hits.label_grade >= 0) & ~hits.relevant_labels(rel)
+    is_positive = hits.label_grade > 0
+    best_grade = np.zeros(len(hits))
+    np.maximum.at(best_grade, hits.label_topic, hits.label_grade)
+    positive = hits.label_grade[is_positive]
+    iterations, repeated = qrels.aspects.names, _count(np.diff(qrels.aspects.starts) > 1)
     return Profile(
-        n=len(known),
+        n=len(hits),
         judgments=len(qrels),
-        grades=tuple(np.unique(known.label_grade).tolist()),
+        grades=tuple(np.unique(hits.label_grade).tolist()),
         rel=rel,
-        rel_given=given,
-        relevant=Spread.of(relevant),
-        judged=Spread.of(judged),
+        rel_given=has_explicit_rel,
+        relevant=CountSummary.of(relevant),
+        judged=CountSummary.of(judged),
         barren=_count(relevant == 0),
         single=_count(relevant == 1),
         under_10=_count((relevant > 0) & (relevant < 10)),
         over_10=_count(relevant > 10),
         over_100=_count(relevant > 100),
-        best_p10=_mean("P@10", known.ideal, rel),
-        best_r10=_mean("R@10", known.ideal, rel),
-        best_r100=_mean("R@100", known.ideal, rel),
-        lost=_count((best > 0) & (relevant == 0)),
-        one_sided=_count((relevant > 0) & (known.sum_labels(not_relevant) == 0)),
+        best_p10=_mean("P@10", hits.ideal, rel),
+        best_r10=_mean("R@10", hits.ideal, rel),
+        best_r100=_mean("R@100", hits.ideal, rel),
+        lost=_count((best_grade > 0) & (relevant == 0)),
+        one_sided=_count((relevant > 0) & (hits.sum_labels(not_relevant) == 0)),
         not_relevant=_count(not_relevant),
-        negative=_count(known.label_grade < 0),
+        negative=_count(hits.label_grade < 0),
         weakest=float(np.mean(positive == positive.min())) if len(positive) else 0.0,
-        below_best=_count((best > 0) & (best < best.max())),
-        labels=_labels(names, repeated),
-        iterations=len(names),
+        below_best=_count((best_grade > 0) & (best_grade < best_grade.max())),
+        labels=_iteration_kind(iterations, repeated),
+        iterations=len(iterations),
         repeated=repeated,
         runs=tuple(_run_profile(qrels, run) for run in runs),
     )
 
 
-def _lowest_relevant(known: Judged) -> float:
-    """Choose the grade from which a document is relevant, where the caller did not."""
-    positive = np.unique(known.label_grade[known.label_grade > 0])
+def _default_rel(hits: Judged) -> float:
+    # With grades 0 to 3, TREC's passage tracks count grade 2 and above: grade 1 is "related", not an answer.
+    positive = np.unique(hits.label_grade[hits.label_grade > 0])
     if not len(positive):
         return 1.0
     if tuple(positive.tolist()) == _FOUR_LEVELS:
-        lost = (known.num_relevant(1.0) > 0) & (known.num_relevant(2.0) == 0)
-        return 2.0 if np.mean(lost) <= _MOST_BARREN else 1.0
+        is_barren = (hits.num_relevant(1.0) > 0) & (hits.num_relevant(2.0) == 0)
+        return 2.0 if np.mean(is_barren) <= _MAX_BARREN else 1.0
     return 1.0 if positive[-1] >= 1 else float(positive[0])
 
 
@@ -231,17 +229,17 @@ def _mean(measure: str, judged: Judged, rel: float) -> float:
     return float(np.mean(parse(measure).replace(rel=rel)(judged)))
 
 
-def _count(which: Bools) -> int:
-    return int(np.count_nonzero(which))
+def _count(mask: Bools) -> int:
+    return int(np.count_nonzero(mask))
 
 
-def _labels(names: Sequence[str], repeated: int) -> str:
-    """Guess what the iterations are: the file does not say."""
+def _iteration_kind(names: Sequence[str], repeated: int) -> str:
+    # The file does not state the meaning of the iteration column: guess it from the names.
     if len(names) < 2:
         return ""
     if not repeated:
         return "rounds"
-    if all(" " in name for name in names):  # user and subgroup, as the reader of preferences writes them
+    if all(" " in name for name in names):  # the reader of preferences writes "user subgroup"
         return "preferences"
     return "subtopics" if all(name.isdecimal() for name in names) else "assessors"
 
@@ -251,19 +249,19 @@ def _run_profile(qrels: Qrels, run: Run | Judged) -> RunProfile:
     check_common_topics(judged)
     returned = judged.returned[judged.returned > 0]
     shares = dict.fromkeys(_DEPTHS, 0.0)
-    if judged.ranked:  # over all topics, as evaluate has it
+    if judged.ranked:  # over all topics of the qrels, as in `evaluate`
         shares = {depth: float(np.mean(parse(f"Judged@{depth}")(judged))) for depth in _DEPTHS}
-    reached = list(takewhile(lambda depth: shares[depth] >= _WELL_JUDGED, _DEPTHS))
-    first = judged.within(10)
-    tied = (judged.tie_last > judged.tie_first)[first]
+    judged_depths = list(takewhile(lambda depth: shares[depth] >= _MIN_JUDGED_SHARE, _DEPTHS))
+    top_10 = judged.within(10)
+    tied = (judged.tie_last > judged.tie_first)[top_10]
     return RunProfile(
         name=judged.run.name,
         path=judged.run.where,
         ranked=judged.ranked,
         missing=len(judged) - len(returned),
-        returned=Spread.of(returned),
+        returned=CountSummary.of(returned),
         judged_10=shares[10],
         judged_100=shares[100],
-        judged_depth=min(max(reached, default=0), int(returned.max())),
+        judged_depth=min(max(judged_depths, default=0), int(returned.max())),
         tied_10=float(np.mean(tied)) if judged.ranked and len(tied) else 0.0,
     )

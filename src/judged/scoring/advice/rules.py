@@ -1,4 +1,4 @@
-"""What `rules.toml` holds: the rules, in the order in which their advice is given, the facts, tasks and papers."""
+"""Contents of `rules.toml`: rules in the order of the advice, facts, tasks, and sources."""
 
 from __future__ import annotations
 
@@ -22,285 +22,292 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["recommend", "pair", "avoid", "caution", "note"]
 
 
-_SHOWN = 4  # runs
+_MAX_RUNS = 4  # runs
 
 
 @dataclass(frozen=True)
-class Condition:
-    """A named question about the facts."""
+class Predicate:
+    """Named predicate on a profile."""
 
-    name: str  # as a clause: "topics have one relevant document"
-    test: Callable[[Profile], bool]  # the question
-    facts: tuple[str, ...]  # which facts it looks at, by their names in `judged.scoring.advice.rules.FACTS`
-    otherwise: str = ""  # the clause for the opposite
+    name: str  # a clause, such as "topics have one relevant document"
+    test: Callable[[Profile], bool]
+    facts: tuple[str, ...]  # names in `FACTS` of the facts that it uses
+    opposite: str = ""  # the clause for the negation
 
     def __call__(self, profile: Profile) -> bool:
-        """Answer it."""
+        """Return whether the condition is true."""
         return self.test(profile)
 
-    def __invert__(self) -> Condition:
-        """Give the opposite question."""
-        name = self.otherwise or f"not: {self.name}"
-        return Condition(name, lambda profile: not self.test(profile), self.facts, self.name)
+    def __invert__(self) -> Predicate:
+        """Return the negation."""
+        name = self.opposite or f"not: {self.name}"
+        return Predicate(name, lambda profile: not self.test(profile), self.facts, self.name)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One piece of advice."""
+    """Rule that gives one piece of advice."""
 
-    id: str  # a short name that does not change
-    # `recommend`: report these measures. `pair`: report them side by side. `avoid`: not these here. `caution`:
-    # what forbids to conclude. `note`: what to know when reading any of them.
+    id: str  # short permanent name
+    # `recommend`: report these measures. `pair`: report them side by side. `avoid`: do not report them for these data.
+    # `caution`: a reason not to draw conclusions. `note`: information for reading the scores.
     kind: Kind
-    why: str  # the reason, in plain words and without the data
-    sources: tuple[str, ...]  # keys of `judged.scoring.advice.rules.SOURCES`
-    # what must be true of the facts. A rule that recommends is silent, too, where the runs have no scores and its
-    # measures need ranks.
-    when: tuple[Condition, ...] = ()
-    tasks: tuple[str, ...] = ()  # for which tasks it holds; for all where there are none
-    # their names, at the lowest relevant grade 1; the advice puts in that grade and the highest grade of the data
+    rationale: str  # the reason, independent of the data
+    sources: tuple[str, ...]  # keys of `SOURCES`
+    # conditions that must all be true. `advise` also drops measures that need ranks if a run has no scores.
+    when: tuple[Predicate, ...] = ()
+    tasks: tuple[str, ...] = ()  # tasks that the rule applies to; empty for all tasks
+    # names of measures for the lowest relevant grade 1; `fit_to_profile` sets `rel` and `max` to those of the data
     measures: tuple[str, ...] = ()
-    # a sentence with the numbers of the data: a format string in which `p` is the `Profile`. A count with a word behind
-    # the colon is written with it, `{p.n:topic}`.
-    here: str = ""
-    about: tuple[str, ...] = ()  # facts that the sentence names beside those of the conditions
-    disputed: str = ""  # who sees it otherwise, and what they say
+    # format string for a sentence with numbers of the data; `p` is the `Profile`. A noun as the format of a count
+    # appends it in singular or plural: `{p.n:topic}`
+    evidence: str = ""
+    extra_facts: tuple[str, ...] = ()  # facts in that sentence which no condition uses
+    disputed: str = ""  # who disagrees, with their argument
 
     def holds(self, profile: Profile, task: str) -> bool:
-        """Whether the task is one of its own and every condition is true."""
+        """Whether the rule applies to the task and all its conditions are true."""
         return (not self.tasks or task in self.tasks) and all(condition(profile) for condition in self.when)
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The names of the facts it rests on, each once."""
-        asked = [name for condition in self.when for name in condition.facts]
-        return tuple(dict.fromkeys((*asked, *self.about)))
+        """Distinct names of the facts that the rule uses."""
+        names = [name for condition in self.when for name in condition.facts]
+        return tuple(dict.fromkeys((*names, *self.extra_facts)))
 
 
-class _Writer(string.Formatter):
-    """Writes counts with their nouns, values one after the other, and of runs the field that is named."""
+class _NumberFormatter(string.Formatter):
+    """Formatter of counts with nouns, of tuples of values, and of a field of several runs."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, tuple):
-            return _of_runs(value, format_spec) if format_spec else listed(value)
+            return _format_runs(value, format_spec) if format_spec else join_values(value)
         if isinstance(value, int) and len(format_spec) > 1 and format_spec.replace(" ", "").isalpha():
             return counted(value, format_spec)
-        if isinstance(value, float) and (read := re.fullmatch(r"\.(\d)([f%])", format_spec)):
-            return (decimal if read[2] == "f" else percent)(value, int(read[1]))
+        if isinstance(value, float) and (match := re.fullmatch(r"\.(\d)([f%])", format_spec)):
+            return (decimal if match[2] == "f" else percent)(value, int(match[1]))
         return super().format_field(value, format_spec or ("," if isinstance(value, int) else ""))
 
 
-def _of_runs(runs: tuple[RunProfile, ...], field: str) -> str:
-    """Write what each run has of a field; with ``+`` or ``-`` before its name from the least or the most on."""
+def _format_runs(runs: tuple[RunProfile, ...], field: str) -> str:
+    """Format a field of several runs, sorted by it if its name starts with ``+`` (ascending) or ``-`` (descending)."""
     name = field.lstrip("+-")
     if field != name:
         runs = tuple(sorted(runs, key=attrgetter(name), reverse=field[0] == "-"))
     values = [getattr(run, name) for run in runs]
-    shown = [percent(value) if isinstance(value, float) else str(value) for value in values]
-    texts = [text if name == "name" else f"{run.name} {text}" for run, text in zip(runs, shown, strict=True)]
-    more = [f"... ({len(texts)} in all)"] if len(texts) > _SHOWN else []
-    return ("; " if name == "returned" else ", ").join([*texts[:_SHOWN], *more]) or "no run"
+    texts = [percent(value) if isinstance(value, float) else str(value) for value in values]
+    labelled = [text if name == "name" else f"{run.name} {text}" for run, text in zip(runs, texts, strict=True)]
+    remainder = [f"... ({len(labelled)} in all)"] if len(labelled) > _MAX_RUNS else []
+    return ("; " if name == "returned" else ", ").join([*labelled[:_MAX_RUNS], *remainder]) or "no run"
 
 
-def listed(values: tuple[Any, ...], most: int = 8) -> str:
-    """Write numbers or names one after the other; of many, the first, the last and how many there are.
+def join_values(values: tuple[Any, ...], limit: int = 8) -> str:
+    """Join numbers or names by commas; return the first, the last, and the count if there are more than `limit`.
 
-    >>> listed((0.0, 0.5)), listed(("a", "b", "c"), most=2)
+    >>> join_values((0.0, 0.5)), join_values(("a", "b", "c"), limit=2)
     ('0, 0.5', 'a to c (3 in all)')
     """
     texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
-    return ", ".join(texts) if len(texts) <= most else f"{texts[0]} to {texts[-1]} ({len(texts)} in all)"
+    return ", ".join(texts) if len(texts) <= limit else f"{texts[0]} to {texts[-1]} ({len(texts)} in all)"
 
 
-def written(text: str, profile: Profile) -> str:
-    """Put the numbers of the data into a sentence.
+def insert_numbers(text: str, profile: Profile) -> str:
+    """Replace the format fields of a sentence by numbers of the profile.
 
-    >>> from judged.scoring.advice.profile import profile_of
-    >>> written("{p.n:topic}, from {p.rel:g}", profile_of({"q1": {"a": 1}}))
+    >>> from judged.scoring.advice.profile import build_profile
+    >>> insert_numbers("{p.n:topic}, from {p.rel:g}", build_profile({"q1": {"a": 1}}))
     '1 topic, from 1'
-    >>> written("{p.single} of {p.n:topic}", profile_of({str(at): {"a": 1} for at in range(1000)}))
+    >>> insert_numbers("{p.single} of {p.n:topic}", build_profile({str(i): {"a": 1} for i in range(1000)}))
     '1,000 of 1,000 topics'
     """
-    return _Writer().format(text, p=profile)
+    return _NumberFormatter().format(text, p=profile)
 
 
-WELL_JUDGED = 0.9  # Judged@10 below this: the holes may decide
-HALF = 0.5  # Judged@100 below this: measures that look far down see little
-FEW_JUDGED = 50  # judged documents a topic, where there is no run to look at
-GAP = 0.1  # of Judged@10 between two runs
-TIED = 0.01  # share of the judged first 10
-CLEARLY = 0.9  # a perfect ranking should come to so much at least
-NEARLY = 0.95  # of the topics: nearly all
-MOSTLY = 0.8  # of the topics: most
-_FEW_TOPICS = 25  # the least that Buckley and Voorhees (2000) find enough to tell systems apart
+MIN_JUDGED_10 = 0.9  # of Judged@10: below it, unjudged documents may change the order of runs
+MIN_JUDGED_100 = 0.5  # of Judged@100: below it, deep measures have too few judgments
+MIN_JUDGED = 50  # judged documents per topic, used if there is no run
+MAX_GAP = 0.1  # of Judged@10 between two runs
+MAX_TIED = 0.01  # share of the judged documents in the top 10
+MIN_PERFECT_SCORE = 0.9  # lowest mean score of a perfect ranking with which a measure is still recommended
+NEARLY_ALL = 0.95  # share of topics
+MOST = 0.8  # share of topics
+_MIN_TOPICS = 25  # fewest topics that Buckley and Voorhees (2000) accept for a comparison of systems
 
-CONDITIONS: dict[str, Condition] = {
-    "runs": Condition("runs are given", lambda p: bool(p.runs), ("runs",), "no run is given"),
-    "sets": Condition("a run has no scores", lambda p: bool(p.sets), ("scores",), "every run has scores"),
-    "one_answer": Condition(
+CONDITIONS: dict[str, Predicate] = {
+    "runs": Predicate("runs are given", lambda p: bool(p.runs), ("runs",), "no run is given"),
+    "sets": Predicate("a run has no scores", lambda p: bool(p.set_runs), ("scores",), "every run has scores"),
+    "one_answer": Predicate(
         "nearly every topic has one relevant document",
-        lambda p: p.with_relevant > 0 and p.single >= MOSTLY * p.with_relevant,
+        lambda p: p.with_relevant > 0 and p.single >= MOST * p.with_relevant,
         ("single",),
         "topics have several relevant documents",
     ),
-    "only_one": Condition(
+    "only_one": Predicate(
         "no topic has more than one relevant document",
         lambda p: p.relevant.most == 1,
         ("relevant",),
         "some topic has several relevant documents",
     ),
-    "two_or_more": Condition(
+    "two_or_more": Predicate(
         "most topics have two relevant documents or more",
         lambda p: p.relevant.median >= 2,
         ("relevant",),
         "many topics have one relevant document at most",
     ),
-    "few_for_10": Condition(
+    "few_for_10": Predicate(
         "many topics have fewer than 10 relevant documents",
-        lambda p: p.under_10 > 0 and p.best_p10 < CLEARLY * p.with_relevant / p.n,
+        lambda p: p.under_10 > 0 and p.best_p10 < MIN_PERFECT_SCORE * p.with_relevant / p.n,
         ("under_10",),
         "nearly all topics have 10 relevant documents",
     ),
-    "many_for_10": Condition(
+    "many_for_10": Predicate(
         "topics have more than 10 relevant documents",
-        lambda p: p.over_10 > 0 and p.best_r10 < CLEARLY * p.with_relevant / p.n,
+        lambda p: p.over_10 > 0 and p.best_r10 < MIN_PERFECT_SCORE * p.with_relevant / p.n,
         ("over_10",),
         "few topics have more than 10 relevant documents",
     ),
-    "many_for_100": Condition(
+    "many_for_100": Predicate(
         "topics have more than 100 relevant documents",
-        lambda p: p.over_100 > 0 and p.best_r100 < CLEARLY * p.with_relevant / p.n,
+        lambda p: p.over_100 > 0 and p.best_r100 < MIN_PERFECT_SCORE * p.with_relevant / p.n,
         ("over_100",),
         "few topics have more than 100 relevant documents",
     ),
-    "uneven_topics": Condition(
+    "uneven_topics": Predicate(
         "topics differ tenfold in how many documents are relevant",
         lambda p: p.relevant.most >= 10 * max(p.relevant.least, 1),
         ("relevant",),
         "topics have about equally many relevant documents",
     ),
-    "few_topics": Condition("there are fewer than 25 topics", lambda p: p.n < _FEW_TOPICS, ("n",)),
-    "several_topics": Condition("there are several topics", lambda p: p.n > 1, ("n", "relevant")),
-    "barren": Condition("topics have no relevant document", lambda p: p.barren > 0, ("barren",)),
-    "graded": Condition(
+    "few_topics": Predicate("there are fewer than 25 topics", lambda p: p.n < _MIN_TOPICS, ("n",)),
+    "several_topics": Predicate("there are several topics", lambda p: p.n > 1, ("n", "relevant")),
+    "barren": Predicate("topics have no relevant document", lambda p: p.barren > 0, ("barren",)),
+    "graded": Predicate(
         "relevant documents have different grades",
         lambda p: len(p.positive) > 1,
         ("grades",),
         "all relevant documents have one grade",
     ),
-    "fine_grades": Condition(
+    "fine_grades": Predicate(
         "grades are many, or fractional",
         lambda p: len(p.positive) > 5 or (len(p.positive) > 1 and any(grade % 1 for grade in p.positive)),
         ("grades",),
         "grades are few whole numbers",
     ),
-    "steep": Condition(
+    "steep": Predicate(
         "the scale has three grades above 0 or more",
         lambda p: 2 < len(p.positive) <= 5 and 3 <= p.positive[-1] <= 10,
         ("grades",),
     ),
-    "four_levels": Condition(
+    "four_levels": Predicate(
         "the scale is 0 to 3", lambda p: p.positive == (1, 2, 3), ("grades", "rel"), "the scale is another"
     ),
-    "level_loses": Condition(
+    "level_loses": Predicate(
         "some topics have only documents below the lowest relevant grade",
         lambda p: p.lost > 0,
         ("rel", "lost"),
         "no topic is lost to it",
     ),
-    "weak": Condition(
+    "weak": Predicate(
         "many of the documents above 0 have the lowest grade",
         lambda p: len(p.positive) > 1 and p.weakest >= 0.4,
         ("weakest",),
     ),
-    "below_best": Condition("topics lack the highest grade", lambda p: p.below_best > 0, ("below_best",)),
-    "negative": Condition("there are negative grades", lambda p: p.negative > 0, ("negative",)),
-    "one_sided": Condition(
+    "below_best": Predicate("topics lack the highest grade", lambda p: p.below_best > 0, ("below_best",)),
+    "negative": Predicate("there are negative grades", lambda p: p.negative > 0, ("negative",)),
+    "one_sided": Predicate(
         "nothing is judged not relevant",
-        lambda p: p.with_relevant > 0 and p.one_sided >= NEARLY * p.with_relevant,
+        lambda p: p.with_relevant > 0 and p.one_sided >= NEARLY_ALL * p.with_relevant,
         ("not_relevant",),
         "some documents are judged not relevant",
     ),
-    "holes": Condition(
+    "holes": Predicate(
         "the first 10 are not fully judged",
-        lambda p: bool(p.runs) and not p.sets and p.least["judged_10"].judged_10 < WELL_JUDGED,
+        lambda p: bool(p.runs) and not p.set_runs and p.min_run["judged_10"].judged_10 < MIN_JUDGED_10,
         ("judged_10", "judged_depth"),
         "the first 10 are judged",
     ),
-    "uneven_holes": Condition(
+    "uneven_holes": Predicate(
         "the runs are judged to different degrees",
         lambda p: (
-            len(p.runs) > 1 and not p.sets and p.most["judged_10"].judged_10 - p.least["judged_10"].judged_10 >= GAP
+            len(p.runs) > 1
+            and not p.set_runs
+            and p.max_run["judged_10"].judged_10 - p.min_run["judged_10"].judged_10 >= MAX_GAP
         ),
         ("judged_10",),
     ),
-    "shallow": Condition(
+    "shallow": Predicate(
         "the judgments do not go deep",
-        lambda p: p.least["judged_100"].judged_100 < HALF if p.runs and not p.sets else p.judged.median < FEW_JUDGED,
+        lambda p: (
+            p.min_run["judged_100"].judged_100 < MIN_JUDGED_100
+            if p.runs and not p.set_runs
+            else p.judged.median < MIN_JUDGED
+        ),
         ("judged", "judged_100"),
         "the judgments go deep",
     ),
-    "ties": Condition(
+    "ties": Predicate(
         "scores are tied among the first 10",
-        lambda p: bool(p.runs) and p.most["tied_10"].tied_10 >= TIED,
+        lambda p: bool(p.runs) and p.max_run["tied_10"].tied_10 >= MAX_TIED,
         ("ties",),
     ),
-    "uneven_lists": Condition(
+    "uneven_lists": Predicate(
         "the runs return lists of different lengths",
         lambda p: (
             len(p.runs) > 1
-            and p.most["returned.median"].returned.median > 1.1 * p.least["returned.median"].returned.median
+            and p.max_run["returned.median"].returned.median > 1.1 * p.min_run["returned.median"].returned.median
         ),
         ("lengths",),
         "the runs return equally many documents",
     ),
-    "short_lists": Condition(
-        "no list holds 1000 documents", lambda p: p.longest is not None and p.longest < 1000, ("lengths",)
+    "short_lists": Predicate(
+        "no list holds 1000 documents",
+        lambda p: p.max_list_length is not None and p.max_list_length < 1000,
+        ("lengths",),
     ),
-    "past_100": Condition(
+    "past_100": Predicate(
         "lists go beyond rank 100",
-        lambda p: p.longest is None or p.longest > 100,
+        lambda p: p.max_list_length is None or p.max_list_length > 100,
         ("lengths",),
         "lists end at rank 100",
     ),
-    "missing": Condition(
-        "topics have no results", lambda p: bool(p.runs) and p.most["missing"].missing > 0, ("missing",)
+    "missing": Predicate(
+        "topics have no results", lambda p: bool(p.runs) and p.max_run["missing"].missing > 0, ("missing",)
     ),
-    "subtopics": Condition(
+    "subtopics": Predicate(
         "pairs are judged for several subtopics",
         lambda p: p.labels == "subtopics",
         ("labels",),
         "no subtopics are named",
     ),
-    "assessors": Condition(
+    "assessors": Predicate(
         "pairs are judged by several assessors",
         lambda p: p.labels == "assessors",
         ("labels",),
         "assessors are not told apart",
     ),
-    "preferences": Condition("users said what they prefer", lambda p: p.labels == "preferences", ("labels",)),
-    "several_labels": Condition(
+    "preferences": Predicate("users said what they prefer", lambda p: p.labels == "preferences", ("labels",)),
+    "several_labels": Predicate(
         "pairs have several judgments", lambda p: p.repeated > 0, ("labels",), "every pair has one judgment"
     ),
 }
 CONDITIONS["several"] = ~CONDITIONS["one_answer"]
 
 
-def _one_line(value: Any) -> Any:
+def _join_lines(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _one_line(part) for key, part in value.items()}
+        return {key: _join_lines(part) for key, part in value.items()}
     if isinstance(value, list):
-        return tuple(map(_one_line, value))
+        return tuple(map(_join_lines, value))
     return " ".join(value.split())
 
 
-DATA: dict[str, Any] = _one_line(
+DATA: dict[str, Any] = _join_lines(
     tomllib.loads(files("judged.scoring.advice").joinpath("rules.toml").read_text("utf-8"))
 )
 FACTS: dict[str, str] = DATA["facts"]
-"""What a piece of advice may rest on, in words."""
+"""Sentences about the profile, by the name of the fact."""
 SOURCES: dict[str, str] = DATA["sources"]
-"""What the rules cite."""
+"""References by citation key."""
 
 
 def _rule(when: tuple[str, ...] = (), unless: tuple[str, ...] = (), **keys: Any) -> Rule:
@@ -310,50 +317,50 @@ def _rule(when: tuple[str, ...] = (), unless: tuple[str, ...] = (), **keys: Any)
 RULES = tuple(_rule(**keys) for keys in DATA["rule"])
 
 
-def fact(name: str, profile: Profile) -> str:
-    """Say one fact.
+def fact_text(name: str, profile: Profile) -> str:
+    """Return the sentence of a fact.
 
-    >>> from judged.scoring.advice.profile import profile_of
-    >>> fact("grades", profile_of({"q1": {"a": 2, "b": 0}}))
+    >>> from judged.scoring.advice.profile import build_profile
+    >>> fact_text("grades", build_profile({"q1": {"a": 2, "b": 0}}))
     'grades 0, 2'
     """
-    return written(FACTS[name], profile)
+    return insert_numbers(FACTS[name], profile)
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a system is for."""
+class EvaluationTask:
+    """Purpose of a system."""
 
-    name: str  # as it is given to `advise`
-    what: str  # when it is one's own task
-    needs: str = ""  # the condition without which the data speak against it
+    name: str  # value of the parameter `task` of `advise`
+    description: str  # completes "Use this task if ..."
+    condition: str = ""  # name of the condition that the data must fulfill; empty for none
 
     def fits(self, profile: Profile) -> bool:
-        """Whether the data do not speak against it."""
-        return not self.needs or CONDITIONS[self.needs](profile)
+        """Whether the data are compatible with the task."""
+        return not self.condition or CONDITIONS[self.condition](profile)
 
 
-TASKS = {task["name"]: Task(**task) for task in DATA["task"]}
+TASKS = {task["name"]: EvaluationTask(**task) for task in DATA["task"]}
 
-# What is tried where no task is given: what the data say most plainly comes first.
-_TRIED = ("set", "preferences", "diversity", "assessors", "graded", "single-answer")
+# Tasks to try if the caller gives none; the most specific conditions come first.
+_INFERRED_TASKS = ("set", "preferences", "diversity", "assessors", "graded", "single-answer")
 
 
-def checked(name: str) -> Task:
-    """Give the task of a name."""
+def find_task(name: str) -> EvaluationTask:
+    """Return the task with this name."""
     if name not in TASKS:
         raise InputError(f"no task {name!r}", fix=f"use one of {', '.join(sorted(TASKS))}")
     return TASKS[name]
 
 
-def inferred(profile: Profile) -> tuple[Task, str]:
-    """Give the first task that the data show, and what shows it."""
-    for name in _TRIED:
+def infer_task(profile: Profile) -> tuple[EvaluationTask, str]:
+    """Return the first task whose condition is true, and the name of the condition."""
+    for name in _INFERRED_TASKS:
         if TASKS[name].fits(profile):
-            return TASKS[name], CONDITIONS[TASKS[name].needs].name
+            return TASKS[name], CONDITIONS[TASKS[name].condition].name
     return TASKS["many-relevant"], "nothing in them speaks for another"
 
 
-def alternatives(profile: Profile, chosen: Task) -> tuple[Task, ...]:
-    """Give the other tasks that the data do not speak against."""
-    return tuple(task for task in TASKS.values() if task != chosen and task.fits(profile))
+def other_tasks(profile: Profile, excluded: EvaluationTask) -> tuple[EvaluationTask, ...]:
+    """Return the other tasks that are compatible with the data."""
+    return tuple(task for task in TASKS.values() if task != excluded and task.fits(profile))

@@ -1,4 +1,4 @@
-"""The commands, calls, and names of other tools, computed by our engine: a module for each tool."""
+"""Drop-in replacements for other tools, one module per tool."""
 
 from judged.components import lazily
 

@@ -1,4 +1,4 @@
-"""A drop-in for pytrec_eval: the same names, the same numbers to the last bit but for ``set_F``, without its crashes.
+"""Drop-in replacement for pytrec_eval: same names, identical scores except for ``set_F``, and no crashes.
 
 >>> from judged.scoring.compat import pytrec_eval
 >>> evaluator = pytrec_eval.RelevanceEvaluator({"q1": {"d1": 1, "d2": 0}}, {"map", "P.5,10", "ndcg_cut_3"})
@@ -6,26 +6,25 @@
 {'q1': {'map': 0.5, 'P_5': 0.2, 'P_10': 0.1, 'ndcg_cut_3': 0.6309297535714575}}
 
 The rules are those of trec_eval 9: scores are compared as 32-bit numbers, ties are ordered by descending document id,
-and only topics that run and qrels have in common are scored, in the order of the run.
+and only the topics in both run and qrels are scored, in the order of the run.
 
-What differs, all on purpose (checked against pytrec_eval-terrier 0.5.11):
+Intentional differences from pytrec_eval-terrier 0.5.11:
 
-- Where pytrec_eval ends the interpreter, there is an error that says what to do: ``P_0``, ``ndcg_10``, ``G.1``. Ids
-  with a lone surrogate end it too; here they are like others in a run, and refused in judgments. ``ndcg.1=3`` and
-  ``utility.1,-1,0,0`` give the numbers of trec_eval; there the one ends the interpreter and the other gives 0.
-- A parameter that pytrec_eval would ignore is refused: ``recip_rank_10`` (there it is the reciprocal rank without a
-  cutoff), ``set_P_5``, ``P_5x``. So are two parameters of ``set_F``, of which it keeps one.
-- Scores may be any numbers, NumPy's too; grades may be fractions; ids may be integers; any mapping will do. Ids are
-  compared whole, also behind a NUL character. A level of 0 is allowed.
-- NaN as a score is refused; there it gives an order by chance.
-- Topics whose judgments are all negative, or empty, are scored like others, and nothing carries over from one call
-  to the next.
-- ``set_F.0.5`` may differ in the last bit, and so may every weight that is not the square of a double: its square root,
-  rounded, is kept here. Weights such as 1, 4 and 0.25 give the same bits.
-- Where nothing is left of a ranking, interpolated precision is 0 and not NaN.
-- ``relstring`` is text and ``runid`` no number: both are 0.0 here; there ``runid`` is whatever stood in memory.
+- Names that crash the interpreter there, such as ``P_0``, ``ndcg_10``, and ``G.1``, raise an error. An id with an
+  unpaired surrogate is valid in a run and raises an error in judgments. ``ndcg.1=3`` and ``utility.1,-1,0,0`` have the
+  values of trec_eval.
+- A parameter that pytrec_eval ignores raises an error: ``recip_rank_10`` (there, the reciprocal rank without a
+  cutoff), ``set_P_5``, ``P_5x``. So do two parameters of ``set_F``, of which it uses one.
+- Scores may be of any number type, including NumPy's. Grades may be fractions, ids may be integers, and inputs may be
+  any mappings. Ids are compared beyond a NUL character. A level of 0 is allowed.
+- A score of NaN raises an error; there, the order is undefined.
+- Topics with only negative judgments, or without judgments, are scored like others, and calls are independent.
+- ``set_F.0.5`` may differ in the last bit, because the rounded square root of the weight is stored. Weights that are
+  squares of doubles, such as 1, 4, and 0.25, are exact.
+- For an empty ranking, interpolated precision is 0, not NaN.
+- ``relstring`` and ``runid`` are 0.0, because they are not numbers. There, ``runid`` is uninitialized memory.
 
-``gm_map`` and ``gm_bpref`` are logarithms by topic, as they are there: `compute_aggregated_measure` makes the mean.
+``gm_map`` and ``gm_bpref`` are logarithms by topic, as in pytrec_eval: `compute_aggregated_measure` averages them.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.scoring.judging import Judged, judge
 from judged.scoring.measures.aggregates import logarithms
-from judged.scoring.peers.names import names_of
-from judged.scoring.peers.trec_eval import NICKNAMES, Printed, TrecEvalError, expand, roots
+from judged.scoring.peers.names import check_names
+from judged.scoring.peers.trec_eval import NICKNAMES, OutputLine, TrecEvalError, expand, roots
 
 __all__ = [
     "RelevanceEvaluator",
@@ -55,51 +54,51 @@ __all__ = [
 
 Number = TypeVar("Number")
 
-_LATER = set(roots("all_trec", "trec_eval-10")) - set(roots("all_trec", "trec_eval-9"))
+_NEW_IN_10 = set(roots("all_trec", "trec_eval-10")) - set(roots("all_trec", "trec_eval-9"))
 
 supported_measures: set[str] = set(roots("all_trec", "trec_eval-9"))
-"""The measures that can be asked for, without parameters."""
+"""Names of measures, without parameters."""
 
-supported_nicknames: dict[str, set[str]] = {name: set(several) - _LATER for name, several in NICKNAMES.items()}
-"""Names that stand for several measures."""
+supported_nicknames: dict[str, set[str]] = {name: set(members) - _NEW_IN_10 for name, members in NICKNAMES.items()}
+"""Names of groups of measures."""
 
-_BY_CUTOFF = {"P", "recall", "ndcg_cut", "map_cut", "relative_P", "success"}
-_BY_NUMBER = {"iprec_at_recall", "Rprec_mult", "11pt_avg", "set_F", "utility", "relstring"}
-_BY_GAIN = {"ndcg", "ndcg_rel", "Rndcg", "G"}
-_AT_ONCE = {"11pt_avg", "set_F", "utility", "relstring"}
-"""Measures whose parameters make one number together, and do not show in its name."""
+_CUTOFF_MEASURES = {"P", "recall", "ndcg_cut", "map_cut", "relative_P", "success"}
+_NUMBER_MEASURES = {"iprec_at_recall", "Rprec_mult", "11pt_avg", "set_F", "utility", "relstring"}
+_GAIN_MEASURES = {"ndcg", "ndcg_rel", "Rndcg", "G"}
+_JOINT_PARAMETER_MEASURES = {"11pt_avg", "set_F", "utility", "relstring"}
+"""Measures whose parameters all belong to one score, and are not part of its name."""
 
-_LONGEST = 300
-"""How many characters a parameter may have; Python reads no whole number beyond 4300."""
+_MAX_LENGTH = 300
+"""Maximum length of a parameter in characters. Python cannot parse integers of more than 4300 digits."""
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _PARAMETERS = {
-    **dict.fromkeys(_BY_CUTOFF, re.compile(r"[0-9]+(?:,[0-9]+)*")),
-    **dict.fromkeys(_BY_NUMBER, re.compile(rf"{_NUMBER}(?:,{_NUMBER})*")),
-    **dict.fromkeys(_BY_GAIN, re.compile(rf"[0-9]+={_NUMBER}(?:,[0-9]+={_NUMBER})*")),
+    **dict.fromkeys(_CUTOFF_MEASURES, re.compile(r"[0-9]+(?:,[0-9]+)*")),
+    **dict.fromkeys(_NUMBER_MEASURES, re.compile(rf"{_NUMBER}(?:,{_NUMBER})*")),
+    **dict.fromkeys(_GAIN_MEASURES, re.compile(rf"[0-9]+={_NUMBER}(?:,[0-9]+={_NUMBER})*")),
 }
 
 
 class RelevanceEvaluator:
-    """Judgments and measures, ready to score runs.
+    """Evaluator of runs, with judgments and measures.
 
     Parameters
     ----------
     query_relevance
-        ``{query_id: {doc_id: grade}}``; topics without judgments are left out.
+        ``{query_id: {doc_id: grade}}``. Topics without judgments are omitted.
     measures
-        Names, one or more: ``map``, ``P``, ``P_5``, ``P.5,10``, and the nicknames.
+        Names of measures, ``map``, ``P``, ``P_5``, ``P.5,10``, or nicknames.
     relevance_level
-        The lowest grade that counts as relevant.
+        Lowest relevant grade.
     judged_docs_only_flag
-        Whether documents without a judgment are taken out of each ranking first.
+        Whether to remove unjudged documents from each ranking.
 
     Raises
     ------
     MeasureError
-        If a measure is not supported, or takes no such parameters.
+        If a measure or its parameter is not supported.
     InputError
-        If the judgments cannot be read.
+        If the judgments are invalid.
     """
 
     def __init__(
@@ -109,20 +108,20 @@ class RelevanceEvaluator:
         relevance_level: float = 1,
         judged_docs_only_flag: bool = False,
     ) -> None:
-        self._lines = _lines(names_of(measures, "measure", "{'map', 'P_5'}"), _level(relevance_level))
-        judgments = {query: docs for query, docs in _topics(query_relevance, "relevance").items() if docs}
+        self._lines = _output_lines(check_names(measures, "measure", "{'map', 'P_5'}"), _check_level(relevance_level))
+        judgments = {query: docs for query, docs in _check_topics(query_relevance, "relevance").items() if docs}
         self._qrels = Qrels.of(judgments) if judgments else None
         self._judged_only = bool(judged_docs_only_flag)
 
     def evaluate(self, scores: Mapping[Any, Mapping[Any, Any]]) -> dict[Any, dict[str, float]]:
-        """Score a run, ``{query_id: {doc_id: score}}``: one dict of values for each topic that has judgments.
+        """Evaluate a run, ``{query_id: {doc_id: score}}``. Return a dict of scores for each topic with judgments.
 
         Raises
         ------
         InputError
             If a score is not a number.
         """
-        if not _topics(scores, "score") or self._qrels is None:
+        if not _check_topics(scores, "score") or self._qrels is None:
             return {}
         judged = judge(self._qrels, scores, precision="single").over("both")
         if self._judged_only:
@@ -131,34 +130,34 @@ class RelevanceEvaluator:
         names = [_key(line) for line in self._lines]
         rows = zip(*columns, strict=True) if columns else [()] * len(judged)
         by_topic = dict(zip(judged.query_ids, rows, strict=True))
-        found = ((query, by_topic.get(id_text(query, "query id"))) for query in scores)
-        return {query: dict(zip(names, values, strict=True)) for query, values in found if values is not None}
+        pairs = ((query, by_topic.get(id_text(query, "query id"))) for query in scores)
+        return {query: dict(zip(names, values, strict=True)) for query, values in pairs if values is not None}
 
 
 def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Read the lines of a TREC run: ``query Q0 doc rank score tag``.
+    """Parse the lines of a TREC run: ``query Q0 doc rank score tag``.
 
     Raises
     ------
     InputError
-        If a line has another number of fields, its score is not a number, or a document comes twice.
+        If the number of fields is wrong, a score is not a number, or a document occurs twice for a topic.
     """
-    return _parsed(f_run, "query Q0 document rank score tag", 4, float)
+    return _parse(f_run, "query Q0 document rank score tag", 4, float)
 
 
 def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Read the lines of TREC judgments: ``query 0 doc grade``.
+    """Parse the lines of TREC judgments: ``query 0 doc grade``.
 
     Raises
     ------
     InputError
-        If a line has another number of fields, its grade is not a whole number, or a document comes twice.
+        If the number of fields is wrong, a grade is not an integer, or a document occurs twice for a topic.
     """
-    return _parsed(f_qrel, "query 0 document grade", 3, int)
+    return _parse(f_qrel, "query 0 document grade", 3, int)
 
 
 def compute_aggregated_measure(measure: str, values: list[float]) -> float:
-    """Put the values of all topics together: counts are added up, ``gm_`` makes the geometric mean, else the mean.
+    """Compute the aggregate over topics: the sum of a count, the geometric mean for ``gm_``, or else the mean.
 
     >>> compute_aggregated_measure("num_ret", [2.0, 3.0]), compute_aggregated_measure("map", [0.5, 1.0])
     (5.0, 0.75)
@@ -170,76 +169,80 @@ def compute_aggregated_measure(measure: str, values: list[float]) -> float:
     return float(np.mean(values))
 
 
-def _level(given: object) -> float:
-    if not isinstance(given, (int, float, np.integer, np.floating)):
-        raise InputError(f"the relevance level {given!r} is not a number", fix="give a number from 0, such as 1")
-    level = float(given)
+def _check_level(value: object) -> float:
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InputError(f"`relevance_level` must be a number, got {value!r}", fix="use 1")
+    level = float(value)
     if not level >= 0:
-        raise InputError(f"the relevance level {given} is negative or no number", fix="give 0 or more")
+        raise InputError(f"`relevance_level` must be 0 or more, got {value}", fix="use 1")
     return level
 
 
-def _topics(given: object, value: str) -> Mapping[Any, Any]:
-    if not isinstance(given, Mapping):
-        raise InputError(f"{type(given).__name__} is given, not a dict", fix=f"give {{query_id: {{doc_id: {value}}}}}")
-    return given
+def _check_topics(topics: object, label: str) -> Mapping[Any, Any]:
+    if not isinstance(topics, Mapping):
+        problem = f"a dict is required, got {type(topics).__name__}"
+        raise InputError(problem, fix=f"use {{query_id: {{doc_id: {label}}}}}")
+    return topics
 
 
-def _lines(measures: Iterable[str], level: float) -> list[Printed]:
-    """Make the lines of trec_eval 9's table that the names ask for, each once, in its order."""
-    wanted: dict[str, list[str]] = {}
+def _output_lines(measures: Iterable[str], level: float) -> list[OutputLine]:
+    """Return the distinct output lines of trec_eval 9 for the names, in its order."""
+    parameters_by_root: dict[str, list[str]] = {}
     for name in measures:
-        for one in sorted(supported_nicknames.get(name, (name,))):
-            root, parameters = _split(one)
-            wanted.setdefault(root, []).extend(parameters)
-    found: list[str] = []
-    for root, parameters in wanted.items():
+        for spec in sorted(supported_nicknames.get(name, (name,))):
+            root, parameters = _split_name(spec)
+            parameters_by_root.setdefault(root, []).extend(parameters)
+    specs: list[str] = []
+    for root, parameters in parameters_by_root.items():
         if root not in supported_measures:
             raise MeasureError(f"unsupported measure {root}. Fix: use one of {', '.join(sorted(supported_measures))}")
         if root in {"set_F", "relstring"} and len(set(parameters)) > 1:
-            raise MeasureError(f"{root} takes one parameter, not {', '.join(parameters)}. Fix: ask for one at a time")
-        if any(len(one) > _LONGEST for one in parameters):
-            raise MeasureError(f"{root}.{parameters[0][:9]}... has too many digits. Fix: give at most {_LONGEST}")
-        kept = {(int(one) if root in _BY_CUTOFF else one): None for one in parameters}  # each once
-        written = ",".join(parameters if root == "utility" else map(str, kept))
-        found.append(f"{root}.{written}" if parameters else root)
+            raise MeasureError(f"{root} takes one parameter, got {', '.join(parameters)}. Fix: use one per call")
+        if any(len(parameter) > _MAX_LENGTH for parameter in parameters):
+            raise MeasureError(f"{root}.{parameters[0][:9]}... has too many digits. Fix: use at most {_MAX_LENGTH}")
+        distinct = dict.fromkeys(map(int, parameters) if root in _CUTOFF_MEASURES else parameters)
+        text = ",".join(parameters if root == "utility" else map(str, distinct))
+        specs.append(f"{root}.{text}" if parameters else root)
     try:
-        lines = expand(*found, level=level, dialect="trec_eval-9") if found else []
-        return [line for line in lines if line.measure or line.kind == "text"]  # which refuses parameters now
+        lines = expand(*specs, level=level, dialect="trec_eval-9") if specs else []
+        return [line for line in lines if line.measure or line.kind == "text"]  # `measure` checks the parameters
     except TrecEvalError as error:
         raise MeasureError(str(error)) from None
 
 
-def _split(name: str) -> tuple[str, list[str]]:
-    """Cut a name such as ``P_5`` or ``P.5,10`` into the measure and its parameters."""
+def _split_name(name: str) -> tuple[str, list[str]]:
+    """Split a name such as ``P_5`` or ``P.5,10`` into the measure and its parameters."""
     if name in supported_measures:
         return name, []
     bases = [base for base in supported_measures if name.startswith((f"{base}_", f"{base}."))]
     if not bases:
         raise MeasureError(f"unsupported measure {name}. Fix: use one of {', '.join(sorted(supported_measures))}")
     base = max(bases, key=len)
-    written = name[len(base) + 1 :]
-    form = _PARAMETERS.get(base)
-    if form is None or not form.fullmatch(written):
-        example = {**dict.fromkeys(_BY_CUTOFF, ".5,10"), **dict.fromkeys(_BY_NUMBER, ".0.5")}.get(base, "")
-        hint = f"; with a cutoff it is {base}_cut_{written}" if base in {"map", "ndcg"} and written.isdecimal() else ""
-        raise MeasureError(f"{base} takes no parameter {written!r}. Fix: write {base}{example}{hint}")
-    return base, written.split(",")
+    parameters = name[len(base) + 1 :]
+    pattern = _PARAMETERS.get(base)
+    if pattern is None or not pattern.fullmatch(parameters):
+        example = {**dict.fromkeys(_CUTOFF_MEASURES, ".5,10"), **dict.fromkeys(_NUMBER_MEASURES, ".0.5")}.get(base, "")
+        has_cutoff = base in {"map", "ndcg"} and parameters.isdecimal()
+        hint = f"; with a cutoff it is {base}_cut_{parameters}" if has_cutoff else ""
+        raise MeasureError(f"{base} takes no parameter {parameters!r}. Fix: write {base}{example}{hint}")
+    return base, parameters.split(",")
 
 
-def _key(line: Printed) -> str:
-    return line.root if line.root in _AT_ONCE else line.name
+def _key(line: OutputLine) -> str:
+    return line.root if line.root in _JOINT_PARAMETER_MEASURES else line.name
 
 
-def _values(line: Printed, judged: Judged) -> list[float]:
+def _values(line: OutputLine, judged: Judged) -> list[float]:
     if line.measure is None:
         return [0.0] * len(judged)
     scores = line.measure(judged)
     return (logarithms(scores) if line.measure.entry.aggregate == "geometric mean" else scores).tolist()
 
 
-def _parsed(lines: Iterable[str], layout: str, at: int, read: Callable[[str], Number]) -> dict[str, dict[str, Number]]:
-    made: dict[str, dict[str, Number]] = {}
+def _parse(
+    lines: Iterable[str], layout: str, field: int, cast: Callable[[str], Number]
+) -> dict[str, dict[str, Number]]:
+    by_query: dict[str, dict[str, Number]] = {}
     for number, line in enumerate(lines, 1):
         fields = line.split()
         if not fields:
@@ -247,14 +250,14 @@ def _parsed(lines: Iterable[str], layout: str, at: int, read: Callable[[str], Nu
         if len(fields) != len(layout.split()):
             raise InputError(f"{len(fields)} fields", fix=f"write {layout}", path="<lines>", line=number)
         query, doc = fields[0], fields[2]
-        if doc in made.setdefault(query, {}):
+        if doc in by_query.setdefault(query, {}):
             raise InputError(
                 f"document {doc} appears twice for topic {query}", fix="keep one", path="<lines>", line=number
             )
         try:
-            made[query][doc] = read(fields[at])
+            by_query[query][doc] = cast(fields[field])
         except ValueError:
             raise InputError(
-                f"{fields[at]!r} is not a number", fix=f"write {layout}", path="<lines>", line=number
+                f"{fields[field]!r} is not a number", fix=f"write {layout}", path="<lines>", line=number
             ) from None
-    return made
+    return by_query

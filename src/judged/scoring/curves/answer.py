@@ -1,4 +1,4 @@
-"""What `curve` and `precision_recall` return: the points of every run, with intervals, as an answer."""
+"""`Curves`, the result of `curve` and `precision_recall`: the points of each run, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from judged.results.charts import picture, round_of
 from judged.results.decimals import decimal
 from judged.results.escaping import visible
 from judged.results.types import ReadOnly
+from judged.scoring.curves.terminal_plot import render
 from judged.scoring.evaluation.summary import describe_rules
 
 if TYPE_CHECKING:
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation.facts import Provenance
     from judged.stats.interval import IntervalMethod
 
-How: TypeAlias = Literal["cutoff", "interpolated", "raw"]
-_HELD = 4000  # lines times cutoffs whose resamples are held at a time
-_ROWS = 12  # points of a table for people
+CurveKind: TypeAlias = Literal["cutoff", "interpolated", "raw"]
+_BATCH_CURVES = 4000  # most points (runs times cutoffs) in one batch of estimates
+_MAX_ROWS = 12  # rows of the displayed table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curves(ReadOnly, Answer):
-    """One line per run, of R runs and K points.
+    """One curve per run, for R runs and K points.
 
-    Its main table has one row per run and point; ``table("topics")`` every topic's.
+    The main table has one row per run and point; ``table("topics")`` has one row per run, point, and topic.
 
     Attributes
     ----------
@@ -44,31 +45,31 @@ class Curves(ReadOnly, Answer):
         ``cutoff``: a measure by cutoff; ``interpolated``: interpolated precision by recall; ``raw``: precision and
         recall at the same cutoffs.
     name : str
-        What is drawn: the measure's name with ``k`` for the cutoff, or ``c`` for the recall.
+        Name of the measure with ``k`` for the cutoff, or ``c`` for the recall.
     points : array
-        (K,): the cutoff of each point, or its recall where it is interpolated; rising.
+        (K,): cutoffs, or recalls for ``interpolated``, in ascending order.
     x : array
-        (R, K): where each point stands: its place, or the mean recall of a run at that cutoff; NaN where it has none.
+        (R, K): x-coordinates: `points`, or for ``raw`` the mean recall of each run at the cutoff; NaN for no point.
     mean, low, high : array
-        (R, K): the measure's own aggregate over topics and its interval; NaN where there is none.
+        (R, K): aggregate of the measure over topics, and its confidence interval; NaN for no value.
     n : array
-        (R, K): how many topics each point rests on.
+        (R, K): number of topics of each point.
     scores : Scores
-        The scores of every topic that the points are made of. For ``raw`` the K precisions, then the K recalls.
+        Scores of all topics at the K points. For ``raw``, the K precisions followed by the K recalls.
     interval : IntervalMethod
-        How the intervals are made.
+        Method of the confidence intervals.
 
     Examples
     --------
     >>> from judged import curve
-    >>> made = curve({"q": {"a": 1, "b": 1}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, "R")
-    >>> made.x.tolist(), made.mean.tolist()
+    >>> curves = curve({"q": {"a": 1, "b": 1}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}, "R")
+    >>> curves.x.tolist(), curves.mean.tolist()
     ([[1.0, 2.0, 3.0]], [[0.0, 0.5, 1.0]])
     """
 
     kind: ClassVar[str] = "curves"
 
-    how: How
+    how: CurveKind
     name: str
     points: Floats
     x: Floats
@@ -81,21 +82,21 @@ class Curves(ReadOnly, Answer):
     notes: tuple[Note, ...] = ()
 
     @classmethod
-    def of(cls, how: How, name: str, at: Floats, scores: Scores, interval: IntervalMethod) -> Self:
-        """Draw lines through scores: their measures are the K points, for ``raw`` followed by the K recalls."""
-        points = len(at)
-        mean, low, high, topics = _estimated(scores, slice(0, points), interval)
-        x = np.broadcast_to(at, mean.shape).copy()
+    def from_scores(cls, how: CurveKind, name: str, points: Floats, scores: Scores, interval: IntervalMethod) -> Self:
+        """Create curves from the scores of K measures, one per point; for ``raw``, followed by the K recalls."""
+        num_points = len(points)
+        mean, low, high, counts = _estimate(scores, slice(0, num_points), interval)
+        x = np.broadcast_to(points, mean.shape).copy()
         if how == "raw":
-            x = _estimated(scores, slice(points, 2 * points), replace(interval, name="none"))[0]
-            if len(scores.query_ids) == 1:  # of one topic only the ranks where something relevant was found
-                same = np.diff(x, axis=1, prepend=0.0) <= 0
-                x, mean = np.where(same, np.nan, x), np.where(same, np.nan, mean)
-        return cls(how, name, at, x, mean, low, high, topics, scores, interval, scores.notes)
+            x = _estimate(scores, slice(num_points, 2 * num_points), replace(interval, name="none"))[0]
+            if len(scores.query_ids) == 1:  # one topic: keep only the ranks of relevant documents
+                has_no_new_hit = np.diff(x, axis=1, prepend=0.0) <= 0
+                x, mean = np.where(has_no_new_hit, np.nan, x), np.where(has_no_new_hit, np.nan, mean)
+        return cls(how, name, points, x, mean, low, high, counts, scores, interval, scores.notes)
 
     @property
     def title(self) -> str:
-        """What is drawn, in one line."""
+        """Title of the chart."""
         if self.how == "cutoff":
             return f"{self.name} by cutoff k"
         if self.how == "interpolated":
@@ -104,51 +105,51 @@ class Curves(ReadOnly, Answer):
 
     @property
     def labels(self) -> tuple[str, str]:
-        """What stands at the axes, x and y."""
+        """Labels of the x-axis and the y-axis."""
         if self.how == "cutoff":
             return "k", self.name
         return "recall", "interpolated precision" if self.how == "interpolated" else "precision"
 
     @property
     def provenance(self) -> Provenance:
-        """What the numbers rest on."""
+        """Inputs and policies of the scores, and the interval method."""
         return replace(self.scores.provenance, interval=self.interval)
 
     @property
     def run_names(self) -> tuple[str, ...]:
-        """The names of the runs, one a line."""
+        """Names of the runs."""
         return self.scores.run_names
 
     @property
     def query_ids(self) -> tuple[str, ...]:
-        """The topics, in byte order."""
+        """Query ids in byte order."""
         return self.scores.query_ids
 
     @property
     def per_topic(self) -> Floats:
-        """The score of every topic at each point: (R, K, T); NaN where a topic does not count."""
+        """Scores by run, point, and topic: (R, K, T); NaN for a topic that does not count."""
         return self.scores.values[:, : len(self.points)]
 
     @property
     def caption(self) -> str:
-        """By which rules the numbers were made."""
+        """Policies and interval method of the scores."""
         if len(self.query_ids) == 1:
             return describe_rules(self.scores, over=f"topic {self.query_ids[0]}")
         return describe_rules(self.scores, self.interval)
 
     def basis(self, *, intervals: bool = True) -> str:
-        """Say what each point is: over how many topics, and with which interval."""
+        """Return the aggregate, the number of topics, and the interval method, as text."""
         if len(self.query_ids) == 1:
             return f"topic {self.query_ids[0]}"
-        fewest, most = int(self.n.min()), int(self.n.max())
-        count = f"{most}" if fewest == most else f"{fewest} to {most}"
-        said = f"{self.scores.measures[0].entry.aggregate} over {count} topics"
+        lowest, highest = int(self.n.min()), int(self.n.max())
+        count = f"{highest}" if lowest == highest else f"{lowest} to {highest}"
+        text = f"{self.scores.measures[0].entry.aggregate} over {count} topics"
         if not intervals or np.isnan(self.low).all():
-            return said
-        return f"{said}, [{self.scores.interval_caption(self.interval)}]"
+            return text
+        return f"{text}, [{self.scores.interval_caption(self.interval)}]"
 
     def topic(self, query_id: str) -> Self:
-        """Draw one topic alone. Its precision and recall have a point at each relevant document that was found.
+        """Return the curves of one topic. For ``raw``, there is one point per relevant document in the ranking.
 
         Raises
         ------
@@ -157,105 +158,102 @@ class Curves(ReadOnly, Answer):
         """
         query_id = str(query_id)
         if query_id not in self.query_ids:
-            problem = f"there is no topic {query_id!r} among those that count"
+            problem = f"no topic {query_id!r} in the curves"
             raise InputError(problem, fix=f"use one of {first_few(self.query_ids)}")
         scores = self.scores.over_topics(np.array(self.query_ids) == query_id)
-        notes = tuple(note for note in scores.notes if note.rule != "ties")  # it is about means
-        return self.of(self.how, self.name, self.points, replace(scores, notes=notes), self.interval)
+        notes = tuple(note for note in scores.notes if note.rule != "ties")  # that note is about means
+        return self.from_scores(self.how, self.name, self.points, replace(scores, notes=notes), self.interval)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the table of the round points, all points as data, and the chart."""
+        """Return the table of round points, all points as data, and the chart."""
         return self.by_run(), self._points(), self._chart()
 
     def facts(self) -> dict[str, Any]:
-        """Give what is drawn, and where its points are."""
+        """Return the kind of curve, the measure, and the points."""
         name = "recalls" if self.how == "interpolated" else "cutoffs"
-        return {"how": self.how, "measure": self.name, name: self._place(range(len(self.points))).values}
+        return {"how": self.how, "measure": self.name, name: self._point_column(range(len(self.points))).values}
 
     def table(self, name: str | None = None) -> Table:
-        """Give a table by its name; the points for None, those of every topic for ``topics``.
+        """Return a table by name: all points for None, the scores of all topics for ``topics``.
 
         Raises
         ------
         InputError
-            If there is none of this name.
+            If there is no table of this name.
         """
         return self._by_topic() if name == "topics" else super().table(name)
 
     def plot(self, *, width: int = 80, height: int = 20, ascii_only: bool = False, colour: bool = False) -> str:
-        """Draw for a terminal, with axes and a legend.
+        """Render the curves for a terminal, with axes and a legend.
 
         Parameters
         ----------
         width, height
-            Of the drawing with its axes, in characters; the legend and what it rests on come below.
+            Size of the plot with its axes in characters. The legend and the caption follow below.
         ascii_only
-            Draw with letters alone, where the terminal has no braille characters.
+            Whether to use letters only, for a terminal without braille characters.
         colour
-            Give each run a colour too.
+            Whether to use a color for each run.
         """
-        from judged.scoring.curves.curve import plot
-
         where = self.provenance.where
         over = f"\n\nOver the topics where {visible(where)}." if where else ""
-        return f"{plot(self, width, height, ascii_only=ascii_only, colour=colour)}\n\n{self.caption}{over}"
+        return f"{render(self, width, height, ascii_only=ascii_only, colour=colour)}\n\n{self.caption}{over}"
 
     def by_run(self) -> Table:
-        """Lay out one row per point, one column per run; of many points the round ones: 1, 2, 5, 10, 20 ..."""
-        shown = np.flatnonzero(~np.isnan(self.mean).all(axis=0))
-        shown = shown[round_of(self.points[shown], _ROWS)]
-        columns = [self._place(shown)]
+        """Return a table with one row per point and one column per run; of many points, only 1, 2, 5, 10, 20 ..."""
+        round_points = np.flatnonzero(~np.isnan(self.mean).all(axis=0))
+        round_points = round_points[round_of(self.points[round_points], _MAX_ROWS)]
+        columns = [self._point_column(round_points)]
         for row, run in enumerate(self.run_names):
             if self.how == "raw":
-                columns.append(Column(f"recall{row}", self.x[row, shown].tolist(), NUMBER, f"{run} recall"))
+                columns.append(Column(f"recall{row}", self.x[row, round_points].tolist(), NUMBER, f"{run} recall"))
             title = f"{run} precision" if self.how == "raw" else run
-            columns.append(self.values(f"value{row}", (row, shown), title))
+            columns.append(self.value_column(f"value{row}", (row, round_points), title))
         return Table("curves", tuple(columns), self.title, self.caption, only="people")
 
-    def values(self, name: str, where: Any, title: str) -> Column:
-        """Make a column of some points with their intervals."""
-        low, high = self.low[where].tolist(), self.high[where].tolist()
-        limits = [None if np.isnan(ends[0]) else ends for ends in zip(low, high, strict=True)]
-        return Column(name, self.mean[where].tolist(), NUMBER, title, ci=limits)
+    def value_column(self, name: str, index: Any, title: str) -> Column:
+        """Return a column with the means and intervals of the points selected by `index`."""
+        low, high = self.low[index].tolist(), self.high[index].tolist()
+        intervals = [None if np.isnan(limits[0]) else limits for limits in zip(low, high, strict=True)]
+        return Column(name, self.mean[index].tolist(), NUMBER, title, ci=intervals)
 
-    def _place(self, points: Sequence[int] | Ints) -> Column:
-        """Make the column of where points are: their cutoffs or recalls."""
+    def _point_column(self, points: Sequence[int] | Ints) -> Column:
         if self.how == "interpolated":
             return Column("recall", self.points[points].tolist(), significant(12))
         return Column("cutoff", self.points[points].astype(int).tolist(), COUNT, "k")
 
     def _points(self) -> Table:
-        """Lay out one row per run and point."""
-        where = run, at = np.nonzero(~np.isnan(self.mean))
-        columns = [Column("run", [self.run_names[row] for row in run.tolist()], TEXT), self._place(at)]
+        index = run_index, point = np.nonzero(~np.isnan(self.mean))
+        columns = [Column("run", [self.run_names[row] for row in run_index.tolist()], TEXT), self._point_column(point)]
         if self.how == "raw":
-            columns.append(Column("recall", self.x[where].tolist(), NUMBER))
-        columns += [self.values("value", where, self.labels[1]), Column("n", self.n[where].tolist(), COUNT, "topics")]
+            columns.append(Column("recall", self.x[index].tolist(), NUMBER))
+        columns += [
+            self.value_column("value", index, self.labels[1]),
+            Column("n", self.n[index].tolist(), COUNT, "topics"),
+        ]
         return Table("points", tuple(columns), labels=2, only="data")
 
     def _by_topic(self) -> Table:
-        """Lay out one row per run, point and topic."""
-        where = run, at, topic = np.nonzero(~np.isnan(self.per_topic))
+        index = run_index, point, topic_index = np.nonzero(~np.isnan(self.per_topic))
         columns = [
-            Column("run", [self.run_names[row] for row in run.tolist()], TEXT),
-            self._place(at),
-            Column("query_id", [self.query_ids[row] for row in topic.tolist()], TEXT),
+            Column("run", [self.run_names[row] for row in run_index.tolist()], TEXT),
+            self._point_column(point),
+            Column("query_id", [self.query_ids[row] for row in topic_index.tolist()], TEXT),
         ]
         if self.how == "raw":
-            columns.append(Column("recall", self.scores.values[:, len(self.points) :][where].tolist(), NUMBER))
-        columns.append(Column("value", self.per_topic[where].tolist(), NUMBER))
+            columns.append(Column("recall", self.scores.values[:, len(self.points) :][index].tolist(), NUMBER))
+        columns.append(Column("value", self.per_topic[index].tolist(), NUMBER))
         return Table("topics", tuple(columns), labels=3, only="data")
 
     def _chart(self) -> Chart:
-        """Draw lines with their intervals, on a logarithmic scale beyond 50 cutoffs."""
         by_cutoff = self.how == "cutoff"
         sentence = f"{self.title}, {self.basis()}."
         if by_cutoff:
-            last = self.mean[:, -1]
-            best = int(np.nan_to_num(last, nan=-np.inf).argmax())
+            best = int(np.nan_to_num(self.mean[:, -1], nan=-np.inf).argmax())
             sentence = (
                 f"{self.title} from {self.points[0]:.0f} to {self.points[-1]:.0f}, {self.basis()}."
-                f" At k = {self.points[-1]:.0f}, {self.run_names[best]} is highest with {decimal(float(last[best]))}."
+                f" At k = {self.points[-1]:.0f}, {self.run_names[best]} is highest with"
+                f" {decimal(float(self.mean[best, -1]))}."
             )
         return Chart(
             name="curves",
@@ -276,32 +274,32 @@ class Curves(ReadOnly, Answer):
 
     def _repr_html_(self) -> str:
         try:
-            drawn = picture(self.chart(), "svg").decode()
+            image = picture(self.chart(), "svg").decode()
         except MissingExtraError:
-            drawn = ""
-        return drawn + super()._repr_html_()
+            image = ""
+        return image + super()._repr_html_()
 
     def __repr__(self) -> str:
         return "\n".join([self.plot(), *(f"warning: {text}" for text in self.warnings)])
 
 
-def _estimated(scores: Scores, part: slice, interval: IntervalMethod) -> tuple[Floats, Floats, Floats, Ints]:
-    """Estimate some measures: mean, low, high and topics, each (R, K)."""
-    # Some runs at a time: the resamples of a thousand cutoffs of many runs would fill the memory.
-    measures = scores.measures[part]
-    shape, size = (len(scores.runs), len(measures)), max(1, _HELD // len(measures))
+def _estimate(scores: Scores, selection: slice, interval: IntervalMethod) -> tuple[Floats, Floats, Floats, Ints]:
+    """Estimate the aggregates of some measures. Return mean, low, high, and number of topics, each (R, K)."""
+    # In batches of runs: the resamples of all runs at a thousand cutoffs would not fit into memory.
+    measures = scores.measures[selection]
+    shape, batch_size = (len(scores.runs), len(measures)), max(1, _BATCH_CURVES // len(measures))
     estimates = [
         estimate
-        for first in range(0, len(scores.runs), size)
+        for start in range(0, len(scores.runs), batch_size)
         for estimate in replace(
             scores,
-            runs=scores.runs[first : first + size],
+            runs=scores.runs[start : start + batch_size],
             measures=measures,
-            values=scores.values[first : first + size, part],
-            counted=scores.counted[first : first + size],
+            values=scores.values[start : start + batch_size, selection],
+            counted=scores.counted[start : start + batch_size],
         ).estimates(ci=interval.name, level=interval.level, resamples=interval.resamples, seed=interval.seed)
     ]
-    none = (np.nan, np.nan)
-    numbers = np.array([(row.value, *(row.ci or none)) for row in estimates], dtype=np.float64)
-    mean, low, high = (column.reshape(shape) for column in numbers.T.copy())
+    no_interval = (np.nan, np.nan)
+    rows = np.array([(row.value, *(row.ci or no_interval)) for row in estimates], dtype=np.float64)
+    mean, low, high = (column.reshape(shape) for column in rows.T.copy())
     return mean, low, high, np.array([row.n for row in estimates], dtype=np.int64).reshape(shape)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judged.results.types import Batch, Table
     from judged.scoring.evaluation.facts import TieTreatment
     from judged.scoring.judging import Precision, TiePolicy, TopicPolicy
-    from judged.scoring.peers.names import Reader
+    from judged.scoring.peers.names import NameParser
 
     Block = TypeVar("Block", Table, Batch)
 
@@ -117,7 +117,7 @@ class Dialect:
     depth: int | None = None
     digits: int | None = None  # number of decimals that the tool prints; None for all
     defaults: tuple[str, ...] = ()  # default measures, by their names in the tool; empty for our defaults
-    read: Reader | None = field(default=None, repr=False)  # parser of the tool's names of measures
+    read: NameParser | None = field(default=None, repr=False)  # parser of the tool's names of measures
     regrades: str = ""  # description of how the tool changes grades, for a note if it changes some
     exclude_self: bool = False  # whether documents with the id of their topic are removed
     # names of measures that the tool averages over the topics of the run; for the others all topics count
@@ -184,7 +184,7 @@ _ALL = (
         "trec_eval 10.0 with -c. Without -c it ends with an error where a topic is missing from the run.",
         digits=4,
         defaults=("official",),
-        read=names.trec_eval("trec_eval-10"),
+        read=names.trec_eval_parser("trec_eval-10"),
     ),
     Dialect(
         "trec_eval-9",
@@ -194,7 +194,7 @@ _ALL = (
         precision="single",
         digits=4,
         defaults=("official",),
-        read=names.trec_eval("trec_eval-9"),
+        read=names.trec_eval_parser("trec_eval-9"),
     ),
     Dialect(
         "gdeval",
@@ -203,7 +203,7 @@ _ALL = (
         topics="both",
         digits=5,
         defaults=("ndcg@20", "err@20"),
-        read=names.listed(names.GDEVAL),
+        read=names.table_parser(names.GDEVAL),
     ),
     Dialect(
         "ndeval",
@@ -220,7 +220,7 @@ _ALL = (
         " and all topics of the qrels count.",
         ties="rank",
         defaults=("MRR@10",),
-        read=names.listed(names.MSMARCO),
+        read=names.table_parser(names.MSMARCO),
         regrades="every judged document counts as relevant, whatever its grade",
         prepare_qrels=all_relevant,
     ),
@@ -233,14 +233,14 @@ _ALL = (
         precision="single",
         digits=5,
         defaults=tuple(f"{name}@{_CUTOFFS}" for name in ("NDCG", "MAP", "Recall", "P")),
-        read=names.listed(names.BEIR),
+        read=names.table_parser(names.BEIR),
         exclude_self=True,
     ),
     Dialect(
         "ranx",
         "ranx with make_comparable: a level (-l2) takes the gain of lower grades away too, and a negative grade is a"
         " judged document that is not relevant.",
-        read=names.ranx,
+        read=names.parse_ranx_name,
         regrades="negative grades count as 0",
         prepare_qrels=no_negative,
     ),

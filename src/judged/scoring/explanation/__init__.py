@@ -1,7 +1,7 @@
-"""How a score comes about, and what other tools report in its place."""
+"""Explain how a score is computed, and compare it with the scores of other tools."""
 
 from judged.scoring.explanation.explain import Explanation, explain, explain_list
 from judged.scoring.explanation.other_tools import ToolComparison, compare_tools
-from judged.scoring.explanation.sheets import Line, Sheet
+from judged.scoring.explanation.sheets import Sheet, SheetLine
 
-__all__ = ["Explanation", "Line", "Sheet", "ToolComparison", "compare_tools", "explain", "explain_list"]
+__all__ = ["Explanation", "Sheet", "SheetLine", "ToolComparison", "compare_tools", "explain", "explain_list"]

@@ -1,4 +1,4 @@
-"""`explain`: where a score comes from, rank by rank, as an answer."""
+"""`explain`: the calculation of one score, rank by rank."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judged.data.texts import Texts, shortened
 from judged.errors import InputError
 from judged.results import TEXT, Answer, Column, Section, Sentences, Show, Table, columns_of
 from judged.results.spelling import hinting
-from judged.scoring.explanation.sheets import bare, number, readable, sheets
+from judged.scoring.explanation.sheets import build_sheets, format_number, ranking_sheet, replace_underscores
 from judged.scoring.judging import Judged, judge
 from judged.scoring.judging.calculation import Calculation, CalculationStep
 from judged.scoring.measures.base import Measure
@@ -23,34 +23,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from judged.results import Block
-    from judged.scoring.explanation.sheets import Cell, Line, Sheet
+    from judged.scoring.explanation.sheets import Cell, Sheet, SheetLine
     from judged.scoring.judging import Ranking
 
-_FEW = 2  # unjudged documents in a row that are still shown one by one
-_MANY = 10  # documents at the end that change no digit shown, and are still shown one by one
-_LABELS = {"rank", "document"}
-_TITLE = 40  # characters
+_MAX_UNJUDGED_ROWS = 2  # longest series of unjudged documents that gets one row per document
+_MAX_TAIL_ROWS = 10  # most documents at the end that do not change the displayed sum and still get one row each
+_LABEL_COLUMNS = {"rank", "document"}
+_MAX_TITLE_LENGTH = 40  # characters
 _BY_ZERO = re.compile(r"/ 0(?![.\d])")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Answer):
-    """How a score came about; its main table has one step of the calculation a row.
+    """Calculation of one score. The main table has one row per step.
 
     Attributes
     ----------
     measure : Measure
     query_id, run : str
     ranking : Ranking
-        How the documents were ranked.
+        Policies that ranked the documents.
     sheets : tuple of Sheet
-        Tables with the lines below them, in the order of the calculation.
+        Tables with their calculation lines, in the order of the calculation.
     score : float
-        The score, which is also the last number of the last sheet.
+        The score. It is also the last number of the last sheet.
     query : str
-        The text of the topic, where it is known.
+        Text of the topic, if available.
     titles : dict of str
-        What the documents are called, by id, where that is known.
+        Titles of documents by id, if available.
     """
 
     kind: ClassVar[str] = "explanation"
@@ -64,36 +64,37 @@ class Explanation(Answer):
     query: str = ""
     titles: Mapping[str, str] = field(default_factory=dict)
 
-    def titled(self, texts: Any) -> Explanation:
-        """Show the titles of documents beside their ids, or their texts where they have none: what `Texts.of` takes."""
-        places = [(sheet.header.index("document"), sheet.rows) for sheet in self.sheets if "document" in sheet.header]
-        ids = {str(row[at]) for at, rows in places for row in rows if row[at] is not None}
-        known = Texts.of(texts, ids)
-        return replace(self, titles={doc: shortened(known.caption(doc), _TITLE) for doc in sorted(ids) if doc in known})
+    def with_titles(self, texts: Any) -> Explanation:
+        """Return a copy with a title, or else the text, for each document id. `texts` is an input of `Texts.of`."""
+        tables = [(sheet.header.index("document"), sheet.rows) for sheet in self.sheets if "document" in sheet.header]
+        ids = {str(row[column]) for column, rows in tables for row in rows if row[column] is not None}
+        by_id = Texts.of(texts, ids)
+        titles = {doc: shortened(by_id.caption(doc), _MAX_TITLE_LENGTH) for doc in sorted(ids) if doc in by_id}
+        return replace(self, titles=titles)
 
     @property
     def title(self) -> str:
-        """What is explained."""
-        return title(str(self.measure), self.query_id, self.run)
+        """Measure, topic, and run."""
+        return explanation_title(str(self.measure), self.query_id, self.run)
 
     @property
     def parts(self) -> list[tuple[str, Table, list[str]]]:
-        """Title, table and lines of each sheet, as people read them."""
-        return [(sheet.title, sheet_table(sheet, self.titles), sheet_lines(sheet)) for sheet in self.sheets]
+        """Title, display table, and calculation lines of each sheet."""
+        return [(sheet.title, sheet_table(sheet, self.titles), format_lines(sheet)) for sheet in self.sheets]
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give each sheet as people read it, with its lines, and all lines as data."""
-        shown: list[Block] = [Sentences((f"query: {self.query}",))] if self.query else []
+        """Return the sheets for display, and all calculation lines as a data table."""
+        blocks: list[Block] = [Sentences((f"query: {self.query}",))] if self.query else []
         for _, table, lines in self.parts:
-            shown += [table] if table.columns else []
-            shown += [Sentences(tuple(lines))] if lines else []
-        numbered = [{**vars(line), "sheet": at} for at, sheet in enumerate(self.sheets, 1) for line in sheet.lines]
-        columns = columns_of(numbered, "sheet", "name", "how", "numbers", "value", "summed")
+            blocks += [table] if table.columns else []
+            blocks += [Sentences(tuple(lines))] if lines else []
+        records = [{**vars(line), "sheet": i} for i, sheet in enumerate(self.sheets, 1) for line in sheet.lines]
+        columns = columns_of(records, "sheet", "name", "how", "numbers", "value", "summed")
         steps = Table("steps", columns, only="data")
-        return Section("explanation", self.title, tuple(shown)), steps
+        return Section("explanation", self.title, tuple(blocks)), steps
 
     def facts(self) -> dict[str, Any]:
-        """Give what is explained, its score, and the sheets without the lines below them."""
+        """Return measure, topic, run, ranking policies, score, and the tables of the sheets."""
         names = ("ties", "depth", "precision")
         facts = {"measure": str(self.measure), "query_id": self.query_id, "run": self.run}
         facts |= {"query": self.query} if self.query else {}
@@ -108,40 +109,39 @@ class Explanation(Answer):
         }
 
 
-def title(measure: str, query_id: str, run: str) -> str:
-    """Say what is explained; a list that was typed by hand has no names that say anything."""
-    typed = (query_id, run) == ("list", "run")
-    return measure if typed else f"{measure} of topic {query_id}, run {run}"
+def explanation_title(measure: str, query_id: str, run: str) -> str:
+    """Return measure, topic, and run; only the measure for the result of `judge_list`, whose names mean nothing."""
+    is_typed_list = (query_id, run) == ("list", "run")
+    return measure if is_typed_list else f"{measure} of topic {query_id}, run {run}"
 
 
-def sheet_lines(sheet: Sheet) -> list[str]:
-    """Write what stands below the table of a sheet: formulas with names, then with numbers."""
-    legend = [f"{readable(name)} = {readable(how)}" for name, how in sheet.how.items()]
-    return [*legend, *map(_line_text, sheet.lines)]
+def format_lines(sheet: Sheet) -> list[str]:
+    """Format the formulas of the columns of a sheet, then its calculation lines."""
+    legend = [f"{replace_underscores(name)} = {replace_underscores(formula)}" for name, formula in sheet.how.items()]
+    return [*legend, *map(_format_line, sheet.lines)]
 
 
-def _line_text(line: Line) -> str:
-    """Write one line of the calculation; a formula that is a number already is not said twice."""
-    bits = [line.name]
-    for bit in (readable(line.how), line.numbers, number(line.value)):
-        if bit and bit != bits[-1]:
-            bits.append(bit)
-    return " = ".join(bits) + (" (a division by 0 counts as 0)" if _BY_ZERO.search(line.numbers) else "")
+def _format_line(line: SheetLine) -> str:
+    parts = [line.name]
+    for part in (replace_underscores(line.how), line.numbers, format_number(line.value)):
+        if part and part != parts[-1]:
+            parts.append(part)
+    return " = ".join(parts) + (" (a division by 0 counts as 0)" if _BY_ZERO.search(line.numbers) else "")
 
 
 def sheet_table(sheet: Sheet, titles: Mapping[str, str] | None = None) -> Table:
-    """Lay out the table of a sheet as people read it; documents that change nothing are put together."""
-    named = [name in _LABELS or _is_text(row[at] for row in sheet.rows) for at, name in enumerate(sheet.header)]
-    rows = list(_rows(sheet))
+    """Return the display table of a sheet. Series of unjudged documents and long tails are merged into one row."""
+    is_label = [name in _LABEL_COLUMNS or _is_text(row[i] for row in sheet.rows) for i, name in enumerate(sheet.header)]
+    rows = list(_format_rows(sheet))
     columns = tuple(
-        Column(name, [row[at] for row in rows], TEXT if name == "document" else Show(str), readable(name))
-        for at, name in enumerate(sheet.header)
+        Column(name, [row[i] for row in rows], TEXT if name == "document" else Show(str), replace_underscores(name))
+        for i, name in enumerate(sheet.header)
     )
-    labels = named.index(False) if False in named else len(named)
+    labels = is_label.index(False) if False in is_label else len(is_label)
     if titles and "document" in sheet.header:
-        place = sheet.header.index("document")
-        said = [titles.get(row[place], "") for row in rows]
-        columns = (*columns[: place + 1], Column("title", said, TEXT), *columns[place + 1 :])
+        position = sheet.header.index("document")
+        document_titles = [titles.get(row[position], "") for row in rows]
+        columns = (*columns[: position + 1], Column("title", document_titles, TEXT), *columns[position + 1 :])
         labels += 1
     return Table("sheet", columns, sheet.title or "The calculation", labels=labels, only="people")
 
@@ -150,71 +150,69 @@ def _is_text(cells: Iterable[Cell]) -> bool:
     return all(isinstance(cell, str) for cell in cells)
 
 
-def _rows(sheet: Sheet) -> Iterator[tuple[str, ...]]:
-    """Write the rows; of many in a row that are unjudged and count nowhere, only how many; and so of a long tail."""
-    behind = _behind(sheet)
-    for empty, group in groupby(sheet.rows[:behind], _is_empty):
+def _format_rows(sheet: Sheet) -> Iterator[tuple[str, ...]]:
+    tail_start = _tail_start(sheet)
+    for is_unjudged, group in groupby(sheet.rows[:tail_start], _is_unjudged):
         rows = list(group)
-        if empty and len(rows) > _FEW:
-            yield _folded(rows, f"({len(rows)} without a judgment)", len(sheet.header))
+        if is_unjudged and len(rows) > _MAX_UNJUDGED_ROWS:
+            yield _summary_row(rows, f"({len(rows)} without a judgment)", len(sheet.header))
         else:
-            yield from (tuple(_cell(cell, name) for cell, name in zip(row, sheet.header, strict=True)) for row in rows)
-    if tail := list(sheet.rows[behind:]):
-        yield _folded(tail, f"({len(tail)} that change no digit shown)", len(sheet.header))
+            yield from (tuple(map(_format_cell, row, sheet.header)) for row in rows)
+    if tail := list(sheet.rows[tail_start:]):
+        yield _summary_row(tail, f"({len(tail)} that change no digit shown)", len(sheet.header))
 
 
-def _behind(sheet: Sheet) -> int:
-    """Find the row from which on the running sum stays as it is shown, if there are many of them."""
-    # A relevant document that adds nothing at all is a part of the story, and never left out.
+def _tail_start(sheet: Sheet) -> int:
+    """Return the first row of the tail to merge: the rows that do not change the displayed running sum."""
+    # Never merge a relevant document whose gain is 0: the reader needs to see that it added nothing.
     if "so far" not in sheet.header:
         return len(sheet.rows)
-    at = sheet.header.index("so far")
-    sums = [_cell(row[at], "so far") for row in sheet.rows]
+    sum_column = sheet.header.index("so far")
+    sums = [_format_cell(row[sum_column], "so far") for row in sheet.rows]
     last = next((text for text in reversed(sums) if text), "")
-    first = next((place for place, text in enumerate(sums) if text == last), 0) + 1
-    told = [place for place, row in enumerate(sheet.rows) if _is_positive(row[2]) and row[at - 1] == 0]
-    first = max(first, told[-1] + 1) if told else first
-    return first if len(sums) - first > _MANY else len(sums)
+    tail_start = next((position for position, text in enumerate(sums) if text == last), 0) + 1
+    zero_gains = [i for i, row in enumerate(sheet.rows) if _is_positive(row[2]) and row[sum_column - 1] == 0]
+    tail_start = max(tail_start, zero_gains[-1] + 1) if zero_gains else tail_start
+    return tail_start if len(sums) - tail_start > _MAX_TAIL_ROWS else len(sums)
 
 
 def _is_positive(cell: Cell) -> bool:
     return isinstance(cell, float) and cell > 0
 
 
-def _folded(rows: list[tuple[Cell, ...]], text: str, width: int) -> tuple[str, ...]:
-    span = f"{_cell(rows[0][0], 'rank')}-{_cell(rows[-1][0], 'rank')}"
+def _summary_row(rows: list[tuple[Cell, ...]], text: str, width: int) -> tuple[str, ...]:
+    span = f"{_format_cell(rows[0][0], 'rank')}-{_format_cell(rows[-1][0], 'rank')}"
     return (span, text, *("",) * (width - 2))
 
 
-def _is_empty(row: tuple[Cell, ...]) -> bool:
+def _is_unjudged(row: tuple[Cell, ...]) -> bool:
     return len(row) > 2 and all(cell is None for cell in row[2:])  # a table of two columns is not a ranking
 
 
-def _cell(cell: Cell, name: str) -> str:
+def _format_cell(cell: Cell, name: str) -> str:
     if cell is None:
         return "-" if name == "grade" else ""
-    return cell if isinstance(cell, str) else number(cell)
+    return cell if isinstance(cell, str) else format_number(cell)
 
 
 @hinting
 def explain(
     qrels: Any, run: Any, measure: str | Measure, *, topic: str | None = None, texts: Any = None
 ) -> Explanation:
-    """Show how a measure comes to its score for one topic.
+    """Return the calculation of the score of one topic.
 
-    The measure itself writes down its intermediate numbers while it computes: what is shown is what was computed,
-    and the last number is the score, to the last bit.
+    The measure records its intermediate numbers during the computation. The last number equals the score exactly.
 
     Parameters
     ----------
     qrels, run
-        As `evaluate` takes them.
+        As for `evaluate`.
     measure
         A measure or its name.
     topic
-        The query id; None where there is only one topic.
+        Query id. Default: the only topic.
     texts
-        Titles or texts of documents, shown beside their ids: `Texts`, a path, or ``{doc_id: text}``.
+        Titles or texts of documents to show next to their ids: `Texts`, a path, or ``{doc_id: text}``.
 
     Returns
     -------
@@ -223,26 +221,26 @@ def explain(
     Raises
     ------
     InputError
-        If there is no such topic, or several and none was named.
+        If the topic does not exist, or if `topic` is None and there are several topics.
     MeasureError
-        If there is no such measure, or it needs a ranking where the run is a set.
+        If the measure does not exist, or if it requires a ranking and the run is a set.
 
     Examples
     --------
     >>> explain({"q": {"a": 1, "b": 1}}, {"q": ["x", "a"]}, "RR").score
     0.5
     """
-    made = explain_list(judge(qrels, run), measure, topic)
-    return made if texts is None else made.titled(texts)
+    explanation = explain_list(judge(qrels, run), measure, topic)
+    return explanation if texts is None else explanation.with_titles(texts)
 
 
 def explain_list(judged: Judged, measure: str | Measure, topic: str | None = None) -> Explanation:
-    """Show as `explain` how a measure comes to its score for a list that is judged: what `judge` or `judge_list` gave.
+    """Return the calculation of the score of one topic of a `Judged`.
 
     Parameters
     ----------
     judged
-        One topic, or several.
+        Result of `judge` or `judge_list`, with one or more topics.
     measure, topic
         As for `explain`.
 
@@ -280,25 +278,23 @@ def explain_list(judged: Judged, measure: str | Measure, topic: str | None = Non
     nDCG(gain=exp2)@5 = DCG / IdealDCG = 8.9307 / 9.3928 = 0.9508
     """
     if topic is None and len(judged) != 1:
-        some = ", ".join(judged.query_ids[:5])
-        raise InputError(f"there are {len(judged)} topics", fix=f"name one of {some}, and so on")
-    one = judged.only(judged.query_ids[0] if topic is None else topic)
-    wanted = parse(measure)
+        topics = ", ".join(judged.query_ids[:5])
+        raise InputError(f"`topic` is required: there are {len(judged)} topics", fix=f"use one of {topics}, ...")
+    hits = judged.only(judged.query_ids[0] if topic is None else topic)
+    parsed = parse(measure)
     working = Calculation()
-    score = float(wanted(replace(one, calculation=working))[0])
-    written = bool(working.entries)
-    last = working.entries[-1] if written else None
-    if not (
-        isinstance(last, CalculationStep) and last.name == str(wanted)
-    ):  # a measure that writes nothing down, or not all
-        working.entries.append(CalculationStep(str(wanted), np.array([score]), "", {}, one))
-    shown = sheets(working, _cutoff(wanted))
+    score = float(parsed(replace(hits, calculation=working))[0])
+    has_calculation = bool(working.entries)
+    last = working.entries[-1] if has_calculation else None
+    if not (isinstance(last, CalculationStep) and last.name == str(parsed)):  # the measure did not record its last step
+        working.entries.append(CalculationStep(str(parsed), np.array([score]), "", {}, hits))
+    computed_sheets = build_sheets(working, _cutoff(parsed))
     return Explanation(
-        measure=wanted,
-        query_id=one.query_ids[0],
-        run=one.run.name,
-        ranking=one.ranking,
-        sheets=shown if written else (bare(one), *shown),
+        measure=parsed,
+        query_id=hits.query_ids[0],
+        run=hits.run.name,
+        ranking=hits.ranking,
+        sheets=computed_sheets if has_calculation else (ranking_sheet(hits), *computed_sheets),
         score=score,
     )
 

@@ -1,4 +1,4 @@
-"""From the working of one topic to sheets: rankings with their columns, what follows from them, and formulas."""
+"""Convert the recorded calculation of one topic to sheets: rankings with computed columns, and lines with formulas."""
 
 from __future__ import annotations
 
@@ -20,62 +20,62 @@ if TYPE_CHECKING:
 
 Cell: TypeAlias = float | str | None
 
-_SOME = 10  # documents that are shown where nothing was computed for any
+_DEFAULT_DOCUMENTS = 10  # documents to show if the measure computed a value for none of them
 
 
 @dataclass(frozen=True)
-class Line:
+class SheetLine:
     """One number and how it came about: ``nDCG@10 = DCG / ideal = 3.2 / 4 = 0.8``."""
 
     name: str
-    how: str  # the formula in names, or in words; empty for a number that is given
-    numbers: str  # the formula with numbers put in; empty where there is none
+    how: str  # the formula with names, or a description; empty for an input value
+    numbers: str  # the formula with numbers substituted for names; empty without a formula
     value: float
-    summed: str = ""  # the column whose values it adds up
+    summed: str = ""  # the column whose sum this is
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table, and the lines that follow from it."""
+    """A table and the calculation lines that use it."""
 
     title: str
     header: tuple[str, ...]  # the columns; a ranking begins with `rank, document, grade`
-    rows: tuple[tuple[Cell, ...], ...]  # a cell is a number, a text, or None where the document does not count there
-    how: Mapping[str, str]  # the formulas of the columns that come from others
-    lines: tuple[Line, ...]
+    rows: tuple[
+        tuple[Cell, ...], ...
+    ]  # a cell is a number, a text, or None if the column does not apply to the document
+    how: Mapping[str, str]  # formulas of the columns computed from other columns
+    lines: tuple[SheetLine, ...]
 
 
-def sheets(working: Calculation, cutoff: int | None = None) -> tuple[Sheet, ...]:
-    """Cut the working where it goes on to another list, and lay each part out."""
-    # Rankings are shown as far as something was computed, or to the cutoff where there is one. A column that stands in
-    # the table already is not repeated; where a list is split by subtopic or assessor, each of these has a sheet.
-    made: list[Sheet] = []
-    for on, entries in _by_list(working.entries):
-        columns = [one for one in entries if isinstance(one, CalculationColumn)]
-        steps = [one for one in entries if isinstance(one, CalculationStep)]
-        made += [_table(one) for one in entries if isinstance(one, CalculationTable)]
-        for topic in range(len(on)):
-            own = len(on) > 1
-            title = f"{on.title}: {on.query_ids[topic]}" if own else on.title
-            lines = tuple(_line(step, topic) for step in steps)
-            made.append(_sheet(on, topic, title, columns, lines, cutoff or 0))
-    return tuple(_joined(made))
+def build_sheets(working: Calculation, cutoff: int | None = None) -> tuple[Sheet, ...]:
+    """Build one sheet for each list that the calculation used."""
+    # A ranking ends at the deepest rank with a computed value, or at the cutoff if that is deeper. A list that is split
+    # by subtopic or assessor gets one sheet for each of them.
+    result: list[Sheet] = []
+    for hits, entries in _group_by_list(working.entries):
+        columns = [entry for entry in entries if isinstance(entry, CalculationColumn)]
+        steps = [entry for entry in entries if isinstance(entry, CalculationStep)]
+        result += [_table(entry) for entry in entries if isinstance(entry, CalculationTable)]
+        for topic_index in range(len(hits)):
+            is_split = len(hits) > 1
+            title = f"{hits.title}: {hits.query_ids[topic_index]}" if is_split else hits.title
+            lines = tuple(_line(step, topic_index) for step in steps)
+            result.append(_sheet(hits, topic_index, title, columns, lines, cutoff or 0))
+    return tuple(_attach_lines(result))
 
 
-def bare(on: JudgedHits) -> Sheet:
-    """Lay out a ranking of one topic of which nothing was written down."""
-    rows = tuple((float(rank), doc, grade) for rank, (doc, grade) in _documents(on, 0).items())
-    return Sheet(on.title, ("rank", "document", "grade"), rows, {}, ())
+def ranking_sheet(hits: JudgedHits) -> Sheet:
+    """Build the sheet of a ranking for which the measure recorded no calculation."""
+    rows = tuple((float(rank), doc, grade) for rank, (doc, grade) in _documents(hits, 0).items())
+    return Sheet(hits.title, ("rank", "document", "grade"), rows, {}, ())
 
 
-def _by_list(
+def _group_by_list(
     entries: Sequence[CalculationStep | CalculationColumn | CalculationTable],
 ) -> Iterator[tuple[JudgedHits, list[CalculationStep | CalculationColumn | CalculationTable]]]:
-    """Give runs of entries of the same list; a table of its own stands alone, as do lines behind it."""
     current: list[CalculationStep | CalculationColumn | CalculationTable] = []
     for entry in entries:
-        new = current and (entry.judged is not current[-1].judged or _turns(current, entry))
-        if new:
+        if current and (entry.judged is not current[-1].judged or _starts_sheet(current, entry)):
             yield current[-1].judged, current
             current = []
         current.append(entry)
@@ -83,27 +83,29 @@ def _by_list(
         yield current[-1].judged, current
 
 
-def _turns(
+def _starts_sheet(
     current: Sequence[CalculationStep | CalculationColumn | CalculationTable],
     entry: CalculationStep | CalculationColumn | CalculationTable,
 ) -> bool:
-    """Whether a new sheet begins: behind the lines below a table, with the next column; around a table of its own."""
-    # Lines before the first column stand alone above it; on a split list they stand below, with their subtopic.
+    # A `CalculationTable` is a sheet by itself. Otherwise a column that follows lines starts the next sheet. Exception:
+    # in a split list, lines before the first column belong below the table of their subtopic.
     if isinstance(entry, CalculationTable) or isinstance(current[-1], CalculationTable):
         return True
-    begins = isinstance(current[-1], CalculationStep) and isinstance(entry, CalculationColumn)
-    return begins and (len(entry.judged) == 1 or any(isinstance(one, CalculationColumn) for one in current))
+    is_column_after_step = isinstance(current[-1], CalculationStep) and isinstance(entry, CalculationColumn)
+    return is_column_after_step and (
+        len(entry.judged) == 1 or any(isinstance(previous, CalculationColumn) for previous in current)
+    )
 
 
-def _line(step: CalculationStep, topic: int) -> Line:
-    value = float(np.asarray(step.values, dtype=np.float64).flat[topic])
-    numbers = put_in(step.how, step.parts, topic) if step.parts else ""
-    return Line(step.name, step.how, numbers, value, step.summed)
+def _line(step: CalculationStep, topic_index: int) -> SheetLine:
+    value = float(np.asarray(step.values, dtype=np.float64).flat[topic_index])
+    numbers = substitute(step.how, step.parts, topic_index) if step.parts else ""
+    return SheetLine(step.name, step.how, numbers, value, step.summed)
 
 
-def _table(rows: CalculationTable) -> Sheet:
-    cells = [[_cell(value) for value in column] for column in rows.columns.values()]
-    return Sheet(rows.title, tuple(rows.columns), tuple(zip(*cells, strict=True)), dict(rows.how), ())
+def _table(table: CalculationTable) -> Sheet:
+    cells = [[_cell(value) for value in column] for column in table.columns.values()]
+    return Sheet(table.title, tuple(table.columns), tuple(zip(*cells, strict=True)), dict(table.how), ())
 
 
 def _cell(value: object) -> Cell:
@@ -113,49 +115,54 @@ def _cell(value: object) -> Cell:
 
 
 def _sheet(
-    on: JudgedHits, topic: int, title: str, columns: Sequence[CalculationColumn], lines: tuple[Line, ...], least: int
+    hits: JudgedHits,
+    topic_index: int,
+    title: str,
+    columns: Sequence[CalculationColumn],
+    lines: tuple[SheetLine, ...],
+    cutoff: int,
 ) -> Sheet:
     if not columns:
         return Sheet("", (), (), {}, lines)
-    kept: dict[str, CalculationColumn] = {}
+    by_name: dict[str, CalculationColumn] = {}
     for column in columns:
-        kept.setdefault(column.name, column)
-    known = _documents(on, topic)
-    cells: dict[str, dict[int, Cell]] = {name: _cells(column, topic) for name, column in kept.items()}
-    computed = {rank for one in cells.values() for rank in one}
-    shown = max(max(computed, default=_SOME), least)
-    ranks = sorted(computed | {rank for rank in known if rank <= shown})
+        by_name.setdefault(column.name, column)
+    documents = _documents(hits, topic_index)
+    cells: dict[str, dict[int, Cell]] = {name: _cells(column, topic_index) for name, column in by_name.items()}
+    computed = {rank for values in cells.values() for rank in values}
+    deepest = max(max(computed, default=_DEFAULT_DOCUMENTS), cutoff)
+    ranks = sorted(computed | {rank for rank in documents if rank <= deepest})
     rows = tuple(
-        (float(rank), *known.get(rank, (None, None)), *(cells[name].get(rank) for name in kept)) for rank in ranks
+        (float(rank), *documents.get(rank, (None, None)), *(cells[name].get(rank) for name in by_name))
+        for rank in ranks
     )
-    how = {name: column.how for name, column in kept.items() if column.how and column.how != name}
-    return Sheet(title, ("rank", "document", "grade", *kept), rows, how, lines)
+    formulas = {name: column.how for name, column in by_name.items() if column.how and column.how != name}
+    return Sheet(title, ("rank", "document", "grade", *by_name), rows, formulas, lines)
 
 
-def _cells(column: CalculationColumn, topic: int) -> dict[int, Cell]:
-    here = np.flatnonzero(column.topic == topic)
-    ranks = column.rank[here].tolist()
-    return {rank: _cell(value) for rank, value in zip(ranks, np.asarray(column.values)[here].tolist(), strict=True)}
+def _cells(column: CalculationColumn, topic_index: int) -> dict[int, Cell]:
+    of_topic = np.flatnonzero(column.topic == topic_index)
+    ranks = column.rank[of_topic].tolist()
+    return {rank: _cell(value) for rank, value in zip(ranks, np.asarray(column.values)[of_topic].tolist(), strict=True)}
 
 
-def _documents(on: JudgedHits, topic: int) -> dict[int, tuple[str, float | None]]:
-    """Give document and grade by rank: all that were returned where that is known, else the judged ones."""
-    known: dict[int, tuple[str, float | None]] = {}
-    if not on.reordered or on.stored_docs is not None:
-        every = on.returned_docs
-        here = np.flatnonzero(every.topic == topic)
-        docs = every.doc.take(here).to_pylist()
-        known = {rank: (doc, None) for rank, doc in zip(every.rank[here].tolist(), docs, strict=True)}
-    part = slice(int(on.starts[topic]), int(on.starts[topic + 1]))
-    for rank, doc, grade in zip(on.rank[part].tolist(), on.doc[part], on.grade[part].tolist(), strict=True):
-        known[rank] = (doc, grade)
-    return dict(sorted(known.items()))
+def _documents(hits: JudgedHits, topic_index: int) -> dict[int, tuple[str, float | None]]:
+    """Return document and grade by rank: all returned documents if the list has them, else the judged ones."""
+    documents: dict[int, tuple[str, float | None]] = {}
+    if not hits.reordered or hits.stored_docs is not None:
+        ranking = hits.returned_docs
+        of_topic = np.flatnonzero(ranking.topic == topic_index)
+        docs = ranking.doc.take(of_topic).to_pylist()
+        documents = {rank: (doc, None) for rank, doc in zip(ranking.rank[of_topic].tolist(), docs, strict=True)}
+    bounds = slice(int(hits.starts[topic_index]), int(hits.starts[topic_index + 1]))
+    for rank, doc, grade in zip(hits.rank[bounds].tolist(), hits.doc[bounds], hits.grade[bounds].tolist(), strict=True):
+        documents[rank] = (doc, grade)
+    return dict(sorted(documents.items()))
 
 
-def _joined(made: Sequence[Sheet]) -> Sequence[Sheet]:
-    """Put lines without a table below the table before them."""
+def _attach_lines(parts: Sequence[Sheet]) -> Sequence[Sheet]:
     joined: list[Sheet] = []
-    for sheet in made:
+    for sheet in parts:
         if joined and not sheet.header:
             joined[-1] = replace(joined[-1], lines=(*joined[-1].lines, *sheet.lines))
         else:
@@ -163,14 +170,14 @@ def _joined(made: Sequence[Sheet]) -> Sequence[Sheet]:
     return joined
 
 
-_NAME = re.compile(r"[^\W\d]\w*")
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _DECIMALS, _SMALL, _LARGE = 4, 1e-3, 1e6
 
 
-def number(value: float) -> str:
-    """Write a number for people: whole ones as they are, others with four decimals, small ones with four digits.
+def format_number(value: float) -> str:
+    """Format a number for display: integers unchanged, others with four decimals, small ones with four digits.
 
-    >>> number(3.0), number(0.63092975), number(0.000012345), number(float("nan"))
+    >>> format_number(3.0), format_number(0.63092975), format_number(0.000012345), format_number(float("nan"))
     ('3', '0.6309', '1.234e-05', 'nan')
     """
     if math.isfinite(value) and value == int(value) and abs(value) < _LARGE:
@@ -180,32 +187,33 @@ def number(value: float) -> str:
     return f"{value:.{_DECIMALS}g}"
 
 
-def readable(text: str) -> str:
-    """Write names as words: ``relevant_so_far`` as ``relevant so far``."""
+def replace_underscores(text: str) -> str:
+    """Return an identifier as words: ``relevant_so_far`` as ``relevant so far``."""
     return text.replace("_", " ")
 
 
-def put_in(how: str, parts: Mapping[str, Operand], at: int = 0) -> str:
-    """Write a formula with the number of each part in its name's place; `at` is the topic of parts that have several.
+def substitute(formula: str, parts: Mapping[str, Operand], topic_index: int = 0) -> str:
+    """Replace each name in a formula by its number; `topic_index` selects the value of an array.
 
-    >>> put_in("DCG / ideal_DCG", {"DCG": 4.0, "ideal_DCG": 5.5})
+    >>> substitute("DCG / ideal_DCG", {"DCG": 4.0, "ideal_DCG": 5.5})
     '4 / 5.5000'
     """
 
-    def _number(found: re.Match[str]) -> str:
-        if found[0] not in parts:
-            return readable(found[0])
-        part = parts[found[0]]
-        shown = part if isinstance(part, str) else number(float(np.asarray(part).flat[at if np.ndim(part) else 0]))
-        return f"({shown})" if shown.startswith("-") else shown
+    def format_part(match: re.Match[str]) -> str:
+        if match[0] not in parts:
+            return replace_underscores(match[0])
+        part = parts[match[0]]
+        position = topic_index if np.ndim(part) else 0
+        text = part if isinstance(part, str) else format_number(float(np.asarray(part).flat[position]))
+        return f"({text})" if text.startswith("-") else text
 
-    return _NAME.sub(_number, how)
+    return _IDENTIFIER.sub(format_part, formula)
 
 
-def names(how: str) -> list[str]:
-    """List the names of a formula.
+def formula_names(formula: str) -> list[str]:
+    """Return the identifiers in a formula.
 
-    >>> names("ln(1 + gained) / R")
+    >>> formula_names("ln(1 + gained) / R")
     ['ln', 'gained', 'R']
     """
-    return _NAME.findall(how)
+    return _IDENTIFIER.findall(formula)

@@ -1,1 +1,1 @@
-"""What other tools call our measures, each name read as its tool means it."""
+"""Names of measures in other tools, and the equivalent measures of `judged`."""

@@ -1,7 +1,7 @@
-"""The names that other tools give to measures, each read as that tool means it.
+"""Parsers of the measure names of other tools.
 
-A reader takes one name, and the grades that the qrels hold; it gives our measures, or None where the tool has no
-such name, which is then read as one of ours.
+A parser gets a name and the distinct grades of the qrels. It returns the equivalent measures of `judged`, or None if
+the tool does not have the name. The caller then parses it as a name of `judged`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from judged.errors import JudgedError, MeasureError
 from judged.scoring.measures.base import Measure
@@ -18,10 +18,10 @@ from judged.scoring.measures.grammar import find, normalize_name, parse, parse_m
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    Version: TypeAlias = Literal["trec_eval-10", "trec_eval-9"]
+    from judged.scoring.peers.trec_eval import Version
 
 
-Reader: TypeAlias = "Callable[[str, Sequence[float]], tuple[Measure, ...] | None]"
+NameParser: TypeAlias = "Callable[[str, Sequence[float]], tuple[Measure, ...] | None]"
 
 GDEVAL = {
     "ndcg@k": "nDCG(gain=exp2,undefined=skip)",
@@ -29,7 +29,7 @@ GDEVAL = {
     "ndcg": "nDCG(gain=exp2,undefined=skip)@20",
     "err": "ERR(max=4,undefined=skip)@20",
 }
-"""gdeval's columns: ``skip`` leaves out the topics without a positive grade, as it does."""
+"""Columns of gdeval. ``undefined=skip`` excludes topics without a positive grade, as gdeval does."""
 
 MSMARCO = {"mrr@k": "RR"}
 
@@ -50,30 +50,30 @@ NDEVAL = (
     *(f"{name}@5,10,20" for name in ("ERR-IA", "nERR-IA", "alpha-DCG", "alpha-nDCG")),
     *("NRBP", "nNRBP", "MAP-IA", "P-IA@5,10,20", "strec@5,10,20"),
 )
-"""ndeval's columns, in their order; they are aliases of our measures."""
+"""Columns of ndeval in its order; they are aliases of measures of `judged`."""
 
 _RANX = re.compile(r"(?P<name>[a-z][a-z0-9_-]*?)(?:[@.](?P<number>[0-9]+))?(?:-l(?P<level>-?[0-9]+))?")
-_DEEPEST = 2**53  # a cutoff that cuts nothing
+_NO_CUTOFF = 2**53  # a cutoff beyond the end of any ranking
 
 
-def listed(table: Mapping[str, str]) -> Reader:
-    """Read names by a table; ``name@k`` stands for the name with any cutoffs.
+def table_parser(table: Mapping[str, str]) -> NameParser:
+    """Return a parser for the names in a table; ``name@k`` matches the name with any cutoffs.
 
-    >>> listed({"ndcg@k": "nDCG(gain=exp2)"})("NDCG @ 5,10", ())
+    >>> table_parser({"ndcg@k": "nDCG(gain=exp2)"})("NDCG @ 5,10", ())
     (nDCG(gain=exp2)@5, nDCG(gain=exp2)@10)
     """
 
     def read(name: str, grades: Sequence[float]) -> tuple[Measure, ...] | None:
         del grades
-        head, at, cutoffs = name.partition("@")
-        known = table.get(normalize_name(head.strip()) + ("@k" if at else ""))
-        return None if known is None else parse_many(known + at + cutoffs)
+        head, separator, cutoffs = name.partition("@")
+        measure = table.get(normalize_name(head.strip()) + ("@k" if separator else ""))
+        return None if measure is None else parse_many(measure + separator + cutoffs)
 
     return read
 
 
-def trec_eval(version: Version) -> Reader:
-    """Read what follows trec_eval's ``-m``, nicknames and parameters too, by the table of the drop-in command."""
+def trec_eval_parser(version: Version) -> NameParser:
+    """Return a parser for the values of trec_eval's ``-m``, including nicknames and parameters."""
 
     def read(name: str, grades: Sequence[float]) -> tuple[Measure, ...]:
         del grades
@@ -85,23 +85,22 @@ def trec_eval(version: Version) -> Reader:
             if error.code != USAGE:
                 raise MeasureError(str(error)) from None
             rounding = TrecEvalOptions(dialect=version).rounding
-            return tuple(_rounded(measure, rounding) for measure in parse_many(name))
-        found = tuple(line.measure for line in lines if line.measure is not None)
-        if not found:
-            raise MeasureError(f"{name} is text and no number. Fix: 'judged trec_eval' prints it")
-        return found
+            return tuple(_set_rounding(measure, rounding) for measure in parse_many(name))
+        measures = tuple(line.measure for line in lines if line.measure is not None)
+        if not measures:
+            raise MeasureError(f"{name} is text, not a score. Fix: print it with 'judged trec_eval'")
+        return measures
 
     return read
 
 
-def _rounded(measure: Measure, rounding: str) -> Measure:
-    """Let recall levels become numbers of documents as this version does."""
+def _set_rounding(measure: Measure, rounding: str) -> Measure:
     return measure.replace(rounding=rounding) if hasattr(measure, "rounding") else measure
 
 
 _RANX_BINARY = {
     "hits": ("NumRelRet", "NumRelRet@{}"),
-    "hit_rate": (f"Success@{_DEEPEST}", "Success@{}"),
+    "hit_rate": (f"Success@{_NO_CUTOFF}", "Success@{}"),
     "precision": ("SetP", "P@{}"),
     "recall": ("SetR", "R@{}"),
     "f1": ("SetF", "F@{}"),
@@ -110,7 +109,7 @@ _RANX_BINARY = {
     "mrr": ("RR", "RR@{}"),
     "map": ("AP", "AP@{}"),
 }
-"""Without and with a cutoff."""
+"""Measures without and with a cutoff."""
 
 _RANX_GRADED = {
     "dcg": ("DCG", "linear"),
@@ -120,44 +119,45 @@ _RANX_GRADED = {
 }
 
 
-def ranx(name: str, grades: Sequence[float]) -> tuple[Measure, ...] | None:
-    """Read ranx's names: ``ndcg@10``, ``map-l2``, ``rbp.95``. A level takes the gain of lower grades away.
+def parse_ranx_name(name: str, grades: Sequence[float]) -> tuple[Measure, ...] | None:
+    """Parse a name of ranx: ``ndcg@10``, ``map-l2``, ``rbp.95``. With a level, lower grades have gain 0.
 
-    >>> ranx("ndcg@10-l2", [0, 1, 2]), ranx("f1-l2", []), ranx("mrr@5", [])
+    >>> parse_ranx_name("ndcg@10-l2", [0, 1, 2]), parse_ranx_name("f1-l2", []), parse_ranx_name("mrr@5", [])
     ((nDCG(gain={0:0,1:0,2:2})@10,), (SetF(rel=2),), (RR@5,))
     """
-    if (rbp := ranx_rbp(name, grades)) is not None:
+    if (rbp := parse_ranx_rbp(name, grades)) is not None:
         measure, factor = rbp
         if factor == 1.0:
             return (measure,)
         raise MeasureError(
-            f"ranx's {name} adds up grades as they are, so that it goes up to {factor:g}. Fix: write {measure}, which"
-            f" is ranx's number divided by {factor:g}, or call judged.scoring.compat.ranx.evaluate for its own"
+            f"ranx's {name} does not scale grades, so its maximum is {factor:g}. Fix: write {measure}, which is ranx's"
+            f" score divided by {factor:g}, or call judged.scoring.compat.ranx.evaluate"
         )
-    found = _RANX.fullmatch(name.strip())
-    if found is None:
+    match = _RANX.fullmatch(name.strip())
+    if match is None:
         return None
-    level, cutoff = int(found["level"] or 1), int(found["number"] or 0)
-    if found["name"] in _RANX_BINARY:
-        whole, cut = _RANX_BINARY[found["name"]]
-        return tuple(one.replace(rel=level) for one in parse_many(cut.format(cutoff) if cutoff else whole))
-    if found["name"] in _RANX_GRADED:
-        measure, gain = _RANX_GRADED[found["name"]]
+    level, cutoff = int(match["level"] or 1), int(match["number"] or 0)
+    if match["name"] in _RANX_BINARY:
+        without_cutoff, with_cutoff = _RANX_BINARY[match["name"]]
+        name = with_cutoff.format(cutoff) if cutoff else without_cutoff
+        return tuple(measure.replace(rel=level) for measure in parse_many(name))
+    if match["name"] in _RANX_GRADED:
+        measure, gain = _RANX_GRADED[match["name"]]
         return (find(measure)[0].cls(gain=_gain_from(level, gain, grades), cutoff=cutoff or None),)
     return None
 
 
-def ranx_rbp(name: str, grades: Sequence[float]) -> tuple[Measure, float] | None:
-    """Read ``rbp.95``: our measure, and what its number must be multiplied by to be ranx's; None for other names.
+def parse_ranx_rbp(name: str, grades: Sequence[float]) -> tuple[Measure, float] | None:
+    """Parse ``rbp.95`` to a measure and the factor from its score to ranx's score. Return None for other names.
 
-    >>> ranx_rbp("rbp.95", [0, 1]), ranx_rbp("rbp.8-l2", [0, 1, 2])
+    >>> parse_ranx_rbp("rbp.95", [0, 1]), parse_ranx_rbp("rbp.8-l2", [0, 1, 2])
     ((RBP(p=0.95), 1.0), (RBP(p=0.8,gain={0:0,1:0,2:2},max=2), 2.0))
     """
-    found = _RANX.fullmatch(name.strip())
-    if found is None or found["name"] != "rbp" or not found["number"]:
+    match = _RANX.fullmatch(name.strip())
+    if match is None or match["name"] != "rbp" or not match["number"]:
         return None
-    rbp, persistence = find("RBP")[0].cls, float(f"0.{found['number']}")
-    level, highest = int(found["level"] or 1), float(max((1.0, *grades)))
+    rbp, persistence = find("RBP")[0].cls, float(f"0.{match['number']}")
+    level, highest = int(match["level"] or 1), float(max((1.0, *grades)))
     if level == 1 and highest == 1.0:
         return rbp(p=persistence), 1.0
     gain = _gain_from(level, "linear", grades)
@@ -165,16 +165,16 @@ def ranx_rbp(name: str, grades: Sequence[float]) -> tuple[Measure, float] | None
 
 
 def _gain_from(level: int, gain: str, grades: Sequence[float]) -> str | dict[float, float]:
-    """Give a gain that only grades from this level have; the plain one where that is the same."""
+    """Return a gain table that is 0 below `level`, or the name of the gain if no grade is below it."""
     if not any(0 < grade < level for grade in grades):
         return gain
-    worth = {grade: 2**grade - 1 if gain == "exp2" else grade for grade in grades}
-    return {grade: gained if grade >= level else 0.0 for grade, gained in worth.items()}
+    gains = {grade: 2**grade - 1 if gain == "exp2" else grade for grade in grades}
+    return {grade: gain_value if grade >= level else 0.0 for grade, gain_value in gains.items()}
 
 
 _CUTOFFS = "cutoffs: {}.5,10"
 _GAINS = "the gain of each grade: {}.1=3,2=9"
-_FORMS: dict[str, str] = {
+_PARAMETER_SYNTAX: dict[str, str] = {
     **dict.fromkeys(("P", "recall", "ndcg_cut", "map_cut", "relative_P", "success", "P_avgjg", "unj"), _CUTOFFS),
     **dict.fromkeys(("G", "dcg", "ideal_dcg", "ndcg", "ndcg_rel", "Rndcg"), _GAINS),
     **dict.fromkeys(("Rprec_mult", "Rprec_mult_avgjg"), "multiples of the number of relevant documents: {}.0.5,1"),
@@ -186,76 +186,77 @@ _FORMS: dict[str, str] = {
     "rbp": "the persistence, and the gain of each grade: {}.p=0.8 or {}.p=0.8,1=1,2=3",
     "rbp_resid": "the persistence: {}.p=0.8",
 }
-_BY_CUTOFF = {name for name, form in _FORMS.items() if form == _CUTOFFS}
+_CUTOFF_MEASURES = {name for name, form in _PARAMETER_SYNTAX.items() if form == _CUTOFFS}
 
 
-def parameters_of(name: str) -> str:
-    """Say how trec_eval's parameters of a measure are written; nothing for one that takes none.
+def describe_parameters(name: str) -> str:
+    """Return the syntax of trec_eval's parameters for a measure, or an empty text if it has none.
 
-    >>> parameters_of("ndcg_cut"), parameters_of("map")
+    >>> describe_parameters("ndcg_cut"), describe_parameters("map")
     ('cutoffs: ndcg_cut.5,10', '')
     """
-    return _FORMS.get(name, "").replace("{}", name)
+    return _PARAMETER_SYNTAX.get(name, "").replace("{}", name)
 
 
-def instead(spec: str, names: Mapping[str, str], groups: Collection[str], later: Collection[str]) -> str:
-    """Say what to write for a name that is not there."""
-    root, _, written = spec.partition(".")
+def suggest_name(spec: str, names: Mapping[str, str], groups: Collection[str], later: Collection[str]) -> str:
+    """Return a hint for an unknown name: the intended name, if it can be inferred, or all names."""
+    root, _, parameters = spec.partition(".")
     if root in later:
         return f"{root} is not in trec_eval 9: leave out --dialect trec_eval-9"
-    if not written and (root in names or root in groups):
-        form = parameters_of(root)
-        return f"write {root}" + (f", or name {form}" if form else "")
-    found = _underscored(spec, names) or _of_ours(spec, names)
-    if found:
-        return found
-    known = {name.casefold(): name for name in (*names, *groups)}
-    close = difflib.get_close_matches(root.casefold(), known, 1, 0.6)
-    if close:
-        return f"did you mean {known[close[0]]}" + (f".{written}" if written else "") + "?"
-    special = ("prefs_", "runid", "num_q", "relstring")
-    shown = [name for name in names if not name.startswith(special) and not name.endswith("_avgjg")]
-    return f"write one of {' '.join(shown)}"
+    if not parameters and (root in names or root in groups):
+        syntax = describe_parameters(root)
+        return f"write {root}" + (f", or name {syntax}" if syntax else "")
+    suggestion = _suggest_by_prefix(spec, names) or _suggest_by_judged_name(spec, names)
+    if suggestion:
+        return suggestion
+    names_by_lowercase = {name.casefold(): name for name in (*names, *groups)}
+    matches = difflib.get_close_matches(root.casefold(), names_by_lowercase, 1, 0.6)
+    if matches:
+        return f"did you mean {names_by_lowercase[matches[0]]}" + (f".{parameters}" if parameters else "") + "?"
+    excluded = ("prefs_", "runid", "num_q", "relstring")
+    candidates = [name for name in names if not name.startswith(excluded) and not name.endswith("_avgjg")]
+    return f"write one of {' '.join(candidates)}"
 
 
-def _underscored(spec: str, names: Mapping[str, str]) -> str:
-    """Read a name as it is printed, ``P_10``, and one in another case, ``MAP``."""
-    low = spec.casefold()
-    fitting = [name for name in names if re.match(rf"{re.escape(name.casefold())}(?:[_.@:](?:[-+.0-9]|p=)|$)", low)]
-    if not fitting:
+def _suggest_by_prefix(spec: str, names: Mapping[str, str]) -> str:
+    # a name as trec_eval prints it, ``P_10``, or in another case, ``MAP``
+    text = spec.casefold()
+    matches = [name for name in names if re.match(rf"{re.escape(name.casefold())}(?:[_.@:](?:[-+.0-9]|p=)|$)", text)]
+    if not matches:
         return ""
-    name = max(fitting, key=len)
-    written = spec[len(name) + 1 :]
-    if not written:
+    name = max(matches, key=len)
+    parameters = spec[len(name) + 1 :]
+    if not parameters:
         return f"did you mean {name}?"
-    if written.isdecimal() and f"{name}_cut" in names:
-        return f"write {name}_cut.{written}"
-    if name not in _FORMS:
+    if parameters.isdecimal() and f"{name}_cut" in names:
+        return f"write {name}_cut.{parameters}"
+    if name not in _PARAMETER_SYNTAX:
         return f"write {name}, which takes no parameters here"
-    return f"write {name}.{written}"
+    return f"write {name}.{parameters}"
 
 
-def _of_ours(spec: str, names: Mapping[str, str]) -> str:
-    """Read one of our names: ``RR``, ``nDCG@10``, ``precision``."""
-    bare = re.fullmatch(r"([^@(.]+)(?:@([0-9]+))?", spec)
+def _suggest_by_judged_name(spec: str, names: Mapping[str, str]) -> str:
+    # a name of `judged`: ``RR``, ``nDCG@10``, ``precision``
+    match = re.fullmatch(r"([^@(.]+)(?:@([0-9]+))?", spec)
     try:
-        ours = find(bare[1])[0].name if bare else parse(spec).entry.name
+        judged_name = find(match[1])[0].name if match else parse(spec).entry.name
     except JudgedError:
         return ""
-    theirs = [name for name, our in names.items() if our == ours]
-    if bare is None or not theirs:
+    tool_names = [name for name, judged_measure in names.items() if judged_measure == judged_name]
+    if match is None or not tool_names:
         return f"'judged evaluate -m \"{spec}\"' computes it; trec_eval does not"
-    cut = [name for name in theirs if name in _BY_CUTOFF]
-    whole = [name for name in theirs if name not in _BY_CUTOFF]
-    if bare[2]:
-        return f"write {cut[0]}.{bare[2]}" if cut else f"'judged evaluate -m {spec}' computes it; trec_eval does not"
-    return f"did you mean {(whole or cut)[0]}?"
+    with_cutoff = [name for name in tool_names if name in _CUTOFF_MEASURES]
+    without_cutoff = [name for name in tool_names if name not in _CUTOFF_MEASURES]
+    if match[2]:
+        unsupported = f"'judged evaluate -m {spec}' computes it; trec_eval does not"
+        return f"write {with_cutoff[0]}.{match[2]}" if with_cutoff else unsupported
+    return f"did you mean {(without_cutoff or with_cutoff)[0]}?"
 
 
-def names_of(given: object, what: str, example: str) -> list[str]:
-    """Take one name or several, and nothing else."""
-    names: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
-    for name in names:
+def check_names(names: object, noun: str, example: str) -> list[str]:
+    """Return the names as a list. Raise an error if one is not a string."""
+    name_list: list[Any] = [names] if isinstance(names, str) or not isinstance(names, Iterable) else [*names]
+    for name in name_list:
         if not isinstance(name, str):
-            raise MeasureError(f"{name!r} is not the name of a {what}. Fix: give names as text, such as {example}")
-    return names
+            raise MeasureError(f"a {noun} must be given by name, got {name!r}. Fix: use strings, such as {example}")
+    return name_list

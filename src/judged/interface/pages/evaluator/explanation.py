@@ -15,7 +15,7 @@ from judged.interface.pages.evaluator.scores import BEFORE, LIST, TOO_LARGE, jud
 from judged.interface.pages.evaluator.state import listed, read_state
 from judged.scoring.curves import at_cutoffs
 from judged.scoring.explanation import explain_list
-from judged.scoring.explanation.sheets import names
+from judged.scoring.explanation.sheets import formula_names
 from judged.scoring.measures.grammar import parse
 from judged.scoring.measures.pages import summary
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judged.interface.pages.evaluator.state import AskedMeasure
     from judged.interface.pages.workspace import Workspace
     from judged.scoring.explanation.explain import Explanation
-    from judged.scoring.explanation.sheets import Line
+    from judged.scoring.explanation.sheets import SheetLine
     from judged.scoring.measures.base import Measure
 
 TERMS = (
@@ -129,7 +129,7 @@ def _terms(how: Explanation, ranking: str, returned: int) -> list[float] | None:
     name = _in_formulas(how.sheets[-1].lines[-1])
     while name not in sums:
         scaled = _SCALED.fullmatch(lines.pop(name).how) if name in lines else None
-        if scaled is None or sums.keys() & set(names(scaled[2] or "")):
+        if scaled is None or sums.keys() & set(formula_names(scaled[2] or "")):
             return None  # what it is divided by changes with each document
         name = scaled[1]
     sheet, line = sums[name]
@@ -145,7 +145,7 @@ def _terms(how: Explanation, ranking: str, returned: int) -> list[float] | None:
     return [term * (how.score / line.value) for term in terms]
 
 
-def _in_formulas(line: Line) -> str:
+def _in_formulas(line: SheetLine) -> str:
     """Give the name of a number as formulas have it, without parameters and cutoff: ``DCG(gain=exp2)@5`` is ``DCG``."""
     return re.split(r"[(@]", line.name, maxsplit=1)[0].replace(" ", "_")
 

@@ -18,7 +18,7 @@ from judged.interface.pages.evaluator.lists import read_list, read_missing, writ
 from judged.interface.pages.evaluator.state import USUAL, unavailable
 from judged.interface.pages.problems import Parameters
 from judged.scoring.advice import RULES, Advice, advise
-from judged.scoring.advice.rules import TASKS, fact
+from judged.scoring.advice.rules import TASKS, fact_text
 from judged.scoring.explanation import explain_list
 from judged.scoring.judging import judge_list
 
@@ -178,7 +178,7 @@ def advice_on(workspace: Workspace, asked: AskedAdvice) -> Advice:
         return workspace.remember(("described", tuple(asked.model_dump().values())), lambda: on_described(asked))
     runs = list(workspace.lists.values())
     advice: Advice = workspace.remember(("advice",), lambda: advise(workspace.qrels, runs))
-    return replace(advice.about(asked.task) if asked.task else advice, inputs=("QRELS", "RUN"))
+    return replace(advice.for_task(asked.task) if asked.task else advice, inputs=("QRELS", "RUN"))
 
 
 def on_described(asked: AskedAdvice) -> Advice:
@@ -190,30 +190,30 @@ def on_described(asked: AskedAdvice) -> Advice:
     advice = advise(qrels, run, asked.task or None)
     rules = {rule.id: rule for rule in RULES if {name for one in rule.when for name in one.facts} <= FACTS}
     entries = tuple(
-        replace(entry, here="", facts=tuple(condition.name for condition in rule.when))
-        for entry in advice.entries
+        replace(entry, evidence="", facts=tuple(condition.name for condition in rule.when))
+        for entry in advice.recommendations
         if (rule := rules.get(entry.rule))
     )
-    return replace(advice, entries=entries, inputs=("QRELS", "RUN"))
+    return replace(advice, recommendations=entries, inputs=("QRELS", "RUN"))
 
 
 def choices(workspace: Workspace, asked: AskedAdvice, advice: Advice) -> dict[str, Any]:
     """Say what else may be chosen, and what was found in the data that are open."""
     known = AskedAdvice.model_fields
     is_open, has_runs = asked.about == "open", bool(workspace.run_names)
-    possible = {advice.task.name, *(other.name for other in advice.others)}
+    possible = {advice.task.name, *(other.name for other in advice.other_tasks)}
     return {
         "about": asked.about,
         "title": workspace.title,  # what is open
         "tasks": [
-            {"name": task.name, "what": task.what, "fits": task.name in possible or not is_open}
+            {"name": task.name, "what": task.description, "fits": task.name in possible or not is_open}
             for task in TASKS.values()
         ],
         "questions": [
             {"name": name, "text": known[name].description, "answers": answers, "answer": getattr(asked, name)}
             for name, answers in ANSWERS.items()
         ],
-        "found": [fact(name, advice.profile) for name in (*_FOUND, *has_runs * _FOUND_OF_RUNS)] if is_open else [],
+        "found": [fact_text(name, advice.profile) for name in (*_FOUND, *has_runs * _FOUND_OF_RUNS)] if is_open else [],
         # the measures of the leaderboard; none where there is no run, or other data are described
         "leaderboard": ",".join(map(str, advice.measures)) if is_open and has_runs else "",
     }

@@ -26,7 +26,7 @@ from judged.scoring.measures.pages import FAMILIES, families, summary, usage
 from judged.scoring.measures.parameters import format_value
 from judged.scoring.measures.registry import REGISTRY
 from judged.scoring.peers.names import BEIR, GDEVAL, MSMARCO
-from judged.scoring.peers.readings import TOOLS
+from judged.scoring.peers.tool_measures import TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -154,17 +154,17 @@ def _by_tools() -> dict[str, str]:
     tables = [pair for table in (GDEVAL, MSMARCO, BEIR) for pair in table.items()]
     known = {normalize_name(_bare(name)): find_entry(ours).name for name, ours in tables}
     for tool in TOOLS.values():
-        for ours, reading in tool.readings.items():
-            known.setdefault(normalize_name(_bare(reading.called)), _bare(ours))
+        for ours, reading in tool.aliases.items():
+            known.setdefault(normalize_name(_bare(reading.name)), _bare(ours))
     return known
 
 
 def _other_names(entry: Entry) -> Iterator[str]:
     yield from entry.aliases
     for tool in TOOLS.values():
-        for ours, reading in tool.readings.items():
+        for ours, reading in tool.aliases.items():
             if ours.partition("@")[0] == entry.name:
-                yield reading.called.replace("{k}", "k")
+                yield reading.name.replace("{k}", "k")
     for names in entry.tools.values():
         yield from names.partition(" (")[0].split(", ")
 

@@ -1,1 +1,1 @@
-"""trec_eval's command on our engine: its options, names of measures, output and exit codes."""
+"""trec_eval's command, with its options, names of measures, output, and exit codes."""

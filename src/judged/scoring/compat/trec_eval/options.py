@@ -1,4 +1,4 @@
-"""The options of the command, read by the rules of getopt_long, and the manual that tells of them."""
+"""Command-line options, parsed by the rules of getopt_long, with their help, and the readers of the input files."""
 
 from __future__ import annotations
 
@@ -19,47 +19,45 @@ from judged.data.sources import Source, open_source
 from judged.data.text_rows import TextRows
 from judged.errors import InputError
 from judged.scoring.measures.pages import page
-from judged.scoring.peers.names import parameters_of
-from judged.scoring.peers.trec_eval import NICKNAMES, USAGE, Dialect, TrecEvalError, atol, expand, names, roots
+from judged.scoring.peers.names import describe_parameters
+from judged.scoring.peers.trec_eval import NICKNAMES, USAGE, TrecEvalError, Version, atol, expand, measure_names, roots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from judged.data.layout import Kind
     from judged.results.types import Table
-    from judged.scoring.peers.trec_eval import Printed
+    from judged.scoring.peers.trec_eval import OutputLine
 
 
 USAGE_LINE = "usage: judged trec_eval [-h] [-q] [-c] [-n] [-l LEVEL] [-m MEASURE[.PARAMETERS]]... QRELS RUN"
 
 
 @dataclass(frozen=True)
-class Options:
-    """What the command line asks for."""
+class CommandOptions:
+    """Parsed command line."""
 
-    measures: tuple[str, ...] = ()  # the `-m` options as they were written; none means `official`
-    # per_topic, summary: whether lines are printed for each topic, and for all
+    measures: tuple[str, ...] = ()  # values of `-m`; empty for `official`
+    # per_topic, summary: whether to print lines for each topic, and for all topics
     per_topic: bool = False
     summary: bool = True
-    complete: bool = False  # whether a topic that the run lacks counts as 0
-    level: int = 1  # the lowest grade that is relevant
-    depth: int | None = None  # how many documents of each topic count; None for all
-    judged_only: bool = False  # whether unjudged documents are left out of the ranking first
-    collection: int = 0  # how many documents the collection has
-    topic: str | None = None  # the only topic to evaluate, if one is named
-    # form, results_form: how the judgments and the run are written
-    form: str = "qrels"
-    results_form: str = "trec_results"
-    # the file with mean and standard deviation of each line, if scores are to be expressed in them
-    zscores: str | None = None
-    dialect: Dialect = "trec_eval-10"
+    complete: bool = False  # whether a topic that is missing in the run scores 0
+    level: int = 1  # lowest relevant grade
+    depth: int | None = None  # number of documents used per topic; None for all
+    judged_only: bool = False  # whether to remove unjudged documents from rankings
+    collection: int = 0  # number of documents in the collection
+    topic: str | None = None  # the only topic to evaluate; None for all
+    qrels_format: str = "qrels"
+    run_format: str = "trec_results"
+    means_path: str | None = None  # file with mean and standard deviation of each line, to print z-scores
+    dialect: Version = "trec_eval-10"
     help: bool = False
     version: bool = False
     qrels: str = ""
     run: str = ""
 
 
-_LONG = {
+_LONG_OPTIONS = {
     "help": "h",
     "version": "v",
     "query_eval_wanted": "q",
@@ -78,102 +76,102 @@ _LONG = {
     "dialect=": "dialect",
 }
 _NUMBER = re.compile(r"\s*[+-]?[0-9]+(?:\.[0-9]*)?\s*")
-_SHORT = "hvqm:cl:nD:JN:M:R:T:oZ:"
+_SHORT_OPTIONS = "hvqm:cl:nD:JN:M:R:T:oZ:"
 
 
-def _measure(options: Options, text: str) -> Options:
+def _add_measure(options: CommandOptions, text: str) -> CommandOptions:
     roots(text, options.dialect)
     return replace(options, measures=(*options.measures, text))
 
 
-def _whole(option: str, text: str) -> int:
-    """Read a number as ``atol`` does, which cuts decimals off; but refuse what it would take for 0 or half of it."""
+def _parse_integer(option: str, text: str) -> int:
+    """Parse an integer like ``atol``, which truncates decimals, but raise an error for text that it would ignore."""
     if not _NUMBER.fullmatch(text):
         raise TrecEvalError(f"-{option} {text}: {text!r} is not a number. Fix: write digits, as in -{option} 10", USAGE)
     return atol(text)
 
 
-def _depth(options: Options, text: str) -> Options:
-    depth = _whole("M", text)
+def _set_depth(options: CommandOptions, text: str) -> CommandOptions:
+    depth = _parse_integer("M", text)
     if depth < 0:
-        raise TrecEvalError(f"-M {text}: a number of documents is not negative. Fix: give 0 or more", USAGE)
+        raise TrecEvalError(f"-M {text}: the number of documents must be 0 or more. Fix: use -M 10", USAGE)
     return replace(options, depth=depth)
 
 
-def _level(options: Options, text: str) -> Options:
-    level = _whole("l", text)
+def _set_level(options: CommandOptions, text: str) -> CommandOptions:
+    level = _parse_integer("l", text)
     if level < 0:
-        raise TrecEvalError(f"-l {text}: negative grades mean unjudged. Fix: give a level of 0 or more", USAGE)
+        raise TrecEvalError(f"-l {text}: the level must be 0 or more (negative means unjudged). Fix: use -l 1", USAGE)
     return replace(options, level=level)
 
 
-def _topic(options: Options, text: str) -> Options:
+def _set_topic(options: CommandOptions, text: str) -> CommandOptions:
     _, point, topic = text.partition(".")
     return replace(options, topic=topic if point else options.topic)
 
 
-_MEANING: dict[str, Callable[[Options, str], Options]] = {
+_OPTION_HANDLERS: dict[str, Callable[[CommandOptions, str], CommandOptions]] = {
     "h": lambda options, _: replace(options, help=True),
     "v": lambda options, _: replace(options, version=True),
     "q": lambda options, _: replace(options, per_topic=True),
-    "m": _measure,
+    "m": _add_measure,
     "c": lambda options, _: replace(options, complete=True),
-    "l": _level,
+    "l": _set_level,
     "n": lambda options, _: replace(options, summary=False),
-    "D": _topic,
+    "D": _set_topic,
     "J": lambda options, _: replace(options, judged_only=True),
-    "N": lambda options, text: replace(options, collection=_whole("N", text)),
-    "M": _depth,
-    "R": lambda options, text: replace(options, form=text),
-    "T": lambda options, text: replace(options, results_form=text),
+    "N": lambda options, text: replace(options, collection=_parse_integer("N", text)),
+    "M": _set_depth,
+    "R": lambda options, text: replace(options, qrels_format=text),
+    "T": lambda options, text: replace(options, run_format=text),
     "o": lambda options, _: options,
-    "Z": lambda options, text: replace(options, zscores=text),
+    "Z": lambda options, text: replace(options, means_path=text),
 }
 
 
-def read_options(arguments: Sequence[str]) -> Options:
-    """Read the arguments: options may be bundled, abbreviated when long, and stand among the operands.
+def read_options(arguments: Sequence[str]) -> CommandOptions:
+    """Parse the arguments. Options may be bundled, abbreviated if long, and mixed with operands.
 
     >>> options = read_options(["-qc", "-l2", "q.txt", "--measure", "P.5", "--Max=100", "-m", "map", "r.txt"])
     >>> options.measures, options.level, options.depth, options.qrels, options.run
     (('P.5', 'map'), 2, 100, 'q.txt', 'r.txt')
     """
     try:
-        pairs, operands = getopt.gnu_getopt(list(arguments), _SHORT, list(_LONG))
+        pairs, operands = getopt.gnu_getopt(list(arguments), _SHORT_OPTIONS, list(_LONG_OPTIONS))
     except getopt.GetoptError as error:
         raise TrecEvalError(f"{error.msg}. {USAGE_LINE}", USAGE) from None
-    options = Options(dialect=_dialect(pairs))
+    options = CommandOptions(dialect=_find_version(pairs))
     for name, text in pairs:
-        letter = _letter(name)
+        letter = _option_letter(name)
         if letter != "dialect":
-            options = _MEANING[letter](options, text)
+            options = _OPTION_HANDLERS[letter](options, text)
         if options.version:
             return options
     if options.help:
         return options
     if len(operands) != 2:
-        raise TrecEvalError(f"{len(operands)} files are named where 2 are needed. {USAGE_LINE}", USAGE)
+        raise TrecEvalError(f"2 files are required, got {len(operands)}. {USAGE_LINE}", USAGE)
     return replace(options, qrels=operands[0], run=operands[1])
 
 
-def _letter(name: str) -> str:
+def _option_letter(name: str) -> str:
     word = name.lstrip("-")
-    return word if len(word) == 1 else _LONG.get(word) or _LONG[f"{word}="]
+    return word if len(word) == 1 else _LONG_OPTIONS.get(word) or _LONG_OPTIONS[f"{word}="]
 
 
-def _dialect(pairs: Sequence[tuple[str, str]]) -> Dialect:
-    """Find the dialect first: what measures there are depends on it."""
-    known: dict[str, Dialect] = {name: name for name in get_args(Dialect)}
-    found: Dialect = "trec_eval-10"
+def _find_version(pairs: Sequence[tuple[str, str]]) -> Version:
+    # `--dialect` is evaluated before the other options, because the set of measures depends on it.
+    versions: dict[str, Version] = {name: name for name in get_args(Version)}
+    version: Version = "trec_eval-10"
     for name, text in pairs:
-        if name == "--dialect" and text not in known:
-            raise TrecEvalError(f"there is no dialect {text!r}. Fix: use one of {', '.join(known)}", USAGE)
+        if name == "--dialect" and text not in versions:
+            raise TrecEvalError(f"there is no dialect {text!r}. Fix: use one of {', '.join(versions)}", USAGE)
         if name == "--dialect":
-            found = known[text]
-    return found
+            version = versions[text]
+    return version
 
 
-_OPTIONS = """\
+_OPTIONS_HELP = """\
 Evaluate the ranking in RUN against the judgments in QRELS, and print what trec_eval prints.
 RUN may be - for standard input; both may be compressed.
 
@@ -198,7 +196,7 @@ Exit code: 0 fine; 1 wrong options or no such measure; 2 a file that cannot be r
 4 a document twice in a topic, a topic that RUN lacks without -c, a measure that does not go with the form of QRELS,
 or utility without 4 coefficients; 7 no topic; 255 FILE of -Z cannot be read."""
 
-_FORMS = {
+_QRELS_HELP = {
     "qrels": "Lines of QRELS: topic, a word that is ignored, document, grade. Grades are cut to whole numbers; a\n"
     "negative one says that the document was not judged.",
     "qrels_jg": "Lines of QRELS: topic, user, document, grade. Measures are computed for each user, and averaged.",
@@ -206,93 +204,92 @@ _FORMS = {
     "level is preferred to one of a lower level; the preferences of a user are carried on from group to group.",
     "qrels_prefs": "Lines of QRELS: topic, user, document, level. A user prefers a higher level to a lower one.",
 }
-_RUNS = """\
+_RUN_HELP = """\
 Lines of RUN: topic, a word that is ignored, document, rank (ignored), score, tag; more is ignored. Documents are
 ordered by descending score, and those of equal score by descending document id, in bytes. Lines with # are comments."""
 
-_TEXTS = {
+_TEXT_LINES_HELP = {
     "runid": "The tag in the last line of RUN.",
     "relstring": "The grades of the first documents, a character each: 0 to 9, > above, - without a judgment, . for a\n"
     "negative grade. Only for topics; without a parameter 10 documents.",
 }
 
 
-_PARAMETERS = re.compile(r"^(?:## Parameters\n.*?(?=^## )|It has no parameters\.\n\n)", re.MULTILINE | re.DOTALL)
+_PARAMETER_SECTION = re.compile(r"^(?:## Parameters\n.*?(?=^## )|It has no parameters\.\n\n)", re.MULTILINE | re.DOTALL)
 
 
-def manual(options: Options) -> str:
-    """Write the help that some options ask for."""
-    parts = [USAGE_LINE, _OPTIONS]
-    parts += [_FORMS[options.form]] if options.form in _FORMS else []
-    parts += [_RUNS] if options.results_form == "trec_results" else []
+def manual(options: CommandOptions) -> str:
+    """Return the help for the options."""
+    parts = [USAGE_LINE, _OPTIONS_HELP]
+    parts += [_QRELS_HELP[options.qrels_format]] if options.qrels_format in _QRELS_HELP else []
+    parts += [_RUN_HELP] if options.run_format == "trec_results" else []
     if options.measures:
-        parts += [_page(lines) for lines in _by_root(options)]
+        parts += [_format_page(lines) for lines in _group_by_root(options)]
     else:
-        there = names(options.dialect)
-        groups = {group: [name for name in several if name in there] for group, several in NICKNAMES.items()}
-        parts.append("\n".join(["Nicknames of measures:", *(_listed(f"  {name}:", groups[name]) for name in groups)]))
-        parts.append(f"{_listed('Measures:', there)}\n'judged trec_eval -h -m MEASURE' shows the page of one.")
+        available = measure_names(options.dialect)
+        groups = {group: [name for name in members if name in available] for group, members in NICKNAMES.items()}
+        parts.append("\n".join(["Nicknames of measures:", *(_wrap(f"  {name}:", groups[name]) for name in groups)]))
+        parts.append(f"{_wrap('Measures:', available)}\n'judged trec_eval -h -m MEASURE' shows the page of one.")
     return "\n\n".join(parts) + "\n"
 
 
-def _listed(start: str, words: Iterable[str], between: str = " ") -> str:
-    """Write words behind a start, in lines of the terminal's width."""
-    text = f"{start} {between.join(words)}"
+def _wrap(label: str, words: Iterable[str], separator: str = " ") -> str:
+    text = f"{label} {separator.join(words)}"
     return textwrap.fill(text, 116, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
-def _by_root(options: Options) -> list[list[Printed]]:
-    found: dict[str, list[Printed]] = {}
-    asked = {"level": options.level, "collection": options.collection}
-    for line in expand(*options.measures, **asked, dialect=options.dialect):
-        found.setdefault(line.root, []).append(line)
-    return list(found.values())
+def _group_by_root(options: CommandOptions) -> list[list[OutputLine]]:
+    lines_by_root: dict[str, list[OutputLine]] = {}
+    settings = {"level": options.level, "collection": options.collection}
+    for line in expand(*options.measures, **settings, dialect=options.dialect):
+        lines_by_root.setdefault(line.root, []).append(line)
+    return list(lines_by_root.values())
 
 
-def _page(lines: list[Printed]) -> str:
-    """Write our page of a measure, with trec_eval's parameters in place of ours."""
+def _format_page(lines: list[OutputLine]) -> str:
+    """Return the page of a measure of `judged`, with trec_eval's parameters in place of its own."""
     first = lines[0]
-    parts = [_listed(f"{first.root}: printed as", [line.name for line in lines], ", ")]
-    form = parameters_of(first.root)
-    parts.append(f"Its parameters are {form}" if form else "It takes no parameters.")
+    parts = [_wrap(f"{first.root}: printed as", [line.name for line in lines], ", ")]
+    syntax = describe_parameters(first.root)
+    parts.append(f"Its parameters are {syntax}" if syntax else "It takes no parameters.")
     if first.kind == "text":
-        return "\n\n".join([parts[0], _TEXTS[first.root], parts[1]])
-    parts.insert(1, _listed("In judged:", [str(line.measure) for line in lines], ", "))
-    return "\n\n".join(["\n".join(parts), _PARAMETERS.sub("", page(first.ours))])
+        return "\n\n".join([parts[0], _TEXT_LINES_HELP[first.root], parts[1]])
+    parts.insert(1, _wrap("In judged:", [str(line.measure) for line in lines], ", "))
+    return "\n\n".join(["\n".join(parts), _PARAMETER_SECTION.sub("", page(first.judged_name))])
 
 
-_QRELS = ("query_id", "iteration", "doc_id", "relevance")
-_PREFS = ("query_id", "user", "subgroup", "doc_id", "relevance")
+_QRELS_COLUMNS = ("query_id", "iteration", "doc_id", "relevance")
+_PREFERENCE_COLUMNS = ("query_id", "user", "subgroup", "doc_id", "relevance")
 _SCORE = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
-_BLANK = rb"[ \t\v\f\r]"
-_WORDS = {"iteration": "user (or 0)", "user": "user", "doc_id": "document", "relevance": "grade"}
+_SPACE = rb"[ \t\v\f\r]"
+_COLUMN_LABELS = {"iteration": "user (or 0)", "user": "user", "doc_id": "document", "relevance": "grade"}
 
 
 def read_qrels(path: str, *, by_user: bool = False) -> Qrels:
-    """Read judgments: four fields a line.
+    """Read judgments with four fields per line.
 
-    With `by_user` the second field is the user, and a user who judges a document twice for a topic is refused.
-    Otherwise a pair may stand in them twice: only the evaluation of its topic fails.
+    With `by_user`, the second field is the user, and each user may judge a document once per topic. Otherwise, a pair
+    may occur twice, and only the evaluation of its topic fails.
     """
-    table, where = _table(path, _QRELS)
+    table, source = _read_table(path, _QRELS_COLUMNS)
     if by_user:
         counts = table.group_by(["query_id", "iteration", "doc_id"]).aggregate([([], "count_all")])
         for pair in counts.filter(pc.greater(counts["count_all"], 1)).slice(0, 1).to_pylist():
             problem = f"user {pair['iteration']} judges document {pair['doc_id']} twice for topic {pair['query_id']}"
-            raise InputError(problem, fix="keep one judgment", path=where)
-    return Qrels(table, "qrels", where)
+            raise InputError(problem, fix="keep one judgment", path=source)
+    return Qrels(table, "qrels", source)
 
 
-def whole_grades(qrels: Qrels) -> tuple[Qrels, str]:
-    """Cut grades to whole numbers as C's ``atol`` does; with a warning where that changes any, else an empty text."""
-    whole = qrels.regraded(np.trunc(qrels.grades) + 0.0)
-    changed = np.count_nonzero(whole.grades != qrels.grades)
-    text = f"warning: {qrels.where}: {changed} of {len(qrels)} grades are no whole numbers; their fractions are ignored"
-    return whole, text if changed else ""
+def truncate_grades(qrels: Qrels) -> tuple[Qrels, str]:
+    """Truncate grades to integers like C's ``atol``. Return also a warning if that changed a grade, or ""."""
+    truncated = qrels.regraded(np.trunc(qrels.grades) + 0.0)
+    num_changed = np.count_nonzero(truncated.grades != qrels.grades)
+    changed = f"{num_changed} of {len(qrels)} grades are no whole numbers; their fractions are ignored"
+    return truncated, f"warning: {qrels.where}: {changed}" if num_changed else ""
 
 
 def open_run(path: str) -> Run:
-    """Open a run: six fields a line or more, of which topic, document and score count; ``-`` is standard input."""
+    """Open a run with at least six fields per line; ``-`` is standard input."""
     rows = _text_rows(path, "run")
     names = ("query_id", "", "doc_id", "", "score", "run_id")
     layout = Layout(names, rows.layout.delimiter, fields=rows.layout.fields, open_ended=True)
@@ -300,21 +297,21 @@ def open_run(path: str) -> Run:
 
 
 def run_tag(run: Run) -> str:
-    """Give the tag in the last line of a run's file."""
+    """Return the tag in the last line of a run."""
     assert isinstance(run.rows, TextRows)  # noqa: S101 - made by open_run
-    last = b""
+    last_line = b""
     for block in files.blocks(run.rows.path):
-        last = next(filter(is_data, _backwards(block)), last)
-    return last.split()[5].decode(errors="replace")
+        last_line = next(filter(is_data, _reversed_lines(block)), last_line)
+    return last_line.split()[5].decode(errors="replace")
 
 
-def in_words(error: InputError, path: str) -> InputError:
-    """Say what a line of a run lacks in trec_eval's words, in place of the names of our columns."""
-    if error.rule != "too-few-fields" or path == "-":  # what came through a pipe is not there to be read again
+def explain_line_error(error: InputError, path: str) -> InputError:
+    """Return the error for a line with too few fields, with trec_eval's field names in place of column names."""
+    if error.rule != "too-few-fields" or path == "-":  # standard input cannot be read again
         return error
     rows = _text_rows(path, "run")
-    raw = next((raw for number, raw in rows.numbered() if error.path == rows.where and number == error.line), b"")
-    fields = raw.decode(errors="replace").split()
+    numbered = rows.numbered() if error.path == rows.where else ()
+    fields = next((line for number, line in numbered if number == error.line), b"").decode(errors="replace").split()
     problem, fix = error.problem, "write topic, Q0, document, rank, score, tag"
     if len(fields) == 5 and _SCORE.fullmatch(fields[-1]):
         problem = f"the run tag is missing: {problem}"
@@ -322,7 +319,7 @@ def in_words(error: InputError, path: str) -> InputError:
     return InputError(problem, fix=fix if fields else error.fix, path=error.path, line=error.line)
 
 
-def _backwards(block: bytes) -> Iterator[bytes]:
+def _reversed_lines(block: bytes) -> Iterator[bytes]:
     end = len(block)
     while end > 0:
         start = block.rfind(b"\n", 0, end - 1) + 1
@@ -333,39 +330,39 @@ def _backwards(block: bytes) -> Iterator[bytes]:
 def _text_rows(path: str, kind: Kind) -> TextRows:
     rows = open_source(path, kind, "trec").rows
     if not isinstance(rows, TextRows):
-        raise InputError("this is not a text file", fix="give a file in TREC's form", path=str(path))
+        raise InputError("a text file is required", fix="use a file in TREC format", path=str(path))
     return rows
 
 
-def _refuse_malformed(rows: TextRows, names: tuple[str, ...]) -> None:
-    """Refuse a line that is blank or has another number of fields."""
-    complete = rb"\S+" + (len(names) - 1) * (_BLANK + rb"+\S+") + _BLANK + rb"*$"
-    malformed = re.compile(rb"^(?!" + _BLANK + rb"*(?:#|" + complete + rb")).*$", re.MULTILINE)
-    above = 0
+def _check_lines(rows: TextRows, names: tuple[str, ...]) -> None:
+    """Raise an error for a blank line, or a line with a wrong number of fields."""
+    complete = rb"\S+" + (len(names) - 1) * (_SPACE + rb"+\S+") + _SPACE + rb"*$"
+    malformed = re.compile(rb"^(?!" + _SPACE + rb"*(?:#|" + complete + rb")).*$", re.MULTILINE)
+    num_lines_before = 0
     for block in files.blocks(rows.path):
-        if bad := malformed.search(block.removesuffix(b"\n")):
-            count = len(bad[0].split())
+        if match := malformed.search(block.removesuffix(b"\n")):
+            num_fields = len(match[0].split())
             problem = (
-                f"{count} fields where {len(names)} are needed" if count else "a blank line, which is refused here"
+                f"{num_fields} fields where {len(names)} are needed" if num_fields else "a blank line is not allowed"
             )
-            fix = "write topic, " + ", ".join(_WORDS.get(name, name) for name in names[1:])
-            line = above + block.count(b"\n", 0, bad.start()) + 1
+            fix = "write topic, " + ", ".join(_COLUMN_LABELS.get(name, name) for name in names[1:])
+            line = num_lines_before + block.count(b"\n", 0, match.start()) + 1
             raise InputError(problem, fix=fix, path=rows.where, line=line)
-        above += block.count(b"\n")
+        num_lines_before += block.count(b"\n")
 
 
-def read_preferences(path: str, form: str) -> Qrels:
-    """Read preferences: ``prefs`` have a user and a group, ``qrels_prefs`` a user whose one group is all."""
-    # User and group together are the iteration.
-    subgroup = None if form == "qrels_prefs" else "subgroup"
-    names = ("query_id", "user", "doc_id", "relevance") if subgroup is None else _PREFS
-    table, where = _table(path, names)
-    return Qrels(by_user(table, subgroup), "qrels", where)
+def read_preferences(path: str, qrels_format: str) -> Qrels:
+    """Read preferences: ``prefs`` has a user and a group per line, ``qrels_prefs`` only a user."""
+    # User and group together become the iteration.
+    subgroup = None if qrels_format == "qrels_prefs" else "subgroup"
+    names = ("query_id", "user", "doc_id", "relevance") if subgroup is None else _PREFERENCE_COLUMNS
+    table, source = _read_table(path, names)
+    return Qrels(by_user(table, subgroup), "qrels", source)
 
 
-def _table(path: str, names: tuple[str, ...]) -> tuple[Table, str]:
+def _read_table(path: str, names: tuple[str, ...]) -> tuple[Table, str]:
     rows = _text_rows(path, "qrels")
-    _refuse_malformed(rows, names)
+    _check_lines(rows, names)
     rows = replace(rows, layout=Layout(names, rows.layout.delimiter, fields=rows.layout.fields))
     table, _ = Source(rows).table(names)
     return table, rows.where
