@@ -115,7 +115,7 @@ def test_the_framework_gives_the_other_measures_of_cwl_eval_too() -> None:
             cost[0, found.everything.rank[every] - 1] = found.fact("cost", "the test").to_numpy()[every]
         low, high = (Reading(one, cost, np.ones((1, 1))) for one in (gain, best))
         values = [
-            [float(getattr(Expected(one, user(name.removeprefix("core "), one)), of)[0]) for of in OF]
+            [float(Expected(one, user(name.removeprefix("core "), one)).total(of)[0]) for of in OF]
             for one in (low, high)
         ]
         expected = values[0] + [more - less for less, more in zip(*values, strict=True)]
