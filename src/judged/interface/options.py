@@ -37,9 +37,9 @@ DEFAULT_TEST = "randomisation; for more than 2000 topics t"
 
 
 class Choice(click.Choice[str]):
-    """One of some names, however their case and hyphens are.
+    """A choice of names that ignores case and hyphens.
 
-    ``module:name`` stands for the names of a `Literal` or a table there, which is imported when they are needed.
+    ``module:name`` refers to a `Literal` or a mapping with the names. It is imported when the names are needed.
     """
 
     def __init__(self, names: str | Sequence[str], *more: str) -> None:
@@ -48,12 +48,12 @@ class Choice(click.Choice[str]):
 
     @cached_property
     def choices(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Import the names."""
+        """Names that the option accepts."""
         names = load(self._names) if isinstance(self._names, str) else self._names
         return (*(get_args(names) or names), *self._more)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Spell it as it is known."""
+        """Return the accepted name that the value spells."""
         from judged.results.spelling import spelled
 
         try:

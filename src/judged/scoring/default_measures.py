@@ -1,28 +1,28 @@
-"""Measures of each purpose, where none are named. The command line shows them in its help: nothing is imported here."""
+"""Default measures, one list per purpose. The help of the commands shows them, so this module imports nothing."""
 
 DEFAULT_MEASURE = "nDCG@10"
-"""Of what looks at one measure: the first page, with grades and ranks."""
+"""Default of functions and pages that use a single measure."""
 
 DEFAULT_MEASURES = (DEFAULT_MEASURE, "AP", "RR@10", "P@10", "R@100", "Judged@10")
-"""Of an evaluation: it shows several aspects of a run, and how much of it is judged."""
+"""Default of `evaluate`: several aspects of a run, and the share of its documents that is judged."""
 
 TESTED_MEASURES = (DEFAULT_MEASURE, "AP")
-"""Of tests: few, for every measure that is tested is another chance to find something by luck."""
+"""Default of significance tests. Few, because each tested measure adds a chance of a false positive."""
 
 RANKING_AND_CANDIDATES = (DEFAULT_MEASURE, "R@100")
-"""Of what tells bad ranking from missing candidates: a measure of each."""
+"""One measure of the ranking and one of the candidates, to separate ranking problems from missing documents."""
 
 REPORTED_MEASURES = (*TESTED_MEASURES, "R@100")
-"""Of a report and the sheet of a change: those of tests, and one of candidates."""
+"""Default of reports and of the review of a change."""
 
 BROWSED_MEASURES = (*TESTED_MEASURES, "RR@10", "R@100")
-"""Of the leaderboard in the browser: those of an evaluation, without what it shows in columns of its own."""
+"""Default of the leaderboard page."""
 
 COMPARED_MEASURES = (*TESTED_MEASURES, "RR", "R@100")
-"""Of two runs in the browser: as the leaderboard, with the whole ranking for RR."""
+"""Default of the page that compares two runs. RR has no cutoff here."""
 
 CLICKED_MEASURES = (DEFAULT_MEASURE, "P@10", "RR")
-"""Of judgments against what users do: gain, share of good results, and the first good one."""
+"""Default of comparisons between judgments and clicks."""
 
 SAMPLED_MEASURES = ("P@10", "R@100", "AP")
-"""Of judgments of a sample: those that can be estimated from it."""
+"""Default of estimates from sampled judgments; only measures that have an estimator."""
