@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse
 from jinja2 import ChoiceLoader, FileSystemLoader
 
-from judged.interface.pages import answer_pages as answers
+from judged.interface.pages import answers
 from judged.interface.pages.answers import PageAnswer, page
 from judged.interface.pages.pagination import Paging
 from judged.results import (

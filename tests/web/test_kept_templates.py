@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jinja2 import DictLoader, Environment
 
-from judged.interface.pages import answer_pages as answers
+from judged.interface.pages import answers
 from judged.interface.pages.answers import Compiled
 from judged.results.files import cache_folder
 

@@ -63,11 +63,16 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         "reference/": [f"reference/{page}.md" for page in (*MODULES, "results")],
         "decisions/": [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))],
     }
-    for section in config.nav or ():
-        for entries in section.values():
-            for entry in entries if isinstance(entries, list) else ():
-                for title, target in entry.items():
+
+    def fill(entries: list[dict[str, Any]]) -> None:
+        for entry in entries:
+            for title, target in entry.items():
+                if isinstance(target, list):
+                    fill(target)
+                else:
                     entry[title] = folders.get(target, target)
+
+    fill(config.nav or [])
     return config
 
 

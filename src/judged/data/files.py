@@ -42,12 +42,12 @@ class FileHash:
     Parameters
     ----------
     files
-        Path, size in bytes, and time of the last change in nanoseconds, of each file when it was read.
+        Path, size in bytes, time of the last change in nanoseconds, and inode of each file before it was read.
     known
         The hash, where it was computed before.
     """
 
-    files: tuple[tuple[Path, int, int], ...] = ()
+    files: tuple[tuple[Path, int, int, int], ...] = ()
     known: str | None = None
 
     @classmethod
@@ -72,13 +72,13 @@ class FileHash:
         return None if changed else sha256.hexdigest()
 
 
-def _state(path: Path) -> tuple[int, int] | None:
-    """Size and time of the last change."""
+def _state(path: Path) -> tuple[int, int, int] | None:
+    """Return size, time of the last change, and inode; None if the file cannot be read."""
     try:
-        known = path.stat()
+        status = path.stat()
     except (OSError, ValueError):
         return None
-    return known.st_size, known.st_mtime_ns
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 class _Counted(io.RawIOBase):

@@ -1,4 +1,4 @@
-"""Options that several commands have: ``@shared("topics", "ties")`` adds these options to a command."""
+"""Options that mean the same in several commands: ``@shared("topics", "ties")`` gives a command those it names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
 POLICIES = ("dialect", "topics", "depth", "ties", "exclude_self", "documents", "rel")
 FORMATS = ("qrels_format", "run_format")
-TOPIC_OPTIONS = ("queries", "attributes", "where")
+CHOICE = ("queries", "attributes", "where")
 PAIRED_TESTS = (
     "randomisation",
     "t",
@@ -37,9 +37,9 @@ DEFAULT_TEST = "randomisation; for more than 2000 topics t"
 
 
 class Choice(click.Choice[str]):
-    """Choice of names, insensitive to case and hyphens.
+    """A choice of names that ignores case and hyphens.
 
-    A text ``module:name`` is a `Literal` or a dict, whose names are imported on first use.
+    ``module:name`` refers to a `Literal` or a mapping with the names. It is imported when the names are needed.
     """
 
     def __init__(self, names: str | Sequence[str], *more: str) -> None:
@@ -48,12 +48,12 @@ class Choice(click.Choice[str]):
 
     @cached_property
     def choices(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Names to choose from."""
+        """Names that the option accepts."""
         names = load(self._names) if isinstance(self._names, str) else self._names
         return (*(get_args(names) or names), *self._more)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the canonical spelling of a value."""
+        """Return the accepted name that the value spells."""
         from judged.results.spelling import spelled
 
         try:
@@ -63,12 +63,12 @@ class Choice(click.Choice[str]):
                 from judged.data.expression import among
 
                 fix = f'to use some topics, write --where "{among(value)}"'
-                raise InvalidChoiceError(error.message, fix, ctx, param) from None
+                raise Misspelt(error.message, fix, ctx, param) from None
             raise
 
 
-class InvalidChoiceError(click.BadParameter):
-    """An invalid value of an option, with a fix."""
+class Misspelt(click.BadParameter):
+    """A value that an option does not take, and what to write."""
 
     def __init__(
         self, message: str, fix: str = "", ctx: click.Context | None = None, param: click.Parameter | None = None
@@ -90,7 +90,7 @@ def _option(*flags: str, **attributes: Any) -> Callable[..., Any]:
     return partial(click.option, *flags, **attributes)
 
 
-_OPTIONS: dict[str, Callable[..., Any]] = {
+_SHARED: dict[str, Callable[..., Any]] = {
     "qrels": partial(click.argument, "qrels"),
     "runs": partial(click.argument, "runs", nargs=-1, required=True, metavar="RUN..."),
     "some_runs": partial(click.argument, "runs", nargs=-1, metavar="[RUN]..."),
@@ -251,7 +251,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Return a decorator that adds options to a command, in this order."""
+    """Give a command several options, in this order."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):
@@ -262,53 +262,53 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
 
 
 def shared(*names: str, **changes: Any) -> Callable[[Command], Command]:
-    """Return a decorator that adds shared options to a command; `changes` replaces attributes, such as ``help``."""
-    return with_options(*(_OPTIONS[name](**changes) for name in names))
+    """Give a command the options of these names, in this order; `changes` are attributes, such as another ``help``."""
+    return with_options(*(_SHARED[name](**changes) for name in names))
 
 
-_DEFAULT_LIMIT = 2**31 - 1
-_LIMITS = {"seed": 2**63 - 1, "resamples": 1_000_000}
+_MOST = 2**31 - 1
+_MOST_OF = {"seed": 2**63 - 1, "resamples": 1_000_000}
 
 
-def prepare_command(command: click.Command) -> click.Command:
-    """Add tolerance of spelling to the choices of a command and its subcommands, and limits to its numbers."""
+def checked(command: click.Command) -> click.Command:
+    """Let a command, and those below it, read choices as people spell them, and refuse numbers that mean nothing."""
     for param in command.params:
         if isinstance(param.type, click.Choice) and not isinstance(param.type, Choice):
             param.type = Choice(param.type.choices)
         if isinstance(param.type, click.types.IntParamType | click.types.FloatParamType):
-            param.callback = _add_limits(param.callback)
-    for subcommand in getattr(command, "commands", {}).values():
-        prepare_command(subcommand)
+            param.callback = _bounded(param.callback)
+    for below in getattr(command, "commands", {}).values():
+        checked(below)
     return command
 
 
-def _add_limits(callback: Callable[..., Any] | None) -> Callable[..., Any]:
+def _bounded(callback: Callable[..., Any] | None) -> Callable[..., Any]:
     def check(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-        limit = _LIMITS.get(param.name or "", _DEFAULT_LIMIT)
+        most = _MOST_OF.get(param.name or "", _MOST)
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, float) and not math.isfinite(number):
-                raise click.BadParameter(f"a finite number is required, got {number}.", ctx, param)
-            if isinstance(number, int) and abs(number) > limit:
-                raise click.BadParameter(f"{number} is out of range: the limit is {limit:,}.", ctx, param)
+                raise click.BadParameter(f"{number} cannot be used here: give a finite number.", ctx, param)
+            if isinstance(number, int) and abs(number) > most:
+                raise click.BadParameter(f"{number} is out of range: the limit is {most:,}.", ctx, param)
         return value if callback is None else callback(ctx, param, value)
 
     return check
 
 
 class Group(click.Group):
-    """Group with commands in other modules, which are imported on first use.
+    """A group whose commands may stand in other modules.
 
     Parameters
     ----------
-    *args, **kwargs
-        Parameters of `click.Group`.
+    *args, **more
+        As of `click.Group`.
     places
-        Commands in other modules as ``module:name``, by command name. The help lists them in this order, after the
-        commands of the group's module.
+        Where other commands stand, as ``module:name``, by their names. The help lists them behind those of the group's
+        own module, in this order.
     """
 
-    def __init__(self, *args: Any, places: Mapping[str, str] | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, *args: Any, places: Mapping[str, str] | None = None, **more: Any) -> None:
+        super().__init__(*args, **more)
         self.places = dict(places or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -317,8 +317,8 @@ class Group(click.Group):
         return [*(name for name in self.commands if name not in self.places), *self.places]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, and import it if necessary."""
+        """Return a command, imported where that is needed."""
         del ctx
         if cmd_name in self.places and cmd_name not in self.commands:
-            self.add_command(prepare_command(load(self.places[cmd_name])), cmd_name)
+            self.add_command(checked(load(self.places[cmd_name])), cmd_name)
         return self.commands.get(cmd_name)

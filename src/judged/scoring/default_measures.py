@@ -1,28 +1,28 @@
-"""Default measures by purpose. Imports nothing, because the help of the command line shows them."""
+"""Default measures, one list per purpose. The help of the commands shows them, so this module imports nothing."""
 
 DEFAULT_MEASURE = "nDCG@10"
-"""Default where there is one measure: the first page, with grades and ranks."""
+"""Default of functions and pages that use a single measure."""
 
 DEFAULT_MEASURES = (DEFAULT_MEASURE, "AP", "RR@10", "P@10", "R@100", "Judged@10")
-"""Defaults of an evaluation: several aspects of a run, and its share of judged documents."""
+"""Default of `evaluate`: several aspects of a run, and the share of its documents that is judged."""
 
 TESTED_MEASURES = (DEFAULT_MEASURE, "AP")
-"""Defaults of tests: few, because each tested measure increases the chance of a false positive."""
+"""Default of significance tests. Few, because each tested measure adds a chance of a false positive."""
 
 RANKING_AND_CANDIDATES = (DEFAULT_MEASURE, "R@100")
-"""Defaults for distinguishing bad ranking from missing candidates: one measure of each."""
+"""One measure of the ranking and one of the candidates, to separate ranking problems from missing documents."""
 
 REPORTED_MEASURES = (*TESTED_MEASURES, "R@100")
-"""Defaults of reports and change reviews: those of tests, and one of candidates."""
+"""Default of reports and of the review of a change."""
 
 BROWSED_MEASURES = (*TESTED_MEASURES, "RR@10", "R@100")
-"""Defaults of the leaderboard in the browser: those of an evaluation, except what it shows in separate columns."""
+"""Default of the leaderboard page."""
 
 COMPARED_MEASURES = (*TESTED_MEASURES, "RR", "R@100")
-"""Defaults for comparing two runs in the browser: as the leaderboard, with the whole ranking for RR."""
+"""Default of the page that compares two runs. RR has no cutoff here."""
 
 CLICKED_MEASURES = (DEFAULT_MEASURE, "P@10", "RR")
-"""Defaults for comparing judgments with user behavior: gain, share of good results, and the first good result."""
+"""Default of comparisons between judgments and clicks."""
 
 SAMPLED_MEASURES = ("P@10", "R@100", "AP")
-"""Defaults for a sample of judgments: measures that can be estimated from it."""
+"""Default of estimates from sampled judgments; only measures that have an estimator."""

@@ -13,7 +13,7 @@ from judged.errors import InputError, MeasureError
 from judged.online import catalogue
 from judged.online import findings as words
 from judged.online.findings import LogFinding
-from judged.online.layout import decimals_of, in_unit, value_of
+from judged.online.layout import decimals_of, in_unit, steepness, value_of
 from judged.online.metrics import ONLINE_METRICS, online_metric, online_metrics_named
 from judged.results.escaping import markdown_text
 from online_scores_made import CARTS, CTR, DWELL, NAN, WEIRD, ZERO, estimate, ranks, scores
@@ -152,7 +152,7 @@ def test_ranks_alone() -> None:
     ],
 )
 def test_steepness(values: tuple[float, ...], said: str) -> None:
-    assert words.steepness(ranks(*values)) == said
+    assert steepness(ranks(*values)) == said
 
 
 @pytest.mark.parametrize(
