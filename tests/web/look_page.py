@@ -166,4 +166,4 @@ def style() -> FileResponse:
 @router.get("/look")
 def look(request: Request) -> HTMLResponse:
     """Show every component."""
-    return page(request, "look.html", title="Look", answer=example(), paging=Paging.at(2, 70))
+    return page(request, "look.html", title="Look", answer=example(), paging=Paging.for_page(2, 70))

@@ -20,9 +20,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from judged.interface.pages.answers import NAVIGATION
-from judged.interface.pages.compare import AskedComparison, compare_page
-from judged.interface.pages.home import what_is_open
-from judged.interface.pages.leaderboard import AskedLeaderboard, leaderboard
+from judged.interface.pages.compare import ComparisonQuery, compare_page
+from judged.interface.pages.home import open_data_overview
+from judged.interface.pages.leaderboard import LeaderboardQuery, leaderboard
 from judged.interface.pages.workspace import open_sample, open_workspace
 from judged.labels import LabelStore
 from judged.web.app import ROUTERS, make_app
@@ -206,9 +206,9 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work(tmp_path):
 
 def test_keys_of_pages_are_one_thing_each(sample):
     pages = (
-        leaderboard(sample, AskedLeaderboard(curve="nDCG", beside="difference")),
-        compare_page(sample, AskedComparison(by="query_class")),
-        what_is_open(sample),
+        leaderboard(sample, LeaderboardQuery(curve="nDCG", beside="difference")),
+        compare_page(sample, ComparisonQuery(by="query_class")),
+        open_data_overview(sample),
     )
     for answer in pages:
         head = {} if answer.provenance is None else answer.provenance.to_dict()

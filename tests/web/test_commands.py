@@ -21,7 +21,7 @@ import pytest
 from judged.data import sample
 from judged.errors import InputError
 from judged.interface.pages.guard import LOOPBACK
-from judged.interface.pages.serving import PORT, place
+from judged.interface.pages.serving import PORT, open_listener
 from judged.web import server
 from label_stores import store_of
 
@@ -196,15 +196,15 @@ def test_a_port_that_is_taken_is_an_error(run):
         port = other.getsockname()[1]
         ended = run("serve", "--port", str(port))
     assert ended.code == 2
-    assert ended.err == f"error: port {port} is taken. Fix: name another with --port, or leave it out.\n"
+    assert ended.err == f"error: port {port} is in use. Fix: use another --port, or omit it.\n"
 
 
 def test_the_next_port_is_taken_where_the_usual_one_is_not_free():
     others = []
     try:
-        first = place()
+        first = open_listener()
         others.append(first.socket)
-        second = place()
+        second = open_listener()
         others.append(second.socket)
         assert PORT <= first.port < second.port < PORT + 50
     finally:
@@ -220,12 +220,12 @@ def test_the_next_port_is_taken_where_the_usual_one_is_not_free():
         (["--texts", "d"], "--texts needs QRELS"),
         (["--port", "70000"], "70000"),
         (["--port", "x"], "not a valid integer"),
-        (["--host", ""], "no host is given"),
-        (["--host", "192.0.2.1", "--port", "0"], "nobody can listen on '192.0.2.1'"),
-        (["--host", "a..b", "--port", "0"], "nobody can listen on 'a..b'"),
-        (["--token", "short", "--port", "0"], "this token cannot be used"),
-        (["--token", "spaces are not fine", "--port", "0"], "this token cannot be used"),
-        (["--token", "semi;colon=x", "--port", "0"], "this token cannot be used"),
+        (["--host", ""], "`host` must not be empty"),
+        (["--host", "192.0.2.1", "--port", "0"], "cannot listen on '192.0.2.1'"),
+        (["--host", "a..b", "--port", "0"], "cannot listen on 'a..b'"),
+        (["--token", "short", "--port", "0"], "the token is invalid"),
+        (["--token", "spaces are not fine", "--port", "0"], "the token is invalid"),
+        (["--token", "semi;colon=x", "--port", "0"], "the token is invalid"),
     ],
 )
 def test_what_makes_no_sense_is_an_error_of_the_input(run, arguments, said):
@@ -270,8 +270,8 @@ def test_a_token_of_ones_own_is_needed_everywhere():
 
 
 def test_places_tell_whom_they_answer():
-    here = place(port=0)
-    anywhere, another = place("0.0.0.0", 0), place("0.0.0.0", 0)  # noqa: S104
+    here = open_listener(port=0)
+    anywhere, another = open_listener("0.0.0.0", 0), open_listener("0.0.0.0", 0)  # noqa: S104
     try:
         assert here.token is None
         assert here.rules.hosts == LOOPBACK
@@ -286,8 +286,8 @@ def test_places_tell_whom_they_answer():
 
 
 def test_a_name_that_is_none_is_refused():
-    with pytest.raises(InputError, match="nobody can listen"):
-        place("no.such.name.invalid", 0)
+    with pytest.raises(InputError, match="cannot listen"):
+        open_listener("no.such.name.invalid", 0)
 
 
 def test_the_browser_is_opened_with_the_address(run, monkeypatch):

@@ -11,20 +11,20 @@ from fastapi import Request
 
 from judged.errors import InputError
 from judged.interface.pages.workspace import (
-    Desk,
-    Folder,
-    Kept,
+    LockedFolder,
+    ResultCache,
     Workspace,
-    concerning,
+    WorkspaceHolder,
+    cached_in_workspace,
+    current_workspace,
     open_workspace,
-    opened,
-    remembered,
+    set_error_field,
 )
 from judged.reports.pages import AskedChange
 
 
 def test_what_is_made_of_itself_is_refused_and_can_be_made_later():
-    kept = Kept()
+    kept = ResultCache()
 
     def itself() -> int:
         return kept.get("a", itself)
@@ -35,7 +35,7 @@ def test_what_is_made_of_itself_is_refused_and_can_be_made_later():
 
 
 def test_what_cannot_be_made_does_not_push_out_what_was():
-    kept = Kept(most=2)
+    kept = ResultCache(max_size=2)
     assert kept.get("a", lambda: 1) == 1
     for at in range(5):
         with pytest.raises(ZeroDivisionError):
@@ -44,7 +44,7 @@ def test_what_cannot_be_made_does_not_push_out_what_was():
 
 
 def test_what_fails_while_somebody_else_asks_for_it_is_made_by_them():
-    kept, begun, fails = Kept(), Event(), Event()
+    kept, begun, fails = ResultCache(), Event(), Event()
 
     class Key:
         hashed = 0
@@ -80,14 +80,14 @@ def test_a_request_sees_one_workspace_whose_files_stay_until_it_ends():
         state = type("State", (), {})()
 
     qrels = {"q1": {"d1": 1}}
-    desk = App.state.desk = Desk(open_workspace(qrels, {}))
-    desk.replace(replace(open_workspace(qrels, {}), sent=Folder()))
-    folder = desk.workspace.sent.path
+    desk = App.state.holder = WorkspaceHolder(open_workspace(qrels, {}))
+    desk.replace(replace(open_workspace(qrels, {}), upload_folder=LockedFolder()))
+    folder = desk.workspace.upload_folder.path
     scope = {"type": "http", "app": App}
-    before = opened(Request(scope))
+    before = current_workspace(Request(scope))
     desk.replace(open_workspace(qrels, {}))
-    assert opened(Request(scope)) is before
-    assert opened(Request({"type": "http", "app": App})) is desk.workspace
+    assert current_workspace(Request(scope)) is before
+    assert current_workspace(Request({"type": "http", "app": App})) is desk.workspace
     assert folder.is_dir()
     del before
     scope.clear()
@@ -98,7 +98,7 @@ def test_a_request_sees_one_workspace_whose_files_stay_until_it_ends():
 def test_what_is_made_of_a_workspace_is_made_once_and_not_for_another():
     made: list[tuple[str, AskedChange]] = []
 
-    @remembered
+    @cached_in_workspace
     def title(workspace: Workspace, asked: AskedChange) -> str:
         made.append((workspace.title, asked))
         return workspace.title
@@ -111,9 +111,9 @@ def test_what_is_made_of_a_workspace_is_made_once_and_not_for_another():
 
 
 def test_what_is_refused_names_the_innermost_field():
-    @concerning("outer")
+    @set_error_field("outer")
     def refused() -> None:
-        with concerning("inner"):
+        with set_error_field("inner"):
             raise InputError("it is wrong")
 
     with pytest.raises(InputError) as found:

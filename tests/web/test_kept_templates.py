@@ -9,7 +9,7 @@ import pytest
 from jinja2 import DictLoader, Environment
 
 from judged.interface.pages import answers
-from judged.interface.pages.answers import Compiled
+from judged.interface.pages.answers import TemplateCache
 from judged.results.files import cache_folder
 
 
@@ -29,7 +29,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def started(folder: Path, source: str = "a {{ b }}") -> str:
     """Lay out a page as a process does that has just begun."""
-    made = Environment(loader=DictLoader({"page": source}), bytecode_cache=Compiled(str(folder)), autoescape=True)
+    made = Environment(loader=DictLoader({"page": source}), bytecode_cache=TemplateCache(str(folder)), autoescape=True)
     return made.get_template("page").render(b="c")
 
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from judged.interface.pages.filters import chosen
+from judged.interface.pages.filters import shared_choices
 from judged.interface.pages.workspace import open_workspace
 from judged.web.app import make_app
 
@@ -43,7 +43,7 @@ def test_every_page_hands_on_what_was_chosen(path: str, opened: Workspace) -> No
     nav = unescape(page.text.split("<nav", 1)[1].split("</nav>", 1)[0])
     ways = {urlsplit(way).path: urlsplit(way).query for way in re.findall(r'href="([^"]+)"', nav)}
     for there in ("/leaderboard", "/compare", "/topics", "/matrix", "/slices"):
-        assert chosen(there, parse_qs(ways[there])) == PAIR, there
+        assert shared_choices(there, parse_qs(ways[there])) == PAIR, there
         assert client.get(f"{there}?{ways[there]}").status_code == 200, there  # each knows all that it is handed
     assert parse_qs(ways["/traces"]) == {"where": ["judged >= 1"], "rel": ["2"]}
     assert parse_qs(ways["/rag"]) == {"where": ["judged >= 1"]}  # it has no measure with a level

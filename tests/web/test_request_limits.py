@@ -16,8 +16,8 @@ import pytest
 import uvicorn
 from fastapi.testclient import TestClient
 
-from judged.interface.pages.guard import Rules, watched
-from judged.interface.pages.serving import configured
+from judged.interface.pages.guard import Rules, timeout_protocol
+from judged.interface.pages.serving import uvicorn_config
 from judged.web import uploads as routes
 from judged.web.app import make_app
 
@@ -36,7 +36,7 @@ def server(sample) -> Iterator[uvicorn.Server]:
     rules = Rules(patience=PATIENCE)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    running = uvicorn.Server(configured(make_app(sample, rules), rules))
+    running = uvicorn.Server(uvicorn_config(make_app(sample, rules), rules))
     running.config.log_config = None
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -82,7 +82,7 @@ def test_a_connection_that_is_gone_is_not_held_by_who_watches_it():
     async def there_still() -> bool:
         config = uvicorn.Config(lambda: None, log_config=None)
         config.load()
-        protocol = watched(60)(config=config, server_state=uvicorn.server.ServerState(), app_state={})
+        protocol = timeout_protocol(60)(config=config, server_state=uvicorn.server.ServerState(), app_state={})
         connection = ref(protocol)
         del protocol
         gc.collect()
@@ -105,7 +105,7 @@ def test_a_body_that_does_not_come_is_said_and_the_connection_closed(server, len
 
 
 def test_a_body_that_drips_is_not_waited_for(server, monkeypatch):
-    monkeypatch.setattr("judged.interface.pages.guard._SLOWEST", 1 << 30)  # one second more for a gigabyte
+    monkeypatch.setattr("judged.interface.pages.guard._MIN_RATE", 1 << 30)  # one second more for a gigabyte
     drops = [FORM[at : at + 1] for at in range(50)]
     began = time.monotonic()
     came = asked(server, HEAD + b"Content-Length: 100\r\n\r\n", *drops, pause=PATIENCE / 2.5)
@@ -114,8 +114,8 @@ def test_a_body_that_drips_is_not_waited_for(server, monkeypatch):
 
 
 def test_an_answer_that_takes_long_is_not_cut(server, monkeypatch):
-    what = routes.what_is_open
-    monkeypatch.setattr(routes, "what_is_open", lambda opened: time.sleep(3 * PATIENCE) or what(opened))
+    what = routes.open_data_overview
+    monkeypatch.setattr(routes, "open_data_overview", lambda opened: time.sleep(3 * PATIENCE) or what(opened))
     assert asked(server, WHOLE).startswith(b"HTTP/1.1 200 ")
 
 

@@ -53,10 +53,10 @@ def post(app: Any, **files: Any) -> Any:
 
 def problem(app: Any, **files: Any) -> str:
     """Send what must be refused; give what is said. Nothing may change or stay behind, and no path may be told."""
-    before = app.state.desk.workspace
+    before = app.state.holder.workspace
     answer = post(app, **files)
     assert answer.status_code == 400, answer.text
-    assert app.state.desk.workspace is before
+    assert app.state.holder.workspace is before
     folder = Path(__import__("tempfile").gettempdir())
     assert list(folder.glob("judged-*")) == []
     assert str(folder) not in answer.text
@@ -115,7 +115,7 @@ def test_everything_can_be_sent(app):
         documents=("d.jsonl", b'{"doc_id": "d1", "text": "how it is paid"}\n{"doc_id": "d9", "text": "unwanted"}\n'),
     ).json()
     assert (opened["queries"], opened["attributes"], opened["documents"]) == (2, ["kind"], 1)
-    workspace = app.state.desk.workspace
+    workspace = app.state.holder.workspace
     assert workspace.query("q2") == "peace"
     assert workspace.texts.text("d1") == "how it is paid"
     places = {workspace.qrels.where, workspace.topics.where, workspace.attributes.where, workspace.texts.where}
@@ -303,7 +303,7 @@ def test_no_name_is_a_path_or_too_long(name, most):
 @pytest.mark.parametrize("name", ["../../etc/cron.d/x", "/etc/x.jsonl", "..\\x", "a/b/c.run", "~/.bashrc", "|", "-"])
 def test_files_stand_under_names_of_ours_in_a_private_folder(app, tmp_path, name):
     assert post(app, qrels=(name, QRELS), runs=[(name, RUN)]).status_code == 200
-    folder = app.state.desk.workspace.sent.path
+    folder = app.state.holder.workspace.upload_folder.path
     assert folder.parent == tmp_path
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {file.name.partition(".")[0] for file in folder.iterdir()} == {"sent-qrels0", "sent-runs0"}
@@ -314,13 +314,13 @@ def test_files_stand_under_names_of_ours_in_a_private_folder(app, tmp_path, name
 def test_files_are_removed_when_others_are_opened_and_in_the_end(app, tmp_path):
     with TestClient(app) as tried:
         tried.post("/api/v1/open", files=sent(qrels=QRELS))
-        first = app.state.desk.workspace.sent.path
+        first = app.state.holder.workspace.upload_folder.path
         tried.post("/api/v1/open", files=sent(qrels=QRELS, runs=RUN))
-        second = app.state.desk.workspace.sent.path
+        second = app.state.holder.workspace.upload_folder.path
         assert first != second
         assert list(tmp_path.iterdir()) == [second]
         tried.post("/api/v1/open/sample")
-        assert app.state.desk.workspace.sent is None
+        assert app.state.holder.workspace.upload_folder is None
         assert list(tmp_path.iterdir()) == []
         tried.post("/api/v1/open", files=sent(qrels=QRELS))
         assert len(list(tmp_path.iterdir())) == 1
@@ -329,9 +329,9 @@ def test_files_are_removed_when_others_are_opened_and_in_the_end(app, tmp_path):
 
 def test_a_failure_leaves_what_was_sent_before(app):
     post(app, qrels=("mine", QRELS), runs=RUN)
-    folder, workspace = app.state.desk.workspace.sent.path, app.state.desk.workspace
+    folder, workspace = app.state.holder.workspace.upload_folder.path, app.state.holder.workspace
     assert post(app, qrels=b"", runs=RUN).status_code == 400
-    assert app.state.desk.workspace is workspace
+    assert app.state.holder.workspace is workspace
     assert folder.is_dir()
     assert workspace.rows("runs0").run("q1").table.num_rows == 2
 

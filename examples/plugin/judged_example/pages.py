@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from judged.interface.pages.answer_pages import answer_page
-from judged.interface.pages.workspace import Opened
+from judged.interface.pages.workspace import CurrentWorkspace
 from judged_example.longest import Longest
 from judged_example.longest import longest as longest_ranking
 
@@ -13,6 +13,6 @@ router = APIRouter(tags=["example"])
 
 
 @answer_page(router, "answer.html", "/longest", "Longest rankings", "The longest ranking of each run")
-def longest(workspace: Opened) -> Longest:
+def longest(workspace: CurrentWorkspace) -> Longest:
     """Show the longest ranking of each open run."""
     return longest_ranking(judged.run for judged in workspace.lists.values())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 
 from judged.interface.pages.answer_pages import NotOpenError, answer_page
-from judged.interface.pages.workspace import Opened, remembered
+from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
 from judged.online import clicks
 from judged.results import Answer
 
@@ -33,26 +33,26 @@ def files_of_log(workspace: Workspace, *_: Any) -> dict[str, Any]:
     return {"names": [Path(path).name for path in workspace.parts.get("log", ())]}
 
 
-_page = partial(answer_page, router, "of_log.html", shown=files_of_log, label="Clicks", tabs=_TABS)
+_page = partial(answer_page, router, "of_log.html", page_values=files_of_log, label="Clicks", tabs=_TABS)
 
 
 @_page("/clicks", _TABS["/clicks"], "Which model of clicks fits")
-@remembered
-def models_of_clicks(workspace: Opened) -> Answer:
+@cached_in_workspace
+def models_of_clicks(workspace: CurrentWorkspace) -> Answer:
     """Compare models by what they say of users whom they never saw."""
     return clicks.compare_models(log_of(workspace))
 
 
 @_page("/clicks/ranks", _TABS["/clicks/ranks"], "How often ranks are looked at")
-@remembered
-def looks_at_ranks(workspace: Opened) -> Answer:
+@cached_in_workspace
+def looks_at_ranks(workspace: CurrentWorkspace) -> Answer:
     """Find position bias from documents that stood at several ranks, without a model."""
     return clicks.propensities(log_of(workspace))
 
 
 @_page("/clicks/people", _TABS["/clicks/people"], "Clicks against judgments")
-@remembered
-def clicks_against_people(workspace: Opened) -> Answer:
+@cached_in_workspace
+def clicks_against_people(workspace: CurrentWorkspace) -> Answer:
     """Set judgments made of clicks against those that are open."""
     runs = [judged.run for judged in workspace.lists.values()]
     return clicks.against_people(clicks.judge_clicks(log_of(workspace)), workspace.qrels, runs)
@@ -73,8 +73,8 @@ _users_page = partial(answer_page, users_router, "of_log.html", label="Users", t
 
 
 @_users_page("/users", _USERS_TABS["/users"], "What an A/B test says", files_of_log)
-@remembered
-def ab_test(workspace: Opened) -> ABTest:
+@cached_in_workspace
+def ab_test(workspace: CurrentWorkspace) -> ABTest:
     """Say of the arms of the open log whether the test is sound, what differs, and what follows."""
     from judged.online import abtest
 
@@ -86,8 +86,8 @@ def _file_of_watch(workspace: Workspace, *_: Any) -> dict[str, Any]:
 
 
 @_users_page("/users/watch", _USERS_TABS["/users/watch"], "What is off in production", _file_of_watch)
-@remembered
-def watched(workspace: Opened) -> Watch:
+@cached_in_workspace
+def watched(workspace: CurrentWorkspace) -> Watch:
     """Hold the series of the open watch against their baseline."""
     from judged.online.watch import watch
 

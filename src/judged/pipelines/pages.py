@@ -11,12 +11,19 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from judged.errors import InputError, JudgedError
-from judged.interface.pages.answer_pages import NotOpenError, answer_page, cut, first_rows, leading, with_tables
-from judged.interface.pages.filters import query
-from judged.interface.pages.pagination import LONGEST, Scored
+from judged.interface.pages.answer_pages import (
+    NotOpenError,
+    answer_page,
+    build_slicing,
+    first_rows,
+    replace_tables,
+    with_links,
+)
+from judged.interface.pages.filters import query_string
+from judged.interface.pages.pagination import LONGEST, ScoredQuery
 from judged.interface.pages.problems import Parameters
-from judged.interface.pages.slices import By, Sliced
-from judged.interface.pages.workspace import Opened, remembered
+from judged.interface.pages.slices import SlicedQuery, SlicingQuery
+from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
 from judged.pipelines.experiments import conclude
 from judged.pipelines.experiments.conclusions import Conclusions
 from judged.pipelines.rag import explain, waterfall
@@ -41,7 +48,7 @@ _page = partial(answer_page, router, "experiment.html", label="Experiment", tabs
 _SETTINGS = 100  # of a form
 
 
-class AskedExperiment(By):
+class AskedExperiment(SlicingQuery):
     """By which measure and cost is concluded, and by which slices."""
 
     measure: str = Field("", max_length=200, description="One of the plan; the first one without it.")
@@ -67,24 +74,24 @@ def _concluded(_: Workspace, _asked: AskedExperiment, answer: Answer | None) -> 
     base = answer.baseline
 
     def runs(table: Table) -> Table:
-        pages = {run: f"/compare{query({'first': base, 'second': run})}" for run in answer.comparison.ranked}
+        pages = {run: f"/compare{query_string({'first': base, 'second': run})}" for run in answer.comparison.ranked}
         return table.changed("run", links=["" if run == base else page for run, page in pages.items()])
 
     def topics(table: Table) -> Table:
         lists = {"first": base, "second": answer.best}
-        return leading(table, "query_id", lambda row: f"/topic{query({'topic': row['query_id'], **lists})}")
+        return with_links(table, "query_id", lambda row: f"/topic{query_string({'topic': row['query_id'], **lists})}")
 
-    return {"blocks": with_tables(answer.blocks(), leaderboard=runs, effect_topics=topics)}
+    return {"blocks": replace_tables(answer.blocks(), leaderboard=runs, effect_topics=topics)}
 
 
 @_page("/experiment", "Experiment", "What may be concluded", _concluded)
-@remembered
-def experiment(workspace: Opened, asked: Annotated[AskedExperiment, Query()]) -> Answer:
+@cached_in_workspace
+def experiment(workspace: CurrentWorkspace, asked: Annotated[AskedExperiment, Query()]) -> Answer:
     """Say which configuration is best, what it costs, what factors do, what is luck; before it was run, the plan."""
     results = workspace.parts.get("results")
     if results is None:
         return _trials(workspace).plan
-    known = workspace.known(asked.names) if asked.names else None
+    known = workspace.topic_attributes(asked.names) if asked.names else None
     queries = {topic: workspace.query(topic) for topic in workspace.query_ids}
     how: dict[str, Any] = {"measure": asked.measure or None, "cost": asked.cost or None}
     return conclude(results, attributes=known, by=asked.names or None, queries=queries, **how)
@@ -98,11 +105,11 @@ def _form(workspace: Workspace, asked: AskedTrial, _: Answer | None) -> dict[str
     except JudgedError:
         settings = {**trials.plan.control}
     asked = asked.model_copy(update={"topic": asked.topic or workspace.query_ids[0]})
-    return {"fields": trials.fields(settings), "asked": asked}
+    return {"fields": trials.fields(settings), "query": asked}
 
 
 @_page("/experiment/try", "Try a query", "A query tried live", _form)
-def trial(workspace: Opened, asked: Annotated[AskedTrial, Query()]) -> Trial:
+def trial(workspace: CurrentWorkspace, asked: Annotated[AskedTrial, Query()]) -> Trial:
     """Ask an engine of the plan with other settings or words, and set its list beside the control's."""
     return _trials(workspace).attempt(
         asked.topic or workspace.query_ids[0],
@@ -135,7 +142,7 @@ rag_router = APIRouter(tags=["rag"])
 _RAG_TABS = {"/rag": "Where evidence is lost", "/rag/scores": "Scores", "/rag/topic": "One answer"}
 
 
-class AskedWaterfall(Sliced):
+class AskedWaterfall(SlicedQuery):
     """Over which topics, and what stands before the context."""
 
     run: str = Field("", max_length=LONGEST, description="The run behind the answers; left out, the traces, if open.")
@@ -159,36 +166,36 @@ def _shown(_: Workspace, _asked: Parameters, answer: Answer | None) -> dict[str,
 
     def topics(table: Table) -> Table:
         def address(row: Mapping[str, Any]) -> str:
-            return f"/rag/topic{query({'topic': row['query_id'], 'system': row['run']})}"
+            return f"/rag/topic{query_string({'topic': row['query_id'], 'system': row['run']})}"
 
-        return first_rows(leading(table, "query_id", address))
+        return first_rows(with_links(table, "query_id", address))
 
-    blocks = with_tables(answer.blocks() if answer else (), topics=topics, lost=topics)
+    blocks = replace_tables(answer.blocks() if answer else (), topics=topics, lost=topics)
     beside = [block for block in blocks if isinstance(block, Lists)]
     return {"beside": beside, "blocks": [block for block in blocks if block not in beside]}
 
 
-_rag_page = partial(answer_page, rag_router, "rag.html", shown=_shown, label="Answers", tabs=_RAG_TABS)
+_rag_page = partial(answer_page, rag_router, "rag.html", page_values=_shown, label="Answers", tabs=_RAG_TABS)
 
 
 @_rag_page("/rag", "Where evidence is lost", "Where evidence is lost")
-@remembered
-def evidence(workspace: Opened, asked: Annotated[AskedWaterfall, Query()]) -> Waterfall:
+@cached_in_workspace
+def evidence(workspace: CurrentWorkspace, asked: Annotated[AskedWaterfall, Query()]) -> Waterfall:
     """Follow evidence from the corpus to the answer: what each step passes on, and which one to work on."""
     given = _given(workspace)
     named = [asked.run] if asked.run else [name for name in workspace.run_names if name in given.run_names]
     if asked.where.strip():
         given = given.of_topics([*compress(workspace.query_ids, workspace.mask(asked.where))])
     runs = {name: workspace.judged(name).run for name in named} or None
-    slicing = cut(workspace, asked) if asked.names else None
+    slicing = build_slicing(workspace, asked) if asked.names else None
     return waterfall(
         given, workspace.qrels, runs=runs, traces=None if runs else workspace.parts.get("traces"), slicing=slicing
     )
 
 
 @_rag_page("/rag/scores", "Scores of answers", "Scores of answers")
-@remembered
-def scores_of_answers(workspace: Opened, asked: Annotated[AskedScores, Query()]) -> Answer:
+@cached_in_workspace
+def scores_of_answers(workspace: CurrentWorkspace, asked: Annotated[AskedScores, Query()]) -> Answer:
     """Score answers by what they say, cite and rest on."""
     from judged.pipelines.rag import evaluate
 
@@ -197,7 +204,7 @@ def scores_of_answers(workspace: Opened, asked: Annotated[AskedScores, Query()])
 
 
 @_rag_page("/rag/topic", "One answer", "One answer")
-def one_answer(workspace: Opened, asked: Annotated[AskedAnswer, Query()]) -> Answer:
+def one_answer(workspace: CurrentWorkspace, asked: Annotated[AskedAnswer, Query()]) -> Answer:
     """Lay one answer out: what it says, what supports that, what it was given, and what it should say."""
     given = _given(workspace)
     topic: str = asked.topic or given["answers"]["query_id"][0].as_py()
@@ -220,7 +227,7 @@ _traces_page = partial(
 _SNIPPET = 60  # characters of a document
 
 
-class AskedFunnel(Sliced, Scored):
+class AskedFunnel(SlicedQuery, ScoredQuery):
     """What is lost of a measure, over which topics."""
 
     measure: str = Field(DEFAULT_MEASURE, max_length=200, description="What is lost of.")
@@ -237,15 +244,15 @@ def _lost(workspace: Workspace, _: AskedFunnel, answer: TraceFunnel | None) -> d
     """Lead to the topics that lost most."""
 
     def topics(table: Table) -> Table:
-        return _with_queries(workspace, leading(table, "query_id", lambda row: _to(topic=row["query_id"])))
+        return _with_queries(workspace, with_links(table, "query_id", lambda row: _to(topic=row["query_id"])))
 
     blocks = answer.blocks() if answer else ()
-    return {"blocks": with_tables(blocks, topics=topics, documents=lambda table: replace(table, only="data"))}
+    return {"blocks": replace_tables(blocks, topics=topics, documents=lambda table: replace(table, only="data"))}
 
 
 @_traces_page("/traces", "Where it is lost", "What each stage lost", _lost)
-@remembered
-def what_is_lost(workspace: Opened, asked: Annotated[AskedFunnel, Query()]) -> TraceFunnel:
+@cached_in_workspace
+def what_is_lost(workspace: CurrentWorkspace, asked: Annotated[AskedFunnel, Query()]) -> TraceFunnel:
     """Split what each topic lost of a measure into the stages of its pipeline: the parts add up to the loss."""
     return _made(workspace, asked, funnel)
 
@@ -254,15 +261,15 @@ def _failed(workspace: Workspace, _: AskedFunnel, answer: Failures | None) -> di
     """Lead to the ways of documents."""
 
     def documents(table: Table) -> Table:
-        table = leading(table, "doc_id", lambda row: _to(topic=row["query_id"], doc=row["doc_id"]))
+        table = with_links(table, "doc_id", lambda row: _to(topic=row["query_id"], doc=row["doc_id"]))
         return replace(_with_queries(workspace, table), title="Relevant documents that were not seen")
 
-    return {"blocks": with_tables(answer.blocks() if answer else (), documents=documents)}
+    return {"blocks": replace_tables(answer.blocks() if answer else (), documents=documents)}
 
 
 @_traces_page("/traces/failures", "Kinds of failure", "Kinds of failure", _failed)
-@remembered
-def kinds_of_failure(workspace: Opened, asked: Annotated[AskedFunnel, Query()]) -> Failures:
+@cached_in_workspace
+def kinds_of_failure(workspace: CurrentWorkspace, asked: Annotated[AskedFunnel, Query()]) -> Failures:
     """Sort the relevant documents that people did not see by kind of failure, and say what to do first."""
     return _made(workspace, asked, failures)
 
@@ -272,19 +279,19 @@ def _went(workspace: Workspace, asked: AskedWay, answer: Why | None) -> dict[str
     texts = workspace.texts
 
     def ranks(table: Table) -> Table:
-        table = leading(table, "doc_id", lambda row: _to(topic=asked.topic, doc=row["doc_id"]))
+        table = with_links(table, "doc_id", lambda row: _to(topic=asked.topic, doc=row["doc_id"]))
         docs = table.column("doc_id").values
         if texts is None:
             return table
         return _beside(table, "text", [texts.snippet(doc, _SNIPPET) if doc in texts else "" for doc in docs])
 
     asked = asked.model_copy(update={"topic": asked.topic or _traces(workspace).query_ids[0]})
-    blocks = with_tables(answer.blocks() if answer else (), ranks=ranks)
-    return {"title": f"Topic {asked.topic}", "asked": asked, "blocks": blocks}
+    blocks = replace_tables(answer.blocks() if answer else (), ranks=ranks)
+    return {"title": f"Topic {asked.topic}", "query": asked, "blocks": blocks}
 
 
 @_traces_page("/traces/topic", "One topic", "The way of documents", _went)
-def way_of_documents(workspace: Opened, asked: Annotated[AskedWay, Query()]) -> Why:
+def way_of_documents(workspace: CurrentWorkspace, asked: Annotated[AskedWay, Query()]) -> Why:
     """Walk documents of a topic through the stages; without documents, back from the list that people saw."""
     traces, docs = _traces(workspace), [*filter(None, asked.doc)]
     return why(traces, asked.topic or traces.query_ids[0], docs or None, qrels=workspace.qrels)
@@ -301,13 +308,13 @@ def _made(workspace: Workspace, asked: AskedFunnel, make: Callable[..., Given]) 
     """Split or sort what was lost."""
     traces, measure = _traces(workspace), asked.read(asked.measure)
     workspace.mask(asked.where)
-    slicing = cut(workspace, asked) if asked.names else None
-    over = {"attributes": workspace.known(asked.names), "where": asked.where.strip() or None}
+    slicing = build_slicing(workspace, asked) if asked.names else None
+    over = {"attributes": workspace.topic_attributes(asked.names), "where": asked.where.strip() or None}
     return make(workspace.qrels, traces, measure, slicing=slicing, **over)
 
 
 def _to(**way: str) -> str:
-    return f"/traces/topic{query(way)}"
+    return f"/traces/topic{query_string(way)}"
 
 
 def _with_queries(workspace: Workspace, table: Table) -> Table:

@@ -10,7 +10,7 @@ from pydantic import Field
 from judged.interface.pages.answer_pages import NotOpenError, answer_page
 from judged.interface.pages.pagination import LONGEST
 from judged.interface.pages.problems import Parameters
-from judged.interface.pages.workspace import Opened, remembered
+from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspace
 from judged.online.pages import ab_test, watched
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ class AskedChange(Parameters):
 
 
 @answer_page(router, "change.html", "/change", "The review of a change", "What is known of a change")
-@remembered
-def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
+@cached_in_workspace
+def change(workspace: CurrentWorkspace, asked: Annotated[AskedChange, Query()]) -> Change:
     """Put what is open of a baseline and a candidate on one sheet: scores, slices, A/B test, watch."""
     from judged.reports.changes import review
     from judged.scoring.default_measures import REPORTED_MEASURES
@@ -36,7 +36,7 @@ def change(workspace: Opened, asked: Annotated[AskedChange, Query()]) -> Change:
     if len(workspace.run_names) < 2:
         about = "A change needs two runs over the same topics: a baseline and a candidate."
         raise NotOpenError("no two runs are open", about=about)
-    first, second = workspace.usual_pair(baseline=asked.first, run=asked.second)
+    first, second = workspace.default_pair(baseline=asked.first, run=asked.second)
     runs = [workspace.judged(name).run for name in (first, second)]
     more: dict[str, Any] = {"watch": watched(workspace)} if "watch" in workspace.parts else {}
     if "log" in workspace.parts:

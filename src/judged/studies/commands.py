@@ -166,7 +166,7 @@ def run_command(design: str, store: str, address: str | None, host: str, port: i
 
     import uvicorn
 
-    from judged.interface.pages.serving import configured, place
+    from judged.interface.pages.serving import open_listener, uvicorn_config
     from judged.studies.design import read_design
     from judged.studies.pages import Study, make_study_app
     from judged.studies.records import StudyLists
@@ -175,14 +175,14 @@ def run_command(design: str, store: str, address: str | None, host: str, port: i
     study = read_design(design)
     opened = StudyStore.open(store, hash_of(design))
     lists = StudyLists.of(study)
-    where = replace(place(host, port), token=None)  # participants have their own
+    where = replace(open_listener(host, port), token=None)  # participants have their own
     names = where.rules.hosts or frozenset[str]()
     outside = urlsplit(address or "").hostname
     rules = replace(where.rules, hosts=names | {outside} if outside else names)
     try:
         click.echo(f"{study.title}: {counted(len(opened.participants()), 'participant')}")
         click.echo(f"running at {where.address}\nCtrl-C stops it")
-        uvicorn.Server(configured(make_study_app(Study(study, opened, lists), rules), rules)).run(
+        uvicorn.Server(uvicorn_config(make_study_app(Study(study, opened, lists), rules), rules)).run(
             sockets=[where.socket]
         )
     except KeyboardInterrupt:

@@ -15,9 +15,9 @@ from pydantic import BaseModel, Field
 import judged
 from judged.data.texts import shortened
 from judged.errors import InputError
-from judged.interface.pages.answers import HOME, page
-from judged.interface.pages.filters import marked
-from judged.interface.pages.guard import Rules, framed
+from judged.interface.pages.answers import HOME_PATH, page
+from judged.interface.pages.filters import split_at_matches
+from judged.interface.pages.guard import Rules, configure_app
 from judged.interface.pages.problems import Parameters, Text
 from judged.studies.assignment import SideBySide, side_by_side
 from judged.studies.design import Design, Task, Variant
@@ -155,7 +155,7 @@ def visit(request: Request, token: str) -> Visit:
     known = study.store.participants().get(participant or "")
     if participant is None or known is None:
         raise InputError("this link leads to nobody's pages", fix="ask whoever sent it for a new one")
-    home = request.scope[HOME] = f"/s/{token}"
+    home = request.scope[HOME_PATH] = f"/s/{token}"
     every = steps(study.design, known.number, study.store.trials(participant))
     passed = study.store.steps(participant)
     done, step = next((at, step) for at, step in enumerate(every) if step.name not in passed or step.kind == THANKS)
@@ -169,7 +169,7 @@ def observer(request: Request, token: str) -> StudyStore:
         raise InputError("this link is no observer's", fix="ask whoever sent it for a new one")
     if (who := request.path_params.get("participant")) is not None and who not in store.participants():
         raise InputError(f"no participant {who!r}", fix="choose one of the list")
-    request.scope[HOME] = f"/observe/{token}"
+    request.scope[HOME_PATH] = f"/observe/{token}"
     return store
 
 
@@ -189,7 +189,7 @@ def make_study_app(study: Study, rules: Rules | None = None) -> FastAPI:
     """Make the pages of a study; who has no token sees none of them."""
     app = FastAPI(title=study.design.title, version=judged.__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.study = study
-    return framed(app, (router, participants, observers), rules or Rules())
+    return configure_app(app, (router, participants, observers), rules or Rules())
 
 
 async def sent(request: Request) -> dict[str, str]:
@@ -386,13 +386,13 @@ def results(lists: SystemLists, hits: Hits, query: str, variant: Variant, first:
 
 def pieces(text: str, query: str, variant: Variant) -> list[str]:
     """Split a text at the words of the query, if they are to be marked."""
-    return marked(text, query) if variant.marks else [text]
+    return split_at_matches(text, query) if variant.marks else [text]
 
 
 def _about(text: str, query: str, length: int) -> str:
     """Give a part of a text: its beginning, or, if that has no word of the query, a part with the first of them."""
     if not length or len(text) <= length:
         return text[:length]
-    head, *rest = marked(text, query)
+    head, *rest = split_at_matches(text, query)
     start = 0 if not rest or len(head) < length // 2 else text.rfind(" ", 0, len(head) - length // 4) + 1
     return ("... " if start else "") + shortened(text[start:], length)

@@ -14,9 +14,9 @@ from starlette.middleware.gzip import GZipMiddleware
 
 import judged
 from judged.components import all_components, load
-from judged.interface.pages.answers import Json, downloads, page
-from judged.interface.pages.guard import Rules, framed
-from judged.interface.pages.workspace import Desk, Opened
+from judged.interface.pages.answers import Json, page, serve_tables
+from judged.interface.pages.guard import Rules, configure_app
+from judged.interface.pages.workspace import CurrentWorkspace, WorkspaceHolder
 from judged.results import TEXT, Column, Table
 from judged.web.uploads import API_OPEN, OPEN, Limits, one_at_a_time
 from judged.web.uploads import router as opening
@@ -139,7 +139,7 @@ def _example(path: str, asked: list[dict[str, Any]], workspace: Workspace) -> st
 
 
 @router.get("/api")
-def api_page(request: Request, workspace: Opened) -> HTMLResponse:
+def api_page(request: Request, workspace: CurrentWorkspace) -> HTMLResponse:
     """Show what can be asked."""
     document = request.app.openapi()
     return page(request, "api.html", title="API", groups=described(document, workspace), about=document["info"])
@@ -173,17 +173,17 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
         default_response_class=Json,
         lifespan=_until_closed,
     )
-    app.state.desk, app.state.limits = Desk(workspace), limits or Limits()
+    app.state.holder, app.state.limits = WorkspaceHolder(workspace), limits or Limits()
     uploads = dict.fromkeys((OPEN, API_OPEN), app.state.limits.total + _FRAME)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=1)  # this holds up other pages: the least work
-    app.add_middleware(downloads)
+    app.add_middleware(serve_tables)
     app.add_middleware(one_at_a_time)
     judge_of = None if workspace.labels is None else workspace.labels.judge_of
-    return framed(app, ROUTERS, replace(rules or Rules(), bodies=uploads, judge_of=judge_of))
+    return configure_app(app, ROUTERS, replace(rules or Rules(), bodies=uploads, judge_of=judge_of))
 
 
 @asynccontextmanager
 async def _until_closed(app: FastAPI) -> AsyncGenerator[None]:
     """Remove what was uploaded when the server ends."""
     yield
-    app.state.desk.close()
+    app.state.holder.close()

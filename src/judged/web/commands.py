@@ -52,10 +52,10 @@ def serve_command(
     this machine. Ctrl-C stops it.
     """
     arguments.need_web()
-    from judged.interface.pages.serving import place
+    from judged.interface.pages.serving import open_listener
     from judged.web.server import prepare, serve
 
-    where = place(host, port, token)
+    where = open_listener(host, port, token)
     address = where.address
     prepare()
     try:

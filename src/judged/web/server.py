@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import uvicorn
 
-from judged.interface.pages.home import what_is_open
-from judged.interface.pages.leaderboard import AskedLeaderboard, leaderboard
-from judged.interface.pages.serving import configured
-from judged.interface.pages.workspace import open_workspace, remove_left
+from judged.interface.pages.home import open_data_overview
+from judged.interface.pages.leaderboard import LeaderboardQuery, leaderboard
+from judged.interface.pages.serving import uvicorn_config
+from judged.interface.pages.workspace import open_workspace, remove_unlocked_folders
 from judged.results.charts import packed_library
 from judged.scoring.measures.registry import REGISTRY
 from judged.web.app import make_app
@@ -25,7 +25,7 @@ from judged.web.app import make_app
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.interface.pages.serving import Place
+    from judged.interface.pages.serving import Listener
     from judged.interface.pages.workspace import Workspace
 
 _MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
@@ -47,8 +47,8 @@ def _rehearse() -> None:
     first = {topic: ["d"] for topic in "abcdefgh"}
     other = {topic: [*"stuvwxyz"[:at], "d"] for at, topic in enumerate(first)}
     workspace = open_workspace({topic: {"d": 1} for topic in first}, {"first": first, "other": other})
-    what_is_open(workspace)
-    leaderboard(workspace, AskedLeaderboard.model_validate({"test": "t"})).drawn()
+    open_data_overview(workspace)
+    leaderboard(workspace, LeaderboardQuery.model_validate({"test": "t"})).rendered_figures()
     len(REGISTRY)  # it imports all measures
 
 
@@ -57,24 +57,24 @@ def _quietly(make: Callable[[], Any]) -> None:
         make()
 
 
-def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lambda: None) -> None:
+def serve(workspace: Workspace, where: Listener, *, ready: Callable[[], Any] = lambda: None) -> None:
     """Answer until the process is told to end."""
-    remove_left()
+    remove_unlocked_folders()
     setswitchinterval(_TURN)
     app = make_app(workspace, where.rules)
     Thread(target=ready, daemon=True).start()
     Thread(target=_warm, args=(workspace,), daemon=True).start()
     try:
-        uvicorn.Server(configured(app, where.rules)).run(sockets=[where.socket])
+        uvicorn.Server(uvicorn_config(app, where.rules)).run(sockets=[where.socket])
     finally:
-        app.state.desk.close()
+        app.state.holder.close()
 
 
 def _warm(workspace: Workspace) -> None:
     """Make the first pages, then what others need, such as rows of topics; what cannot be read is said when asked."""
     sleep(_ALONE)
-    _quietly(lambda: what_is_open(workspace))
-    _quietly(lambda: leaderboard(workspace, AskedLeaderboard.model_validate({})).drawn())
+    _quietly(lambda: open_data_overview(workspace))
+    _quietly(lambda: leaderboard(workspace, LeaderboardQuery.model_validate({})).rendered_figures())
     sleep(_BEFORE_THE_REST)
     rows = sum(int(judged.returned.sum()) for judged in workspace.lists.values())
     for name in workspace.run_names if rows <= _MAY_WARM else ():

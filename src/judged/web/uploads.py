@@ -26,9 +26,9 @@ from judged.data.text_rows import TextRows
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.interface.pages.answers import page
-from judged.interface.pages.home import what_is_open
-from judged.interface.pages.problems import PROBLEMS, Problem, answer
-from judged.interface.pages.workspace import Folder, Workspace, desk_of, open_sample, open_workspace
+from judged.interface.pages.home import open_data_overview
+from judged.interface.pages.problems import PROBLEMS, Problem, problem_response
+from judged.interface.pages.workspace import LockedFolder, Workspace, open_sample, open_workspace, workspace_holder
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -255,7 +255,7 @@ def one_at_a_time(app: ASGIApp) -> ASGIApp:
             await app(scope, receive, send)
         elif not busy.acquire(blocking=False):
             said = "other files are being opened", "wait until they are open"
-            await answer(Request(scope), HTTPStatus.CONFLICT, *said)(scope, receive, send)
+            await problem_response(Request(scope), HTTPStatus.CONFLICT, *said)(scope, receive, send)
         else:
             try:
                 await app(scope, receive, send)
@@ -305,20 +305,20 @@ def open_by_form(request: Request, sent: Files) -> Response:
 )
 def open_by_program(request: Request, sent: Files) -> dict[str, Any]:
     """Open judgments and runs, which replaces what is open for everybody. If it fails, all stays as it was."""
-    return what_is_open(_open(request, sent)).to_dict()
+    return open_data_overview(_open(request, sent)).to_dict()
 
 
 @router.post("/open/sample", include_in_schema=False)
 def open_sample_by_form(request: Request) -> Response:
     """Go back to the sample."""
-    desk_of(request).replace(open_sample())
+    workspace_holder(request).replace(open_sample())
     return RedirectResponse("/", 303)
 
 
 @router.post("/api/v1/open/sample", summary="Open the sample", responses=_BUSY)
 def open_sample_by_program(request: Request) -> dict[str, Any]:
     """Open the sample that ships with judged, which replaces what is open for everybody."""
-    return what_is_open(desk_of(request).replace(open_sample())).to_dict()
+    return open_data_overview(workspace_holder(request).replace(open_sample())).to_dict()
 
 
 def _form(request: Request, error: InputError | None = None, status: int = 200) -> HTMLResponse:
@@ -328,13 +328,13 @@ def _form(request: Request, error: InputError | None = None, status: int = 200) 
 
 def _open(request: Request, sent: dict[str, list[UploadFile]]) -> Workspace:
     """Open what was sent; what is open stays open until all could be read."""
-    limits, folder = request.app.state.limits, Folder()
+    limits, folder = request.app.state.limits, LockedFolder()
     try:
         workspace = workspace_of(_stored(sent, folder.path, limits), limits)
     except BaseException:
         folder.remove()
         raise
-    return desk_of(request).replace(replace(workspace, sent=folder))
+    return workspace_holder(request).replace(replace(workspace, upload_folder=folder))
 
 
 def _stored(sent: dict[str, list[UploadFile]], folder: Path, limits: Limits) -> dict[str, list[Stored]]:

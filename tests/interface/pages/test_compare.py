@@ -14,7 +14,7 @@ from judged import compare
 from judged.comparison.pair import pair_columns
 from judged.comparison.slicing import slice_topics
 from judged.data import sample as shipped
-from judged.interface.pages.compare import DRAWN, AskedComparison, compare_page, figures
+from judged.interface.pages.compare import MAX_BARS, ComparisonQuery, compare_page, figures
 from judged.interface.pages.workspace import Workspace, open_workspace
 from judged.results import Table, plain
 from judged.results.chart_drawings import drawn as draw
@@ -39,11 +39,11 @@ def small(**more: Any) -> Workspace:
 
 
 def paired(workspace: Workspace, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Take the run that was given first as the baseline, whichever is best."""
+    """Compare runs with the first one as baseline, whichever is best."""
     return {"first": next(iter(workspace.run_names), "")} | parameters if "second" not in parameters else parameters
 
 
-def asked(workspace: Workspace, **parameters: Any) -> Any:
+def fetch(workspace: Workspace, **parameters: Any) -> Any:
     answer = client(workspace).get("/api/v1/compare", params=paired(workspace, parameters))
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -55,63 +55,63 @@ def shown(workspace: Workspace, status: int = 200, **parameters: Any) -> str:
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.text.split("<main")[1])))
 
 
-def ids(found: Any) -> list[str]:
-    return [row["query_id"] for row in found["listed"]]
+def ids(data: Any) -> list[str]:
+    return [row["query_id"] for row in data["listed"]]
 
 
-def verdict(found: Any) -> Any:
-    """Give the test by the measure that is looked at."""
-    return next(row for row in found["pairs"] if row["measure"] == found["measure"])
+def verdict(data: Any) -> Any:
+    """Return the test by the selected measure."""
+    return next(row for row in data["pairs"] if row["measure"] == data["measure"])
 
 
-def means(found: Any) -> list[float]:
-    return [row["value"] for row in found["results"] if row["measure"] == found["measure"]]
+def means(data: Any) -> list[float]:
+    return [row["value"] for row in data["results"] if row["measure"] == data["measure"]]
 
 
 def test_the_numbers_are_those_of_compare(sample: Workspace) -> None:
     names = ("nDCG@10", "AP", "RR", "R@100")
     runs = {run.name: run for run in shipped.runs()}
     expected = compare(shipped.qrels(), runs, names, baseline="bm25")
-    found = asked(sample, first="bm25", second="rrf", measure="AP")
+    data = fetch(sample, first="bm25", second="rrf", measure="AP")
     tests = [expected.pair("bm25", "rrf", name) for name in names]
-    assert found["pairs"] == Table("pairs", pair_columns(tests)).records()
-    assert found["sentences"][0] == tests[1].sentence
-    assert found["choices"]["correction"] == "holm"
-    assert verdict(found)["adjusted"] > verdict(found)["p"], "corrected for all runs that are open"
+    assert data["pairs"] == Table("pairs", pair_columns(tests)).records()
+    assert data["sentences"][0] == tests[1].sentence
+    assert data["choices"]["correction"] == "holm"
+    assert verdict(data)["adjusted"] > verdict(data)["p"], "corrected for all runs that are open"
 
 
 def test_p_does_not_depend_on_the_other_measures_of_the_table(sample: Workspace) -> None:
-    found = asked(sample, measures="AP, P@5,10", measure="RR", second="rrf")
-    assert [row["measure"] for row in found["pairs"]] == ["AP", "P@5", "P@10", "RR"]
-    alone = verdict(asked(sample, measures="RR", measure="RR", second="rrf"))
-    assert verdict(found) == alone
+    data = fetch(sample, measures="AP, P@5,10", measure="RR", second="rrf")
+    assert [row["measure"] for row in data["pairs"]] == ["AP", "P@5", "P@10", "RR"]
+    alone = verdict(fetch(sample, measures="RR", measure="RR", second="rrf"))
+    assert verdict(data) == alone
     two = open_workspace(sample.qrels, [sample.judged(name).run for name in ("bm25", "rrf")])
-    pair = verdict(asked(two, measures="RR", measure="RR", first="bm25", second="rrf"))
-    assert pair["adjusted"] == pair["p"] == verdict(asked(sample, measure="RR", first="bm25", second="rrf"))["p"]
+    pair = verdict(fetch(two, measures="RR", measure="RR", first="bm25", second="rrf"))
+    assert pair["adjusted"] == pair["p"] == verdict(fetch(sample, measure="RR", first="bm25", second="rrf"))["p"]
 
 
-def test_by_default_the_best_run_meets_the_next_unless_one_is_called_baseline(sample: Workspace) -> None:
+def test_default_runs_are_baseline_or_best_and_the_best_other(sample: Workspace) -> None:
     recall = {run: values["R@100"] for run, values in sample.scores(("R@100",)).aggregate().items()}
     best, second, third = sorted(recall, key=recall.__getitem__, reverse=True)[:3]
-    found = client(sample).get("/api/v1/compare", params={"measure": "R@100"}).json()
-    assert (found["first"], found["second"]) == (best, second)
-    assert asked(sample, measure="R@100", first=third)["second"] == best
-    assert asked(sample, measure="R@100", second=best)["first"] == second
-    named = open_workspace(QRELS, {"new": NEW, "the baseline": OLD, "twin": NEW})
-    assert named.usual_pair("RR") == ("the baseline", "new")
+    data = client(sample).get("/api/v1/compare", params={"measure": "R@100"}).json()
+    assert (data["first"], data["second"]) == (best, second)
+    assert fetch(sample, measure="R@100", first=third)["second"] == best
+    assert fetch(sample, measure="R@100", second=best)["first"] == second
+    workspace = open_workspace(QRELS, {"new": NEW, "the baseline": OLD, "twin": NEW})
+    assert workspace.default_pair("RR") == ("the baseline", "new")
 
 
 def test_topics_by_hand() -> None:
-    found = asked(small(queries=QUERIES), measure="RR", measures="RR")
-    assert means(found) == [0.65, 0.8]
-    assert verdict(found)["difference"] == pytest.approx(0.15)
-    assert found["counts"] == {"all": 5, "wins": 3, "losses": 1, "ties": 1}
-    assert ids(found) == ["q4", "q2", "q3", "q1", "q5"]
-    assert found["listed"][0] == {
+    data = fetch(small(queries=QUERIES), measure="RR", measures="RR")
+    assert means(data) == [0.65, 0.8]
+    assert verdict(data)["difference"] == pytest.approx(0.15)
+    assert data["counts"] == {"all": 5, "wins": 3, "losses": 1, "ties": 1}
+    assert ids(data) == ["q4", "q2", "q3", "q1", "q5"]
+    assert data["listed"][0] == {
         "query_id": "q4", "query": "land reform", "first": 0.25, "second": 1.0, "difference": 0.75,
         "first_judged": 0.25, "second_judged": 1.0, "first_has": True, "second_has": True,
     }  # fmt: skip
-    last = found["listed"][-1]
+    last = data["listed"][-1]
     assert (last["first"], last["second"], last["difference"], last["second_has"]) == (1.0, 0.0, -1.0, False)
 
 
@@ -136,26 +136,26 @@ def test_topics_by_hand() -> None:
     ],
 )
 def test_topics_are_filtered_searched_and_sorted(parameters: dict[str, Any], expected: list[str]) -> None:
-    assert ids(asked(small(queries=QUERIES), measure="RR", **parameters)) == expected
+    assert ids(fetch(small(queries=QUERIES), measure="RR", **parameters)) == expected
 
 
-def test_topics_without_a_score_come_last_either_way() -> None:
+def test_topics_without_a_score_are_last_in_both_directions() -> None:
     workspace = open_workspace({**QRELS, "q0": {"n": 0}}, {"old": OLD, "new": NEW})
     for sort in ("difference", "-difference"):
-        found = asked(workspace, measure="nDCG(undefined=skip)@10", sort=sort)
-        assert found["without_a_score"] == 1
-        assert ids(found)[-1] == "q0"
-        assert found["listed"][-1]["difference"] is None
-    assert verdict(found)["n"] == 5
+        data = fetch(workspace, measure="nDCG(undefined=skip)@10", sort=sort)
+        assert data["without_a_score"] == 1
+        assert ids(data)[-1] == "q0"
+        assert data["listed"][-1]["difference"] is None
+    assert verdict(data)["n"] == 5
     assert "1 topic without a score for one run or both" in shown(workspace, measure="nDCG(undefined=skip)@10")
 
 
 def test_pages_of_topics() -> None:
-    qrels = {f"q{at:03}": {"d": 1} for at in range(120)}
+    qrels = {f"q{i:03}": {"d": 1} for i in range(120)}
     runs = {"old": {name: ["x", "d"] for name in qrels}, "new": {name: ["d"] for name in qrels}}
-    found = asked(open_workspace(qrels, runs), measure="RR", sort="query_id", page=3)
-    assert ids(found) == [f"q{at:03}" for at in range(100, 120)]
-    assert found["paging"] == {"page": 3, "total": 120, "size": 50}
+    data = fetch(open_workspace(qrels, runs), measure="RR", sort="query_id", page=3)
+    assert ids(data) == [f"q{i:03}" for i in range(100, 120)]
+    assert data["paging"] == {"page": 3, "total": 120, "size": 50}
     assert "101–120 of 120 topics" in shown(open_workspace(qrels, runs), measure="RR", sort="query_id", page=3)
 
 
@@ -163,21 +163,21 @@ def test_only_some_topics(sample: Workspace) -> None:
     where = "relevant > 5"
     scores = sample.scores(("AP",)).over_topics(sample.mask(where))
     pair = scores.compare(baseline="bm25", ci="none").pair("bm25", "rrf")
-    found = asked(sample, first="bm25", second="rrf", measure="AP", measures="AP", where=where)
+    data = fetch(sample, first="bm25", second="rrf", measure="AP", measures="AP", where=where)
     assert 0 < pair.result.n < 48
-    assert verdict(found)["n"] == pair.result.n == found["counts"]["all"]
-    assert (verdict(found)["difference"], verdict(found)["adjusted"]) == (pair.result.difference, pair.adjusted)
+    assert verdict(data)["n"] == pair.result.n == data["counts"]["all"]
+    assert (verdict(data)["difference"], verdict(data)["adjusted"]) == (pair.result.difference, pair.adjusted)
     assert f"Only topics where {where}" in re.sub(r"\s+", " ", shown(sample, where=where))
 
 
 def test_single_topics_are_left_out_of_the_test_that_gave_the_verdict(sample: Workspace) -> None:
     """Each p-value without a topic is that of the page over all topics but this one."""
-    answer = asked(sample, first="bm25", second="lm_dirichlet", measure="AP")
+    answer = fetch(sample, first="bm25", second="lm_dirichlet", measure="AP")
     scores = sample.scores(("AP",), ("bm25", "lm_dirichlet"))
     rows = [row for row in answer["deciding"] if row["p"] is not None]
     assert rows
     for row in rows:
-        again = asked(
+        again = fetch(
             sample,
             first="bm25",
             second="lm_dirichlet",
@@ -195,40 +195,40 @@ def test_single_topics_are_left_out_of_the_test_that_gave_the_verdict(sample: Wo
 
 
 def test_topics_that_weaken_the_verdict_most_where_none_changes_it() -> None:
-    found = asked(small(), measure="RR")["deciding"]  # all but q5: 0.4375; all but q4: 0
-    assert [(one["query_id"], one["without"], one["changes"]) for one in found] == [("q4", 0.0, "sign")]
-    qrels = {f"q{at:02}": {"d": 1} for at in range(20)}
+    data = fetch(small(), measure="RR")["deciding"]  # all but q5: 0.4375; all but q4: 0
+    assert [(row["query_id"], row["without"], row["changes"]) for row in data] == [("q4", 0.0, "sign")]
+    qrels = {f"q{i:02}": {"d": 1} for i in range(20)}
     old = {name: ["x", "d"] for name in qrels}
     new = {name: ["d"] for name in qrels} | {"q07": ["x", "x2", "d"], "q08": old["q08"]}
-    found = asked(open_workspace(qrels, {"old": old, "new": new}), measure="RR")["deciding"]
+    data = fetch(open_workspace(qrels, {"old": old, "new": new}), measure="RR")["deciding"]
     # 18 differences of 0.5, one of -1/6, one of 0: without a gain the mean is (17 * 0.5 - 1/6) / 19
-    assert [row["changes"] for row in found] == [""] * 3, "three topics whose removal weakens the verdict most"
-    assert [row["without"] for row in found] == pytest.approx([(17 * 0.5 - 1 / 6) / 19] * 3)
-    assert all(row["p"] <= 0.05 for row in found)
+    assert [row["changes"] for row in data] == [""] * 3, "three topics whose removal weakens the verdict most"
+    assert [row["without"] for row in data] == pytest.approx([(17 * 0.5 - 1 / 6) / 19] * 3)
+    assert all(row["p"] <= 0.05 for row in data)
 
 
 def test_by_slice(sample: Workspace) -> None:
     scores = sample.scores(("nDCG@10", "AP", "RR", "R@100"), ("bm25", "rrf"))
-    slicing = slice_topics(sample.known(("relevant_band",)), "relevant_band", query_ids=scores.query_ids)
+    slicing = slice_topics(sample.topic_attributes(("relevant_band",)), "relevant_band", query_ids=scores.query_ids)
     expected = scores.compare_slices(slicing, "bm25", measures=("AP",))
-    found = asked(sample, first="bm25", second="rrf", measure="AP", by="relevant_band")["slices"]
-    assert found["results"] == expected.to_dict()["results"]
-    assert found["sentences"] == list(expected.sentences)
+    data = fetch(sample, first="bm25", second="rrf", measure="AP", by="relevant_band")["slices"]
+    assert data["results"] == expected.to_dict()["results"]
+    assert data["sentences"] == list(expected.sentences)
     text = client(sample).get("/compare", params={"by": "relevant_band"}).text
     assert "where=relevant_band+%3D%3D+%276-20%27" in text
-    assert asked(sample)["slices"] is None
+    assert fetch(sample)["slices"] is None
     attributes = '<option value="{}">'.format
     assert attributes("relevant_band") in client(sample).get("/compare").text
     assert attributes("kind") not in client(small()).get("/compare").text, "it follows from texts, and there are none"
 
 
 def test_lower_is_better() -> None:
-    found = asked(small(), measure="Fallout(n=100)@10", measures="RR")
-    assert found["lower_is_better"]
-    assert found["counts"] == {"all": 5, "wins": 4, "losses": 0, "ties": 1}
-    assert found["sort"] == "difference"
-    assert ids(found)[0] == "q4", "three wrong documents fewer"
-    assert found["listed"][0]["difference"] < 0
+    data = fetch(small(), measure="Fallout(n=100)@10", measures="RR")
+    assert data["lower_is_better"]
+    assert data["counts"] == {"all": 5, "wins": 4, "losses": 0, "ties": 1}
+    assert data["sort"] == "difference"
+    assert ids(data)[0] == "q4", "three wrong documents fewer"
+    assert data["listed"][0]["difference"] < 0
     text = shown(small(), measure="Fallout(n=100)@10")
     assert "Lower Fallout(n=100)@10 is better." in text
     assert "new better 4" in text
@@ -237,14 +237,14 @@ def test_lower_is_better() -> None:
     assert "below the dashed line new is better" in text
 
 
-def test_what_is_no_mean() -> None:
-    found = asked(small(), measure="NumRet", measures="RR")
-    assert [row["measure"] for row in found["pairs"]] == ["RR"]
-    assert found["sentences"][0].startswith("NumRet is a sum over the topics: it is shown, and not tested")
-    assert means(found) == [11.0, 4.0]
+def test_measures_without_a_mean_are_not_tested() -> None:
+    data = fetch(small(), measure="NumRet", measures="RR")
+    assert [row["measure"] for row in data["pairs"]] == ["RR"]
+    assert data["sentences"][0].startswith("NumRet is a sum over the topics: it is shown, and not tested")
+    assert means(data) == [11.0, 4.0]
     assert "not tested" in shown(small(), measure="NumRet")
     assert "new higher 0" in shown(small(), measure="NumRet")
-    ratio = asked(small(), measure="GMAP")
+    ratio = fetch(small(), measure="GMAP")
     assert verdict(ratio)["is_ratio"]
     assert verdict(ratio)["difference"] == pytest.approx(means(ratio)[1] / means(ratio)[0])
     assert "\N{MULTIPLICATION SIGN}" in shown(small(), measure="GMAP")
@@ -252,10 +252,10 @@ def test_what_is_no_mean() -> None:
 
 def test_no_difference_at_all() -> None:
     workspace = open_workspace(QRELS, {"one": OLD, "again": OLD})
-    found = asked(workspace, measure="RR")
-    assert found["sentences"][0] == "again and one have the same RR on all 5 topics."
-    assert found["sentences"][1] == "The two systems do not differ, whichever topic is left out."
-    assert found["deciding"] == []
+    data = fetch(workspace, measure="RR")
+    assert data["sentences"][0] == "again and one have the same RR on all 5 topics."
+    assert data["sentences"][1] == "The two systems do not differ, whichever topic is left out."
+    assert data["deciding"] == []
     page = client(workspace).get("/compare?measure=RR").text
     assert "data-spec" not in page
     assert "the same scores on every topic: one = again" in page
@@ -263,16 +263,16 @@ def test_no_difference_at_all() -> None:
 
 def test_one_topic() -> None:
     workspace = open_workspace({"q": {"d": 1}}, {"old": {"q": ["x", "d"]}, "new": {"q": ["d"]}})
-    found = asked(workspace, measure="RR")
-    assert "nothing can be concluded" in found["sentences"][0]
-    assert verdict(found)["p"] is None
+    data = fetch(workspace, measure="RR")
+    assert "nothing can be concluded" in data["sentences"][0]
+    assert verdict(data)["p"] is None
     assert "new minus old on each topic, topic q (+0.500)." in shown(workspace, measure="RR")
 
 
 @pytest.mark.parametrize(
     ("parameters", "name", "problem"),
     [
-        ({"first": "old", "second": "old"}, "second", "old is compared with itself: there is no difference"),
+        ({"first": "old", "second": "old"}, "second", "old cannot be compared with itself"),
         ({"second": "older"}, "second", "no run 'older' is open"),
         ({"first": "older"}, "first", "no run 'older' is open"),
         ({"measure": "nDGC@10"}, "measure", "nDGC"),
@@ -284,7 +284,7 @@ def test_one_topic() -> None:
         ({"by": "colour"}, "by", "colour"),
     ],
 )
-def test_what_makes_no_sense_is_said_in_place(parameters: dict[str, str], name: str, problem: str) -> None:
+def test_invalid_parameters_are_reported_at_their_field(parameters: dict[str, str], name: str, problem: str) -> None:
     served = client(small())
     answer, page = served.get("/api/v1/compare", params=parameters), served.get("/compare", params=parameters)
     assert (answer.status_code, page.status_code) == (400, 400)
@@ -306,14 +306,14 @@ def test_parameters_of_the_wrong_kind(query: str) -> None:
 
 
 def test_fewer_than_two_runs() -> None:
-    none, one = open_workspace(QRELS, {}), open_workspace(QRELS, {"only": OLD})
-    assert "No run is open" in shown(none)
-    assert "Only one run is open" in shown(one)
-    assert client(none).get("/api/v1/compare").json()["problem"] == "no run is open"
-    assert client(one).get("/api/v1/compare").status_code == 400
+    empty, single = open_workspace(QRELS, {}), open_workspace(QRELS, {"only": OLD})
+    assert "No run is open" in shown(empty)
+    assert "Only one run is open" in shown(single)
+    assert client(empty).get("/api/v1/compare").json()["problem"] == "no run is open"
+    assert client(single).get("/api/v1/compare").status_code == 400
 
 
-def test_every_topic_is_a_link_that_keeps_what_was_chosen() -> None:
+def test_links_to_topics_keep_the_parameters() -> None:
     page = html.unescape(client(small(queries=QUERIES)).get("/compare?first=old&measure=RR&outcome=wins&q=e").text)
     table = page.split('id="topics"')[1]
     assert re.findall(r'href="(/topic\?[^"]*)"', table) == [
@@ -321,8 +321,8 @@ def test_every_topic_is_a_link_that_keeps_what_was_chosen() -> None:
     ]
     head = re.search(r'<a href="([^"]*)"><bdi>Query', table)
     assert head is not None
-    kept = {"first=old", "second=new", "measure=RR", "outcome=wins", "q=e"}
-    assert set(head[1].removeprefix("?").split("&")) == {*kept, "sort=query"}
+    parameters = {"first=old", "second=new", "measure=RR", "outcome=wins", "q=e"}
+    assert set(head[1].removeprefix("?").split("&")) == {*parameters, "sort=query"}
     assert 'aria-sort="descending"' in table
     swap = re.search(r'href="/compare\?([^"]*)">Swap', page)
     assert swap is not None
@@ -336,18 +336,18 @@ def test_the_texts_of_people_are_written_as_they_are() -> None:
     assert html.escape(HOSTILE) in page
 
 
-def test_without_queries_there_is_no_column_of_them() -> None:
+def test_no_query_column_without_query_texts() -> None:
     assert not re.search(r"sort=query\b", client(small()).get("/compare").text)
     assert re.search(r"sort=query\b", client(small(queries=QUERIES)).get("/compare").text)
 
 
 def drawn(workspace: Workspace) -> list[list[dict[str, Any]]]:
-    """Give the rows of both charts."""
-    charts = figures(compare_page(workspace, AskedComparison(measure="RR", first="old")))
+    """Return the rows of both charts."""
+    charts = figures(compare_page(workspace, ComparisonQuery(measure="RR", first="old")))
     return [max(specification(draw(chart))["datasets"].values(), key=len) for chart in charts]
 
 
-def test_what_is_drawn() -> None:
+def test_chart_contents() -> None:
     workspace = small(queries=QUERIES)
     bars, points = drawn(workspace)
     assert [(row["x"], row["y"], row["colour"]) for row in bars] == [
@@ -356,27 +356,27 @@ def test_what_is_drawn() -> None:
     ]  # fmt: skip
     assert [(row["x"], row["y"]) for row in points][:2] == [(0.25, 1.0), (0.5, 1.0)]
     assert bars[0]["link"] == "/topic?measure=RR&first=old&second=new&topic=q4"
-    assert figures(compare_page(workspace, AskedComparison(measure="RR", first="old")))[0].sentence == (
+    assert figures(compare_page(workspace, ComparisonQuery(measure="RR", first="old")))[0].sentence == (
         "new minus old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better; orange: old is."
     )
 
 
 def many(topics: int = 1500) -> Workspace:
     rng = np.random.default_rng(7)
-    qrels = {f"q{at:04}": {"d": 1} for at in range(topics)}
+    qrels = {f"q{i:04}": {"d": 1} for i in range(topics)}
 
     def run() -> dict[str, list[str]]:
         places = rng.integers(0, 10, topics).tolist()
-        return {name: [f"x{at}" for at in range(place)] + ["d"] for name, place in zip(qrels, places, strict=True)}
+        return {name: [f"x{i}" for i in range(place)] + ["d"] for name, place in zip(qrels, places, strict=True)}
 
     return open_workspace(qrels, {"old": run(), "new": run()})
 
 
 def test_of_many_topics_some_are_drawn() -> None:
     bars, points = drawn(many())
-    page = compare_page(many(), AskedComparison(measure="RR", first="old"))
+    page = compare_page(many(), ComparisonQuery(measure="RR", first="old"))
     falling = [row["y"] for row in bars]
-    assert (len(bars), len(points)) == (DRAWN, 1500)
+    assert (len(bars), len(points)) == (MAX_BARS, 1500)
     assert falling == sorted(falling, reverse=True)
     assert (falling[0], falling[-1]) == (np.nanmax(page.differences), np.nanmin(page.differences))
     cut = "Of 1,500 topics, sorted by difference, 400 are drawn."
@@ -384,9 +384,9 @@ def test_of_many_topics_some_are_drawn() -> None:
 
 
 def test_page_and_api_show_the_same(sample: Workspace) -> None:
-    found = asked(sample, second="rrf", measure="AP")
+    data = fetch(sample, second="rrf", measure="AP")
     text = shown(sample, second="rrf", measure="AP")
-    assert minus(found["sentences"][0]) in text
-    for row in found["listed"][:3]:
+    assert minus(data["sentences"][0]) in text
+    for row in data["listed"][:3]:
         assert f"{row['query_id']} {row['query']} {row['first']:.4f} {row['second']:.4f}" in text
-    assert plain(found) == found
+    assert plain(data) == data

@@ -13,9 +13,9 @@ def query_of(address: str) -> dict[str, list[str]]:
     return parse_qs(urlsplit(address).query)
 
 
-def drawn(shown: Any) -> Any:
-    shown.page.wait_for_selector("html[data-drawn]")
-    return shown.page
+def wait_for_charts(view: Any) -> Any:
+    view.page.wait_for_selector("html[data-drawn]")
+    return view.page
 
 
 def bars(page: Any) -> Any:
@@ -30,62 +30,62 @@ def first_topics(page: Any, most: int = 3) -> list[str]:
     return page.locator("table.topics tbody th").all_inner_texts()[:most]
 
 
-def test_what_is_seen(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(serve(sample) + HERE)
-    page = drawn(shown)
+def test_visible_content(serve: Any, tab: Any, sample: Any) -> None:
+    view = tab(serve(sample) + HERE)
+    page = wait_for_charts(view)
     assert page.locator("p.lead").inner_text().startswith("No difference between rrf and bm25 is shown in nDCG@10")
     expect(bars(page)).to_have_count(48)
     expect(points(page)).to_have_count(48)
     assert page.locator("#measures tr.chosen").inner_text().startswith("nDCG@10\t0.4240\t0.4257\t+0.0017 [")
     expect(page.locator("table.topics tbody tr")).to_have_count(48)
     assert first_topics(page) == ["t46", "t29", "t30"]
-    shown.accessible()
-    shown.fits()
-    shown.clean()
+    view.accessible()
+    view.fits()
+    view.clean()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light"), (2560, "dark")])
 def test_on_any_screen(serve: Any, tab: Any, sample: Any, width: int, scheme: str) -> None:
-    shown = tab(f"{serve(sample)}{HERE}&by=relevant_band", width=width, color_scheme=scheme)
-    page = drawn(shown)
+    view = tab(f"{serve(sample)}{HERE}&by=relevant_band", width=width, color_scheme=scheme)
+    page = wait_for_charts(view)
     expect(bars(page)).to_have_count(48)
     room = page.locator("#chart-differences").evaluate("figure => figure.clientWidth")
     assert page.locator("#chart-differences svg").evaluate("svg => svg.clientWidth") <= room
-    shown.accessible()
-    shown.fits()
-    shown.clean()
+    view.accessible()
+    view.fits()
+    view.clean()
 
 
 @pytest.mark.parametrize(("chart", "topic"), [("differences", "t46"), ("scores", "t46")])
 def test_a_click_on_a_mark_opens_its_topic(serve: Any, tab: Any, sample: Any, chart: str, topic: str) -> None:
-    shown = tab(serve(sample) + HERE)
-    page = drawn(shown)
+    view = tab(serve(sample) + HERE)
+    page = wait_for_charts(view)
     marks = bars(page) if chart == "differences" else points(page)
-    with page.expect_request(lambda request: "/topic?" in request.url) as asked:
+    with page.expect_request(lambda request: "/topic?" in request.url) as request_info:
         marks.first.click(force=True)
-    found = query_of(asked.value.url)
-    assert found == {"topic": [topic], "first": ["bm25"], "second": ["rrf"], "measure": ["nDCG@10"]}
+    query = query_of(request_info.value.url)
+    assert query == {"topic": [topic], "first": ["bm25"], "second": ["rrf"], "measure": ["nDCG@10"]}
 
 
 def test_a_bar_tells_its_query(serve: Any, tab: Any, sample: Any) -> None:
-    page = drawn(tab(serve(sample) + HERE))
+    page = wait_for_charts(tab(serve(sample) + HERE))
     bars(page).first.hover(force=True)
     page.wait_for_selector("#vg-tooltip-element.visible")
-    told = page.locator("#vg-tooltip-element").inner_text()
-    assert "recursion too deep" in told
-    assert "+0.3587" in told
+    tooltip = page.locator("#vg-tooltip-element").inner_text()
+    assert "recursion too deep" in tooltip
+    assert "+0.3587" in tooltip
 
 
-def test_a_row_leads_to_its_topic(serve: Any, tab: Any, sample: Any) -> None:
-    page = drawn(tab(serve(sample) + HERE))
+def test_rows_link_to_topics(serve: Any, tab: Any, sample: Any) -> None:
+    page = wait_for_charts(tab(serve(sample) + HERE))
     address = page.locator("table.topics tbody th a").first.get_attribute("href")
     assert address.startswith("/topic?")
     assert query_of(address) == {"topic": ["t46"], "first": ["bm25"], "second": ["rrf"], "measure": ["nDCG@10"]}
 
 
 def test_sorting_filtering_and_searching_by_keyboard(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(serve(sample) + HERE)
-    page = drawn(shown)
+    view = tab(serve(sample) + HERE)
+    page = wait_for_charts(view)
     page.get_by_role("link", name="Difference").focus()
     with page.expect_navigation():
         page.keyboard.press("Enter")
@@ -104,12 +104,12 @@ def test_sorting_filtering_and_searching_by_keyboard(serve: Any, tab: Any, sampl
     rows = page.locator("table.topics tbody tr").all_inner_texts()
     assert rows
     assert all("file" in row for row in rows)
-    shown.clean()
+    view.clean()
 
 
 def test_choosing_by_keyboard(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(serve(sample) + HERE)
-    page = drawn(shown)
+    view = tab(serve(sample) + HERE)
+    page = wait_for_charts(view)
     page.get_by_label("Measure", exact=True).focus()
     page.keyboard.press("Control+A")
     page.keyboard.type("AP")
@@ -121,25 +121,25 @@ def test_choosing_by_keyboard(serve: Any, tab: Any, sample: Any) -> None:
     assert page.get_by_label("Measure", exact=True).input_value() == "R@100"
     with page.expect_navigation():
         page.get_by_role("link", name="Swap").press("Enter")
-    found = query_of(page.url)
-    assert (found["first"], found["second"], found["measure"]) == (["rrf"], ["bm25"], ["R@100"])
-    shown.clean()
+    query = query_of(page.url)
+    assert (query["first"], query["second"], query["measure"]) == (["rrf"], ["bm25"], ["R@100"])
+    view.clean()
 
 
-def test_what_makes_no_sense_stays_in_its_field(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}{HERE}&measure=nDGC@10")
-    page = shown.page
+def test_invalid_values_stay_in_their_field(serve: Any, tab: Any, sample: Any) -> None:
+    view = tab(f"{serve(sample)}{HERE}&measure=nDGC@10")
+    page = view.page
     field = page.get_by_label("Measure", exact=True)
     assert field.input_value() == "nDGC@10"
     assert field.get_attribute("aria-invalid") == "true"
     assert "nDGC" in page.locator("#problem").inner_text()
-    shown.accessible()
-    shown.fits()
+    view.accessible()
+    view.fits()
 
 
 def test_by_slice(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(serve(sample) + HERE)
-    page = drawn(shown)
+    view = tab(serve(sample) + HERE)
+    page = wait_for_charts(view)
     page.locator("#slices summary").click()
     with page.expect_navigation():
         page.get_by_label("Attribute").select_option("relevant_band")
@@ -150,12 +150,12 @@ def test_by_slice(serve: Any, tab: Any, sample: Any) -> None:
         page.get_by_role("link", name="relevant_band=6-20").click()
     assert query_of(page.url)["where"] == ["relevant_band == '6-20'"]
     expect(page.locator("table.topics tbody tr")).to_have_count(23)
-    shown.clean()
+    view.clean()
 
 
-def test_without_a_script_everything_but_the_charts_is_there(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(serve(sample) + HERE, java_script_enabled=False)
-    page = shown.page
+def test_only_charts_are_missing_without_scripts(serve: Any, tab: Any, sample: Any) -> None:
+    view = tab(serve(sample) + HERE, java_script_enabled=False)
+    page = view.page
     expect(page.locator("table.topics tbody tr")).to_have_count(48)
     page.get_by_role("link", name="rrf worse").click()
     expect(page.locator("table.topics tbody tr")).to_have_count(20)

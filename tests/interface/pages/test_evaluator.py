@@ -1,4 +1,4 @@
-"""The evaluator's API: numbers by hand, the same as the public functions give, and whatever may be typed or pasted."""
+"""API of the evaluator: hand calculations, agreement with the public functions, and arbitrary input."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from judged import judge
 from judged.data import Qrels, Run
 from judged.errors import InputError
-from judged.interface.pages.evaluator.explanation import LOSSES, TERMS, explained
+from judged.interface.pages.evaluator.explanation import LOSSES, TERMS, explain_measure
 from judged.interface.pages.evaluator.paste import read_pasted
 from judged.interface.pages.evaluator.routes import router
 from judged.interface.pages.evaluator.scores import evaluation
-from judged.interface.pages.evaluator.state import AskedEvaluation, AskedMeasure
+from judged.interface.pages.evaluator.state import EvaluationQuery, MeasureQuery
 from judged.interface.pages.workspace import open_workspace
 from judged.scoring.judging import judge_list
 from judged.scoring.measures import parse
@@ -41,18 +41,18 @@ def get(client, query="", path=API, status=200):
     return answer.json()
 
 
-def evaluate(workspace, asked):
-    return evaluation(workspace, asked).to_dict()
+def evaluate(workspace, query):
+    return evaluation(workspace, query).to_dict()
 
 
-def explain(workspace, asked):
-    return explained(workspace, asked).to_dict()
+def explain(workspace, query):
+    return explain_measure(workspace, query).to_dict()
 
 
 def rows(data):
-    """Give the measures of this package by name; other tests may have registered their own."""
-    found = {row["name"]: row for row in data["measures"]}
-    return {name: row for name, row in found.items() if REGISTRY[row["family"]].cls.__module__.startswith("judged.")}
+    """Return the measures of this package by name; other tests may have registered more."""
+    scores = {row["name"]: row for row in data["measures"]}
+    return {name: row for name, row in scores.items() if REGISTRY[row["family"]].cls.__module__.startswith("judged.")}
 
 
 def rules(data):
@@ -95,7 +95,7 @@ def test_a_classic_has_its_number(client, query, measure, value):
     assert round(values(get(client, query))[measure], digits) == round(value, digits)
 
 
-def test_nothing_given_is_the_example(client):
+def test_default_list_is_the_example(client):
     data = get(client)
     assert [item["grade"] for item in data["list"]] == [3, 0, 2, 1, 0]
     assert (data["state"]["cutoff"], data["state"]["gain"]) == (5, "linear")
@@ -117,15 +117,15 @@ def test_nothing_given_is_the_example(client):
 
 def test_swapped_documents_and_how_measures_moved(client):
     data = get(client, "list=1:a,0:b&before=0:b,1:a&other=0:b,1:a")
-    found = rows(data)
-    assert {name: found["RR"][name] for name in ("value", "other", "difference", "before", "moved")} == {
+    scores = rows(data)
+    assert {name: scores["RR"][name] for name in ("value", "other", "difference", "before", "moved")} == {
         "value": 1,
         "other": 0.5,
         "difference": -0.5,
         "before": 0.5,
         "moved": 0.5,
     }
-    assert found["P@10"]["moved"] == 0
+    assert scores["P@10"]["moved"] == 0
     first, second = data["list"], data["other"]
     assert [(row["doc"], row["rank_before"], row["rank_in_other"]) for row in first] == [
         ("a", 2, 2),
@@ -141,14 +141,14 @@ def test_two_systems_with_other_grades_at_the_same_ranks(client, relevant):
     data = get(client, f"list=1,0,1,0,0,0,0,0,1,1&other=0,1,0,0,1,1,1,0,0,0{relevant}")
     assert [item["grade"] for item in data["list"]] == [1, 0, 1, 0, 0, 0, 0, 0, 1, 1]
     assert [item["grade"] for item in data["other"]] == [0, 1, 0, 0, 1, 1, 1, 0, 0, 0]
-    found = rows(data)
-    assert (found["AP"]["value"], found["AP"]["other"]) == pytest.approx((0.6, 69 / 140))
-    assert (found["Rprec"]["value"], found["Rprec"]["other"]) == (0.5, 0.25)
-    assert (found["P@10"]["value"], found["P@10"]["other"]) == (0.4, 0.4)
+    scores = rows(data)
+    assert (scores["AP"]["value"], scores["AP"]["other"]) == pytest.approx((0.6, 69 / 140))
+    assert (scores["Rprec"]["value"], scores["Rprec"]["other"]) == (0.5, 0.25)
+    assert (scores["P@10"]["value"], scores["P@10"]["other"]) == (0.4, 0.4)
     assert get(client, data["query"])["measures"] == data["measures"]
 
 
-def test_a_row_without_a_name_in_the_other_list_is_a_document_of_its_grade_or_one_of_its_own(client):
+def test_unnamed_rows_of_the_second_list_match_documents_by_grade(client):
     data = get(client, "list=1,0,1,0,0&other=0,1,0,1,1")
     assert [item["grade"] for item in data["other"]] == [0, 1, 0, 1, 1]
     assert [item["doc"] for item in data["other"]] == ["d2", "d1", "d4", "d3", "d6"]
@@ -164,15 +164,15 @@ def test_a_document_that_has_two_grades_is_refused(client):
 
 
 def test_the_list_before_has_its_own_grades_and_missing_documents(client):
-    found = rows(get(client, "list=1,1&before=0,1&missing=1&before_missing=1,1"))
-    assert found["SetP"] | {"before": 0.5, "moved": 0.5} == found["SetP"]
-    assert (found["NumRel"]["value"], found["NumRel"]["before"]) == (3, 3)
-    assert found["Hole@10"]["before"] == 0.0
+    scores = rows(get(client, "list=1,1&before=0,1&missing=1&before_missing=1,1"))
+    assert scores["SetP"] | {"before": 0.5, "moved": 0.5} == scores["SetP"]
+    assert (scores["NumRel"]["value"], scores["NumRel"]["before"]) == (3, 3)
+    assert scores["Hole@10"]["before"] == 0.0
 
 
 def test_hole_looks_at_the_judgments_of_its_own_list(client):
-    found = rows(get(client, "list=-:a,1:b&before=1:a,1:b&cutoff=2"))["Hole@2"]
-    assert (found["value"], found["before"], found["moved"]) == (0.5, 0, 0.5)
+    scores = rows(get(client, "list=-:a,1:b&before=1:a,1:b&cutoff=2"))["Hole@2"]
+    assert (scores["value"], scores["before"], scores["moved"]) == (0.5, 0, 0.5)
 
 
 def test_the_number_of_relevant_documents(client):
@@ -193,7 +193,7 @@ def test_the_number_of_relevant_documents(client):
 def test_every_measure_is_listed_or_unavailable(client):
     data = get(client)
     listed = {row["family"] for row in rows(data).values()}
-    unavailable = {one["name"]: one["why"] for one in data["unavailable"]}
+    unavailable = {row["name"]: row["why"] for row in data["unavailable"]}
     ours = {name for name, entry in REGISTRY.items() if entry.cls.__module__.startswith("judged.")}
     assert listed | unavailable.keys() >= ours
     assert not listed & unavailable.keys()
@@ -204,7 +204,7 @@ def test_every_measure_is_listed_or_unavailable(client):
     assert len({row["name"] for row in data["measures"]}) == len(data["measures"])
 
 
-def test_options_are_put_into_the_measures_that_have_them(client):
+def test_options_set_parameters_of_measures(client):
     names = rows(get(client, "list=4,1&cutoff=3&gain={1:1,4:9}&discount=original&base=10&rel=2&max=5")).keys()
     assert {
         "nDCG(gain={1:1,4:9},discount=original,base=10)@3",
@@ -232,23 +232,31 @@ def written(grades):
 @settings(max_examples=25)
 @given(GRADES, GRADES, st.lists(st.sampled_from([0.0, 1.0, 3.0]), max_size=3), st.sampled_from(["linear", "exp2"]))
 def test_each_value_is_that_of_the_public_measure(sample, grades, others, missing, gain):
-    """The other list has documents of its own; each list misses those of the other."""
-    named = ",".join(f"{part}:o{at}" for at, part in enumerate(filter(None, written(others).split(",")), 1))
-    asked = AskedEvaluation(
-        typed=written(grades), other=named, before=written(grades[::-1]), missing=written(missing), cutoff=3, gain=gain
+    """The lists have different documents; each list misses those of the other."""
+    named_rows = ",".join(f"{part}:o{i}" for i, part in enumerate(filter(None, written(others).split(",")), 1))
+    query = EvaluationQuery(
+        typed=written(grades),
+        other=named_rows,
+        before=written(grades[::-1]),
+        missing=written(missing),
+        cutoff=3,
+        gain=gain,
     )
-    found = rows(evaluate(sample, asked))
+    scores = rows(evaluate(sample, query))
     first = [grade for grade in grades if grade is not None]
     second = [grade for grade in others if grade is not None]
     if not (first and second):
-        assert all(row["value"] is not None for row in found.values())
+        assert all(row["value"] is not None for row in scores.values())
         return
-    here, there = judge_list(grades, missing=[*second, *missing]), judge_list(others, missing=[*first, *missing])
+    first_list, second_list = (
+        judge_list(grades, missing=[*second, *missing]),
+        judge_list(others, missing=[*first, *missing]),
+    )
     before = judge_list(grades[::-1], missing=[*second, *missing])
-    for name, row in found.items():
+    for name, row in scores.items():
         measure = parse(name)
-        assert row["value"] == pytest.approx(float(measure(here)[0]), rel=1e-12, abs=1e-15), name
-        assert row["other"] == pytest.approx(float(measure(there)[0]), rel=1e-12, abs=1e-15), name
+        assert row["value"] == pytest.approx(float(measure(first_list)[0]), rel=1e-12, abs=1e-15), name
+        assert row["other"] == pytest.approx(float(measure(second_list)[0]), rel=1e-12, abs=1e-15), name
         assert row["before"] == pytest.approx(float(measure(before)[0]), rel=1e-12, abs=1e-15), name
         assert row["difference"] == row["other"] - row["value"]
         assert row["moved"] == row["value"] - row["before"]
@@ -269,7 +277,7 @@ def test_each_value_is_that_of_the_public_measure(sample, grades, others, missin
         "list=1,0&cutoff=1000",
         "list=3,2&gain={3:-5}",
         "list=3&relevant=10000",
-        f"list={','.join(['3'] * 200)}&other={','.join(f'1:x{at}' for at in range(200))}&cutoff=1",
+        f"list={','.join(['3'] * 200)}&other={','.join(f'1:x{i}' for i in range(200))}&cutoff=1",
     ],
 )
 def test_every_measure_has_a_number_for_unusual_lists(client, query):
@@ -285,7 +293,7 @@ def test_every_measure_has_a_number_for_unusual_lists(client, query):
         ("list=2000,3", "ERR"),
     ],
 )
-def test_a_number_that_is_too_large_is_null_and_said(client, query, without):
+def test_overflow_is_null_with_a_reason(client, query, without):
     data = get(client, query)
     assert values(data)[without] is None
     assert rows(data)[without]["why"]
@@ -293,10 +301,10 @@ def test_a_number_that_is_too_large_is_null_and_said(client, query, without):
     assert values(data)["AP"] == 1
 
 
-def test_what_was_too_large_before_spoils_nothing_now(client):
-    found = rows(get(client, "list=3,0&before=2000,0&gain=exp2"))["nDCG(gain=exp2)@10"]
-    assert (found["value"], found["before"], found["moved"]) == (1, None, None)
-    assert "2^2000" in found["why"]
+def test_overflow_of_the_previous_list_has_no_effect(client):
+    scores = rows(get(client, "list=3,0&before=2000,0&gain=exp2"))["nDCG(gain=exp2)@10"]
+    assert (scores["value"], scores["before"], scores["moved"]) == (1, None, None)
+    assert "2^2000" in scores["why"]
 
 
 def test_positives_and_negatives_at_the_cutoff(client):
@@ -309,7 +317,7 @@ def test_positives_and_negatives_at_the_cutoff(client):
     assert "n=9" in get(client, "list=1,0,1,0,1&missing=1,1&relevant=8&n=9", status=400)["problem"]
 
 
-def test_notes_say_what_to_know(client):
+def test_notes(client):
     data = get(client, "list=0,-&cutoff=5")
     assert rules(data) == ["nothing-relevant", "unjudged", "short-list"]
     assert "Without a judgment: 1 of 2 documents" in data["notes"][1]["text"]
@@ -343,8 +351,8 @@ def test_the_canonical_query_gives_the_same_state(client):
         ("list=1:%00", "control characters"),
         ("list=" + ",".join(["1"] * 201), "more than 200"),
         (f"list=1:{'x' * 501}", "501 characters"),
-        ("list=1&missing=-", "cannot be missing"),
-        ("list=1&missing=0*99999", "not a number of documents"),
+        ("list=1&missing=-", "must contain grades only"),
+        ("list=1&missing=0*99999", "must be 0 to 9999"),
         ("list=1&missing=0*9999", "more than 5000"),
         ("list=1&gain=exp2)@5", "does not define gains"),
         ("list=1&gain=linear,gain=exp2", "does not define gains"),
@@ -353,15 +361,15 @@ def test_the_canonical_query_gives_the_same_state(client):
         ("list=1&discount=log10", "discount="),
         ("list=1&discount=original&base=nan", "base="),
         ("list=5&max=4", "above max=4"),
-        ("run=bm25", "go together"),
+        ("run=bm25", "must be used together"),
         ("run=none&topic=1", "no run 'none'"),
-        ("run=bm25&topic=none", "no topic 'none'"),
+        ("run=bm25&topic=none", "topic 'none' is not in"),
     ],
 )
-def test_what_makes_no_sense_is_a_problem(client, query, problem):
+def test_invalid_parameters_are_errors(client, query, problem):
     for path in (API, f"{API}/measure", f"{API}/export"):
-        rest = {API: "", f"{API}/measure": "&measure=AP", f"{API}/export": "&format=markdown"}[path]
-        answer = get(client, query + rest, path, 400)
+        more = {API: "", f"{API}/measure": "&measure=AP", f"{API}/export": "&format=markdown"}[path]
+        answer = get(client, query + more, path, 400)
         assert problem in answer["problem"]
         assert answer["fix"]
 
@@ -378,8 +386,8 @@ def test_a_topic_of_a_run(client, sample):
     query_id = sample.query_ids[0]
     data = get(client, f"run=bm25&topic={query_id}&other_run=tfidf&cutoff=10")
     state, judged = data["state"], sample.judged("bm25").only(query_id)
-    every = judged.returned_docs
-    assert [item["doc"] for item in data["list"]] == every.doc.to_pylist()[:20]
+    documents = judged.returned_docs
+    assert [item["doc"] for item in data["list"]] == documents.doc.to_pylist()[:20]
     assert state["source"] == {
         "run": "bm25",
         "topic": query_id,
@@ -399,9 +407,9 @@ def test_a_topic_of_a_run(client, sample):
 def test_topics_without_documents_or_relevant_ones():
     qrels = {"1": {"a": 1, "b": 0}, "2": {"c": 0}}
     opened = open_workspace(qrels, {"full": {"1": {"a": 1.0}, "2": {"c": 1.0}}, "half": {"2": {"x": 2.0, "c": 1.0}}})
-    half = evaluate(opened, AskedEvaluation(run="half", topic="1"))
+    half = evaluate(opened, EvaluationQuery(run="half", topic="1"))
     assert (half["list"], half["state"]["missing"], values(half)["AP"]) == ([], [1, 0], 0)
-    both = evaluate(opened, AskedEvaluation(run="full", topic="2", other_run="half"))
+    both = evaluate(opened, EvaluationQuery(run="full", topic="2", other_run="half"))
     assert [{name: row[name] for name in ("doc", "grade")} for row in both["other"]] == [
         {"doc": "x", "grade": None},
         {"doc": "c", "grade": 0},
@@ -411,9 +419,9 @@ def test_topics_without_documents_or_relevant_ones():
 
 def test_a_workspace_without_runs_has_the_evaluator():
     opened = open_workspace({"1": {"a": 1}}, [])
-    assert values(evaluate(opened, AskedEvaluation(typed="0,1")))["RR"] == 0.5
+    assert values(evaluate(opened, EvaluationQuery(typed="0,1")))["RR"] == 0.5
     with pytest.raises(InputError, match="no run 'x' is open"):
-        evaluate(opened, AskedEvaluation(run="x", topic="1"))
+        evaluate(opened, EvaluationQuery(run="x", topic="1"))
 
 
 # ---- one measure
@@ -430,27 +438,27 @@ SUMS = {
 @pytest.mark.parametrize(
     "query", ["", "list=3,0,-,1,2,-,0,1&missing=2,1&cutoff=6", "list=-1,2,0,1&other=1,-,0:z&rel=2&cutoff=3&missing=0"]
 )
-def test_bars_of_sums_add_up_to_the_score_and_others_are_said_to_be_losses(sample, query):
-    sums, asked = set(), dict(parse_qsl(query))
-    for name, row in rows(evaluate(sample, AskedEvaluation(**asked))).items():
-        told = explain(sample, AskedMeasure(**asked, measure=name))
-        for one, value in zip(told["lists"], [row["value"], row["other"]], strict=False):
-            assert one["value"] == pytest.approx(value, abs=1e-15), name
-            assert one["contributions_are"] in {TERMS, LOSSES}
-            bars = [bar["value"] for bar in one["contributions"]]
-            if one["contributions_are"] == TERMS:
+def test_contributions_are_terms_of_a_sum_or_losses(sample, query):
+    sums, parameters = set(), dict(parse_qsl(query))
+    for name, row in rows(evaluate(sample, EvaluationQuery(**parameters))).items():
+        explanation = explain(sample, MeasureQuery(**parameters, measure=name))
+        for explained_list, value in zip(explanation["lists"], [row["value"], row["other"]], strict=False):
+            assert explained_list["value"] == pytest.approx(value, abs=1e-15), name
+            assert explained_list["contributions_are"] in {TERMS, LOSSES}
+            bars = [bar["value"] for bar in explained_list["contributions"]]
+            if explained_list["contributions_are"] == TERMS:
                 sums.add(row["family"])
                 assert sum(bars) == pytest.approx(value, abs=1e-12), name
-            assert one["explanation"]["score"] == one["value"]
-        assert told["name"] == name
-        assert told["definition"]
-        assert told["lists"][0]["lines"], name
+            assert explained_list["explanation"]["score"] == explained_list["value"]
+        assert explanation["name"] == name
+        assert explanation["definition"]
+        assert explanation["lists"][0]["lines"], name
     assert sums == SUMS
 
 
 def bars(client, query, measure):
-    one = get(client, f"{query}&measure={quote(measure)}", f"{API}/measure")["lists"][0]
-    return [bar["value"] for bar in one["contributions"]], one["contributions_are"]
+    explained_list = get(client, f"{query}&measure={quote(measure)}", f"{API}/measure")["lists"][0]
+    return [bar["value"] for bar in explained_list["contributions"]], explained_list["contributions_are"]
 
 
 @pytest.mark.parametrize(
@@ -464,9 +472,9 @@ def bars(client, query, measure):
     ],
 )
 def test_the_terms_of_a_sum_by_hand(client, measure, expected):
-    found, are = bars(client, "list=3,0,-,1&missing=2&cutoff=4", measure)
-    assert found == pytest.approx(expected, abs=1e-12)
-    assert are == TERMS
+    values, meaning = bars(client, "list=3,0,-,1&missing=2&cutoff=4", measure)
+    assert values == pytest.approx(expected, abs=1e-12)
+    assert meaning == TERMS
 
 
 @pytest.mark.parametrize(
@@ -479,10 +487,10 @@ def test_the_terms_of_a_sum_by_hand(client, measure, expected):
         ("IdealDCG", [0, 0, 0, 0]),
     ],
 )
-def test_what_the_score_would_lose_by_hand(client, measure, expected):
-    found, are = bars(client, "list=3,0,-,1&missing=2&cutoff=4", measure)
-    assert found == pytest.approx(expected, abs=1e-12)
-    assert are == LOSSES
+def test_losses_match_hand_calculation(client, measure, expected):
+    values, meaning = bars(client, "list=3,0,-,1&missing=2&cutoff=4", measure)
+    assert values == pytest.approx(expected, abs=1e-12)
+    assert meaning == LOSSES
 
 
 @pytest.mark.parametrize(
@@ -490,27 +498,27 @@ def test_what_the_score_would_lose_by_hand(client, measure, expected):
 )
 def test_a_loss_is_that_of_a_list_with_a_nonrelevant_document_in_its_place(client, measure):
     grades, missing = [3.0, 0.0, None, 1.0, 2.0], [2.0]
-    found, _ = bars(client, "list=3,0,-,1,2&missing=2&cutoff=5", measure)
+    values, _ = bars(client, "list=3,0,-,1,2&missing=2&cutoff=5", measure)
     score = parse(measure).of_list(grades, missing=missing)
-    for at, grade in enumerate(grades):
-        instead = [0.0 if place == at else other for place, other in enumerate(grades)]
+    for i, grade in enumerate(grades):
+        instead = [0.0 if place == i else other for place, other in enumerate(grades)]
         lost = score - parse(measure).of_list(instead, missing=[*missing, grade]) if grade else 0
-        assert found[at] == pytest.approx(lost, abs=1e-12), at
+        assert values[i] == pytest.approx(lost, abs=1e-12), i
 
 
 def test_a_measure_is_explained_line_by_line(client):
-    told = get(client, f"gain=exp2&measure={quote('nDCG(gain=exp2)@5')}", f"{API}/measure")
-    assert told["family"] == "nDCG"
-    assert told["lists"][0]["lines"][0] == "gain = 2^grade - 1"
-    assert told["lists"][0]["lines"][-1] == "nDCG(gain=exp2)@5 = DCG / IdealDCG = 8.9307 / 9.3928 = 0.9508"
-    assert told["lists"][0]["explanation"]["sheets"][0]["columns"][:3] == ["rank", "document", "grade"]
+    explanation = get(client, f"gain=exp2&measure={quote('nDCG(gain=exp2)@5')}", f"{API}/measure")
+    assert explanation["family"] == "nDCG"
+    assert explanation["lists"][0]["lines"][0] == "gain = 2^grade - 1"
+    assert explanation["lists"][0]["lines"][-1] == "nDCG(gain=exp2)@5 = DCG / IdealDCG = 8.9307 / 9.3928 = 0.9508"
+    assert explanation["lists"][0]["explanation"]["sheets"][0]["columns"][:3] == ["rank", "document", "grade"]
 
 
 def test_a_measure_is_scored_at_every_cutoff(client):
     """ "Cat in a box": relevant at 2, 4, 5, 7 of 8; the other list at 1, 4, 5, 7."""
-    told = get(client, "list=0,1,0,1,1,0,1,0&other=1,0,0,1,1,0,1,0&cutoff=8&measure=R@8", f"{API}/measure")
-    assert told["curve"] == [[0, 0.25, 0.25, 0.5, 0.75, 0.75, 1, 1], [0.25, 0.25, 0.25, 0.5, 0.75, 0.75, 1, 1]]
-    assert told["differences"] == [{"rank": 1, "value": 0.25}, {"rank": 2, "value": -0.25}]
+    explanation = get(client, "list=0,1,0,1,1,0,1,0&other=1,0,0,1,1,0,1,0&cutoff=8&measure=R@8", f"{API}/measure")
+    assert explanation["curve"] == [[0, 0.25, 0.25, 0.5, 0.75, 0.75, 1, 1], [0.25, 0.25, 0.25, 0.5, 0.75, 0.75, 1, 1]]
+    assert explanation["differences"] == [{"rank": 1, "value": 0.25}, {"rank": 2, "value": -0.25}]
     assert get(client, "list=1&measure=Rprec", f"{API}/measure")["curve"] == []
 
 
@@ -527,8 +535,8 @@ def test_a_measure_without_a_number_is_a_problem(client):
 @pytest.mark.parametrize("query", ["list=", "list=-,-", "list=0"])
 def test_lists_without_anything_relevant_are_explain(sample, query):
     asked = dict(parse_qsl(query, keep_blank_values=True))
-    for name, row in rows(evaluate(sample, AskedEvaluation(**asked))).items():
-        (one,) = explain(sample, AskedMeasure(**asked, measure=name))["lists"]
+    for name, row in rows(evaluate(sample, EvaluationQuery(**asked))).items():
+        (one,) = explain(sample, MeasureQuery(**asked, measure=name))["lists"]
         assert one["value"] == row["value"], name
         assert all(bar["value"] == 0 for bar in one["contributions"]) or row["family"] in {
             "Judged",
@@ -543,7 +551,7 @@ def test_lists_without_anything_relevant_are_explain(sample, query):
 @pytest.mark.parametrize("doc", ["a b", "x%20y", "\u00a0z", "plain", "ü#1"])
 def test_exported_qrels_and_run_give_the_same_scores(client, tmp_path, doc):
     query = f"list=3:{quote(quote(doc, safe=''))},0,-,1.5&other=1:b,3:a%2520b&missing=2&relevant=7"
-    found = get(client, query)
+    data = get(client, query)
     paths = {}
     for name, extra in {"qrels": "format=qrels", "list": "format=run", "other": "format=run&which=other"}.items():
         answer = client.get(f"{API}/export?{query}&{extra}")
@@ -553,7 +561,7 @@ def test_exported_qrels_and_run_give_the_same_scores(client, tmp_path, doc):
     for which, key in (("list", "value"), ("other", "other")):
         judged = judge(Qrels.of(paths["qrels"]), Run.of(paths[which]))
         assert judged.query_ids == ("list",)
-        for name, value in values(found, key).items():
+        for name, value in values(data, key).items():
             assert float(parse(name)(judged)[0]) == pytest.approx(value, abs=1e-12), name
 
 
@@ -575,7 +583,7 @@ def test_exported_markdown_shows_names_as_they_are(client):
 @pytest.mark.parametrize(
     "query", ["list=-,-&format=qrels", "list=&missing=1&format=run", "list=1&which=other&format=run"]
 )
-def test_there_may_be_nothing_to_export(client, query):
+def test_exporting_an_empty_list_is_an_error(client, query):
     assert get(client, query, f"{API}/export", 400)["fix"]
 
 
@@ -625,7 +633,7 @@ def test_an_exported_topic_keeps_its_name(client, sample):
         ("q1 d5 2\nq1 d7 0", [("d5", 2), ("d7", 0)], "topic, document and grade"),
     ],
 )
-def test_a_paste_is_read_as_what_it_is(client, text, expected, said):
+def test_format_of_a_paste_is_detected(client, text, expected, said):
     answer = client.post(f"{API}/paste", json={"text": text})
     assert answer.status_code == 200, answer.text
     assert [(item["doc"], item["grade"]) for item in answer.json()["list"]] == expected
@@ -635,20 +643,20 @@ def test_a_paste_is_read_as_what_it_is(client, text, expected, said):
 
 def test_a_pasted_run_has_the_judgments_of_its_topic(client, sample):
     query_id = sample.query_ids[0]
-    found = get(client, f"run=bm25&topic={query_id}")
+    data = get(client, f"run=bm25&topic={query_id}")
     lines = client.get(f"{API}/export?run=bm25&topic={query_id}&format=run").text
     for text, address in ((lines, "list=1"), (lines.replace(query_id, "x"), f"run=tfidf&topic={query_id}")):
         answer = client.post(f"{API}/paste?{address}", json={"text": text}).json()
         assert f"judgments of topic {query_id}" in answer["read_as"]
-        assert values(get(client, answer["query"])) == values(found)
+        assert values(get(client, answer["query"])) == values(data)
     answer = client.post(f"{API}/paste?run=tfidf&topic={query_id}&into=other", json={"text": lines}).json()
     assert values(get(client, answer["query"]), "other") == pytest.approx(
         values(get(client, f"run=tfidf&topic={query_id}&other_run=bm25"), "other")
     )
 
 
-def test_a_list_is_pasted_beside_another(client):
-    """The grades of each list stay its own, whichever of them comes first; settings stay."""
+def test_paste_as_the_second_list(client):
+    """Each list keeps its grades, whichever is first, and the settings do not change."""
     first = client.post(f"{API}/paste?list=3&cutoff=3", json={"text": "R N R"}).json()["query"]
     both = client.post(f"{API}/paste?{first}&into=other", json={"text": "N R N R"}).json()["query"]
     assert both == "list=1,0,1&other=0,1,0,1&cutoff=3&gain=linear"
@@ -658,17 +666,17 @@ def test_a_list_is_pasted_beside_another(client):
     assert (wrong.status_code, "'a' is graded 1" in wrong.json()["problem"]) == (400, True)
 
 
-@pytest.mark.parametrize("text", ["1 " * 250, "\n".join(f"x{at} 1" for at in range(250)), json.dumps([1] * 250)])
+@pytest.mark.parametrize("text", ["1 " * 250, "\n".join(f"x{i} 1" for i in range(250)), json.dumps([1] * 250)])
 def test_two_hundred_documents_are_read_and_the_rest_counted(text):
     read = read_pasted(text)
-    assert (len(read.items), read.cut) == (200, 50)
+    assert (len(read.documents), read.n_omitted) == (200, 50)
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "nothing was pasted"),
-        (" \n\t", "nothing was pasted"),
+        ("", "the text is empty"),
+        (" \n\t", "the text is empty"),
         (",,,", "only comments and separators"),
         ("hello world", "line 1"),
         ("3 0\n2 many", "line 2"),
@@ -722,7 +730,7 @@ def test_any_text_is_read_or_refused(text):
     except InputError:
         return
     assert read.read_as.startswith("Read as ")
-    assert len({item.doc for item in read.items}) == len(read.items)
+    assert len({document.doc for document in read.documents}) == len(read.documents)
 
 
 @settings(max_examples=60)
@@ -749,7 +757,7 @@ def test_numbers_come_as_the_page_writes_them(client):
     assert ['TN <b class="tn">8</b>' in part, 'title="was at rank 2">▲2</span>' in part] == [True, True]
 
 
-def test_an_example_is_asked_for_as_its_measure_is_called(client):
+def test_example_options_are_read_from_the_measure_name(client):
     part = client.get(f"{API}/example?list=3,0,2,1,0&measure={quote('nDCG(gain=exp2)@5')}").text
     assert '<b class="value">0.9508</b>' in part
     assert 'href="/evaluator?list=3,0,2,1,0&amp;cutoff=5&amp;gain=exp2"' in part

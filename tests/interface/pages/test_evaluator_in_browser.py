@@ -1,4 +1,4 @@
-"""The evaluator as a person drives it. The numbers are classics of teaching material, or computed by hand beside."""
+"""Evaluator in a browser. The numbers are classics of teaching material, or computed by hand beside."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def show(serve: Any, tab: Any, sample: Any) -> Show:
     opened = []
 
     def opening(path: str = "/evaluator", **options: Any) -> Any:
-        shown = tab(f"{serve(sample)}{path}", **options)
-        shown.page.wait_for_selector("html[data-ready]")
-        opened.append(shown)
-        return shown.page
+        view = tab(f"{serve(sample)}{path}", **options)
+        view.page.wait_for_selector("html[data-ready]")
+        opened.append(view)
+        return view.page
 
     opening.tabs = opened  # type: ignore[attr-defined]
     yield opening
-    for shown in opened:
-        shown.clean()
-        shown.fits()
+    for view in opened:
+        view.clean()
+        view.fits()
 
 
 def grade(page: Any, rank: int, side: str = "list") -> Any:
-    """Give the grade that is chosen at a rank."""
+    """Return the selected grade at a rank."""
     return page.locator(f"#{side} .row").nth(rank - 1).locator("[role=radio][aria-checked=true]")
 
 
@@ -47,7 +47,7 @@ def grades(page: Any, side: str = "list") -> str:
 
 
 def docs(page: Any, side: str = "list") -> list[str]:
-    return [one.input_value() for one in page.locator(f"#{side} .doc").all()]
+    return [field.input_value() for field in page.locator(f"#{side} .doc").all()]
 
 
 def says(page: Any, measure: str, text: str, column: str = "now") -> None:
@@ -81,7 +81,7 @@ def test_average_precision_divides_by_all_relevant_documents(show: Show) -> None
     page.get_by_label("Relevant documents in all").fill("")
     says(page, "AP", "0.7556")
     expect(page.locator("#problem")).to_be_hidden()
-    show.tabs[0].faults[:] = [one for one in show.tabs[0].faults if "400" not in one]
+    show.tabs[0].faults[:] = [fault for fault in show.tabs[0].faults if "400" not in fault]
 
 
 def test_average_precision_of_the_textbooks_by_keys(show: Show) -> None:
@@ -147,10 +147,10 @@ def test_the_original_discount(show: Show) -> None:
     says(page, "nDCG(discount=original)@10", "0.8825")
 
 
-def test_dragging_with_the_mouse_shows_what_moves(show: Show) -> None:
+def test_dragging_with_the_mouse_shows_moved_rows(show: Show) -> None:
     page = show(FIVE)
     says(page, "nDCG(gain=exp2)@5", "", "moved")
-    first, third = (page.locator("#list .handle").nth(at).bounding_box() for at in (1, 2))
+    first, third = (page.locator("#list .handle").nth(i).bounding_box() for i in (1, 2))
     page.mouse.move(third["x"] + 8, third["y"] + 10)
     page.mouse.down()
     page.mouse.move(first["x"] + 8, first["y"] + 20, steps=4)
@@ -185,7 +185,7 @@ def test_escape_ends_a_drag(show: Show) -> None:
 def test_dragging_with_a_finger(show: Show) -> None:
     page = show(FIVE, width=375, height=800, has_touch=True, is_mobile=True)
     page.locator("#list").scroll_into_view_if_needed()
-    top, fifth = (page.locator("#list .handle").nth(at).bounding_box() for at in (0, 4))
+    top, fifth = (page.locator("#list .handle").nth(i).bounding_box() for i in (0, 4))
     x = top["x"] + 10
     finger = page.context.new_cdp_session(page)
     places = [fifth["y"] + 12 - step * (fifth["y"] - top["y"] + 6) / 8 for step in range(9)]
@@ -244,8 +244,8 @@ def test_a_reload_keeps_everything(show: Show) -> None:
     page.locator('.measure[data-name="AP"] .name').click()
     expect(page).to_have_url(re.compile(r"cutoff=3.*focus=AP"))
     values = page.locator(".measure .now").all_inner_texts()
-    asked = parse_qs(urlsplit(page.url).query)
-    assert asked["list"] == ["3:a%2Fb%2C%20c%3A%20%C3%BC,2:d3,2:d2,1,0"]
+    parameters = parse_qs(urlsplit(page.url).query)
+    assert parameters["list"] == ["3:a%2Fb%2C%20c%3A%20%C3%BC,2:d3,2:d2,1,0"]
     page.reload()
     page.wait_for_selector("html[data-ready]")
     assert docs(page) == ["a/b, c: ü", "d3", "d2", "d4", "d5"]
@@ -254,7 +254,7 @@ def test_a_reload_keeps_everything(show: Show) -> None:
     assert page.locator("#pinned .measure[data-focus]").get_attribute("data-name") == "AP"
 
 
-def test_a_second_list_beside_the_first(show: Show) -> None:
+def test_second_list(show: Show) -> None:
     page = show(FIVE)
     page.get_by_role("button", name="Compare with a second list").click()
     says(page, "nDCG(gain=exp2)@5", "0.0000", "difference")
@@ -290,7 +290,7 @@ def test_pasting_a_list(show: Show) -> None:
     assert (grades(page), grades(page, "other")) == ("201", "0101")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#second")).to_be_hidden()
-    show.tabs[0].faults[:] = [one for one in show.tabs[0].faults if "400" not in one]
+    show.tabs[0].faults[:] = [fault for fault in show.tabs[0].faults if "400" not in fault]
 
 
 def test_two_lists_are_pasted_at_once(show: Show) -> None:
@@ -302,7 +302,7 @@ def test_two_lists_are_pasted_at_once(show: Show) -> None:
     assert (grades(page), grades(page, "other")) == ("3201", "2310")
 
 
-def test_grades_one_after_another_are_one_change(show: Show) -> None:
+def test_consecutive_grades_are_one_undo_step(show: Show) -> None:
     page = show("/evaluator?list=0:a,0:b,1:c&pin=RR")
     grade(page, 2).focus()
     page.keyboard.press("1")
@@ -340,7 +340,7 @@ def test_the_measure_in_focus_shows_its_steps_and_they_stay_live(show: Show) -> 
 
 
 @pytest.mark.parametrize(("text", "key"), [("MRR", "RR"), ("hit rate", "Success"), ("ndcg_cut_10", "nDCG")])
-def test_a_measure_is_found_by_any_of_its_names_and_put_in_focus(show: Show, text: str, key: str) -> None:
+def test_measure_search_by_any_name_sets_the_focus(show: Show, text: str, key: str) -> None:
     page = show(FIVE)
     page.get_by_label("Find a measure").fill(text)
     expect(page.locator("#found")).to_contain_text("found")
@@ -378,7 +378,7 @@ def test_a_cutoff_is_checked_as_it_is_typed(show: Show) -> None:
     says(page, "P@2", "0.5000")
 
 
-def test_undo_redo_and_the_buttons_of_the_browser_are_one_history(show: Show) -> None:
+def test_undo_redo_and_browser_buttons_share_one_history(show: Show) -> None:
     page = show(FIVE)
     undo, redo = (page.get_by_role("button", name=name) for name in ("Undo", "Redo"))
     expect(undo).to_be_disabled()
@@ -409,7 +409,7 @@ def test_undo_redo_and_the_buttons_of_the_browser_are_one_history(show: Show) ->
 def test_true_and_false_positives_and_negatives_at_the_cutoff(show: Show) -> None:
     page = show("/evaluator?list=1,0,1,0,1&missing=1&cutoff=3")
     cells = [page.locator(f"#list-counts .{name}") for name in ("tp", "fp", "fn", "tn")]
-    assert [one.inner_text() for one in cells] == ["2", "1", "2", "–"]
+    assert [cell.inner_text() for cell in cells] == ["2", "1", "2", "–"]
     page.get_by_label("Documents in collection").fill("100")
     expect(cells[3]).to_have_text("95")
     says(page, "Accuracy(n=100)@3", "0.9700")
@@ -445,7 +445,7 @@ def test_the_newest_of_many_quick_changes_is_shown(show: Show) -> None:
     expect(page).to_have_url(re.compile(r"list=1,0,2,1,0&"))
 
 
-def test_what_is_out_of_view_is_asked_for_when_the_hand_rests(show: Show) -> None:
+def test_measures_out_of_view_are_requested_when_idle(show: Show) -> None:
     page = show("/evaluator?list=3,0,2,1,0,3,1,0,0,2,1,0,3,0,0,1,2,0,0,1&focus=AP.1&cutoff=5", height=400)
     grade(page, 20).focus()
     expect(page.locator("#pinned")).not_to_be_in_viewport()
@@ -453,9 +453,9 @@ def test_what_is_out_of_view_is_asked_for_when_the_hand_rests(show: Show) -> Non
     with page.expect_request(lambda request: "/numbers?" in request.url) as first:
         page.keyboard.press("3")
     assert "&only=AP" in first.value.url
-    with page.expect_request(lambda request: "/numbers?" in request.url) as rest:
+    with page.expect_request(lambda request: "/numbers?" in request.url) as request_info:
         pass
-    assert "&only=" not in rest.value.url
+    assert "&only=" not in request_info.value.url
     says(page, "P@5", "0.6000")
 
 
@@ -501,20 +501,20 @@ def test_it_is_accessible_and_fits(show: Show, width: int, scheme: str) -> None:
 
 def test_every_control_is_reached_by_tab_and_has_a_name(show: Show) -> None:
     page = show(FIVE)
-    nameless, seen = [], set()
+    nameless, control_ids = [], set()
     page.locator("#undo").evaluate("one => document.getElementById('reset').focus()")
     for _ in range(60):
-        found = page.evaluate(
+        focused = page.evaluate(
             "(() => { const one = document.activeElement; return [one.id || one.className || one.tagName,"
             " one.getAttribute('aria-label') || one.labels?.[0]?.textContent || one.textContent,"
             " one.checkVisibility()]; })()"
         )
-        seen.add(found[0])
-        if not found[1].strip() or not found[2]:
-            nameless.append(found)
+        control_ids.add(focused[0])
+        if not focused[1].strip() or not focused[2]:
+            nameless.append(focused)
         page.keyboard.press("Tab")
     assert nameless == []
-    assert {"paste", "compare", "handle", "more", "doc", "up", "relevant", "filter", "name", "pin"} <= seen
+    assert {"paste", "compare", "handle", "more", "doc", "up", "relevant", "filter", "name", "pin"} <= control_ids
 
 
 def test_the_first_paint_is_the_page(show: Show, browser: Any, serve: Any, sample: Any) -> None:
@@ -542,8 +542,8 @@ def test_the_first_paint_is_the_page(show: Show, browser: Any, serve: Any, sampl
 
 
 def test_an_example_of_a_page_that_teaches(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/static/icon.svg")
-    page = shown.page
+    view = tab(f"{serve(sample)}/static/icon.svg")
+    page = view.page
     body = (
         '<!DOCTYPE html><html lang="en"><title>x</title><link rel="icon" href="/static/icon.svg">'
         '<link rel="stylesheet" href="/shared/look.css">'
@@ -564,9 +564,9 @@ def test_an_example_of_a_page_that_teaches(serve: Any, tab: Any, sample: Any) ->
     assert docs_of(first) == ["d1", "d3", "d2", "d4", "d5"]
     link = first.get_by_role("link", name="Open in the evaluator")
     expect(link).to_have_attribute("href", re.compile(r"^/evaluator\?list=3,3:d3"))
-    shown.accessible()
-    shown.clean()
+    view.accessible()
+    view.clean()
 
 
 def docs_of(place: Any) -> list[str]:
-    return [one.input_value() for one in place.locator(".doc").all()]
+    return [field.input_value() for field in place.locator(".doc").all()]

@@ -1,4 +1,4 @@
-"""The guard: who is answered, what may be sent, and the headers of every answer."""
+"""Middleware: allowed clients, limits of requests, and headers of responses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_this_machine_is_answered_by_its_own_names(sample, host):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["/", "/api/v1/open", "/static/theme.js", "/nothing"])
-def test_a_foreign_name_is_refused_whatever_is_asked(sample, host, path):
+def test_foreign_host_names_are_refused_on_every_path(sample, host, path):
     answer = client(sample).get(path, headers={"Host": host})
     assert answer.status_code == 421
     assert sample.title not in answer.text
@@ -132,60 +132,60 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere():
     ],
 )
 def test_only_our_own_pages_may_change_something(sample, headers, status):
-    tried = client(sample, follow_redirects=False)
-    answer = tried.post("/open/sample", headers=headers)
+    http = client(sample, follow_redirects=False)
+    answer = http.post("/open/sample", headers=headers)
     assert answer.status_code == status
-    assert (tried.app.state.desk.workspace is sample) == (status == 403)
+    assert (http.app.state.holder.workspace is sample) == (status == 403)
 
 
 def test_another_site_may_link_here_but_not_embed_anything(sample):
-    tried = client(sample)
+    http = client(sample)
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     embed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-    assert tried.get("/", headers=link).status_code == 200
-    assert tried.get("/api/v1/open", headers=embed).status_code == 403
-    assert tried.get("/api/v1/open", headers={**embed, "Sec-Fetch-Site": "same-site"}).status_code == 403
-    assert tried.get("/api/v1/open", headers={**embed, "Sec-Fetch-Site": "same-origin"}).status_code == 200
+    assert http.get("/", headers=link).status_code == 200
+    assert http.get("/api/v1/open", headers=embed).status_code == 403
+    assert http.get("/api/v1/open", headers={**embed, "Sec-Fetch-Site": "same-site"}).status_code == 403
+    assert http.get("/api/v1/open", headers={**embed, "Sec-Fetch-Site": "same-origin"}).status_code == 200
 
 
 def test_nothing_is_answered_without_the_token(sample):
-    tried = client(sample, Rules(token=TOKEN), follow_redirects=False)
+    http = client(sample, Rules(token=TOKEN), follow_redirects=False)
     for path in ("/", "/api/v1/open", "/static/theme.js", "/nothing", "/?token=wrong", "/?token="):
-        answer = tried.get(path)
+        answer = http.get(path)
         assert answer.status_code == 401, path
         assert answer.headers["www-authenticate"] == "Bearer"
         assert sample.title not in answer.text
         assert TOKEN not in answer.text
-    assert tried.post(f"/open/sample?token={TOKEN}").status_code == 401  # an address that is shared changes nothing
-    assert tried.get("/", headers={"Cookie": f"{COOKIE}=wrong; x={TOKEN}"}).status_code == 401
+    assert http.post(f"/open/sample?token={TOKEN}").status_code == 401  # an address that is shared changes nothing
+    assert http.get("/", headers={"Cookie": f"{COOKIE}=wrong; x={TOKEN}"}).status_code == 401
 
 
-def test_the_token_is_taken_from_the_address_once_and_kept_in_a_cookie(sample):
-    tried = client(sample, Rules(token=TOKEN), follow_redirects=False)
-    answer = tried.get(f"/api/v1/open?a=1&token={TOKEN}&b=x%26y")
+def test_token_in_the_url_becomes_a_cookie(sample):
+    http = client(sample, Rules(token=TOKEN), follow_redirects=False)
+    answer = http.get(f"/api/v1/open?a=1&token={TOKEN}&b=x%26y")
     assert answer.status_code == 303
     assert answer.headers["location"] == "/api/v1/open?a=1&b=x%26y"
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
-    assert tried.get("/api/v1/open").status_code == 200
+    assert http.get("/api/v1/open").status_code == 200
 
 
-def test_the_token_is_taken_as_a_bearer(sample):
-    tried = client(sample, Rules(token=TOKEN))
-    assert tried.get("/api/v1/open", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
-    assert tried.get("/api/v1/open", headers={"Authorization": f"bearer {TOKEN}"}).status_code == 200
+def test_bearer_token_is_accepted(sample):
+    http = client(sample, Rules(token=TOKEN))
+    assert http.get("/api/v1/open", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert http.get("/api/v1/open", headers={"Authorization": f"bearer {TOKEN}"}).status_code == 200
     for wrong in (f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer", "Bearer \xe9"):
         headers = {"Authorization": wrong.encode("latin-1")}
-        assert tried.get("/api/v1/open", headers=headers).status_code == 401
+        assert http.get("/api/v1/open", headers=headers).status_code == 401
 
 
 @pytest.mark.parametrize(
     "path", ["//evil.example/", "/\\evil.example", "///evil.example/a", "/%2fevil.example", "/%5cevil.example"]
 )
-def test_the_way_to_the_cookie_leads_nowhere_else(sample, path):
-    tried = client(sample, Rules(token=TOKEN), follow_redirects=False)
-    place = tried.get(f"http://127.0.0.1:8642{path}?token={TOKEN}").headers["location"]
+def test_cookie_redirect_stays_on_the_host(sample, path):
+    http = client(sample, Rules(token=TOKEN), follow_redirects=False)
+    place = http.get(f"http://127.0.0.1:8642{path}?token={TOKEN}").headers["location"]
     assert place.startswith("/")
     assert not place.startswith(("//", "/\\"))
 
@@ -204,8 +204,8 @@ def test_too_much_is_refused_while_it_comes_without_a_length(sample):
     sent = []
 
     def chunks():
-        for at in range(64):
-            sent.append(at)
+        for i in range(64):
+            sent.append(i)
             yield b"x" * (1 << 16)
 
     app = make_app(sample, LOCAL)
@@ -216,26 +216,26 @@ def test_too_much_is_refused_while_it_comes_without_a_length(sample):
         return {"bytes": len(await request.body())}
 
     app.include_router(router)
-    tried = TestClient(app, base_url="http://127.0.0.1")
-    assert tried.post("/swallow", content=iter([b"x" * 1000])).json() == {"bytes": 1000}
-    answer = tried.post("/swallow", content=chunks())
+    http = TestClient(app, base_url="http://127.0.0.1")
+    assert http.post("/swallow", content=iter([b"x" * 1000])).json() == {"bytes": 1000}
+    answer = http.post("/swallow", content=chunks())
     assert answer.status_code == 413
     assert answer.headers["content-security-policy"] == POLICY
 
 
-def test_what_was_made_of_half_a_form_is_not_sent(sample):
+def test_response_to_an_incomplete_form_is_not_sent(sample):
     """FastAPI answers 400 where the body cannot be read; the true reason is the size."""
     from judged.web.uploads import Limits
 
     app = make_app(sample, LOCAL, Limits(total=1000))
-    tried = TestClient(app, base_url="http://127.0.0.1")
+    http = TestClient(app, base_url="http://127.0.0.1")
     body = b'--x\r\nContent-Disposition: form-data; name="qrels"; filename="q"\r\n\r\n' + b"a" * (1 << 21)
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
     halves = iter([body[: 1 << 20], body[1 << 20 :]])
-    answer = tried.post("/api/v1/open", content=halves, headers=headers)
+    answer = http.post("/api/v1/open", content=halves, headers=headers)
     assert answer.status_code == 413
     assert answer.json()["problem"] == "more than 1,049,576 bytes were sent"
-    assert app.state.desk.workspace is sample
+    assert app.state.holder.workspace is sample
 
 
 def test_a_websocket_is_closed(sample):
@@ -261,11 +261,11 @@ def faulty(workspace: Any) -> TestClient:
     return TestClient(app)
 
 
-def test_a_fault_of_ours_is_said_without_a_traceback_and_logged_with_one(sample, caplog):
-    tried = faulty(sample)
+def test_internal_errors_are_reported_without_and_logged_with_traceback(sample, caplog):
+    http = faulty(sample)
     with caplog.at_level(logging.ERROR, "judged"):
-        answer = tried.get("/fault")
-        data = tried.get("/api/v1/fault")
+        answer = http.get("/fault")
+        data = http.get("/api/v1/fault")
     assert (answer.status_code, data.status_code) == (500, 500)
     assert "judged itself" in answer.text
     assert "judged itself" in data.json()["problem"]
@@ -278,13 +278,13 @@ def test_a_fault_of_ours_is_said_without_a_traceback_and_logged_with_one(sample,
     assert all("s3cret" in str(record.exc_info[1]) for record in caplog.records)
 
 
-def test_a_fault_in_the_page_of_faults_is_said_too(sample, caplog, monkeypatch):
+def test_failing_error_page_is_reported_as_text(sample, caplog, monkeypatch):
     from judged.interface.pages import problems as faults
 
     def broken(*_: Any) -> None:
         raise KeyError("footer")
 
-    monkeypatch.setattr(faults, "answer", broken)
+    monkeypatch.setattr(faults, "problem_response", broken)
     answer = faulty(sample).get("/fault")
     assert answer.status_code == 500
     assert answer.text.startswith("judged: something went wrong in judged itself")
@@ -292,41 +292,41 @@ def test_a_fault_in_the_page_of_faults_is_said_too(sample, caplog, monkeypatch):
 
 
 def test_requests_at_the_same_time_are_counted_each_for_itself(sample):
-    tried = client(sample)
+    http = client(sample)
     results: list[int] = []
 
     def ask() -> None:
-        results.append(tried.post("/open/sample", content=b"x" * (1 << 19), follow_redirects=False).status_code)
+        results.append(http.post("/open/sample", content=b"x" * (1 << 19), follow_redirects=False).status_code)
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert set(results) <= {303, 409}  # one at a time opens something, and none has sent too much
     assert 303 in results
 
 
-def test_files_of_pages_are_kept_for_good_below_an_address_that_is_theirs(sample):
-    tried = client(sample)
-    text = tried.get("/leaderboard").text
+def test_versioned_static_files_are_cached_forever(sample):
+    http = client(sample)
+    text = http.get("/leaderboard").text
     names = [unescape(name) for name in re.findall(r'(?:href|src)="(/[^"]*\.(?:css|js|svg))"', text)]
     assert names
     for name in names:
         assert name.startswith(f"{VERSION}/")
-        answer = tried.get(name)
+        answer = http.get(name)
         assert answer.status_code == 200
         assert "immutable" in answer.headers["cache-control"]
-        plain = tried.get(name.removeprefix(VERSION))
+        plain = http.get(name.removeprefix(VERSION))
         assert plain.content == answer.content
         assert plain.headers["cache-control"] == "no-cache"
-    assert "immutable" not in tried.get(f"{VERSION}/static/none.js").headers["cache-control"]
+    assert "immutable" not in http.get(f"{VERSION}/static/none.js").headers["cache-control"]
 
 
-def test_what_is_sent_is_packed_for_those_who_can_read_it(sample):
-    tried = client(sample)
+def test_static_files_are_compressed_if_accepted(sample):
+    http = client(sample)
     for path in ("/leaderboard", "/api/v1/leaderboard", "/shared/vega.js", "/shared/look.css"):
-        packed, plain = (tried.get(path, headers={"Accept-Encoding": how}) for how in ("gzip", "identity"))
+        packed, plain = (http.get(path, headers={"Accept-Encoding": how}) for how in ("gzip", "identity"))
         assert packed.headers["content-encoding"] == "gzip"
         assert int(packed.headers["content-length"]) < 400_000
         assert "content-encoding" not in plain.headers

@@ -1,4 +1,4 @@
-"""The first page and its twin: what is open, in numbers by hand."""
+"""Home page and its JSON: overview of the open data, checked by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from judged import evaluate
 from judged.errors import JudgedWarning
 from judged.interface.pages.answers import NAVIGATION
-from judged.interface.pages.home import what_is_open
+from judged.interface.pages.home import open_data_overview
 from judged.interface.pages.workspace import open_workspace
 from judged.web.app import described, make_app
 
@@ -22,24 +22,24 @@ POOR = {"q1": {"d2": 2.0}, "q9": {"d1": 1.0}}
 
 
 def cells(text: str, run: str) -> list[str]:
-    """The numbers of a run's row."""
+    """Return the cells in the row of a run."""
     row = re.search(rf"<tr><th[^>]*><a[^>]*><bdi>{re.escape(run)}</bdi></a></th>(.*?)</tr>", text, re.DOTALL)[1]
     return [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
 
 
 def test_facts_are_those_of_the_files():
     runs, queries = {"good": GOOD, "poor": POOR}, {"q1": "tax", "q7": "x"}
-    told = what_is_open(open_workspace(QRELS, runs, title="mine", queries=queries))
-    about, (good, poor) = told.about, told.table("runs").records()
+    overview = open_data_overview(open_workspace(QRELS, runs, title="mine", queries=queries))
+    about, (good, poor) = overview.about, overview.table("runs").records()
     assert (about["title"], about["n"], about["judgments"]) == ("mine", 3, 5)
-    assert [tuple(row.values()) for row in told.table("grades").records()] == [(0.0, 2), (1.0, 2), (2.0, 1)]
+    assert [tuple(row.values()) for row in overview.table("grades").records()] == [(0.0, 2), (1.0, 2), (2.0, 1)]
     assert (good["n"], good["missing"], good["extra"], good["documents"]) == (3, 0, 0, 5)
     assert (poor["n"], poor["missing"], poor["extra"], poor["documents"]) == (1, 2, 1, 1)
     assert good["value"] == pytest.approx((1 + 1 + 1 / np.log2(3)) / 3)
     assert poor["value"] == 0.0
     assert (about["queries"], about["documents"], about["attributes"]) == (1, 0, ())
     assert about["best"] == "good has the highest nDCG@10 of 2 runs: 0.8770 [0.064, 1.000], over 3 topics."
-    assert any("poor: nothing returned for 2 of 3 topics" in text for text in told.warnings)
+    assert any("poor: nothing returned for 2 of 3 topics" in text for text in overview.warnings)
 
 
 def test_numbers_of_the_sample_are_those_of_evaluate(sample):
@@ -48,52 +48,52 @@ def test_numbers_of_the_sample_are_those_of_evaluate(sample):
     with pytest.warns(JudgedWarning):
         scores = evaluate(qrels(), runs(), ["nDCG@10"])
     text = TestClient(make_app(sample)).get("/").text
-    for one in scores.estimates():
-        row = cells(text, one.run)
-        assert row[0] == f"{one.value:.4f} [{one.ci[0]:.3f}, {one.ci[1]:.3f}]"
-    best = max(scores.estimates(), key=lambda one: one.value)
+    for estimate in scores.estimates():
+        row = cells(text, estimate.run)
+        assert row[0] == f"{estimate.value:.4f} [{estimate.ci[0]:.3f}, {estimate.ci[1]:.3f}]"
+    best = max(scores.estimates(), key=lambda estimate: estimate.value)
     assert f"{best.run} has the highest nDCG@10 of 8 runs: {best.value:.4f}" in text
     assert cells(text, "bm25_title")[1:3] == ["47", "1"]
 
 
-def test_what_to_look_at_next_leads_to_pages_that_show_it(sample):
-    client, lead = TestClient(make_app(sample)), what_is_open(sample).about["next"]
+def test_suggestions_link_to_pages_that_show_them(sample):
+    client, lead = TestClient(make_app(sample)), open_data_overview(sample).about["next"]
     assert len(lead) == 3
     assert lead[0]["sentence"].startswith("bm25_title returned nothing for 1 topic")
-    for one in lead:
-        assert client.get(one["address"]).status_code == 200
-        assert one["sentence"] in unescape(client.get("/").text).replace("\N{MINUS SIGN}", "-")
+    for row in lead:
+        assert client.get(row["address"]).status_code == 200
+        assert row["sentence"] in unescape(client.get("/").text).replace("\N{MINUS SIGN}", "-")
     values = {run: sample.scores("nDCG@10", [run]).values[0, 0] for run in sample.run_names}
-    best, other = sample.ranked()[:2]
+    best, other = sample.ranked_run_names()[:2]
     lost = int((values[best] < values[other]).sum())
-    said = f"{best} is ahead on average, but {other} is better on {lost} of 48 topics."
-    assert said in [one["sentence"] for one in lead]
+    sentence = f"{best} is ahead on average, but {other} is better on {lost} of 48 topics."
+    assert sentence in [row["sentence"] for row in lead]
 
 
-def test_runs_are_sorted_as_asked(sample):
+def test_runs_are_sorted_by_the_requested_column(sample):
     client = TestClient(make_app(sample))
 
     def runs(address):
         return re.findall(r'<th scope="row" class="label"><a[^>]*><bdi>(.*?)</bdi>', client.get(address).text)
 
-    assert runs("/") == list(sample.ranked())
+    assert runs("/") == list(sample.ranked_run_names())
     assert runs("/?sort=name") == sorted(sample.run_names)
     assert runs("/?sort=documents")[0] == "bm25_title"
     assert client.get("/?sort=colour").status_code == 422
 
 
 def test_runs_that_are_equally_good_are_both_best():
-    told = what_is_open(open_workspace(QRELS, {"a": GOOD, "b": GOOD, "c": POOR}))
-    assert told.about["best"].startswith("a and 1 other run have the highest nDCG@10 of 3 runs: 0.8770")
+    overview = open_data_overview(open_workspace(QRELS, {"a": GOOD, "b": GOOD, "c": POOR}))
+    assert overview.about["best"].startswith("a and 1 other run have the highest nDCG@10 of 3 runs: 0.8770")
 
 
-def test_one_run_is_not_the_best():
-    assert what_is_open(open_workspace({"q1": {"d1": 1.0}}, {"a": {"q1": {"d1": 1.0}}})).about["best"] == (
+def test_a_single_run_is_not_called_best():
+    assert open_data_overview(open_workspace({"q1": {"d1": 1.0}}, {"a": {"q1": {"d1": 1.0}}})).about["best"] == (
         "a has nDCG@10 1.0000, over 1 topic."
     )
 
 
-def test_every_page_of_the_navigation_says_what_it_answers(sample):
+def test_navigation_lists_the_question_of_each_page(sample):
     text = TestClient(make_app(sample)).get("/").text
     for path, (name, question) in NAVIGATION.items():
         assert f'<dt><a href="{path}">{name}</a></dt><dd>{question}</dd>' in text
@@ -108,10 +108,10 @@ def test_hostile_names_are_texts():
     assert "/topics?runs=%3Cimg+src%3Dx+onerror" in text
 
 
-def test_the_twin_has_no_nan(sample):
+def test_json_contains_no_nan(sample):
     workspace = open_workspace({"q": {"d": 0.0}}, {"a": {"q": {"d": 1.0}}})
-    told = TestClient(make_app(workspace)).get("/api/v1/open")
-    assert "NaN" not in told.text
+    overview = TestClient(make_app(workspace)).get("/api/v1/open")
+    assert "NaN" not in overview.text
     assert TestClient(make_app(sample)).get("/api/v1/open").json()["judgments"] == 1613
 
 
@@ -158,13 +158,13 @@ def test_a_route_that_changes_something_is_called_from_a_shell(sample):
     assert "<pre>curl -X POST http://testserver/api/v1/open/sample</pre>" in text
 
 
-def test_attributes_beside_the_texts_of_queries_are_named():
+def test_attributes_other_than_query_texts_are_listed():
     workspace = open_workspace(QRELS, {"good": GOOD}, queries={"q1": {"text": "tax", "kind": "law"}})
-    assert what_is_open(workspace).about["attributes"] == ("kind",)
+    assert open_data_overview(workspace).about["attributes"] == ("kind",)
 
 
-def test_every_run_leads_to_a_page(sample):
+def test_every_run_links_to_a_page(sample):
     client = TestClient(make_app(sample))
-    found = re.findall(r'<th scope="row" class="label"><a href="([^"]+)"', client.get("/").text)
-    assert len(found) == len(sample.run_names)
-    assert [client.get(unescape(address)).status_code for address in found] == [200] * len(found)
+    links = re.findall(r'<th scope="row" class="label"><a href="([^"]+)"', client.get("/").text)
+    assert len(links) == len(sample.run_names)
+    assert [client.get(unescape(address)).status_code for address in links] == [200] * len(links)

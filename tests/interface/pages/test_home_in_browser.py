@@ -1,4 +1,4 @@
-"""The first page, the form that opens files, and the page of the API, as a person meets them."""
+"""Home page, upload form, and API page in a browser."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ RUN = "q1 Q0 d2 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d3 1 1.0 t\n"
 @pytest.fixture(scope="module")
 def address(sample):
     """A workbench of its own: what is open is replaced."""
-    with served(make_app(sample, limits=Limits(file=2_000, total=3_000))) as found:
-        yield found
+    with served(make_app(sample, limits=Limits(file=2_000, total=3_000))) as address:
+        yield address
 
 
 @pytest.fixture
@@ -31,15 +31,15 @@ def files(tmp_path):
 @pytest.mark.parametrize("page", ["/", "/open", "/api"])
 @pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (1280, "dark")])
 def test_pages_fit_are_accessible_and_quiet(serve, sample, tab, page, width, scheme):
-    seen = tab(serve(sample) + page, width=width, color_scheme=scheme)
-    seen.fits()
-    seen.accessible()
-    seen.clean()
+    view = tab(serve(sample) + page, width=width, color_scheme=scheme)
+    view.fits()
+    view.accessible()
+    view.clean()
 
 
 def test_files_are_opened_and_the_sample_comes_back(address, tab, files):
-    seen = tab(f"{address}/open")
-    page = seen.page
+    view = tab(f"{address}/open")
+    page = view.page
     page.set_input_files("#qrels", files / "my.qrels")
     page.set_input_files("#runs", [files / "a.run", files / "b.run"])
     page.get_by_role("button", name="Open", exact=True).click()
@@ -51,7 +51,7 @@ def test_files_are_opened_and_the_sample_comes_back(address, tab, files):
     page.get_by_role("button", name="Open the sample").click()
     page.wait_for_url(f"{address}/")
     assert page.inner_text("h1").startswith("the sample")
-    seen.clean()
+    view.clean()
 
 
 def test_a_form_by_keyboard_and_without_scripts(address, browser, files):
@@ -64,9 +64,9 @@ def test_a_form_by_keyboard_and_without_scripts(address, browser, files):
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_selector("#error")
-    said = page.inner_text("#error")
-    assert "bad.run:4" in said
-    assert "The files that were open are still open" in said
+    error_text = page.inner_text("#error")
+    assert "bad.run:4" in error_text
+    assert "The files that were open are still open" in error_text
     page.set_input_files("#qrels", files / "my.qrels")
     page.get_by_role("button", name="Open", exact=True).press("Enter")
     page.wait_for_url(f"{address}/")
@@ -74,16 +74,16 @@ def test_a_form_by_keyboard_and_without_scripts(address, browser, files):
     context.close()
 
 
-def test_what_is_too_large_is_said_before_it_is_sent(address, tab, files):
-    seen = tab(f"{address}/open")
-    page = seen.page
+def test_oversized_files_are_reported_before_upload(address, tab, files):
+    view = tab(f"{address}/open")
+    page = view.page
     page.set_input_files("#runs", files / "large.run")
     assert page.inner_text("#too-much") == "large.run has 1 MB; a file may have 1 MB."
     assert page.get_by_role("button", name="Open", exact=True).is_disabled()
     page.set_input_files("#runs", [])
     assert page.locator("#too-much").is_hidden()
     assert page.get_by_role("button", name="Open", exact=True).is_enabled()
-    seen.clean()
+    view.clean()
 
 
 def test_another_site_cannot_open_anything(address, browser):
@@ -101,10 +101,10 @@ def test_another_site_cannot_open_anything(address, browser):
 
 
 def test_an_example_of_the_api_works_when_it_is_clicked(serve, sample, tab):
-    seen = tab(f"{serve(sample)}/api")
-    page = seen.page
+    view = tab(f"{serve(sample)}/api")
+    page = view.page
     page.locator("#get-api-v1-open .example a").click()
     assert '"judgments":1613' in page.content()
     page.go_back()
     expect(page.locator("#get-api-v1-slices tbody tr")).to_have_count(7)
-    seen.clean()
+    view.clean()

@@ -1,4 +1,4 @@
-"""The leaderboard: its numbers are those of `evaluate` and `compare`, and some are made by hand."""
+"""Leaderboard: results of `evaluate` and `compare`, and hand calculations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 import judged
 from judged.comparison.slicing import slice_topics
 from judged.data import sample as shipped
-from judged.interface.pages.leaderboard import CUTOFFS
+from judged.interface.pages.leaderboard import CURVE_CUTOFFS
 from judged.interface.pages.workspace import Workspace, open_workspace
 from judged.scoring.default_measures import BROWSED_MEASURES
 from judged.scoring.measures.grammar import list_measures
@@ -24,7 +24,7 @@ from judged.web.app import make_app
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 
-TOPICS = [f"q{at}" for at in range(1, 9)]
+TOPICS = [f"q{i}" for i in range(1, 9)]
 QRELS = {topic: {"d": 1, "n": 0} for topic in TOPICS}
 RUNS = {
     "bad": {topic: ["x", "d"] for topic in TOPICS},
@@ -32,7 +32,7 @@ RUNS = {
     "twin": {topic: ["y", "d", "n"] for topic in TOPICS},
     "part": {topic: ["d"] for topic in TOPICS[:6]},
 }
-KNOWN = {topic: {"kind": "law" if at < 3 else "news", "words": at} for at, topic in enumerate(TOPICS)}
+ATTRIBUTES = {topic: {"kind": "law" if i < 3 else "news", "words": i} for i, topic in enumerate(TOPICS)}
 HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", 'a" onmouseover="b & c=1#?', "none")
 
 
@@ -47,10 +47,10 @@ def client(sample: Any) -> TestClient:
 
 @pytest.fixture(scope="module")
 def small() -> TestClient:
-    return client_of(open_workspace(QRELS, RUNS, attributes=KNOWN, title="small"))
+    return client_of(open_workspace(QRELS, RUNS, attributes=ATTRIBUTES, title="small"))
 
 
-def asked(client: TestClient, **query: Any) -> dict[str, Any]:
+def fetch(client: TestClient, **query: Any) -> dict[str, Any]:
     answer = client.get("/api/v1/leaderboard", params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -64,60 +64,60 @@ def refused(client: TestClient, **query: Any) -> str:
 
 
 def text_of(client: TestClient, status: int = 200, **query: Any) -> str:
-    """Give the words of the page."""
+    """Return the text of the page."""
     answer = client.get("/leaderboard", params=query)
     assert answer.status_code == status
     bare = re.sub(r"<script.*?</script>|<[^>]+>", " ", answer.text, flags=re.DOTALL)
     return re.sub(r"\s+", " ", unescape(bare))
 
 
-def names_of(found: dict[str, Any]) -> list[str]:
-    return [row["run"] for row in found["board"]]
+def names_of(data: dict[str, Any]) -> list[str]:
+    return [row["run"] for row in data["board"]]
 
 
-def column(found: dict[str, Any], name: str) -> dict[str, Any]:
-    return {row["run"]: row[name] for row in found["board"]}
+def column(data: dict[str, Any], name: str) -> dict[str, Any]:
+    return {row["run"]: row[name] for row in data["board"]}
 
 
-def against(found: dict[str, Any], run: str, measure: str) -> dict[str, Any]:
-    """Give the test of a run against the baseline."""
-    return next(row for row in found["pairs"] if (row["second"], row["measure"]) == (run, measure))
+def against(data: dict[str, Any], run: str, measure: str) -> dict[str, Any]:
+    """Return the test of a run against the baseline."""
+    return next(row for row in data["pairs"] if (row["second"], row["measure"]) == (run, measure))
 
 
-def verdict(found: dict[str, Any], run: str, measure: str) -> str:
-    return column(found, f"{measure} against {found['baseline']}")[run]
+def verdict(data: dict[str, Any], run: str, measure: str) -> str:
+    return column(data, f"{measure} against {data['baseline']}")[run]
 
 
-def noted(found: dict[str, Any], rule: str) -> list[str]:
-    return [note["text"] for note in found["notes"] if note["rule"] == rule]
+def noted(data: dict[str, Any], rule: str) -> list[str]:
+    return [note["text"] for note in data["notes"] if note["rule"] == rule]
 
 
 # --- numbers ----------------------------------------------------------------------------------------
 
 
 def test_by_hand(small: TestClient) -> None:
-    found = asked(small, measures="RR", baseline="bad")
-    assert column(found, "RR") == {"good": 1.0, "part": 0.75, "bad": 0.5, "twin": 0.5}
-    assert names_of(found) == ["good", "part", "bad", "twin"]
-    assert (found["baseline"], found["sort"], found["p_name"]) == ("bad", "-RR", "adjusted p")
-    good = against(found, "good", "RR")
+    data = fetch(small, measures="RR", baseline="bad")
+    assert column(data, "RR") == {"good": 1.0, "part": 0.75, "bad": 0.5, "twin": 0.5}
+    assert names_of(data) == ["good", "part", "bad", "twin"]
+    assert (data["baseline"], data["sort"], data["p_name"]) == ("bad", "-RR", "adjusted p")
+    good = against(data, "good", "RR")
     # 2 of 2^8 ways to flip signs are as extreme; Holm multiplies the least of three p-values by 3
     assert (good["difference"], good["adjusted"]) == (0.5, 3 * 2 / 256)
-    assert (good["significant"], good["n"], verdict(found, "good", "RR")) == (True, 8, "better")
-    assert (against(found, "twin", "RR")["adjusted"], verdict(found, "twin", "RR")) == (1.0, "")
+    assert (good["significant"], good["n"], verdict(data, "good", "RR")) == (True, 8, "better")
+    assert (against(data, "twin", "RR")["adjusted"], verdict(data, "twin", "RR")) == (1.0, "")
     # 8 topics with +0.5 six times and -0.5 twice: sums of at least 4 signs, 2 * (1 + 8 + 28) of 256, times 2 by Holm
-    assert against(found, "part", "RR")["adjusted"] == pytest.approx(2 * 2 * 37 / 256)
+    assert against(data, "part", "RR")["adjusted"] == pytest.approx(2 * 2 * 37 / 256)
     page = small.get("/leaderboard", params={"measures": "RR", "baseline": "bad"}).text
     assert '<td class="good"><b>1.0000</b><sup>†</sup> <span class="rest">' in page
     assert "better p 0.0234</span>" in page
 
 
 def test_judged_share_and_missing_topics_by_hand(small: TestClient) -> None:
-    found = asked(small, measures="RR")
+    data = fetch(small, measures="RR")
     expected = judged.evaluate(QRELS, RUNS, "Judged@10").aggregate()
-    assert column(found, "judged") == {run: value["Judged@10"] for run, value in expected.items()}
-    assert column(found, "judged")["good"] == 1.0
-    assert column(found, "missing") == {"bad": 0, "good": 0, "twin": 0, "part": 2}
+    assert column(data, "judged") == {run: value["Judged@10"] for run, value in expected.items()}
+    assert column(data, "judged")["good"] == 1.0
+    assert column(data, "missing") == {"bad": 0, "good": 0, "twin": 0, "part": 2}
     page = text_of(small, measures="RR")
     assert "no results for 2 topics" in page
     assert "50.0% ! low" in page
@@ -135,76 +135,76 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_it_is_what_compare_says(client: TestClient, sample: Workspace, options: dict[str, str]) -> None:
+def test_results_equal_those_of_compare(client: TestClient, sample: Workspace, options: dict[str, str]) -> None:
     names = options.get("measures", ",".join(BROWSED_MEASURES)).split(",")
-    baseline = options.get("baseline") or sample.ranked(names[0])[0]
+    baseline = options.get("baseline") or sample.ranked_run_names(names[0])[0]
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), names)
     if "where" in options:
-        cut = slice_topics(sample.known(), "query_class", query_ids=scores.query_ids)
+        cut = slice_topics(sample.topic_attributes(), "query_class", query_ids=scores.query_ids)
         scores = scores.over_topics(cut.mask("query_class=how-to"))
     how = {name: options[name] for name in ("test", "correction") if name in options}
     comparison = scores.compare(baseline=baseline, **how)  # type: ignore[arg-type]
-    found = asked(client, **options)
-    pairs = {(row["measure"], row["second"]): row for row in found["pairs"]}
+    data = fetch(client, **options)
+    pairs = {(row["measure"], row["second"]): row for row in data["pairs"]}
     assert len(pairs) == len(comparison.pairs)
-    for one in comparison.measures:
-        assert column(found, one.name) == {row.run: row.value for row in one.estimates}
-        ends = {row.run: row.ci and list(row.ci) for row in one.estimates}
+    for measure_result in comparison.measures:
+        assert column(data, measure_result.name) == {row.run: row.value for row in measure_result.estimates}
+        ends = {row.run: row.ci and list(row.ci) for row in measure_result.estimates}
         if any(ends.values()):
-            assert column(found, f"{one.name}_ci") == ends
-        for pair in one.pairs:
-            row = pairs[one.name, pair.second]
+            assert column(data, f"{measure_result.name}_ci") == ends
+        for pair in measure_result.pairs:
+            row = pairs[measure_result.name, pair.second]
             assert (row["difference"], row["adjusted"]) == (pair.shown_difference, pair.adjusted)
             assert (row["significant"], row["sentence"]) == (pair.significant, pair.sentence)
             words = ("ahead", "behind") if options.get("test") == "wilcoxon" else ("better", "worse")
             better = {pair.second: words[0], baseline: words[1], None: "unlike" if pair.significant else ""}[
                 pair.better
             ]
-            assert verdict(found, pair.second, one.name) == better
-    assert comparison.caption in found["sentences"][2]
-    assert {note.text for note in comparison.notes} <= {note["text"] for note in found["notes"]}
-    assert names_of(found) == [scores.run_names[at] for at in comparison.order]
+            assert verdict(data, pair.second, measure_result.name) == better
+    assert comparison.caption in data["sentences"][2]
+    assert {note.text for note in comparison.notes} <= {note["text"] for note in data["notes"]}
+    assert names_of(data) == [scores.run_names[i] for i in comparison.order]
 
 
 def test_counts_are_shown_and_not_tested(small: TestClient) -> None:
-    found = asked(small, measures="NumRelRet,NumRet,NumQ")
-    assert list(column(found, "NumRelRet").values()) == [8, 8, 8, 6]
-    assert found["pairs"] == []
-    assert [one["untested"] for one in found["measures"]] == [
+    data = fetch(small, measures="NumRelRet,NumRet,NumQ")
+    assert list(column(data, "NumRelRet").values()) == [8, 8, 8, 6]
+    assert data["pairs"] == []
+    assert [row["untested"] for row in data["measures"]] == [
         "NumRelRet is a sum over the topics: it is shown, and not tested",
         "NumRet is a sum over the topics: it is shown, and not tested",
         "NumQ is a count over the topics: it is shown, and not tested",
     ]
-    assert found["sentences"][2].startswith("Nothing is tested; [95% interval")
+    assert data["sentences"][2].startswith("Nothing is tested; [95% interval")
     assert " twin compare twin with bad · take twin as baseline · topics of twin 8 " in text_of(
         small, measures="NumRelRet,NumRet"
     )
 
 
 def test_a_geometric_mean_is_compared_by_a_ratio(client: TestClient) -> None:
-    found = asked(client, measures="GMAP")
-    ratio = against(found, "tfidf", "GMAP")
+    data = fetch(client, measures="GMAP")
+    ratio = against(data, "tfidf", "GMAP")
     assert ratio["is_ratio"]
-    assert ratio["difference"] == pytest.approx(column(found, "GMAP")["tfidf"] / column(found, "GMAP")["bm25"])
+    assert ratio["difference"] == pytest.approx(column(data, "GMAP")["tfidf"] / column(data, "GMAP")["bm25"])
     assert f"\N{MULTIPLICATION SIGN}{ratio['difference']:.3f} [{ratio['difference_ci'][0]:.3f}, " in text_of(
         client, measures="GMAP", beside="difference"
     )
 
 
 def test_where_neither_end_is_better_nothing_is_better(small: TestClient) -> None:
-    found = asked(small, measures="Judged@1", baseline="bad")  # all of good's first documents are judged, none of bad's
-    assert (column(found, "Judged@1")["good"], column(found, "Judged@1")["bad"]) == (1, 0)
-    assert verdict(found, "good", "Judged@1") == "higher"
-    assert verdict(asked(small, measures="Judged@1", baseline="good"), "bad", "Judged@1") == "lower"
+    data = fetch(small, measures="Judged@1", baseline="bad")  # all of good's first documents are judged, none of bad's
+    assert (column(data, "Judged@1")["good"], column(data, "Judged@1")["bad"]) == (1, 0)
+    assert verdict(data, "good", "Judged@1") == "higher"
+    assert verdict(fetch(small, measures="Judged@1", baseline="good"), "bad", "Judged@1") == "lower"
     assert "<b>1.0000</b>" not in small.get("/leaderboard", params={"measures": "Judged@1"}).text
 
 
 def test_lower_is_better(small: TestClient) -> None:
     name = "Fallout(n=100)@1"  # bad has one that is not relevant at the first rank, good has none
-    found = asked(small, measures=name, baseline="bad")
-    assert found["sort"] == name
-    assert names_of(found) == ["good", "part", "bad", "twin"]
-    assert verdict(found, "good", name) == "better"
+    data = fetch(small, measures=name, baseline="bad")
+    assert data["sort"] == name
+    assert names_of(data) == ["good", "part", "bad", "twin"]
+    assert verdict(data, "good", name) == "better"
     assert f"Lower is better: {name}." in text_of(small, measures=name)
     assert f'<a href="?measures=Fallout%28n%3D100%29%401&amp;sort=-{"Fallout%28n%3D100%29%401"}"' in small.get(
         "/leaderboard", params={"measures": name}
@@ -212,12 +212,12 @@ def test_lower_is_better(small: TestClient) -> None:
 
 
 def test_belief_in_place_of_p(client: TestClient) -> None:
-    found = asked(client, measures="AP", test="bayes", baseline="bm25")
+    data = fetch(client, measures="AP", test="bayes", baseline="bm25")
     expected = judged.compare(shipped.qrels(), shipped.runs(), "AP", baseline="bm25", test="bayes")
-    assert found["p_name"] == "P(higher)"
+    assert data["p_name"] == "P(higher)"
     pair = expected.pair("bm25", "tfidf")
     assert pair.result.posterior is not None
-    assert against(found, "tfidf", "AP")["posterior_higher"] == pair.result.posterior.higher
+    assert against(data, "tfidf", "AP")["posterior_higher"] == pair.result.posterior.higher
 
 
 # --- what is chosen ---------------------------------------------------------------------------------
@@ -241,20 +241,20 @@ def test_names_are_parted_by_commas(texts: list[str], names: list[str]) -> None:
 
 
 def test_measures_in_any_spelling_count_once(small: TestClient) -> None:
-    found = asked(small, measures=["ndcg_cut_10, AP", "map", "nDCG@10", "P@1,2"])
-    assert [one["measure"] for one in found["columns"]] == ["nDCG@10", "AP", "P@1", "P@2"]
-    assert [one["family"] for one in found["columns"]] == ["nDCG", "AP", "P", "P"]
+    data = fetch(small, measures=["ndcg_cut_10, AP", "map", "nDCG@10", "P@1,2"])
+    assert [row["measure"] for row in data["columns"]] == ["nDCG@10", "AP", "P@1", "P@2"]
+    assert [row["family"] for row in data["columns"]] == ["nDCG", "AP", "P", "P"]
 
 
 def test_too_many_measures(small: TestClient) -> None:
-    assert len(asked(small, measures="P@1..24")["measures"]) == 24
+    assert len(fetch(small, measures="P@1..24")["measures"]) == 24
     assert "a table has at most 24 measures" in refused(small, measures="P@1..25")
     assert "is too long" in refused(small, measures="P@1..1000000")
 
 
 def test_sorting(small: TestClient) -> None:
     def order(sort: str) -> list[str]:
-        return names_of(asked(small, measures="RR,R@1", sort=sort))
+        return names_of(fetch(small, measures="RR,R@1", sort=sort))
 
     assert order("run") == ["bad", "good", "part", "twin"]
     assert order("-run") == ["twin", "part", "good", "bad"]
@@ -268,50 +268,50 @@ def test_sorting(small: TestClient) -> None:
     assert "no column 'zz' to sort by: use one of run, judged, RR, R@1" in refused(small, measures="RR,R@1", sort="zz")
 
 
-def test_a_run_without_a_number_is_last_either_way() -> None:
+def test_runs_without_a_score_are_last_in_both_directions() -> None:
     runs = {"some": {"q1": ["d"]}, "other": {"q1": ["x", "d"]}}
     client = client_of(open_workspace({"q1": {"d": 1}, "q2": {"d": 1}}, runs))
     for sort in ("RR", "-RR"):
-        found = asked(client, measures="RR", sort=sort)
-        values = list(column(found, "RR").values())
+        data = fetch(client, measures="RR", sort=sort)
+        values = list(column(data, "RR").values())
         assert values == sorted(values, reverse=sort.startswith("-"))
 
 
 def test_over_a_slice_by_hand(small: TestClient) -> None:
-    found = asked(small, measures="RR", where="kind == 'news'", baseline="bad")
-    assert (found["n"], found["all_topics"]) == (5, 8)
-    assert found["sentences"][1] == "5 of 8 topics are left: kind == 'news'."
-    assert column(found, "RR")["part"] == 3 / 5
-    assert {row["n"] for row in found["results"]} == {5}
-    assert column(found, "missing")["part"] == 2
-    assert against(found, "good", "RR")["adjusted"] == 3 * 2 / 32
-    law = asked(small, measures="RR", where="kind == 'law'")
+    data = fetch(small, measures="RR", where="kind == 'news'", baseline="bad")
+    assert (data["n"], data["all_topics"]) == (5, 8)
+    assert data["sentences"][1] == "5 of 8 topics are left: kind == 'news'."
+    assert column(data, "RR")["part"] == 3 / 5
+    assert {row["n"] for row in data["results"]} == {5}
+    assert column(data, "missing")["part"] == 2
+    assert against(data, "good", "RR")["adjusted"] == 3 * 2 / 32
+    law = fetch(small, measures="RR", where="kind == 'law'")
     assert (column(law, "RR")["part"], column(law, "missing")["part"]) == (1.0, 0)
-    one = asked(small, measures="RR", where="words == 0", baseline="bad")
-    assert one["sentences"][1] == "1 of 8 topics is left: words == 0."
-    assert against(one, "good", "RR")["adjusted"] is None  # one topic has no test
+    single_topic = fetch(small, measures="RR", where="words == 0", baseline="bad")
+    assert single_topic["sentences"][1] == "1 of 8 topics is left: words == 0."
+    assert against(single_topic, "good", "RR")["adjusted"] is None  # one topic has no test
 
 
 def test_few_topics_are_warned_of(client: TestClient) -> None:
-    few = asked(client, where="query_class == 'explore'")
+    few = fetch(client, where="query_class == 'explore'")
     assert noted(few, "few-topics") == ["8 topics are few: a mean of fewer than 10 is not a finding"]
     assert [note["rule"] for note in few["notes"]][1] == "of-all-topics"
-    assert not noted(asked(client, where="query_class == 'how-to'"), "few-topics")
+    assert not noted(fetch(client, where="query_class == 'how-to'"), "few-topics")
 
 
-def test_the_baseline_is_the_run_called_so_or_the_best_or_the_chosen_one(small: TestClient) -> None:
-    assert asked(small, measures="RR")["baseline"] == "good"
-    named = client_of(open_workspace(QRELS, {**RUNS, "my-Baseline": RUNS["bad"]}))
-    assert asked(named, measures="RR")["baseline"] == "my-Baseline"
-    assert asked(small, measures="RR", baseline="part")["baseline"] == "part"
-    found = asked(small, measures="RR")
-    assert verdict(found, "bad", "RR") == "worse"
+def test_default_and_selected_baseline(small: TestClient) -> None:
+    assert fetch(small, measures="RR")["baseline"] == "good"
+    with_baseline = client_of(open_workspace(QRELS, {**RUNS, "my-Baseline": RUNS["bad"]}))
+    assert fetch(with_baseline, measures="RR")["baseline"] == "my-Baseline"
+    assert fetch(small, measures="RR", baseline="part")["baseline"] == "part"
+    data = fetch(small, measures="RR")
+    assert verdict(data, "bad", "RR") == "worse"
     page = text_of(small, measures="RR", baseline="good")
     assert "Of 3 other runs, tested against good: 2 significantly worse, 1 not shown to differ." in page
     assert "3 tests against good by RR: n = 8 topics; paired randomisation test, all arrangements;" in page
 
 
-def test_what_is_wrong_stands_beside_its_field(client: TestClient) -> None:
+def test_errors_are_shown_at_their_field(client: TestClient) -> None:
     answer = client.get(
         "/leaderboard",
         params={
@@ -334,9 +334,9 @@ def test_what_is_wrong_stands_beside_its_field(client: TestClient) -> None:
         ("sort", "no column '?' to sort by. Fix: use one of run, judged, AP"),
         ("curve", "AP11 takes no cutoff"),
     ):
-        found = re.search(rf'<p class="problem" id="{name}-problem">(.*?)</p>', page)
-        assert found is not None, name
-        assert unescape(found[1]).startswith(problem)
+        match = re.search(rf'<p class="problem" id="{name}-problem">(.*?)</p>', page)
+        assert match is not None, name
+        assert unescape(match[1]).startswith(problem)
         if name not in {"sort", "curve"}:
             assert page.count(f'aria-invalid="true" aria-describedby="{name}-problem"') == 1
     assert "7 tests against bm25_prf by AP: " in unescape(page)  # the rest goes on as usual
@@ -379,26 +379,26 @@ def test_nothing_makes_it_fail(small: TestClient, query: dict[str, str]) -> None
 # --- one run, no run, many topics, many runs, hostile names -----------------------------------------
 
 
-def test_one_run_is_not_tested() -> None:
-    client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=KNOWN))
-    found = asked(client, measures="RR", curve="R")
-    assert found["baseline"] is None
-    assert found["sentences"][2] == "One run is open: nothing is tested; [95% interval: adjusted t]."
+def test_a_single_run_is_not_tested() -> None:
+    client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=ATTRIBUTES))
+    data = fetch(client, measures="RR", curve="R")
+    assert data["baseline"] is None
+    assert data["sentences"][2] == "One run is open: nothing is tested; [95% interval: adjusted t]."
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
-    assert found["board"][0]["RR"] == 0.75
-    assert found["board"][0]["RR_ci"] == [low, high]
+    assert data["board"][0]["RR"] == 0.75
+    assert data["board"][0]["RR_ci"] == [low, high]
     page = text_of(client, measures="RR")
     assert f"only is best by RR: 0.7500 [{low:.3f}, {high:.3f}]." in page
     assert "as baseline" not in page
-    assert found["pairs"] == []
-    said = client.get("/leaderboard.board.md?measures=P@1").text  # P@1 is RR on every topic here
-    assert said.splitlines()[2].startswith(f"| only | 0.7500 [{low:.3f}, {high:.3f}] |")
+    assert data["pairs"] == []
+    markdown = client.get("/leaderboard.board.md?measures=P@1").text  # P@1 is RR on every topic here
+    assert markdown.splitlines()[2].startswith(f"| only | 0.7500 [{low:.3f}, {high:.3f}] |")
 
 
-def test_without_a_run_there_is_a_way_on() -> None:
+def test_page_without_runs_links_to_opening_files() -> None:
     client = client_of(open_workspace(QRELS, None))
-    found = asked(client, curve="nDCG", where="relevant == 1", baseline="x", sort="-AP")
-    assert (found["baseline"], found["curve"], "board" in found) == (None, None, False)
+    data = fetch(client, curve="nDCG", where="relevant == 1", baseline="x", sort="-AP")
+    assert (data["baseline"], data["curve"], "board" in data) == (None, None, False)
     page = client.get("/leaderboard")
     assert page.status_code == 200
     assert "No run is open" in page.text
@@ -408,29 +408,29 @@ def test_without_a_run_there_is_a_way_on() -> None:
 
 def test_over_many_topics_it_takes_the_t_test() -> None:
     random = np.random.default_rng(5)
-    topics = [f"q{at}" for at in range(2001)]
+    topics = [f"q{i}" for i in range(2001)]
     qrels = {topic: {"d": 1} for topic in topics}
     lists = (["d"], ["x", "d"], ["x", "y", "d"])
     runs = {name: {topic: lists[random.integers(3)] for topic in topics} for name in ("one", "two")}
-    client = client_of(open_workspace(qrels, runs, attributes={topic: {"at": at} for at, topic in enumerate(topics)}))
-    found = asked(client, measures="RR", curve="R", baseline="one")
+    client = client_of(open_workspace(qrels, runs, attributes={topic: {"at": i} for i, topic in enumerate(topics)}))
+    data = fetch(client, measures="RR", curve="R", baseline="one")
     expected = judged.compare(qrels, runs, "RR", baseline="one", test="t")
-    assert (found["choices"]["test"], found["sentences"][2]) == ("t", f"1 test against one by RR: {expected.caption}.")
-    assert "paired t-test" in found["sentences"][2]
-    assert "[95% interval: adjusted t]" in found["sentences"][2]
-    assert against(found, "two", "RR")["p"] == expected.pair("one", "two").result.p
-    assert noted(found, "many-topics")
-    chosen = asked(client, measures="RR", test="randomisation")
-    assert (chosen["choices"]["test"], chosen["choices"]["resamples"]) == ("randomisation", 10_000)
-    fewer = asked(client, measures="RR", where="at < 2000")
+    assert (data["choices"]["test"], data["sentences"][2]) == ("t", f"1 test against one by RR: {expected.caption}.")
+    assert "paired t-test" in data["sentences"][2]
+    assert "[95% interval: adjusted t]" in data["sentences"][2]
+    assert against(data, "two", "RR")["p"] == expected.pair("one", "two").result.p
+    assert noted(data, "many-topics")
+    randomization = fetch(client, measures="RR", test="randomisation")
+    assert (randomization["choices"]["test"], randomization["choices"]["resamples"]) == ("randomisation", 10_000)
+    fewer = fetch(client, measures="RR", where="at < 2000")
     assert (fewer["choices"]["test"], fewer["choices"]["resamples"]) == ("randomisation", 10_000)
     assert not noted(fewer, "many-topics")
 
 
 def test_hostile_names_stay_texts() -> None:
-    runs = {name: RUNS["good" if at % 2 else "bad"] for at, name in enumerate(HOSTILE)}
+    runs = {name: RUNS["good" if i % 2 else "bad"] for i, name in enumerate(HOSTILE)}
     client = client_of(
-        open_workspace(QRELS, runs, attributes={topic: {"<i>": f"<b>'{at % 2}"} for at, topic in enumerate(TOPICS)})
+        open_workspace(QRELS, runs, attributes={topic: {"<i>": f"<b>'{i % 2}"} for i, topic in enumerate(TOPICS)})
     )
     page = client.get("/leaderboard", params={"baseline": HOSTILE[1], "curve": "P", "beside": "difference"})
     assert page.status_code == 200
@@ -438,10 +438,10 @@ def test_hostile_names_stay_texts() -> None:
         assert part not in page.text
     assert "&lt;img src=x onerror=alert(1)&gt;" in page.text
     assert "second=a%22+onmouseover%3D%22b+%26+c%3D1%23%3F&amp;measure=nDCG%4010" in page.text
-    found = asked(client, baseline=HOSTILE[2])
-    assert found["baseline"] == HOSTILE[2]
-    assert set(names_of(found)) == set(HOSTILE)
-    slice_now = asked(client, where='`<i>` == "<b>\'1"')
+    data = fetch(client, baseline=HOSTILE[2])
+    assert data["baseline"] == HOSTILE[2]
+    assert set(names_of(data)) == set(HOSTILE)
+    slice_now = fetch(client, where='`<i>` == "<b>\'1"')
     assert slice_now["n"] == 4
 
 
@@ -449,21 +449,21 @@ def test_hostile_names_stay_texts() -> None:
 
 
 def test_the_curve_is_that_of_the_engine(client: TestClient, sample: Workspace) -> None:
-    found = asked(client, curve="nDCG")
-    cutoffs = [k for k in CUTOFFS if k <= 50]  # the sample has 50 documents a topic
+    data = fetch(client, curve="nDCG")
+    cutoffs = [k for k in CURVE_CUTOFFS if k <= 50]  # the sample has 50 documents a topic
     expected = judged.curve(shipped.qrels(), shipped.runs(), "nDCG", cutoffs=cutoffs).to_dict()
-    assert (found["curve"]["measure"], found["curve"]["cutoffs"]) == ("nDCG@k", cutoffs)
-    assert sorted(found["points"], key=str) == sorted(expected["points"], key=str)
-    over = asked(client, curve="P", where="query_class == 'how-to'")["points"]
-    cut = slice_topics(sample.known(), "query_class", query_ids=sample.query_ids).mask("query_class=how-to")
+    assert (data["curve"]["measure"], data["curve"]["cutoffs"]) == ("nDCG@k", cutoffs)
+    assert sorted(data["points"], key=str) == sorted(expected["points"], key=str)
+    over = fetch(client, curve="P", where="query_class == 'how-to'")["points"]
+    cut = slice_topics(sample.topic_attributes(), "query_class", query_ids=sample.query_ids).mask("query_class=how-to")
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), "P@5").over_topics(cut)
     assert {row["run"]: row["value"] for row in over if row["cutoff"] == 5} == {
         run: scores.value("P@5", run) for run in scores.run_names
     }
 
 
-def test_a_curve_only_where_one_is_asked_for(client: TestClient) -> None:
-    assert asked(client)["curve"] is None
+def test_curve_only_if_requested(client: TestClient) -> None:
+    assert fetch(client)["curve"] is None
     assert 'id="chart-curve"' not in client.get("/leaderboard").text
     page = client.get("/leaderboard?curve=RBP(p%3D0.5)").text
     assert 'id="chart-curve"' in page
@@ -472,12 +472,12 @@ def test_a_curve_only_where_one_is_asked_for(client: TestClient) -> None:
 
 def test_of_many_runs_the_best_and_the_baseline_are_drawn() -> None:
     qrels = {topic: {"d": 1} for topic in TOPICS}
-    runs = {f"run{at:02}": {topic: [*(f"x{n}" for n in range(at)), "d"] for topic in TOPICS} for at in range(12)}
+    runs = {f"run{i:02}": {topic: [*(f"x{n}" for n in range(i)), "d"] for topic in TOPICS} for i in range(12)}
     client = client_of(open_workspace(qrels, runs))
-    found = asked(client, measures="RR", baseline="run11", curve="R")
-    drawn = dict.fromkeys(row["run"] for row in found["points"])
-    assert list(drawn) == list(runs)
-    assert [row["value"] for row in found["points"] if row["run"] == "run01"][:3] == [0, 1, 1]
+    data = fetch(client, measures="RR", baseline="run11", curve="R")
+    drawn_runs = dict.fromkeys(row["run"] for row in data["points"])
+    assert list(drawn_runs) == list(runs)
+    assert [row["value"] for row in data["points"] if row["run"] == "run01"][:3] == [0, 1, 1]
     page = client.get("/leaderboard", params={"measures": "RR", "baseline": "run11", "curve": "R"}).text
     assert '"domain":["run00","run11"]' in page  # the best and the baseline alone have colours
 
@@ -497,17 +497,17 @@ def test_tables_are_those_of_the_comparison(client: TestClient) -> None:
     estimates = {(row.run, row.measure): row for row in scores.estimates()}
     assert len(rows) == len(estimates)
     for row in rows:
-        one = estimates[row["run"], row["measure"]]
-        assert (float(row["value"]), float(row["ci_low"]), float(row["ci_high"])) == (one.value, *one.ci)
+        estimate = estimates[row["run"], row["measure"]]
+        assert (float(row["value"]), float(row["ci_low"]), float(row["ci_high"])) == (estimate.value, *estimate.ci)
     assert client.get("/leaderboard.board.tex", params=query).text.startswith(r"\begin{tabular}")
     assert client.get("/leaderboard.board.pdf", params=query).status_code == 404
 
 
-def test_a_level_holds_for_every_measure_that_says_none(client: TestClient) -> None:
+def test_rel_applies_to_measures_without_their_own(client: TestClient) -> None:
     query = {"measures": "AP,RR(rel=3),nDCG@10", "rel": 2}
-    found = client.get("/api/v1/leaderboard", params=query).json()
+    data = client.get("/api/v1/leaderboard", params=query).json()
     expected = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP(rel=2)", "RR(rel=3)", "nDCG@10"])
-    rows = {row["run"]: row for row in found["board"]}
+    rows = {row["run"]: row for row in data["board"]}
     for row in expected.estimates(ci="none"):
         assert rows[row.run][row.measure] == row.value
     page = client.get("/leaderboard", params=query).text
@@ -534,14 +534,14 @@ def test_json_has_no_nan(small: TestClient) -> None:
     text = small.get("/api/v1/leaderboard", params={"measures": "RR,NumRet", "where": "words == 0", "curve": "P"}).text
     assert "NaN" not in text
     assert "Infinity" not in text
-    assert not math.isnan(asked(small, measures="RR")["board"][0]["judged"])
+    assert not math.isnan(fetch(small, measures="RR")["board"][0]["judged"])
 
 
-def test_many_runs_have_one_line_for_each_kind_of_warning() -> None:
-    runs = {f"run{at:02}": {topic: ["d", "n"] for topic in TOPICS[1 + at % 3 :]} for at in range(30)}
+def test_warnings_of_many_runs_are_merged_by_kind() -> None:
+    runs = {f"run{i:02}": {topic: ["d", "n"] for topic in TOPICS[1 + i % 3 :]} for i in range(30)}
     page = client_of(open_workspace(QRELS, runs))
-    found = asked(page, baseline="run00")
-    assert len({note["rule"] for note in found["notes"]}) < 8
+    data = fetch(page, baseline="run00")
+    assert len({note["rule"] for note in data["notes"]}) < 8
     text = page.get("/leaderboard", params={"baseline": "run00"}).text
     assert text.count("nothing returned for") == 1
     assert "30 runs, worst run02, run05, run08" in text

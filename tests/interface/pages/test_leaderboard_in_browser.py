@@ -1,4 +1,4 @@
-"""The leaderboard as a person uses it: with mouse, keyboard, a narrow window and a dark page."""
+"""Leaderboard in a browser: with mouse, keyboard, a narrow window, and a dark page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judged.interface.pages.workspace import open_workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 
-MANY = {f"system-{at:02}-{'with-a-long-name-' * (at % 3)}": at for at in range(37)}
+MANY = {f"system-{i:02}-{'with-a-long-name-' * (i % 3)}": i for i in range(37)}
 
 
 def names(page: Any) -> list[str]:
@@ -25,14 +25,14 @@ def drawn(page: Any) -> None:
 
 
 def values(page: Any, column: int) -> list[str]:
-    """Give the numbers of a column, without interval and test."""
+    """Return the values of a column, without interval and test."""
     cells = page.locator(f".board tbody tr td:nth-of-type({column})").all_inner_texts()
     return [text.split()[0].rstrip("†‡") for text in cells]
 
 
 def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/leaderboard?measures=AP,P@5")
-    page = shown.page
+    view = tab(f"{serve(sample)}/leaderboard?measures=AP,P@5")
+    page = view.page
     with page.expect_navigation():
         page.get_by_label("Baseline").select_option("tfidf")
     expected = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"]).compare(baseline="tfidf")
@@ -40,19 +40,19 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
     pair = expected.pair("tfidf", "bm25", "AP")
     assert pair.better == "bm25"
     row = page.locator(".board tbody tr", has=page.get_by_text("bm25", exact=True))
-    said = row.locator("td").first
-    assert said.locator(".rest").inner_text().endswith(f"] better p {pair.result.decisive_p:.4f}")
-    assert said.locator("sup").inner_text() == "†"
+    cell = row.locator("td").first
+    assert cell.locator(".rest").inner_text().endswith(f"] better p {pair.result.decisive_p:.4f}")
+    assert cell.locator("sup").inner_text() == "†"
     assert (
         f"7 tests against tfidf, by each of 2 measures: {expected.caption}." in page.locator("p.how").first.inner_text()
     )
     drawn(page)
-    shown.clean()
+    view.clean()
 
 
 def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/leaderboard?measures=AP")
-    page = shown.page
+    view = tab(f"{serve(sample)}/leaderboard?measures=AP")
+    page = view.page
     page.get_by_role("link", name="take rrf as baseline").click()
     page.get_by_role("link", name="Show differences from the baseline").click()
     page.wait_for_url("**beside=difference**")
@@ -67,19 +67,19 @@ def test_make_a_run_the_baseline_by_its_link_and_show_differences(serve: Any, ta
     page.get_by_role("link", name="Hide differences").click()
     page.wait_for_url(lambda url: "beside" not in url)
     expect(page.locator(".board thead th")).to_have_count(3)
-    shown.clean()
+    view.clean()
 
 
 def test_sort_by_keyboard(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/leaderboard?measures=AP,P@5")
-    page = shown.page
+    view = tab(f"{serve(sample)}/leaderboard?measures=AP,P@5")
+    page = view.page
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"])
     by_name = {run: scores.value("P@5", run) for run in scores.run_names}
     page.locator("thead").get_by_role("link", name="P@5").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**sort=-P**")
     assert names(page) == sorted(by_name, key=lambda run: -by_name[run])
-    assert values(page, 2) == [f"{one:.4f}" for one in sorted(by_name.values(), reverse=True)]
+    assert values(page, 2) == [f"{value:.4f}" for value in sorted(by_name.values(), reverse=True)]
     assert page.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
     assert page.locator("#chart-dots figcaption p").inner_text().count("is first with P@5 ") == 1
     page.locator("thead").get_by_role("link", name="P@5").focus()
@@ -91,12 +91,12 @@ def test_sort_by_keyboard(serve: Any, tab: Any, sample: Any) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**sort=run**")
     assert names(page) == sorted(by_name)
-    shown.clean()
+    view.clean()
 
 
 def test_tabs_reach_every_control_in_order(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/leaderboard?measures=AP")
-    page = shown.page
+    view = tab(f"{serve(sample)}/leaderboard?measures=AP")
+    page = view.page
     page.locator("select[name=baseline]").focus()
     reached = []
     for _ in range(9):
@@ -109,12 +109,12 @@ def test_tabs_reach_every_control_in_order(serve: Any, tab: Any, sample: Any) ->
     assert reached[:7] == ["baseline", "where", "rel", "test", "correction", "primary", "SUMMARY"]
     page.locator(".board .scroll").focus()  # the table can be scrolled by keys
     assert page.evaluate("document.activeElement.className") == "scroll"
-    shown.clean()
+    view.clean()
 
 
 def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/leaderboard?measures=AP&baseline=rrf")
-    page = shown.page
+    view = tab(f"{serve(sample)}/leaderboard?measures=AP&baseline=rrf")
+    page = view.page
     page.get_by_label("Topics where").fill("query_class == 'how-to'")
     page.keyboard.press("Enter")
     page.wait_for_url("**where=**")
@@ -132,7 +132,7 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     assert "'words > 7 and' is not an expression" in page.locator("#where-problem").inner_text()
     assert page.get_by_label("Topics where").input_value() == "words > 7 and"
     assert page.get_by_role("heading", name="No topics to show").is_visible()
-    shown.accessible()
+    view.accessible()
     page.get_by_label("Topics where").fill("words > 7")
     page.keyboard.press("Enter")
     page.wait_for_selector(".board")
@@ -140,13 +140,13 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
         f"{int(sample.mask('words > 7').sum())} of 48 topics are left: words > 7."
         in page.locator("p.how").first.inner_text()
     )
-    assert shown.faults == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]
-    assert shown.foreign == []
+    assert view.faults == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]
+    assert view.foreign == []
 
 
 def test_choose_measures(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/leaderboard")
-    page = shown.page
+    view = tab(f"{serve(sample)}/leaderboard")
+    page = view.page
     page.get_by_text("Measures (4)").click()
     page.get_by_label("RR@10", exact=True).uncheck()
     page.get_by_label("GMAP").check()
@@ -158,12 +158,12 @@ def test_choose_measures(serve: Any, tab: Any, sample: Any) -> None:
     page.locator("details.measures summary").click()
     assert page.get_by_label("nDCG(gain=exp2)@3").is_checked()
     assert page.get_by_label("Others, separated by commas").input_value() == ""
-    shown.clean()
+    view.clean()
 
 
 def test_charts_are_drawn(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/leaderboard?measures=AP")
-    page = shown.page
+    view = tab(f"{serve(sample)}/leaderboard?measures=AP")
+    page = view.page
     with page.expect_navigation():
         page.locator("select[name=curve]").select_option("P")
     drawn(page)
@@ -177,29 +177,29 @@ def test_charts_are_drawn(serve: Any, tab: Any, sample: Any) -> None:
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), "P@5")
     head = page.locator("#curve table thead th").all_inner_texts()
     row = page.locator("#curve table tbody tr", has=page.locator("th", has_text="5").first).all_inner_texts()
-    five = next(one.split("\t") for one in row if one.split("\t")[0] == "5")
+    five = next(value.split("\t") for value in row if value.split("\t")[0] == "5")
     assert five[head.index("rrf")].startswith(f"{scores.value('P@5', 'rrf'):.4f} [")
-    shown.clean()
-    shown.accessible()
+    view.clean()
+    view.accessible()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light")])
 def test_it_fits_and_can_be_read(serve: Any, tab: Any, sample: Any, width: int, scheme: str) -> None:
-    shown = tab(f"{serve(sample)}/leaderboard?beside=difference&curve=nDCG", width=width, color_scheme=scheme)
-    drawn(shown.page)
-    shown.page.locator("details.measures summary").click()
-    shown.fits()
-    shown.accessible()
-    shown.clean()
+    view = tab(f"{serve(sample)}/leaderboard?beside=difference&curve=nDCG", width=width, color_scheme=scheme)
+    drawn(view.page)
+    view.page.locator("details.measures summary").click()
+    view.fits()
+    view.accessible()
+    view.clean()
 
 
 def test_many_runs_scroll_by_themselves(serve: Any, tab: Any) -> None:
-    qrels = {f"q{at}": {"d": 1} for at in range(6)}
-    runs = {name: {topic: [*(f"x{n}" for n in range(at)), "d"] for topic in qrels} for name, at in MANY.items()}
-    shown = tab(f"{serve(open_workspace(qrels, runs))}/leaderboard", width=375)
-    page = shown.page
+    qrels = {f"q{i}": {"d": 1} for i in range(6)}
+    runs = {name: {topic: [*(f"x{n}" for n in range(i)), "d"] for topic in qrels} for name, i in MANY.items()}
+    view = tab(f"{serve(open_workspace(qrels, runs))}/leaderboard", width=375)
+    page = view.page
     drawn(page)
-    shown.fits()
+    view.fits()
     board = page.locator(".board .scroll")
     assert names(page) == list(MANY)
     head = page.locator("thead th").nth(1)
@@ -209,27 +209,27 @@ def test_many_runs_scroll_by_themselves(serve: Any, tab: Any) -> None:
     assert board.evaluate("board => [board.scrollLeft, board.scrollTop]") == [150, 600]
     assert (head.bounding_box()["y"], name.bounding_box()["x"]) == before  # the head and the names stay
     assert page.evaluate("scrollY") == 0
-    shown.accessible()
-    shown.clean()
+    view.accessible()
+    view.clean()
 
 
 def test_hostile_names_are_shown_as_they_are(serve: Any, tab: Any) -> None:
-    qrels = {f"q{at}": {"d": 1} for at in range(6)}
+    qrels = {f"q{i}": {"d": 1} for i in range(6)}
     hostile = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "long " * 60]
-    runs = {name: {topic: [f"x{at}", "d"] for topic in qrels} for at, name in enumerate(hostile)}
-    shown = tab(f"{serve(open_workspace(qrels, runs))}/leaderboard?curve=P", width=375)
-    drawn(shown.page)
-    assert names(shown.page) == [name.strip() for name in hostile]
-    shown_names = shown.page.locator("#chart-dots svg text").all_text_contents()
+    runs = {name: {topic: [f"x{i}", "d"] for topic in qrels} for i, name in enumerate(hostile)}
+    view = tab(f"{serve(open_workspace(qrels, runs))}/leaderboard?curve=P", width=375)
+    drawn(view.page)
+    assert names(view.page) == [name.strip() for name in hostile]
+    shown_names = view.page.locator("#chart-dots svg text").all_text_contents()
     assert any(text.startswith("<img src=x") for text in shown_names)  # a narrow chart cuts names
-    expect(shown.page.locator("img")).to_have_count(0)
-    shown.fits()
-    shown.clean()
+    expect(view.page.locator("img")).to_have_count(0)
+    view.fits()
+    view.clean()
 
 
-def test_without_a_run_there_is_a_way_on(serve: Any, tab: Any) -> None:
-    shown = tab(f"{serve(open_workspace({'q': {'d': 1}}, None))}/leaderboard")
-    assert shown.page.get_by_role("link", name="Open runs").get_attribute("href") == "/open"
-    expect(shown.page.locator("table")).to_have_count(0)
-    shown.accessible()
-    shown.clean()
+def test_page_without_runs_links_to_opening_files(serve: Any, tab: Any) -> None:
+    view = tab(f"{serve(open_workspace({'q': {'d': 1}}, None))}/leaderboard")
+    assert view.page.get_by_role("link", name="Open runs").get_attribute("href") == "/open"
+    expect(view.page.locator("table")).to_have_count(0)
+    view.accessible()
+    view.clean()

@@ -1,4 +1,4 @@
-"""The pages to learn from: each number on them is that of the public functions, each formula is MathML."""
+"""Learning pages: numbers match the public functions, and formulas are MathML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ import pytest
 import judged
 from judged.interface.pages.learn import catalogue
 from judged.interface.pages.learn.advice import ANSWERS as IN_WORDS
-from judged.interface.pages.learn.advice import FACTS, AskedAdvice, described, example_of, on_described
+from judged.interface.pages.learn.advice import (
+    DESCRIBED_FACTS,
+    AdviceQuery,
+    advise_on_description,
+    example_of,
+    synthesize,
+)
 from judged.interface.pages.learn.catalogue import measure_page
 from judged.interface.pages.learn.lessons import LESSONS, blocks, formula, lesson_page, prose
 from judged.interface.pages.workspace import open_workspace
@@ -43,24 +49,24 @@ def text_of(html: str) -> str:
 # formulas
 
 
-def parsed(made: str) -> ET.Element:
-    return ET.fromstring(unescape(str(made).replace("&lt;", "&amp;lt;")))  # noqa: S314  made by ourselves
+def parsed(mathml: str) -> ET.Element:
+    return ET.fromstring(unescape(str(mathml).replace("&lt;", "&amp;lt;")))  # noqa: S314  made by ourselves
 
 
 def rendered(latex: str) -> str:
-    """The words of a formula, read from left to right."""
+    """Return the words of a formula, from left to right."""
     return " ".join("".join(parsed(formula(latex)).itertext()).replace("\u2061", " ").split())
 
 
-def test_a_measure_in_a_formula_is_one_upright_word():
-    made = formula(r"\mathrm{P}@k = \frac{1}{\mathrm{nDCG}}")
-    assert "<mi>nDCG</mi>" in made
-    assert '<mi mathvariant="normal">P</mi>' in made
+def test_measure_names_in_formulas_are_upright_words():
+    mathml = formula(r"\mathrm{P}@k = \frac{1}{\mathrm{nDCG}}")
+    assert "<mi>nDCG</mi>" in mathml
+    assert '<mi mathvariant="normal">P</mi>' in mathml
     assert rendered(r"\mathrm{ERR\text{-}IA}@k") == "ERR-IA@k"
 
 
 @pytest.mark.parametrize("latex", [r"\nothing{2}", "a & b", r"\left(a", "{a", r"\href{javascript:x}{y}", "<b>$"])
-def test_a_formula_that_is_not_understood_is_shown_as_it_stands(latex):
+def test_unsupported_formulas_are_shown_as_source(latex):
     assert formula(latex) == f"<code>{escape(latex)}</code>"
 
 
@@ -79,12 +85,12 @@ def test_every_formula_of_the_registry_becomes_mathml(name):
             assert not re.search(r"[\\$`]", text_of(prose(block.text)))
             continue
         assert block.formulas, block.text
-        trees = [parsed(one) for one in block.formulas]
+        trees = [parsed(latex) for latex in block.formulas]
         assert {tree.tag for tree in trees} == {"math"}
         assert not re.search(r"\\| style=", "".join(block.formulas))
-        said = re.sub(r"\\(?!text|mathrm|log|ln|exp|min|max)[A-Za-z]+|\\(text|mathrm)", "", block.text)
-        shown = "".join(text for tree in trees for text in tree.itertext())
-        assert sorted(re.findall("[A-Za-z0-9]", shown)) == sorted(re.findall("[A-Za-z0-9]", said))
+        source = re.sub(r"\\(?!text|mathrm|log|ln|exp|min|max)[A-Za-z]+|\\(text|mathrm)", "", block.text)
+        formula_text = "".join(text for tree in trees for text in tree.itertext())
+        assert sorted(re.findall("[A-Za-z0-9]", formula_text)) == sorted(re.findall("[A-Za-z0-9]", source))
 
 
 # a measure's page
@@ -94,12 +100,12 @@ def test_every_formula_of_the_registry_becomes_mathml(name):
 def test_every_measure_has_a_page_with_its_value(client, name):
     answer = client.get(f"/learn/{name}")
     assert answer.status_code == 200
-    entry, shown = REGISTRY[name], text_of(answer.text)
-    made = example_of(entry)
-    assert (made is None) is entry.properties.reads_answers
-    assert made is None or f"{made.measure} {made.score:.4f}" in shown
-    for said in (entry.use, entry.misleads, entry.cite):
-        assert text_of(str(prose(said))) in shown
+    entry, page_text = REGISTRY[name], text_of(answer.text)
+    example = example_of(entry)
+    assert (example is None) is entry.properties.reads_answers
+    assert example is None or f"{example.measure} {example.score:.4f}" in page_text
+    for text in (entry.use, entry.misleads, entry.cite):
+        assert text_of(str(prose(text))) in page_text
     for parameter in entry.all_parameters:
         assert f"<code>{parameter.name}</code>" in answer.text
     assert ' style="' not in answer.text
@@ -110,25 +116,31 @@ def test_every_measure_has_a_page_with_its_value(client, name):
 
 @pytest.mark.parametrize("name", OF_RANKINGS)
 def test_the_example_is_the_public_value(name):
-    made = example_of(REGISTRY[name])
-    if made.typed:
-        grades = [None if one == "-" else float(one) for one in made.typed.split(",")]
-        missing = [float(one) for one in made.missing.split(",")] if made.missing else []
-        assert made.score == parse(made.measure).of_list(grades, missing=missing)
-    last = made.explanation.sheets[-1].lines[-1]
-    assert (last.name, last.value) == (made.measure, made.score)
+    example = example_of(REGISTRY[name])
+    if example.typed:
+        grades = [None if grade == "-" else float(grade) for grade in example.typed.split(",")]
+        missing = [float(grade) for grade in example.missing.split(",")] if example.missing else []
+        assert example.score == parse(example.measure).of_list(grades, missing=missing)
+    last = example.explanation.sheets[-1].lines[-1]
+    assert (last.name, last.value) == (example.measure, example.score)
 
 
-def test_every_list_that_can_be_edited_is_one_that_the_evaluator_knows(client):
+def test_editable_examples_are_valid_evaluator_lists(client):
     """It answers for the measures that it lists, in the forms in which it lists them."""
-    editable = [made for name in OF_RANKINGS if not (made := example_of(REGISTRY[name])).fixed]
+    editable = [example for name in OF_RANKINGS if not (example := example_of(REGISTRY[name])).fixed]
     assert len(editable) == len(OF_RANKINGS) - 21
-    for made in [*editable, *(lesson_page(lesson.key).about["example"] for lesson in LESSONS.values())]:
-        gain = "exp2" if "exp2" in made.measure else "linear"
-        asked = {"list": made.typed, "missing": made.missing, "measure": made.measure, "cutoff": 5, "gain": gain}
-        answer = client.get("/api/v1/evaluator/measure", params=asked)
+    for example in [*editable, *(lesson_page(lesson.key).about["example"] for lesson in LESSONS.values())]:
+        gain = "exp2" if "exp2" in example.measure else "linear"
+        parameters = {
+            "list": example.typed,
+            "missing": example.missing,
+            "measure": example.measure,
+            "cutoff": 5,
+            "gain": gain,
+        }
+        answer = client.get("/api/v1/evaluator/measure", params=parameters)
         assert answer.status_code == 200, answer.text
-        assert answer.json()["lists"][0]["value"] == made.score
+        assert answer.json()["lists"][0]["value"] == example.score
 
 
 def test_known_examples():
@@ -138,12 +150,12 @@ def test_known_examples():
     assert values == {"AP": pytest.approx((1 + 2 / 3 + 3 / 5) / 4), "P": 0.6, "R": 0.75, "RR": 0.5, "Success": 1.0}
 
 
-def test_measures_that_grades_are_too_little_for_say_so_and_are_worked_out_all_the_same(client):
-    shown = client.get("/learn/AlphanDCG").text
-    assert "data-example" not in shown
-    assert "needs judgments by subtopic" in shown
+def test_measures_that_need_more_than_grades_have_fixed_examples(client):
+    page_text = client.get("/learn/AlphanDCG").text
+    assert "data-example" not in page_text
+    assert "needs judgments by subtopic" in page_text
     value = judged.measures.AlphanDCG(cutoff=5).of_list([(1, 0), (0, 0), (1, 1)])
-    assert f"<b>{value:.4f}</b>" in shown
+    assert f"<b>{value:.4f}</b>" in page_text
     facts = client.get("/learn/TBG").text
     assert "length 600" in facts
     value = judged.measures.TBG().of_list([1, 0, 1], facts={"length": [600, 300, 900]})
@@ -163,7 +175,7 @@ def test_other_tools_numbers_are_those_of_compare_tools():
     }  # fmt: skip
 
 
-def test_related_measures_go_both_ways():
+def test_related_measures_are_linked_in_both_directions():
     pages = {name: measure_page(REGISTRY[name].cls) for name in ("RBP", "GMAP", "AP", "Fallout")}
     related = {name: page.table("related").column("name").values for name, page in pages.items()}
     assert related["RBP"][0] == "RBPResidual"
@@ -173,21 +185,21 @@ def test_related_measures_go_both_ways():
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("typed", "measure_name"),
     [
         ("MAP", "AP"), ("map", "AP"), ("ap", "AP"), ("ndcg", "nDCG"), ("nDCG@10", "nDCG"), ("ndcg_cut_10", "nDCG"),
         ("mrr", "RR"), ("RBP(p=0.8)@10", "RBP"), ("alpha-nDCG@20", "AlphanDCG"), ("precision", "P"),
     ],
 )  # fmt: skip
-def test_other_names_lead_to_the_page(client, asked, found):
-    answer = client.get(f"/learn/{asked}")
-    assert (answer.status_code, answer.headers["location"]) == (307, f"/learn/{found}")
-    twin = client.get(f"/api/v1/measures/{asked}")
-    assert (twin.status_code, twin.json()["name"]) == (200, found)
+def test_other_names_redirect_to_the_page(client, typed, measure_name):
+    answer = client.get(f"/learn/{typed}")
+    assert (answer.status_code, answer.headers["location"]) == (307, f"/learn/{measure_name}")
+    twin = client.get(f"/api/v1/measures/{typed}")
+    assert (twin.status_code, twin.json()["name"]) == (200, measure_name)
 
 
 @pytest.mark.parametrize("name", ["nDGC", "Prefshare2", "<script>alert(1)</script>", "%00", "a" * 100, "(((("])
-def test_unknown_names_are_problems_with_what_is_near(client, name):
+def test_errors_on_unknown_names_suggest_similar_ones(client, name):
     for path in ("/learn", "/api/v1/measures"):
         answer = client.get(f"{path}/{name}")
         assert answer.status_code == 404
@@ -201,19 +213,19 @@ def test_names_may_not_be_endless(client):
     assert client.get("/learn/" + "a" * 101).status_code == 422
 
 
-def test_the_twin_of_a_page_has_its_numbers(client):
+def test_json_has_the_numbers_of_the_page(client):
     data = client.get("/api/v1/measures/AP").json()
     assert (data["title"], data["use"]) == ("AP, AP@k", REGISTRY["AP"].use)
     assert data["example"]["score"] == pytest.approx(0.5666666666666667)
     assert data["definition"][0]["kind"] == "formula"
-    assert [one["name"] for one in data["settings"]] == ["cutoff", "rel", "norm", "judged_only", "undefined"]
+    assert [row["name"] for row in data["settings"]] == ["cutoff", "rel", "norm", "judged_only", "undefined"]
 
 
 # the catalogue
 
 
-def named(**asked) -> list[str]:
-    return list(catalogue.catalogue(catalogue.AskedCatalogue(**asked)).table().column("name").values)
+def named(**parameters) -> list[str]:
+    return list(catalogue.catalogue(catalogue.CatalogueQuery(**parameters)).table().column("name").values)
 
 
 @pytest.mark.parametrize(
@@ -225,12 +237,12 @@ def named(**asked) -> list[str]:
         ("NDCG@10", "nDCG"), ("top_k_accuracy@5", "Success"), ("11pt_avg", "AP11"), ("rbp.95", "RBP"), ("P_10", "P"),
     ],
 )  # fmt: skip
-def test_names_of_other_tools_are_found(q, best):
-    assert catalogue.catalogue(catalogue.AskedCatalogue(q=q)).about["best"] == best
+def test_search_by_names_in_other_tools(q, best):
+    assert catalogue.catalogue(catalogue.CatalogueQuery(q=q)).about["best"] == best
     assert best in named(q=q)
 
 
-def test_words_of_the_sentences_are_found():
+def test_search_by_words_of_descriptions():
     assert named(q="persistence") == ["RBP", "NERR10"]
     assert "RR" in named(q="first relevant")
     assert "RR" not in named(q="elevant first")  # words begin where words begin
@@ -239,48 +251,50 @@ def test_words_of_the_sentences_are_found():
 
 def test_filters_go_by_the_declared_properties():
     entries = [REGISTRY[name] for name in NAMES]
-    assert set(named(grades="graded")) & set(NAMES) == {one.name for one in entries if one.properties.graded}
-    assert set(named(order="set")) & set(NAMES) == {one.name for one in entries if not one.properties.needs_ranking}
-    tail = {one.name for one in entries if one.properties.ignores_unjudged_tail}
+    assert set(named(grades="graded")) & set(NAMES) == {entry.name for entry in entries if entry.properties.graded}
+    assert set(named(order="set")) & set(NAMES) == {
+        entry.name for entry in entries if not entry.properties.needs_ranking
+    }
+    tail = {entry.name for entry in entries if entry.properties.ignores_unjudged_tail}
     assert set(named(unjudged="ignored")) & set(NAMES) == tail
     assert set(named(grades="graded", order="set")) & set(NAMES) == {"IdealDCG"}
     assert set(named(needs="more")) >= {"TBG", "AlphanDCG", "APjg", "PrefShare"}
 
 
-def test_everything_is_listed_once_and_each_family_says_what_it_is():
-    shown = [name for name in named() if name in NAMES]
-    assert sorted(shown) == NAMES
+def test_measures_are_listed_once_and_families_are_described():
+    listed_names = [name for name in named() if name in NAMES]
+    assert sorted(listed_names) == NAMES
     ours = {REGISTRY[name].family for name in NAMES}
     assert ours == set(FAMILIES)
     assert list(families())[: len(ours)] == list(FAMILIES)
 
 
-def test_the_usual_measures_are_what_textbooks_say():
-    table = catalogue.usual()
-    said = {
+def test_properties_of_common_measures_match_textbooks():
+    table = catalogue.common_measures_table()
+    expected = {
         row["measure"].removesuffix("@k"): (row["judgments"], row["order"], row["normalised"])
         for row in table.records()
     }
-    assert {name for name, (judgments, _, _) in said.items() if judgments == "grades"} == {
+    assert {name for name, (judgments, _, _) in expected.items() if judgments == "grades"} == {
         "CG",
         "DCG",
         "nDCG",
         "Q",
         "ERR",
     }
-    assert {name for name, (_, order, _) in said.items() if not order} == {
+    assert {name for name, (_, order, _) in expected.items() if not order} == {
         "P", "R", "F", "Success", "SetP", "SetR", "CG",
     }  # fmt: skip
-    assert {name for name, (_, _, normalised) in said.items() if not normalised} == {
+    assert {name for name, (_, _, normalised) in expected.items() if not normalised} == {
         "P", "R", "F", "CG", "DCG", "ERR", "RBP",
     }  # fmt: skip
-    assert list(table.column("use").values) == [REGISTRY[name].use for name in said]
+    assert list(table.column("use").values) == [REGISTRY[name].use for name in expected]
 
 
-def test_the_page_of_what_was_found(client):
-    shown = client.get("/learn?q=mrr%4010")
-    assert 'mrr@10</b> is called <a href="/learn/RR">RR</a> here' in shown.text
-    assert "Start here" not in shown.text
+def test_page_of_search_results(client):
+    page_text = client.get("/learn?q=mrr%4010")
+    assert 'mrr@10</b> is called <a href="/learn/RR">RR</a> here' in page_text.text
+    assert "Start here" not in page_text.text
     assert "No measure found" in client.get("/learn?q=xyzzy").text
     hostile = client.get('/learn?q="><script>alert(1)</script>').text
     assert "<script>alert" not in hostile
@@ -297,13 +311,13 @@ def test_the_page_of_what_was_found(client):
 def test_every_lesson_has_a_page_and_its_numbers(client, key):
     answer = client.get(f"/learn/lessons/{key}")
     assert answer.status_code == 200
-    lesson, shown = lesson_page(key), text_of(answer.text)
+    lesson, page_text = lesson_page(key), text_of(answer.text)
     example = lesson.about["example"]
-    assert f"{example.measure} {example.score:.4f}" in shown
+    assert f"{example.measure} {example.score:.4f}" in page_text
     rows = lesson.table().records()
     for row in rows:
         numbers = f"{row['before']:.3f} {row['after']:.3f}"
-        assert f"{row['measure']} {numbers} {'yes' if row['moves'] else 'no'}" in shown
+        assert f"{row['measure']} {numbers} {'yes' if row['moves'] else 'no'}" in page_text
     assert any(row["moves"] for row in rows)
     assert any(not row["moves"] for row in rows) or key in {"ties", "unjudged"}
     assert "{" not in text_of("".join(re.findall(r"<p.*?</p>", answer.text, re.DOTALL)))
@@ -319,19 +333,21 @@ def test_numbers_are_not_typed():
             assert "{" not in lesson.filled(text)
 
 
-def test_the_known_errors_have_the_right_numbers():
+def test_numbers_of_known_errors_are_correct():
     """Those of common teaching material, by hand."""
-    said = {key: [(one["wrong"], one["right"]) for one in lesson_page(key).about["errors"]] for key in LESSONS}
-    assert "nDCG is 0.7366" in said["relevant-or-graded"][0][1]  # 1.8869 / 2.5616: gains at ranks 1, 3, 5; ideal 1 to 4
-    assert "`R@5` is 0.75" in said["precision-and-recall"][0][1]
-    whole, precisions, rounded = said["rank-matters"]
-    assert "0.756" in whole[0]
-    assert "It is 0.567" in whole[1]  # (1 + 2/3 + 3/5) / 4
+    errors = {key: [(error["wrong"], error["right"]) for error in lesson_page(key).about["errors"]] for key in LESSONS}
+    assert (
+        "nDCG is 0.7366" in errors["relevant-or-graded"][0][1]
+    )  # 1.8869 / 2.5616: gains at ranks 1, 3, 5; ideal 1 to 4
+    assert "`R@5` is 0.75" in errors["precision-and-recall"][0][1]
+    recall, precisions, rounded = errors["rank-matters"]
+    assert "0.756" in recall[0]
+    assert "It is 0.567" in recall[1]  # (1 + 2/3 + 3/5) / 4
     assert "0.40 and 0.43" in precisions[0]
     assert "0.600 and 0.571" in precisions[1]  # 3/5, 4/7
     assert "`AP@8` is 0.543" in precisions[1]  # (1/2 + 2/4 + 3/5 + 4/7) / 4
     assert "= 0.225" in rounded[1]
-    perfect, _, original, base, weight, two = said["gain-and-discount"]
+    perfect, _, original, base, weight, two = errors["gain-and-discount"]
     assert "1.00" in perfect[0]
     assert "It is 0.969: the DCG is 10.484, that of the best order 10.823" in perfect[1]
     assert "is 9.61; with log2(rank + 1), `DCG@10` is 8.32" in original[1]
@@ -341,16 +357,16 @@ def test_the_known_errors_have_the_right_numbers():
     assert "0.39 in one text, 0.41" in two[0]
 
 
-def test_what_is_surprising_is_true():
+def test_surprising_claims_are_true():
     rows = lesson_page("rank-matters").table().records()
-    moved = {one["measure"]: (round(one["before"], 4), round(one["after"], 4)) for one in rows}
+    moved = {row["measure"]: (round(row["before"], 4), round(row["after"], 4)) for row in rows}
     assert moved["AP"] == (0.5667, 0.4417)  # (1/2 + 2/3 + 3/5) / 4
     assert moved["P@5"] == (0.6, 0.6)
     assert moved["RR"] == (1.0, 0.5)
-    original = {one["measure"]: one["moves"] for one in lesson_page("gain-and-discount").table().records()}
+    original = {row["measure"]: row["moves"] for row in lesson_page("gain-and-discount").table().records()}
     assert original["DCG(discount=original)@5"] is False
     assert original["DCG@5"] is True
-    readers = {one["measure"]: one["after"] - one["before"] for one in lesson_page("user-models").table().records()}
+    readers = {row["measure"]: row["after"] - row["before"] for row in lesson_page("user-models").table().records()}
     assert readers["RBP(p=0.5)"] < 0 < readers["RBP(p=0.95)"]
     assert readers["P@10"] == 0
     assert "0.761, 0.206 and 0.182" in lesson_page("means-and-luck").about["text"][0]
@@ -366,32 +382,32 @@ def test_what_is_surprising_is_true():
 def test_every_lesson_ends_in_the_evaluator_with_its_list(client, key):
     """And leads to the change: at each address the measures of the lesson have the lesson's values."""
     page = lesson_page(key)
-    shown = unescape(client.get(f"/learn/lessons/{key}").text)
+    page_text = unescape(client.get(f"/learn/lessons/{key}").text)
     for address, score in ((page.about["evaluator"], "before"), (page.about["changed"]["evaluator"], "after")):
-        assert f'href="{address}"' in shown
+        assert f'href="{address}"' in page_text
         data = client.get(f"/api/v1{address}").json()
-        values = {one["name"]: one["value"] for one in data["measures"]}
-        known = [row for row in page.table().records() if row["measure"] in values]
-        assert known
-        assert all(row[score] == pytest.approx(values[row["measure"]]) for row in known)
+        values = {row["name"]: row["value"] for row in data["measures"]}
+        scored_rows = [row for row in page.table().records() if row["measure"] in values]
+        assert scored_rows
+        assert all(row[score] == pytest.approx(values[row["measure"]]) for row in scored_rows)
 
 
-def test_lessons_lead_from_one_to_the_next(client):
-    key, seen = next(iter(LESSONS)), []
+def test_lessons_link_to_the_next_one(client):
+    key, visited = next(iter(LESSONS)), []
     while True:
-        seen.append(key)
+        visited.append(key)
         onward = re.search(r'rel="next" href="/learn/lessons/([a-z-]+)"', client.get(f"/learn/lessons/{key}").text)
         if onward is None:
             break
         key = onward[1]
-    assert seen == list(LESSONS)
-    assert [one["key"] for one in client.get("/api/v1/lessons").json()] == seen
+    assert visited == list(LESSONS)
+    assert [lesson["key"] for lesson in client.get("/api/v1/lessons").json()] == visited
     assert client.get("/learn/lessons/nothing").status_code == 404
     assert client.get("/api/v1/lessons/nothing").status_code == 404
     assert client.get("/learn/lessons").headers["location"] == "/learn#start"
 
 
-def test_every_link_of_the_pages_leads_somewhere(client):
+def test_all_links_work(client):
     paths = [
         "/learn",
         "/choose",
@@ -409,22 +425,22 @@ def test_every_link_of_the_pages_leads_somewhere(client):
 
 
 @pytest.mark.parametrize("task", ["", *TASKS])
-def test_the_advice_on_what_is_open_is_that_of_advise(client, sample, task):
+def test_advice_on_open_data_equals_advise(client, sample, task):
     expected = advise(sample.qrels, [one.run for one in sample.lists.values()], task or None)
     data = client.get("/api/v1/advice", params={"task": task}).json()
     assert data["entries"] == expected.to_dict()["entries"]
     assert data["measures"] == [str(one) for one in expected.measures]
     assert (data["task"]["name"], data["task"]["given"]) == (expected.task.name, bool(task))
-    shown = text_of(client.get("/choose", params={"task": task}).text)
+    page_text = text_of(client.get("/choose", params={"task": task}).text)
     for one in expected.recommendations:
-        assert " ".join(one.reason.split()) in shown
+        assert " ".join(one.reason.split()) in page_text
     assert {one["name"] for one in data["tasks"] if one["fits"]} == {
         expected.task.name,
         *(one.name for one in expected.other_tasks),
     }
 
 
-def test_the_leaderboard_is_asked_for_the_measures(client):
+def test_advice_links_to_the_leaderboard_with_its_measures(client):
     data = client.get("/api/v1/advice?task=rag").json()
     assert data["leaderboard"] == ",".join(data["measures"])
     assert f'href="/leaderboard?measures={quote(data["leaderboard"], safe="")}"' in client.get("/choose?task=rag").text
@@ -445,48 +461,48 @@ ANSWERS = [
 
 @pytest.mark.parametrize("answers", ANSWERS)
 def test_described_data_are_as_they_are_described(answers):
-    asked = AskedAdvice(about="described", **answers)
-    qrels, run = described(asked)
-    profile = advise(qrels, run, asked.task or None).profile
-    relevant = {"one": (1, 1), "few": (2, 9), "many": (10, 99), "hundreds": (101, 10**6)}[asked.relevant]
+    query = AdviceQuery(about="described", **answers)
+    qrels, run = synthesize(query)
+    profile = advise(qrels, run, query.task or None).profile
+    relevant = {"one": (1, 1), "few": (2, 9), "many": (10, 99), "hundreds": (101, 10**6)}[query.relevant]
     assert relevant[0] <= profile.relevant.least <= profile.relevant.most <= relevant[1]
     assert profile.barren == 0
-    assert (len(profile.positive) > 1) == (asked.grades != "binary")
-    assert profile.max_list_length == int(asked.length)
-    assert (profile.not_relevant == 0) == (asked.judged == "positives")
-    if asked.task != "set":
+    assert (len(profile.positive) > 1) == (query.grades != "binary")
+    assert profile.max_list_length == int(query.length)
+    assert (profile.not_relevant == 0) == (query.judged == "positives")
+    if query.task != "set":
         first, deep = profile.runs[0].judged_10, profile.runs[0].judged_100
-        assert (first == 1) == (asked.judged in {"deep", "top"})
-        assert asked.judged != "deep" or deep == 1
-        assert not (asked.judged == "top" and asked.length == "1000") or deep < 0.5
-    assert bool(profile.set_runs) == (asked.task == "set")
+        assert (first == 1) == (query.judged in {"deep", "top"})
+        assert query.judged != "deep" or deep == 1
+        assert not (query.judged == "top" and query.length == "1000") or deep < 0.5
+    assert bool(profile.set_runs) == (query.task == "set")
     labels = {"diversity": "subtopics", "assessors": "assessors", "preferences": "preferences"}
-    assert profile.labels == labels.get(asked.task, "")
+    assert profile.labels == labels.get(query.task, "")
 
 
 @pytest.mark.parametrize("answers", ANSWERS)
-def test_advice_on_described_data_is_that_of_advise_without_what_nobody_asked(client, answers):
-    asked = AskedAdvice(about="described", **answers)
-    qrels, run = described(asked)
-    expected = advise(qrels, run, asked.task or None)
-    unasked = {rule.id for rule in RULES if not {name for one in rule.when for name in one.facts} <= FACTS}
-    kept = [one for one in expected.recommendations if one.rule not in unasked]
-    whys = {rule.id: (rule.rationale, tuple(one.name for one in rule.when)) for rule in RULES}
-    rows = [(*whys[one.rule], one) for one in kept]
-    assert on_described(asked).recommendations == tuple(
+def test_advice_on_described_data_uses_only_described_facts(client, answers):
+    query = AdviceQuery(about="described", **answers)
+    qrels, run = synthesize(query)
+    expected = advise(qrels, run, query.task or None)
+    excluded = {rule.id for rule in RULES if not {name for one in rule.when for name in one.facts} <= DESCRIBED_FACTS}
+    applicable = [one for one in expected.recommendations if one.rule not in excluded]
+    reasons = {rule.id: (rule.rationale, tuple(one.name for one in rule.when)) for rule in RULES}
+    rows = [(*reasons[one.rule], one) for one in applicable]
+    assert advise_on_description(query).entries == tuple(
         replace(one, evidence="", facts=facts) for _, facts, one in rows
     )
-    data = client.get("/api/v1/advice", params=asked.model_dump()).json()
+    data = client.get("/api/v1/advice", params=query.model_dump()).json()
     assert data["measures"] == [
-        str(one) for one in dict.fromkeys(m for e in kept if e.kind in {"recommend", "pair"} for m in e.measures)
+        str(one) for one in dict.fromkeys(m for e in applicable if e.kind in {"recommend", "pair"} for m in e.measures)
     ]
-    assert [one["reason"] for one in data["entries"]] == [whys[one.rule][0] for one in kept]
+    assert [one["reason"] for one in data["entries"]] == [reasons[one.rule][0] for one in applicable]
     assert "profile" not in data
     assert data["found"] == []
     assert data["leaderboard"] == ""
 
 
-def test_by_hand_one_answer_a_query(client):
+def test_hand_calculation_with_one_relevant_document_per_query(client):
     data = client.get("/api/v1/advice?about=described&relevant=one&judged=positives&length=1000").json()
     assert data["task"]["name"] == "single-answer"
     assert data["measures"] == ["RR@10", "Success@10", "R@100", "R@1000", "Judged@10"]
@@ -494,13 +510,13 @@ def test_by_hand_one_answer_a_query(client):
 
 
 def test_every_question_shows_its_answers(client):
-    shown = client.get("/choose?about=described&grades=three").text
+    page_text = client.get("/choose?about=described&grades=three").text
     for name, answers in IN_WORDS.items():
-        field = AskedAdvice.model_fields[name]
-        assert field.description in shown
+        field = AdviceQuery.model_fields[name]
+        assert field.description in page_text
         assert tuple(answers) == get_args(field.annotation)
-        assert all(answer in shown for answer in answers.values())
-    assert 'value="three" checked' in shown
+        assert all(answer in page_text for answer in answers.values())
+    assert 'value="three" checked' in page_text
     assert client.get("/choose?task=nothing").status_code == 422
     assert client.get("/api/v1/advice?grades=five").status_code == 422
 
@@ -511,7 +527,7 @@ def test_without_a_run_advice_is_on_the_judgments_alone():
     qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
     client = TestClient(make_app(open_workspace(qrels, [])))
     data = client.get("/api/v1/advice").json()
-    assert data["measures"] == [str(one) for one in advise(qrels).measures]
+    assert data["measures"] == [str(measure) for measure in advise(qrels).measures]
     assert data["leaderboard"] == ""
     assert client.get("/choose").status_code == 200
     assert "leaderboard?measures" not in client.get("/learn/AP").text

@@ -1,4 +1,4 @@
-"""The page of the matrix: the numbers of matrix, and the topics of a rectangle."""
+"""Page of the matrix: results of `matrix`, and the topics in a rectangle."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ PLACES = {"a": (1, 1), "b": (0.5, 1), "c": (0.5, 0.5), "d": (0, 1 / 3), "e": (0,
           "h": (0, 0.25), "none": (0, 0)}  # fmt: skip
 
 
-def chosen(of: TestClient, query: str) -> list[str]:
-    return sorted(row["query_id"] for row in of.get(f"/api/v1/matrix?{query}").json()["selected"])
+def chosen(http: TestClient, query: str) -> list[str]:
+    return sorted(row["query_id"] for row in http.get(f"/api/v1/matrix?{query}").json()["selected"])
 
 
 def test_numbers_are_those_of_performance_matrix(sample: Workspace, of_sample: TestClient) -> None:
@@ -66,7 +66,7 @@ def test_numbers_are_those_of_performance_matrix(sample: Workspace, of_sample: T
     assert data["changes"] == expected.table("changes").records()
 
 
-def test_of_one_run_the_cuts_are_its_means(sample: Workspace, of_sample: TestClient) -> None:
+def test_default_thresholds_of_one_run_are_its_means(sample: Workspace, of_sample: TestClient) -> None:
     means = sample.scores(["R@100", "nDCG@10"], ["bm25"]).aggregate()["bm25"]
     data = of_sample.get("/api/v1/matrix?run=bm25").json()
     assert data["cuts"] == [means["R@100"], means["nDCG@10"]]
@@ -75,7 +75,7 @@ def test_of_one_run_the_cuts_are_its_means(sample: Workspace, of_sample: TestCli
 
 
 @pytest.mark.parametrize(
-    ("query", "wanted"),
+    ("query", "expected"),
     [
         ("", "a b c d e f g h none"),
         ("x0=0.5", "a b c f g"),
@@ -87,10 +87,10 @@ def test_of_one_run_the_cuts_are_its_means(sample: Workspace, of_sample: TestCli
         ("x0=-5&x1=5&y0=-1e300&y1=1e300", "a b c d e f g h none"),
     ],
 )
-def test_a_rectangle_selects_what_lies_in_it(by_hand: TestClient, query: str, wanted: str) -> None:
-    assert chosen(by_hand, f"{AXES}&{query}") == wanted.split()
+def test_rectangle_selects_topics_within_it(by_hand: TestClient, query: str, expected: str) -> None:
+    assert chosen(by_hand, f"{AXES}&{query}") == expected.split()
     data = by_hand.get(f"/api/v1/matrix?{AXES}&{query}").json()["selection"]
-    places = [PLACES[query_id] for query_id in wanted.split()]
+    places = [PLACES[query_id] for query_id in expected.split()]
     assert data["count"] == len(places)
     if places:
         assert data["x_mean"] == pytest.approx(sum(x for x, _ in places) / len(places))
@@ -114,14 +114,14 @@ def test_quadrants_select_by_the_cuts(by_hand: TestClient) -> None:
 
 
 def test_changes_and_means_of_the_other_run(by_hand: TestClient) -> None:
-    found = by_hand.get(f"/api/v1/matrix?{AXES}&run=run&baseline=other&x0=1&sort=-query_id").json()
-    data = found["selection"]
-    assert [(row["run"], row["query_id"]) for row in found["selected"]] == [("run", "f"), ("run", "a")]
-    assert [(row["x_change"], row["y_change"]) for row in found["selected"]] == [(0.5, 0.5)] * 2
-    assert (data["x_mean"], data["x_mean_baseline"], data["y_mean_baseline"]) == (1, 0.5, 0.5)
+    data = by_hand.get(f"/api/v1/matrix?{AXES}&run=run&baseline=other&x0=1&sort=-query_id").json()
+    selection = data["selection"]
+    assert [(row["run"], row["query_id"]) for row in data["selected"]] == [("run", "f"), ("run", "a")]
+    assert [(row["x_change"], row["y_change"]) for row in data["selected"]] == [(0.5, 0.5)] * 2
+    assert (selection["x_mean"], selection["x_mean_baseline"], selection["y_mean_baseline"]) == (1, 0.5, 0.5)
 
 
-def test_topics_stand_in_the_order_that_is_asked_for(by_hand: TestClient) -> None:
+def test_topics_are_sorted_as_requested(by_hand: TestClient) -> None:
     def order(sort: str) -> str:
         data = by_hand.get(f"/api/v1/matrix?{AXES}&sort={sort}&y0=0.01&baseline=other").json()
         return "".join(row["query_id"] for row in data["selected"])
@@ -162,22 +162,22 @@ def test_where_narrows_cuts_and_topics(sample: Workspace, of_sample: TestClient)
 
 
 def dots(text: str, name: str = "run") -> list[dict[str, Any]]:
-    found = re.search(rf'data-spec="{name}">(.*?)</script>', text, re.DOTALL)
-    assert found is not None
-    spec = json.loads(found[1])
+    match = re.search(rf'data-spec="{name}">(.*?)</script>', text, re.DOTALL)
+    assert match is not None
+    spec = json.loads(match[1])
     return next(layer["data"]["values"] for layer in spec["layer"] if layer.get("data", {}).get("name") == "topics")
 
 
-def test_a_dot_is_the_topics_of_one_place(by_hand: TestClient) -> None:
-    found = {
-        (one["across"], round(one["up"], 3)): one for one in dots(by_hand.get(f"/matrix?{AXES}&x0=0.5&y1=0.6").text)
+def test_topics_at_the_same_position_are_one_dot(by_hand: TestClient) -> None:
+    dot_by_position = {
+        (dot["across"], round(dot["up"], 3)): dot for dot in dots(by_hand.get(f"/matrix?{AXES}&x0=0.5&y1=0.6").text)
     }
-    assert {place: (one["topics"], one["chosen"]) for place, one in found.items()} == {
+    assert {place: (dot["topics"], dot["chosen"]) for place, dot in dot_by_position.items()} == {
         (1, 1): (2, 0), (0.5, 1): (1, 0), (0.5, 0.5): (2, 2), (0, 0.333): (1, 0), (0, 0): (2, 0), (0, 0.25): (1, 0),
     }  # fmt: skip
-    assert found[0.5, 1]["query_id"] == "b"
-    assert (found[0.5, 0.5]["from"], found[0.5, 0.5]["to"]) == ([0.5, 0.5], [0.5, 0.5])
-    assert "query_id" not in found[1, 1]
+    assert dot_by_position[0.5, 1]["query_id"] == "b"
+    assert (dot_by_position[0.5, 0.5]["from"], dot_by_position[0.5, 0.5]["to"]) == ([0.5, 0.5], [0.5, 0.5])
+    assert "query_id" not in dot_by_position[1, 1]
 
 
 def test_the_chart_shows_the_rectangle(by_hand: TestClient) -> None:
@@ -186,10 +186,10 @@ def test_the_chart_shows_the_rectangle(by_hand: TestClient) -> None:
     assert spec["params"][0]["value"] == {"x": [0.5, 1.0], "y": [0.0, 0.6]}
     beside = json.loads(re.search(r'data-spec="baseline">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
     assert "params" not in beside
-    assert sorted((one["topics"], one["chosen"]) for one in dots(text, "baseline")) == [(1, 0), (8, 2)]
+    assert sorted((dot["topics"], dot["chosen"]) for dot in dots(text, "baseline")) == [(1, 0), (8, 2)]
 
 
-def test_the_page_says_what_its_twin_does(of_sample: TestClient) -> None:
+def test_page_and_json_agree(of_sample: TestClient) -> None:
     query = "run=rrf&baseline=bm25&by=query_class&x0=0.2&x1=0.7&y0=0.1"
     data = of_sample.get(f"/api/v1/matrix?{query}").json()
     text = html.unescape(of_sample.get(f"/matrix?{query}").text)
@@ -199,8 +199,8 @@ def test_the_page_says_what_its_twin_does(of_sample: TestClient) -> None:
     for row in data["selected"]:
         assert f'href="/topic?first=bm25&second=rrf&measure=nDCG%4010&topic={row["query_id"]}"' in text
         assert row["query"] in text
-    for said in data["sentences"]:
-        assert minus(said) in text
+    for sentence in data["sentences"]:
+        assert minus(sentence) in text
 
 
 def test_without_a_run_and_with_hostile_names() -> None:
@@ -233,6 +233,6 @@ def test_no_topic_has_a_relevant_document() -> None:
         ("by=kind&min_topics=1000", 200), ("x0=0.5&x1=", 200), ("x=", 400), ("sort=change", 200),
     ],
 )  # fmt: skip
-def test_whatever_is_asked_is_answered(of_sample: TestClient, query: str, status: int) -> None:
+def test_no_parameters_cause_an_internal_error(of_sample: TestClient, query: str, status: int) -> None:
     assert of_sample.get(f"/matrix?{query}").status_code == status
     assert of_sample.get(f"/api/v1/matrix?{query}").status_code == status

@@ -1,4 +1,4 @@
-"""The matrix and the slices as a person uses them: a rectangle drawn by mouse, fields by keyboard, links of slices."""
+"""Matrix and slices in a browser: a rectangle drawn by mouse, fields by keyboard, links of slices."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 SIDES = ("x0", "x1", "y0", "y1")
 
 
-def drawn(made: Any) -> Any:
-    made.page.wait_for_selector("html[data-drawn]")
-    return made.page
+def wait_for_charts(view: Any) -> Any:
+    view.page.wait_for_selector("html[data-drawn]")
+    return view.page
 
 
 def plot(page: Any) -> tuple[float, float, float, float]:
-    """Give the place of the plot in the window: left, top, width, height."""
+    """Return the position of the plot in the window: left, top, width, height."""
     place = page.locator('[data-chart="run"]')
     place.scroll_into_view_if_needed()
     box = place.locator(".mark-group.root .background").first.bounding_box()
@@ -61,31 +61,33 @@ def box_of(address: str) -> list[float]:
 def test_a_rectangle_selects_the_topics_in_it(
     serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace
 ) -> None:
-    made = tab(f"{serve(sample)}/matrix?run=rrf")
-    page = drawn(made)
+    view = tab(f"{serve(sample)}/matrix?run=rrf")
+    page = wait_for_charts(view)
     brush(page, (0.1, 0.62), (0.13, 0.71))
     box = box_of(page.url)
     assert box == pytest.approx([0.1, 0.62, 0.13, 0.71], abs=0.005)
-    wanted = inside(sample, "rrf", box)
-    assert shown(page) == wanted
-    assert 5 < len(wanted) < 25
+    expected = inside(sample, "rrf", box)
+    assert shown(page) == expected
+    assert 5 < len(expected) < 25
     count = page.inner_text("#count")
-    assert count.startswith(f"{len(wanted)} topics of 48 selected")
+    assert count.startswith(f"{len(expected)} topics of 48 selected")
     assert [float(page.input_value(f"#box [name={name}]")) for name in SIDES] == box
     assert page.get_attribute("#twin", "href").endswith(urlsplit(page.url).query)
     page.reload()
-    drawn(made)
-    assert (shown(page), page.inner_text("#count")) == (wanted, count)
-    kept = page.locator('[data-chart="run"] .brush_brush path, [data-chart="run"] .mark-rect.brush_brush').first
+    wait_for_charts(view)
+    assert (shown(page), page.inner_text("#count")) == (expected, count)
+    rectangle = page.locator('[data-chart="run"] .brush_brush path, [data-chart="run"] .mark-rect.brush_brush').first
     left, _, width, _ = plot(page)
-    seen = kept.bounding_box()
-    assert [(seen["x"] - left) / width, seen["width"] / width] == pytest.approx([0.1, 0.52], abs=0.02)
-    made.clean()
+    box_of_rectangle = rectangle.bounding_box()
+    assert [(box_of_rectangle["x"] - left) / width, box_of_rectangle["width"] / width] == pytest.approx(
+        [0.1, 0.52], abs=0.02
+    )
+    view.clean()
 
 
 def test_back_and_an_empty_click(serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace) -> None:
-    made = tab(f"{serve(sample)}/matrix?run=rrf&baseline=bm25")
-    page = drawn(made)
+    view = tab(f"{serve(sample)}/matrix?run=rrf&baseline=bm25")
+    page = wait_for_charts(view)
     brush(page, (0.3, 0.9), (0.2, 0.9))
     selected = shown(page)
     left, top, width, height = plot(page)
@@ -97,14 +99,14 @@ def test_back_and_an_empty_click(serve: Callable[[Any], str], tab: Callable[...,
         page.go_back()
     page.locator('#count:has-text("selected")').wait_for()
     assert shown(page) == selected == inside(sample, "rrf", box_of(page.url))
-    made.clean()
+    view.clean()
 
 
 def test_fields_and_quadrants_by_keyboard(
     serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace
 ) -> None:
-    made = tab(f"{serve(sample)}/matrix?run=bm25")
-    page = drawn(made)
+    view = tab(f"{serve(sample)}/matrix?run=bm25")
+    page = wait_for_charts(view)
     page.focus("#box [name=x0]")
     for value in ("0.2", "0.7", "0.1", "0.6"):
         page.keyboard.type(value)
@@ -120,7 +122,7 @@ def test_fields_and_quadrants_by_keyboard(
     page.locator('#count:has-text("ranking problem")').wait_for()
     assert len(shown(page)) == int(page.inner_text('.quadrants li:has-text("ranking problem") span')) == 8
     assert "x0" not in page.url
-    made.clean()
+    view.clean()
 
 
 def test_without_scripts_the_fields_select(
@@ -139,8 +141,8 @@ def test_without_scripts_the_fields_select(
 def test_a_click_on_a_dot_and_on_a_slice(
     serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace
 ) -> None:
-    made = tab(f"{serve(sample)}/matrix?run=bm25&by=query_class")
-    page = drawn(made)
+    view = tab(f"{serve(sample)}/matrix?run=bm25&by=query_class")
+    page = wait_for_charts(view)
     scores = sample.scores(["R@100", "nDCG@10"], ["bm25"])
     x, y = scores.values[0][:, scores.query_ids.index("t30")]  # alone at its place
     left, top, width, height = plot(page)
@@ -148,7 +150,7 @@ def test_a_click_on_a_dot_and_on_a_slice(
     page.wait_for_url("**/topic?**")
     assert parse_qs(urlsplit(page.url).query) == {"first": ["bm25"], "measure": ["nDCG@10"], "topic": ["t30"]}
     page.go_back()
-    drawn(made)
+    wait_for_charts(view)
     left, top, width, height = plot(page)
     with page.expect_response(lambda answer: "/matrix?" in answer.url):
         page.mouse.click(left + width - 1, top + 1)  # three topics have 1 on both axes
@@ -161,21 +163,21 @@ def test_a_click_on_a_dot_and_on_a_slice(
     page.mouse.click(left + line["x"] * width, top + (1 - line["y"]) * height)
     page.wait_for_url("**where=**")
     assert page.inner_text("#count").startswith("All 14 topics")
-    made.clean()
+    view.clean()
 
 
-def test_a_link_of_a_slice_filters_and_a_wrong_expression_is_told(
+def test_slice_links_filter_and_invalid_expressions_are_reported(
     serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace
 ) -> None:
-    made = tab(f"{serve(sample)}/slices?run=bm25")
-    page = drawn(made)
+    view = tab(f"{serve(sample)}/slices?run=bm25")
+    page = wait_for_charts(view)
     page.click('nav.chips a:text-is("relevant_band")')
-    drawn(made)
+    wait_for_charts(view)
     expect(page.locator("table.slices tbody tr:not(.average)")).to_have_count(5)
     topics = page.locator("table.slices tbody tr").nth(1).locator("td").first.inner_text().split("\n")[0]
     page.locator("table.slices tbody tr").nth(1).get_by_text("matrix").click()
     assert page.inner_text("#count").startswith(f"All {topics.split()[0]} topics")
-    made.clean()
+    view.clean()
     page.goto(f"{serve(sample)}/slices")
     page.fill("#where", "kind = 3")
     page.keyboard.press("Enter")
@@ -190,8 +192,8 @@ def test_both_pages_fit_and_can_be_read(
 ) -> None:
     pages = ("/matrix?by=query_class&baseline=rrf&x0=0.2&x1=0.7", "/slices?by=query_class&run=rrf&baseline=bm25")
     for address in pages:
-        made = tab(serve(sample) + address, width=width, color_scheme=theme)
-        drawn(made)
-        made.fits()
-        made.accessible()
-        made.clean()
+        view = tab(serve(sample) + address, width=width, color_scheme=theme)
+        wait_for_charts(view)
+        view.fits()
+        view.accessible()
+        view.clean()

@@ -1,4 +1,4 @@
-"""The page of slices: the numbers of by_slice and compare_slices, links that select a slice, and empty places."""
+"""Page of slices: results of `by_slice` and `compare_slices`, links that select a slice, and empty states."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from judged.comparison.slicing import slice_topics
-from judged.interface.pages.answer_pages import both
-from judged.interface.pages.slices import shown_runs
+from judged.interface.pages.answer_pages import conjunction
+from judged.interface.pages.slices import visible_runs
 from judged.interface.pages.workspace import Workspace, open_workspace
 from judged.web.app import make_app
 
@@ -34,9 +34,9 @@ def of_sample(sample: Workspace) -> TestClient:
 
 def collection(kinds: list[str], runs: int = 2, **more: Any) -> Workspace:
     """One relevant document a topic; the first run has it at the top for even topics, the second always second."""
-    ids = [f"q{at:02}" for at in range(len(kinds))]
+    ids = [f"q{i:02}" for i in range(len(kinds))]
     lists = {
-        "one": {query: ["d"] if at % 2 == 0 else ["x", "d"] for at, query in enumerate(ids)},
+        "one": {query: ["d"] if i % 2 == 0 else ["x", "d"] for i, query in enumerate(ids)},
         "two": {query: ["x", "d"] for query in ids},
     }
     attributes = {query: {"sort": kind} for query, kind in zip(ids, kinds, strict=True)}
@@ -46,17 +46,17 @@ def collection(kinds: list[str], runs: int = 2, **more: Any) -> Workspace:
 
 
 def links(text: str, path: str) -> Iterator[str]:
-    """Give the expression of each link to a page."""
-    for found in re.findall(rf'href="({path}\?[^"]*)"', text):
-        yield from parse_qs(urlsplit(html.unescape(found)).query).get("where", [])
+    """Return the condition of each link to a page."""
+    for link in re.findall(rf'href="({path}\?[^"]*)"', text):
+        yield from parse_qs(urlsplit(html.unescape(link)).query).get("where", [])
 
 
 def test_scores_are_those_of_by_slice(sample: Workspace, of_sample: TestClient) -> None:
     runs, measures = ["bm25", "rrf"], ["nDCG@10", "AP"]
     cut = slice_topics(sample.attributes, "query_class", min_topics=8)
     for run in runs:
-        asked = {"by": "query_class", "measures": ",".join(measures), "run": run, "min_topics": 8}
-        data = of_sample.get("/api/v1/slices", params=asked).json()
+        parameters = {"by": "query_class", "measures": ",".join(measures), "run": run, "min_topics": 8}
+        data = of_sample.get("/api/v1/slices", params=parameters).json()
         expected = sample.scores(measures, [run]).by_slice(cut, seed=0)
         assert data["sentences"] == list(expected.sentences)
         assert data["results"] == expected.table("results").records()
@@ -67,12 +67,12 @@ def test_scores_are_those_of_by_slice(sample: Workspace, of_sample: TestClient) 
 def test_where_narrows_scores_and_thirds(sample: Workspace, of_sample: TestClient) -> None:
     where = "query_class in ('how-to', 'known-item')"
     data = of_sample.get("/api/v1/slices", params={"by": "length", "run": "bm25", "where": where}).json()
-    known = sample.known(["query_class", "length"])
+    attributes = sample.topic_attributes(["query_class", "length"])
     mask = sample.mask(where)
-    kept = [query for query, keeps in zip(sample.query_ids, mask.tolist(), strict=True) if keeps]
-    cut = slice_topics(known, "length", query_ids=kept)
+    query_ids = [query for query, keeps in zip(sample.query_ids, mask.tolist(), strict=True) if keeps]
+    cut = slice_topics(attributes, "length", query_ids=query_ids)
     expected = sample.scores(["nDCG@10", "R@100"], ["bm25"]).over_topics(mask).by_slice(cut)
-    assert (data["n"], len(kept)) == (32, 32)
+    assert (data["n"], len(query_ids)) == (32, 32)
     assert data["results"] == expected.table("results").records()
     for row in data["slices"]:
         assert row["n"] == expected.estimate(row["name"]).size
@@ -80,41 +80,41 @@ def test_where_narrows_scores_and_thirds(sample: Workspace, of_sample: TestClien
 
 
 def test_differences_are_those_of_compare_slices(sample: Workspace, of_sample: TestClient) -> None:
-    asked = {"by": "query_class", "run": "rrf", "baseline": "bm25"}
-    data = of_sample.get("/api/v1/slices", params=asked).json()["compared"]
+    parameters = {"by": "query_class", "run": "rrf", "baseline": "bm25"}
+    data = of_sample.get("/api/v1/slices", params=parameters).json()["compared"]
     cut = slice_topics(sample.attributes, "query_class")
     expected = sample.scores(["nDCG@10", "R@100"], ["bm25", "rrf"]).compare_slices(cut, "bm25")
     assert data["sentences"] == list(expected.sentences)
     assert data["choices"]["resamples"] == 100_000
     assert len(data["results"]) == 10  # all topics and four slices, two measures
-    for row, wanted in zip(data["results"], expected.table("results").records(), strict=True):
+    for row, expected_row in zip(data["results"], expected.table("results").records(), strict=True):
         assert [row[name] for name in ("slice", "measure", "difference", "adjusted", "small")] == [
-            wanted[name] for name in ("slice", "measure", "difference", "adjusted", "small")
+            expected_row[name] for name in ("slice", "measure", "difference", "adjusted", "small")
         ]
 
 
-def test_a_page_says_what_its_twin_does(of_sample: TestClient) -> None:
+def test_page_and_json_agree(of_sample: TestClient) -> None:
     address = "/slices?by=query_class&run=bm25"
     text = html.unescape(re.sub(r"\s+", " ", re.sub(r"</?code>", "`", of_sample.get(address).text)))
     data = of_sample.get(f"/api/v1{address}").json()
     for row in data["results"]:
         assert row["slice"] in text
         assert f"{row['value']:.4f}" in text
-    for said in data["sentences"]:
-        assert said in text
+    for sentence in data["sentences"]:
+        assert sentence in text
     assert "too few topics to be tested: 8 of 10" in text
     assert f'href="/api/v1{address}"' in text
 
 
-def test_every_run_makes_one_table_a_measure(of_sample: TestClient, sample: Workspace) -> None:
+def test_all_runs_have_one_table_per_measure(of_sample: TestClient, sample: Workspace) -> None:
     data = of_sample.get("/api/v1/slices?by=query_class&measures=nDCG@10").json()
     assert data["every_run"] is True
-    assert [row["run"] for row in data["results"] if row["slice"] == "all topics"] == list(sample.ranked())
+    assert [row["run"] for row in data["results"] if row["slice"] == "all topics"] == list(sample.ranked_run_names())
     text = of_sample.get("/slices?by=query_class").text
     assert text.count('<table class="slices">') == 2
 
 
-def test_a_table_of_slices_is_saved_with_what_selects_its_topics(of_sample: TestClient) -> None:
+def test_downloaded_slices_contain_their_conditions(of_sample: TestClient) -> None:
     saved = of_sample.get("/slices.bm25 by slice.json?by=query_class&run=bm25").json()
     data = of_sample.get("/api/v1/slices?by=query_class&run=bm25").json()
     where = {row["name"]: row["where"] for row in data["slices"]} | {"all topics": "", "mean of slices": None}
@@ -124,27 +124,27 @@ def test_a_table_of_slices_is_saved_with_what_selects_its_topics(of_sample: Test
 
 
 @pytest.mark.parametrize("page", ["/topics", "/leaderboard", "/matrix"])
-def test_a_link_selects_just_its_slice_whatever_the_value(page: str) -> None:
+def test_links_select_exactly_their_slice_for_any_value(page: str) -> None:
     kinds = ["plain", QUOTED, 'only "double"', "only 'single'", "\n\ttabs"]
-    opened = collection([kinds[at % 5] for at in range(20)])
+    opened = collection([kinds[i % 5] for i in range(20)])
     text = client(opened).get("/slices?by=sort&min_topics=1").text
-    found = list(dict.fromkeys(links(text, page)))
-    assert len(found) == 5
-    for expression in found:
+    slice_links = list(dict.fromkeys(links(text, page)))
+    assert len(slice_links) == 5
+    for expression in slice_links:
         mask = opened.mask(expression)
-        values = {opened.attributes.column("sort").to_pylist()[at] for at in mask.nonzero()[0]}  # type: ignore[union-attr]
+        values = {opened.attributes.column("sort").to_pylist()[i] for i in mask.nonzero()[0]}  # type: ignore[union-attr]
         assert len(values) == 1
         assert mask.sum() == 4
     assert "<b>" not in re.sub(r"<b( class=\"[^\"]*\")?>(better|worse|differs)</b>", "", text)
 
 
 @pytest.mark.parametrize("inner", [QUOTED, "a' or sort != 'a", "x') or ('' == '"])
-def test_a_link_keeps_what_was_asked_before(inner: str) -> None:
-    opened = collection([inner if at % 2 else "other" for at in range(12)])
+def test_links_keep_existing_conditions(inner: str) -> None:
+    opened = collection([inner if i % 2 else "other" for i in range(12)])
     where = "query_id < 'q06'"
     data = client(opened).get("/api/v1/slices", params={"by": "sort", "where": where, "min_topics": 1}).json()
     line = next(row for row in data["slices"] if row["name"] == f"sort={inner}")
-    assert line["where"] == both(where, line["expression"])
+    assert line["where"] == conjunction(where, line["expression"])
     assert [query for query, keeps in zip(opened.query_ids, opened.mask(line["where"]), strict=True) if keeps] == [
         "q01", "q03", "q05",
     ]  # fmt: skip
@@ -154,7 +154,7 @@ def test_numbers_by_hand() -> None:
     opened = collection(["even", "odd"] * 12)
     data = client(opened).get("/api/v1/slices?by=sort&measures=RR&run=one&baseline=two").json()
     by_name = {row["slice"]: row for row in data["results"]}
-    assert {name: one["value"] for name, one in by_name.items()} == {
+    assert {name: row["value"] for name, row in by_name.items()} == {
         "all topics": 0.75,
         "sort=even": 1,
         "sort=odd": 0.5,
@@ -170,14 +170,14 @@ def test_numbers_by_hand() -> None:
     assert [rows["sort=even"][name] for name in ("wins", "ties", "losses")] == [12, 0, 0]
 
 
-def test_attributes_are_named_with_what_they_mean(of_sample: TestClient) -> None:
-    found = {one["name"]: one for one in of_sample.get("/api/v1/slices").json()["attributes"]}
-    assert found["query_class"]["source"] == "given"
-    assert found["query_class"]["meaning"] == "explore, how-to, known-item, symptom"
-    assert found["kind"]["source"] == "the texts of the queries"
-    assert found["length"]["kind"] == "number"  # the sample's own, not the derived one
+def test_attributes_are_listed_with_meaning(of_sample: TestClient) -> None:
+    attributes = {row["name"]: row for row in of_sample.get("/api/v1/slices").json()["attributes"]}
+    assert attributes["query_class"]["source"] == "given"
+    assert attributes["query_class"]["meaning"] == "explore, how-to, known-item, symptom"
+    assert attributes["kind"]["source"] == "the texts of the queries"
+    assert attributes["length"]["kind"] == "number"  # the sample's own, not the derived one
     text = of_sample.get("/slices").text
-    for name in found:
+    for name in attributes:
         assert f'href="/slices?by={name}"' in text
         assert of_sample.get("/api/v1/slices", params={"by": name, "run": "bm25"}).status_code == 200
 
@@ -186,7 +186,7 @@ def test_without_attributes_and_texts_the_judgments_are_sliced() -> None:
     opened = open_workspace({"a": {"d": 1}, "b": {"d": 1, "e": 1}}, {"r": {"a": ["d"], "b": ["x"]}})
     data = client(opened).get("/api/v1/slices").json()
     assert data["by"] == ["relevant_band"]
-    assert [one["name"] for one in data["attributes"]] == ["relevant", "relevant_band", "judged", "first_relevant"]
+    assert [row["name"] for row in data["attributes"]] == ["relevant", "relevant_band", "judged", "first_relevant"]
     text = client(opened).get("/slices").text
     assert "No attributes were given with the topics" in text
     assert "Every slice has too few topics" in text
@@ -206,12 +206,12 @@ def test_all_topics_in_one_slice() -> None:
     assert "All topics are in one slice" in text
 
 
-def test_slices_by_an_outcome_say_so(of_sample: TestClient) -> None:
+def test_slices_by_an_outcome_have_a_note(of_sample: TestClient) -> None:
     assert "regression to the mean" in of_sample.get("/slices?by=first_relevant&run=rrf").text
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "problem"),
     [
         ("where=kin+%3D%3D", "is not an expression"),
         ("where=nothing+%3D%3D+1", "no attribute"),
@@ -219,13 +219,13 @@ def test_slices_by_an_outcome_say_so(of_sample: TestClient) -> None:
         ("where=query_class+%3D%3D+3", "is a text"),
     ],
 )
-def test_a_wrong_expression_is_told_at_its_field(of_sample: TestClient, query: str, said: str) -> None:
+def test_invalid_expressions_are_reported_at_their_field(of_sample: TestClient, query: str, problem: str) -> None:
     answer = of_sample.get(f"/slices?{query}")
     assert answer.status_code == 400
     place = answer.text.index('id="where-problem"')
-    assert said in answer.text[place : place + 300]
+    assert problem in answer.text[place : place + 300]
     assert 'aria-invalid="true" aria-describedby="where-problem"' in answer.text
-    assert said in of_sample.get(f"/api/v1/slices?{query}").json()["problem"]
+    assert problem in of_sample.get(f"/api/v1/slices?{query}").json()["problem"]
 
 
 @pytest.mark.parametrize(
@@ -237,15 +237,15 @@ def test_a_wrong_expression_is_told_at_its_field(of_sample: TestClient, query: s
         ("baseline=bm25", 200), ("by=query_class,kind&run=bm25", 200), ("measures=GMAP,NumRel&run=bm25", 200),
     ],
 )  # fmt: skip
-def test_whatever_is_asked_is_answered(of_sample: TestClient, query: str, status: int) -> None:
+def test_no_parameters_cause_an_internal_error(of_sample: TestClient, query: str, status: int) -> None:
     assert of_sample.get(f"/slices?{query}").status_code == status
     assert of_sample.get(f"/api/v1/slices?{query}").status_code == status
 
 
-def test_of_much_data_one_run_is_shown(sample: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_much_data_only_the_best_run_is_shown(sample: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     from judged.interface.pages import slices as answer
-    from judged.interface.pages.slices import AskedSlices
+    from judged.interface.pages.slices import SlicesQuery
 
-    monkeypatch.setattr(answer, "_MANY", 100)
-    assert shown_runs(sample, AskedSlices()) == ("rrf",)
-    assert shown_runs(sample, AskedSlices(run="*")) == sample.ranked()
+    monkeypatch.setattr(answer, "_MAX_TESTED", 100)
+    assert visible_runs(sample, SlicesQuery()) == ("rrf",)
+    assert visible_runs(sample, SlicesQuery(run="*")) == sample.ranked_run_names()

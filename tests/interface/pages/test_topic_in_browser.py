@@ -25,11 +25,11 @@ def hostile() -> Any:
     return open_workspace(qrels, {"A <i>": first, "B": second}, queries={"a/b c?d&é": HOSTILE}, texts=docs)
 
 
-def until(page: Any, expression: str, wanted: Any) -> None:
+def until(page: Any, expression: str, expected: Any) -> None:
     """Wait until an expression has a value; `wait_for_function` needs eval, which the pages forbid."""
     deadline = time.monotonic() + 5
-    while (found := page.evaluate(expression)) != wanted:
-        assert time.monotonic() < deadline, f"{expression} is {found!r}"
+    while (value := page.evaluate(expression)) != expected:
+        assert time.monotonic() < deadline, f"{expression} is {value!r}"
         page.wait_for_timeout(20)
 
 
@@ -45,33 +45,33 @@ def lines(page: Any) -> int:
 
 
 def test_from_the_worst_topic_to_a_document(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topics")
-    page = shown.page
+    view = tab(f"{serve(sample)}/topics")
+    page = view.page
     follow(page, page.get_by_role("link", name="hardest first"))
     scores = sample.scores(["nDCG@10"]).values[:, 0, :].mean(axis=0)
-    worst = [sample.query_ids[at] for at in scores.argsort(kind="stable")[:3]]
+    worst = [sample.query_ids[i] for i in scores.argsort(kind="stable")[:3]]
     assert page.locator("tbody th").all_inner_texts()[:3] == worst
     assert page.locator("th[aria-sort=ascending]").inner_text() == "Mean↑"
-    shown.accessible()
+    view.accessible()
     follow(page, page.locator("tbody").get_by_role("link", name=worst[2]))
     assert page.locator("h1").inner_text() == f"{worst[2]} {sample.query(worst[2])}"
     assert page.locator(".way .rest").inner_text() == "3 of 48"
     follow(page, page.get_by_role("link", name="Next topic"))
     assert page.locator(".way .rest").inner_text() == "4 of 48"
     follow(page, page.get_by_role("link", name="Previous topic"))
-    left = sample.usual_pair("nDCG@10")[0]
+    baseline = sample.default_pair("nDCG@10")[0]
     with page.expect_navigation():
         page.locator("select[name=second]").select_option("bm25_title")
-    assert page.locator(".list h3").all_inner_texts() == [left, "bm25_title"]
+    assert page.locator(".list h3").all_inner_texts() == [baseline, "bm25_title"]
     assert "sort=mean" in page.url
     follow(page, page.get_by_role("link", name="All topics"))
     assert page.locator("tbody th").first.inner_text() == worst[0]
-    shown.clean()
+    view.clean()
 
 
 def test_moved_documents_are_linked(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf")
-    page = shown.page
+    view = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf")
+    page = view.page
     both = page.locator(".list").first.locator("a.jump").count()
     assert lines(page) == both == 9
     # each line ends where its document stands on the right
@@ -92,17 +92,17 @@ def test_moved_documents_are_linked(serve: Any, tab: Any, sample: Any) -> None:
     assert page.locator(".moves path.linked").get_attribute("data-key") == "1"
     page.locator("h1").hover()
     expect(page.locator(".linked")).to_have_count(0)
-    shown.clean()
+    view.clean()
 
 
 def test_lines_follow_when_the_page_changes(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf")
-    page = shown.page
+    view = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf")
+    page = view.page
     ends = "[...document.querySelectorAll('.moves path')].map((path) => path.getAttribute('d'))"
     before = page.evaluate(ends)
     page.locator("#a-0 summary").click()
     page.locator("#a-0 .said .text").wait_for()
-    until(page, f"JSON.stringify({ends}) === {json.dumps(json.dumps(before, separators=(',', ':')))}", wanted=False)
+    until(page, f"JSON.stringify({ends}) === {json.dumps(json.dumps(before, separators=(',', ':')))}", expected=False)
     after = page.evaluate(ends)
     assert before[0] == after[0]  # the first document did not move
     assert before[-1] != after[-1]
@@ -110,12 +110,12 @@ def test_lines_follow_when_the_page_changes(serve: Any, tab: Any, sample: Any) -
     until(page, "document.querySelectorAll('.moves path').length", 0)
     page.set_viewport_size({"width": 1500, "height": 800})
     until(page, "document.querySelectorAll('.moves path').length", 9)
-    shown.clean()
+    view.clean()
 
 
 def test_with_the_keyboard_alone(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf")
-    page = shown.page
+    view = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf")
+    page = view.page
     link = page.locator("#a-1 a.jump")
     assert link.inner_text() == "rank 4 in tfidf"
     for _ in range(40):
@@ -133,12 +133,12 @@ def test_with_the_keyboard_alone(serve: Any, tab: Any, sample: Any) -> None:
     page.keyboard.press("Enter")
     page.locator("#b-1 .said .text").wait_for()
     assert page.locator("#b-1 .said .text").inner_text() == sample.texts.text("collections.Counter.most_common")
-    shown.clean()
+    view.clean()
 
 
 def test_texts_never_run(serve: Any, tab: Any, hostile: Any) -> None:
-    shown = tab(f"{serve(hostile)}/topics")
-    page = shown.page
+    view = tab(f"{serve(hostile)}/topics")
+    page = view.page
     follow(page, page.get_by_role("link", name="a/b c?d&é"))
     assert page.locator("h1").inner_text() == f"a/b c?d&é {HOSTILE}"
     mine = page.locator("#a-0")
@@ -161,34 +161,34 @@ def test_texts_never_run(serve: Any, tab: Any, hostile: Any) -> None:
     expect(page.locator("#a-2 details")).to_have_count(0)
     page.get_by_text("1 relevant document that neither list shows").click()
     assert page.locator(".missed tbody tr > *").all_inner_texts() == ["gone", "1", "not returned", "not returned"]
-    shown.accessible()
-    shown.fits()
-    shown.clean()
+    view.accessible()
+    view.fits()
+    view.clean()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone(serve: Any, tab: Any, sample: Any, scheme: str) -> None:
     address = serve(sample)
-    shown = tab(
+    view = tab(
         f"{address}/topic?topic=t12&first=bm25&second=bm25_nostem&explain=AP&tools=true", 375, color_scheme=scheme
     )
-    page = shown.page
+    page = view.page
     assert not page.locator(".moves").is_visible()
     link = page.locator("#a-0 a.jump")
     assert link.inner_text() == "rank 1 in bm25_nostem"
     link.click()
     assert page.evaluate("document.activeElement.id") == "b-0"
-    shown.fits()
-    shown.accessible()
+    view.fits()
+    view.accessible()
     page.goto(f"{address}/topics?sort=-spread")
-    shown.fits()
-    shown.accessible()
-    shown.clean()
+    view.fits()
+    view.accessible()
+    view.clean()
 
 
 def test_explanation_and_tools_on_demand(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?topic=t12&first=bm25&second=bm25_nostem&sort=mean")
-    page = shown.page
+    view = tab(f"{serve(sample)}/topic?topic=t12&first=bm25&second=bm25_nostem&sort=mean")
+    page = view.page
     page.get_by_label("Explain").fill("AP")
     follow(page, page.get_by_role("button", name="Explain"))
     assert page.url.endswith("#explain")
@@ -201,12 +201,12 @@ def test_explanation_and_tools_on_demand(serve: Any, tab: Any, sample: Any) -> N
     assert re.split(r"\t", gdeval) == ["gdeval", "ndcg@10", "0.94998", "gain=exp2 in place of linear"]
     assert "explain=AP" in page.url
     assert "sort=mean" in page.url
-    shown.clean()
+    view.clean()
 
 
 def test_without_scripts(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf", java_script_enabled=False)
-    page = shown.page
+    view = tab(f"{serve(sample)}/topic?topic=t05&first=bm25&second=tfidf", java_script_enabled=False)
+    page = view.page
     page.locator("#a-0 summary").click()
     assert page.locator("#a-0 .said a").get_attribute("href") == "/api/v1/document?doc_id=math.gcd"
     page.locator("#a-1 a.jump").click()
@@ -214,22 +214,22 @@ def test_without_scripts(serve: Any, tab: Any, sample: Any) -> None:
 
 
 def test_a_topic_that_does_not_exist(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topic?topic=t4")
-    assert "no topic 't4' is in the judgments" in shown.page.locator("main").inner_text()
-    assert "near it are t04" in shown.page.locator("main").inner_text()
-    assert shown.foreign == []
+    view = tab(f"{serve(sample)}/topic?topic=t4")
+    assert "topic 't4' is not in the judgments" in view.page.locator("main").inner_text()
+    assert "similar are t04" in view.page.locator("main").inner_text()
+    assert view.foreign == []
 
 
 def test_filters_are_kept_while_a_list_is_used(serve: Any, tab: Any, sample: Any) -> None:
-    shown = tab(f"{serve(sample)}/topics?sort=-spread")
-    page = shown.page
+    view = tab(f"{serve(sample)}/topics?sort=-spread")
+    page = view.page
     page.get_by_label("Topics where").fill("query_class == 'known-item'")
     page.get_by_text("8 of 8 runs").click()
     for name in sample.run_names[2:]:
         page.get_by_label(name, exact=True).uncheck()
     follow(page, page.get_by_role("button", name="Show", exact=True))
-    known = int(sample.mask("query_class == 'known-item'").sum())
-    assert page.locator("caption").inner_text() == f"{known} topics of 48"
+    n_matching = int(sample.mask("query_class == 'known-item'").sum())
+    assert page.locator("caption").inner_text() == f"{n_matching} topics of 48"
     assert [text.strip("↑↓") for text in page.locator("thead th").all_inner_texts()] == [
         "Topic", "Query", "Relevant", "Judged", "Mean", "Spread", "bm25", "bm25_nostem",
     ]  # fmt: skip
@@ -238,5 +238,5 @@ def test_filters_are_kept_while_a_list_is_used(serve: Any, tab: Any, sample: Any
     with page.expect_navigation():
         page.get_by_label("Search").press("Enter")
     assert page.locator(".nothing h2").inner_text() == "No topic contains these words"
-    shown.fits()
-    shown.clean()
+    view.fits()
+    view.clean()

@@ -1,11 +1,11 @@
-"""The list of topics and the page of one: the same numbers as by hand and by the public functions."""
+"""List of topics, and page of one topic: numbers match hand calculations and the public functions."""
 
 from __future__ import annotations
 
 import html
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,17 +16,14 @@ from judged import Run, compare_tools, judge
 from judged.data import sample as shipped
 from judged.diagnosis.diff import diff
 from judged.diagnosis.stages import stages
-from judged.interface.pages.pagination import natural
-from judged.interface.pages.topics.topic_list import near_ids
+from judged.interface.pages.pagination import natural_key
+from judged.interface.pages.topics.topic_list import similar_ids
 from judged.interface.pages.workspace import Workspace, open_workspace
 from judged.results.html import minus
 from judged.scoring.explanation import explain_list
 from judged.scoring.uncertainty.ties import tie_range
 from judged.scoring.uncertainty.unjudged import unjudged_range
 from judged.web.app import make_app
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 HOSTILE = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
 QRELS = {"q": {"a": 2, "b": 1, "c": 0, "m": 1}, "none": {"x": 0}, "z": {"a": 1}}
@@ -48,69 +45,69 @@ def tiny() -> TestClient:
     return client(open_workspace(QRELS, {"A": A, "B": B}, queries={"q": "find a", "z": "the last", "none": "x"}))
 
 
-def get(of: TestClient, path: str, **asked: Any) -> Any:
-    answer = of.get(path, params=asked)
+def get(http: TestClient, path: str, **parameters: Any) -> Any:
+    answer = http.get(path, params=parameters)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def refused(of: TestClient, path: str, **asked: Any) -> tuple[int, str, str]:
-    answer = of.get(path, params=asked)
-    found = answer.json()
-    return answer.status_code, found["problem"], found["fix"]
+def refused(http: TestClient, path: str, **parameters: Any) -> tuple[int, str, str]:
+    answer = http.get(path, params=parameters)
+    data = answer.json()
+    return answer.status_code, data["problem"], data["fix"]
 
 
-def documents_of(found: dict[str, Any], run: str) -> list[dict[str, Any]]:
-    """Give the documents of one list, with where the other one has them."""
-    others = [f"rank:{other}" for other in found["runs"] if other != run]
-    mine = [row for row in found["documents"] if 0 < (row[f"place:{run}"] or 0) <= found["cutoff"]]
+def documents_of(data: dict[str, Any], run: str) -> list[dict[str, Any]]:
+    """Return the documents of one list, with their rank in the other one."""
+    others = [f"rank:{other}" for other in data["runs"] if other != run]
+    mine = [row for row in data["documents"] if 0 < (row[f"place:{run}"] or 0) <= data["cutoff"]]
     return [
         row | {"rank": row[f"rank:{run}"], "tied": row[f"tied:{run}"], "there": row[others[0]] if others else None}
         for row in sorted(mine, key=lambda row: row[f"place:{run}"])
     ]
 
 
-def missed_of(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give the relevant documents that no list shows."""
-    return [row for row in found["documents"] if not row["shown"]]
+def missed_of(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the relevant documents that no list shows."""
+    return [row for row in data["documents"] if not row["shown"]]
 
 
-def by_measure(found: dict[str, Any], row: int = 0) -> list[float | None]:
-    """Give the scores of the lists by the chosen measure, or one of the usual ones."""
-    return [found["scores"][row][f"run:{run}"] for run in found["runs"]]
+def by_measure(data: dict[str, Any], row: int = 0) -> list[float | None]:
+    """Return the scores of the lists by the measure in a row of the table of scores."""
+    return [data["scores"][row][f"run:{run}"] for run in data["runs"]]
 
 
-def scores_of(found: dict[str, Any]) -> list[list[float | None]]:
-    """Give the scores of each topic of a list, in the order of its runs."""
-    return [[row[f"run:{run}"] for run in found["runs"]] for row in found["topics"]]
+def scores_of(data: dict[str, Any]) -> list[list[float | None]]:
+    """Return the scores of each topic of a list, in the order of its runs."""
+    return [[row[f"run:{run}"] for run in data["runs"]] for row in data["topics"]]
 
 
 # The list
 
 
 def test_the_list_has_the_scores_of_every_run(of_sample: TestClient, sample: Workspace) -> None:
-    found = get(of_sample, "/api/v1/topics")
-    scores = sample.scores(["nDCG@10"], sample.ranked())
-    assert found["runs"] == list(sample.ranked())  # the best first
-    assert [one["query_id"] for one in found["topics"]] == list(scores.query_ids)
-    assert scores_of(found) == scores.values[:, 0, :].T.tolist()
-    assert [one["mean"] for one in found["topics"]] == pytest.approx(scores.values[:, 0, :].mean(axis=0).tolist())
-    assert [one["spread"] for one in found["topics"]] == np.ptp(scores.values[:, 0, :], axis=0).tolist()
-    assert (found["total"], found["of"], found["pages"]) == (48, 48, 1)
+    data = get(of_sample, "/api/v1/topics")
+    scores = sample.scores(["nDCG@10"], sample.ranked_run_names())
+    assert data["runs"] == list(sample.ranked_run_names())  # the best first
+    assert [row["query_id"] for row in data["topics"]] == list(scores.query_ids)
+    assert scores_of(data) == scores.values[:, 0, :].T.tolist()
+    assert [row["mean"] for row in data["topics"]] == pytest.approx(scores.values[:, 0, :].mean(axis=0).tolist())
+    assert [row["spread"] for row in data["topics"]] == np.ptp(scores.values[:, 0, :], axis=0).tolist()
+    assert (data["total"], data["of"], data["pages"]) == (48, 48, 1)
 
 
 def test_the_list_by_hand(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topics", measure="RR@10")
-    assert [(one["query_id"], one["query"], one["relevant"], one["judged"]) for one in found["topics"]] == [
+    data = get(tiny, "/api/v1/topics", measure="RR@10")
+    assert [(row["query_id"], row["query"], row["relevant"], row["judged"]) for row in data["topics"]] == [
         ("none", "x", 0, 1),
         ("q", "find a", 3, 4),
         ("z", "the last", 1, 1),
     ]
-    assert scores_of(found) == [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]
-    assert [(one["mean"], one["spread"]) for one in found["topics"]] == [(0.0, 0.0), (1.0, 0.0), (0.5, 1.0)]
+    assert scores_of(data) == [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]
+    assert [(row["mean"], row["spread"]) for row in data["topics"]] == [(0.0, 0.0), (1.0, 0.0), (0.5, 1.0)]
     graded = get(tiny, "/api/v1/topics", measure="RR(rel=2)@10")
-    assert [one["relevant"] for one in graded["topics"]] == [0, 1, 0]
-    assert (found["relevant_from"], graded["relevant_from"]) == (1.0, 2.0)
+    assert [row["relevant"] for row in graded["topics"]] == [0, 1, 0]
+    assert (data["relevant_from"], graded["relevant_from"]) == (1.0, 2.0)
     assert get(tiny, "/api/v1/topics")["relevant_from"] is None  # nDCG counts any grade above 0
 
 
@@ -129,74 +126,76 @@ def test_the_list_by_hand(tiny: TestClient) -> None:
     ],
 )
 def test_orders(tiny: TestClient, sort: str, ids: str) -> None:
-    found = get(tiny, "/api/v1/topics", measure="RR@10", sort=sort)
-    assert [one["query_id"] for one in found["topics"]] == ids.split()
+    data = get(tiny, "/api/v1/topics", measure="RR@10", sort=sort)
+    assert [row["query_id"] for row in data["topics"]] == ids.split()
 
 
-def test_topics_without_a_score_come_last_either_way() -> None:
-    of = client(open_workspace(QRELS, {"A": A}))
+def test_topics_without_a_score_are_last_in_both_directions() -> None:
+    http = client(open_workspace(QRELS, {"A": A}))
     for sort in ("mean", "-mean", "run:A", "-run:A"):
-        found = get(of, "/api/v1/topics", measure="nDCG(undefined=skip)@10", sort=sort)
-        assert found["topics"][-1]["query_id"] == "none"
-        assert scores_of(found)[-1] == [None]
-        assert found["topics"][-1]["mean"] is None
+        data = get(http, "/api/v1/topics", measure="nDCG(undefined=skip)@10", sort=sort)
+        assert data["topics"][-1]["query_id"] == "none"
+        assert scores_of(data)[-1] == [None]
+        assert data["topics"][-1]["mean"] is None
 
 
 def test_only_the_chosen_runs_count(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topics", measure="RR@10", runs=["B"], sort="-mean")
-    assert (found["runs"], found["other_runs"]) == (["B"], ["A"])
-    assert [(one["query_id"], one["mean"]) for one in found["topics"]] == [("q", 1.0), ("none", 0.0), ("z", 0.0)]
+    data = get(tiny, "/api/v1/topics", measure="RR@10", runs=["B"], sort="-mean")
+    assert (data["runs"], data["other_runs"]) == (["B"], ["A"])
+    assert [(row["query_id"], row["mean"]) for row in data["topics"]] == [("q", 1.0), ("none", 0.0), ("z", 0.0)]
 
 
 def test_search_and_filter(of_sample: TestClient, sample: Workspace) -> None:
-    found = get(of_sample, "/api/v1/topics", q="LIST of", sort="mean")
-    wanted = [one for one in sample.query_ids if all(word in sample.query(one).lower() for word in ("list", "of"))]
-    assert sorted(one["query_id"] for one in found["topics"]) == wanted
-    assert 1 < len(wanted) < 10
-    assert found["total"] == len(wanted)
+    data = get(of_sample, "/api/v1/topics", q="LIST of", sort="mean")
+    expected = [
+        topic for topic in sample.query_ids if all(word in sample.query(topic).lower() for word in ("list", "of"))
+    ]
+    assert sorted(row["query_id"] for row in data["topics"]) == expected
+    assert 1 < len(expected) < 10
+    assert data["total"] == len(expected)
     where = "query_class == 'known-item' and relevant < 4"
-    kept = get(of_sample, "/api/v1/topics", where=where)
+    filtered = get(of_sample, "/api/v1/topics", where=where)
     mask = sample.mask(where)
-    assert [one["query_id"] for one in kept["topics"]] == list(itertools.compress(sample.query_ids, mask.tolist()))
+    assert [row["query_id"] for row in filtered["topics"]] == list(itertools.compress(sample.query_ids, mask.tolist()))
     assert get(of_sample, "/api/v1/topics", q="t07")["topics"][0]["query_id"] == "t07"
 
 
 def test_pages_of_a_long_list() -> None:
     ids = [f"q{number}" for number in range(1, 121)]
-    of = client(open_workspace({one: {"d": 1} for one in ids}, {"A": {"q1": {"d": 1.0}}}))
-    pages = [get(of, "/api/v1/topics", page=page) for page in (1, 2, 3, 9)]
-    assert [one["query_id"] for page in pages[:3] for one in page["topics"]] == ids  # q9 before q10
+    http = client(open_workspace({topic: {"d": 1} for topic in ids}, {"A": {"q1": {"d": 1.0}}}))
+    pages = [get(http, "/api/v1/topics", page=page) for page in (1, 2, 3, 9)]
+    assert [row["query_id"] for page in pages[:3] for row in page["topics"]] == ids  # q9 before q10
     assert [(page["page"], page["pages"], page["total"]) for page in pages] == [(page, 3, 120) for page in (1, 2, 3, 3)]
-    shown = of.get("/topics?page=2&sort=-query_id").text
-    assert "51–100 of 120 topics" in shown
-    assert "/api/v1/topics?sort=-query_id&amp;page=2" in shown
+    page_text = http.get("/topics?page=2&sort=-query_id").text
+    assert "51–100 of 120 topics" in page_text
+    assert "/api/v1/topics?sort=-query_id&amp;page=2" in page_text
 
 
 def test_more_runs_than_columns() -> None:
     runs = {f"r{number}": A for number in range(15)}
-    of = client(open_workspace(QRELS, runs))
-    found = get(of, "/api/v1/topics")
-    assert (found["runs"], found["other_runs"]) == ([f"r{at}" for at in range(12)], ["r12", "r13", "r14"])
-    assert len(get(of, "/api/v1/topic", topic="q")["all_runs"]) == 15
+    http = client(open_workspace(QRELS, runs))
+    data = get(http, "/api/v1/topics")
+    assert (data["runs"], data["other_runs"]) == ([f"r{i}" for i in range(12)], ["r12", "r13", "r14"])
+    assert len(get(http, "/api/v1/topic", topic="q")["all_runs"]) == 15
 
 
 def test_a_measure_that_is_better_low_has_its_hardest_topics_first(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topics", measure="NumNonrelRet", sort="-mean")
-    assert found["lower_is_better"] is True
-    assert [(row["query_id"], scores) for row, scores in zip(found["topics"], scores_of(found), strict=True)] == [
+    data = get(tiny, "/api/v1/topics", measure="NumNonrelRet", sort="-mean")
+    assert data["lower_is_better"] is True
+    assert [(row["query_id"], scores) for row, scores in zip(data["topics"], scores_of(data), strict=True)] == [
         ("none", [0.0, 1.0]),
         ("q", [0.0, 1.0]),  # x is unjudged
         ("z", [0.0, 0.0]),
     ]
-    shown = html.unescape(tiny.get("/topics?measure=NumNonrelRet").text)
-    assert '<a href="/topics?measure=NumNonrelRet&sort=-mean">hardest first</a>' in shown
+    page_text = html.unescape(tiny.get("/topics?measure=NumNonrelRet").text)
+    assert '<a href="/topics?measure=NumNonrelRet&sort=-mean">hardest first</a>' in page_text
     topic = get(tiny, "/api/v1/topic", topic="none", measure="NumNonrelRet")
     assert (topic["scores"][0]["difference"], topic["scores"][0]["better"]) == (1.0, "A")
-    assert [one["run"] for one in topic["all_runs"]] == ["A", "B"]
+    assert [row["run"] for row in topic["all_runs"]] == ["A", "B"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "said"),
+    ("parameters", "status", "expected"),
     [
         ({"sort": "size"}, 400, "topics cannot be sorted by 'size'"),
         ({"sort": "run:C"}, 400, "topics cannot be sorted by 'run:C'"),
@@ -210,63 +209,63 @@ def test_a_measure_that_is_better_low_has_its_hardest_topics_first(tiny: TestCli
         ({"q": "x" * 600}, 422, "q"),
     ],
 )
-def test_lists_that_make_no_sense(tiny: TestClient, asked: dict[str, str], status: int, said: str) -> None:
-    code, problem, _ = refused(tiny, "/api/v1/topics", **asked)
+def test_invalid_list_parameters(tiny: TestClient, parameters: dict[str, str], status: int, expected: str) -> None:
+    code, problem, _ = refused(tiny, "/api/v1/topics", **parameters)
     assert code == status
-    assert said in problem
-    assert tiny.get("/topics", params=asked).status_code == status
+    assert expected in problem
+    assert tiny.get("/topics", params=parameters).status_code == status
 
 
 def test_no_topic_holds_the_words(tiny: TestClient) -> None:
     assert get(tiny, "/api/v1/topics", q="zebra")["topics"] == []
-    shown = tiny.get("/topics?q=zebra&sort=mean").text
-    assert "Of 3 topics, none has zebra in its id or query text." in shown
+    page_text = tiny.get("/topics?q=zebra&sort=mean").text
+    assert "Of 3 topics, none has zebra in its id or query text." in page_text
 
 
 # One topic
 
 
 def test_one_topic_by_hand(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topic", topic="q")
+    data = get(tiny, "/api/v1/topic", topic="q")
     gain_b = 1 / math.log2(3)
     ideal = 2 + gain_b + 1 / 2
     first, second = (2 + 1 / 2) / ideal, (1 + 2 / math.log2(3)) / ideal
-    assert (found["judged"], found["relevant"]) == (4, 3)
-    assert [(one["grade"], one["state"], one["documents"]) for one in found["grades"]] == [
+    assert (data["judged"], data["relevant"]) == (4, 3)
+    assert [(row["grade"], row["state"], row["documents"]) for row in data["grades"]] == [
         (2.0, "relevant", 1),
         (1.0, "relevant", 2),
         (0.0, "not relevant", 1),
     ]
-    assert by_measure(found) == pytest.approx([first, second])
-    assert found["scores"][0]["difference"] == pytest.approx(second - first)
-    assert found["scores"][0]["better"] == "A"
-    left = next(row for row in found["all_runs"] if row["run"] == "A")
+    assert by_measure(data) == pytest.approx([first, second])
+    assert data["scores"][0]["difference"] == pytest.approx(second - first)
+    assert data["scores"][0]["better"] == "A"
+    left = next(row for row in data["all_runs"] if row["run"] == "A")
     assert [
-        (one["doc_id"], one["rank"], one["state"], one["there"], one["moved"]) for one in documents_of(found, "A")
+        (row["doc_id"], row["rank"], row["state"], row["there"], row["moved"]) for row in documents_of(data, "A")
     ] == [
         ("a", 1, "relevant", 2, "down 1"),
         ("x", 2, "unjudged", None, "gone"),
         ("b", 3, "relevant", 1, "up 2"),
     ]
     assert [
-        (one["doc_id"], one["rank"], one["state"], one["there"], one["moved"]) for one in documents_of(found, "B")
+        (row["doc_id"], row["rank"], row["state"], row["there"], row["moved"]) for row in documents_of(data, "B")
     ] == [
         ("b", 1, "relevant", 3, "up 2"),
         ("a", 2, "relevant", 1, "down 1"),
         ("c", 3, "not relevant", None, "new"),
     ]
     assert (left["returned"], left["unjudged"]) == (3, 1)
-    assert documents_of(found, "B")[0]["change"] == pytest.approx((1 - 1 / 2) / ideal)
-    assert [(row["doc_id"], row["grade"], row["place:A"], row["place:B"]) for row in missed_of(found)] == [
+    assert documents_of(data, "B")[0]["change"] == pytest.approx((1 - 1 / 2) / ideal)
+    assert [(row["doc_id"], row["grade"], row["place:A"], row["place:B"]) for row in missed_of(data)] == [
         ("m", 1.0, None, None)
     ]
     reachable = (2 + gain_b) / ideal
-    loss = found["losses"][0]
+    loss = data["losses"][0]
     names = ("score", "attainable_candidates", "best", "lost_candidates", "lost_ranking")
     lost = [first, reachable, 1.0, 1 - reachable, reachable - first]
     assert [loss[name] for name in names] == pytest.approx(lost)
     assert (loss["found"], loss["relevant"]) == (2, 3)
-    ties, unjudged = found["reaches"][:2]
+    ties, unjudged = data["reaches"][:2]
     assert (ties["low"], ties["high"], ties["sentence"]) == (
         ties["score"],
         ties["score"],
@@ -279,15 +278,15 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
 
 
 def test_tied_documents_are_named_and_bounded() -> None:
-    of = client(open_workspace({"q": {"a": 1, "b": 0}}, {"A": {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}}))
-    found = get(of, "/api/v1/topic", topic="q", measure="RR")
-    assert [(one["doc_id"], one["tied"]) for one in documents_of(found, found["runs"][0])] == [
+    http = client(open_workspace({"q": {"a": 1, "b": 0}}, {"A": {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}}))
+    data = get(http, "/api/v1/topic", topic="q", measure="RR")
+    assert [(row["doc_id"], row["tied"]) for row in documents_of(data, data["runs"][0])] == [
         ("b", True),
         ("a", True),
         ("c", False),
     ]
-    assert (found["reaches"][0]["low"], found["reaches"][0]["high"]) == (0.5, 1.0)
-    assert found["reaches"][0]["sentence"].startswith("Between 0.5000 and 1.0000, by the order of documents with equal")
+    assert (data["reaches"][0]["low"], data["reaches"][0]["high"]) == (0.5, 1.0)
+    assert data["reaches"][0]["sentence"].startswith("Between 0.5000 and 1.0000, by the order of documents with equal")
 
 
 @pytest.mark.parametrize(
@@ -304,58 +303,70 @@ def test_tied_documents_are_named_and_bounded() -> None:
 def test_one_topic_by_the_public_functions(
     of_sample: TestClient, sample: Workspace, measure: str, query_id: str
 ) -> None:
-    found = get(of_sample, "/api/v1/topic", topic=query_id, first="bm25", second="tfidf", measure=measure)
+    data = get(of_sample, "/api/v1/topic", topic=query_id, first="bm25", second="tfidf", measure=measure)
     qrels, runs = shipped.qrels(), {run.name: run for run in shipped.runs()}
-    ones = [judge(qrels, runs[name]).only(query_id) for name in ("bm25", "tfidf")]
-    at = sample.query_ids.index(query_id)
+    judged_lists = [judge(qrels, runs[name]).only(query_id) for name in ("bm25", "tfidf")]
+    topic_index = sample.query_ids.index(query_id)
     scores = sample.scores([measure])
-    assert by_measure(found) == [float(scores.values[scores.run_names.index(one.run.name), 0, at]) for one in ones]
-    assert {one["run"]: one["score"] for one in found["all_runs"]} == dict(
-        zip(scores.run_names, scores.values[:, 0, at].tolist(), strict=True)
+    assert by_measure(data) == [
+        float(scores.values[scores.run_names.index(judged_list.run.name), 0, topic_index])
+        for judged_list in judged_lists
+    ]
+    assert {row["run"]: row["score"] for row in data["all_runs"]} == dict(
+        zip(scores.run_names, scores.values[:, 0, topic_index].tolist(), strict=True)
     )
-    assert [one["score"] for one in found["all_runs"]] == sorted(scores.values[:, 0, at].tolist(), reverse=True)
-    for place, one in enumerate(ones):
-        reaches = found["reaches"][2 * place : 2 * place + 2]
-        for reach, wanted in zip(reaches, (tie_range(one, measure), unjudged_range(one, measure)), strict=True):
-            assert (reach["low"], reach["high"], reach["kind"]) == (wanted.low[0], wanted.high[0], wanted.kind[0])
-        assert found["explained"][place]["score"] == explain_list(one, measure, query_id).score
-    whole = diff(qrels, runs["bm25"], runs["tfidf"], topic=query_id, measure=measure, cutoff=10).topics[0]
-    assert found["sentences"] == [whole.sentence]
+    assert [row["score"] for row in data["all_runs"]] == sorted(scores.values[:, 0, topic_index].tolist(), reverse=True)
+    for place, judged_list in enumerate(judged_lists):
+        reaches = data["reaches"][2 * place : 2 * place + 2]
+        for reach, expected_range in zip(
+            reaches, (tie_range(judged_list, measure), unjudged_range(judged_list, measure)), strict=True
+        ):
+            assert (reach["low"], reach["high"], reach["kind"]) == (
+                expected_range.low[0],
+                expected_range.high[0],
+                expected_range.kind[0],
+            )
+        assert data["explained"][place]["score"] == explain_list(judged_list, measure, query_id).score
+    topic_diff = diff(qrels, runs["bm25"], runs["tfidf"], topic=query_id, measure=measure, cutoff=10).topics[0]
+    assert data["sentences"] == [topic_diff.sentence]
     for which in (0, 1):
-        side = whole.ranked_rows(which)
-        documents = documents_of(found, found["runs"][which])
-        assert [one["doc_id"] for one in documents] == [row.doc_id for row in side]
-        assert [one["grade"] for one in documents] == [row.grade for row in side]
-        assert [one["moved"] for one in documents] == [row.movement for row in side]
-        assert [one["change"] for one in documents] == pytest.approx([row.changes[0] for row in side])
-        assert [one["there"] for one in documents] == [(row.first_rank if which else row.second_rank) for row in side]
+        side = topic_diff.side(which)
+        documents = documents_of(data, data["runs"][which])
+        assert [row["doc_id"] for row in documents] == [row.doc_id for row in side]
+        assert [row["grade"] for row in documents] == [row.grade for row in side]
+        assert [row["moved"] for row in documents] == [row.movement for row in side]
+        assert [row["change"] for row in documents] == pytest.approx([row.changes[0] for row in side])
+        assert [row["there"] for row in documents] == [(row.first_rank if which else row.second_rank) for row in side]
 
 
 def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
-    found = get(of_sample, "/api/v1/topic", topic="t12", first="bm25_nostem", second="tfidf", measure="AP")
-    for loss, name in zip(found["losses"], ("bm25_nostem", "tfidf"), strict=True):
+    data = get(of_sample, "/api/v1/topic", topic="t12", first="bm25_nostem", second="tfidf", measure="AP")
+    for loss, name in zip(data["losses"], ("bm25_nostem", "tfidf"), strict=True):
         run = next(run for run in shipped.runs() if run.name == name)
-        whole = stages(shipped.qrels(), run, measure="AP", cutoff=100)
-        at = whole.query_ids.index("t12")
-        assert [loss["lost_candidates"], loss["lost_ranking"]] == whole.trace.parts[:, at].tolist()
-        assert loss["attainable_candidates"] == whole.trace.attainable[at]
-        assert (loss["found"], loss["relevant"]) == (whole.trace.num_found[at], whole.trace.relevant[at])
-        assert loss["verdict"] == whole.verdicts[at]
+        split = stages(shipped.qrels(), run, measure="AP", cutoff=100)
+        topic_index = split.query_ids.index("t12")
+        assert [loss["lost_candidates"], loss["lost_ranking"]] == split.trace.parts[:, topic_index].tolist()
+        assert loss["attainable_candidates"] == split.trace.attainable[topic_index]
+        assert (loss["found"], loss["relevant"]) == (
+            split.trace.num_found[topic_index],
+            split.trace.relevant[topic_index],
+        )
+        assert loss["verdict"] == split.verdicts[topic_index]
     refused_by_stages = get(of_sample, "/api/v1/topic", topic="t12", measure="SetP")["losses"][0]
     assert refused_by_stages["score"] is None
     assert "its loss cannot be split into stages" in refused_by_stages["sentence"]
 
 
 def test_what_other_tools_report(of_sample: TestClient) -> None:
-    asked = {"topic": "t12", "first": "bm25", "second": "tfidf", "measure": "nDCG@10"}
-    assert "tools" not in get(of_sample, "/api/v1/topic", **asked)
-    found = get(of_sample, "/api/v1/topic", **asked, tools=True)["tools"]
+    parameters = {"topic": "t12", "first": "bm25", "second": "tfidf", "measure": "nDCG@10"}
+    assert "tools" not in get(of_sample, "/api/v1/topic", **parameters)
+    data = get(of_sample, "/api/v1/topic", **parameters, tools=True)["tools"]
     for name in ("bm25", "tfidf"):
         run = next(run for run in shipped.runs() if run.name == name)
-        told = compare_tools(shipped.qrels(), run, "t12", "nDCG@10")
+        comparison = compare_tools(shipped.qrels(), run, "t12", "nDCG@10")
         columns = ("tool", "called", "measure", "printed", "why")
-        lines = [tuple(row[column] for column in columns) for row in found if row["run"] == name]
-        assert lines == [row for row in told.table().grid().rows[1:] if row[1]]
+        lines = [tuple(row[column] for column in columns) for row in data if row["run"] == name]
+        assert lines == [row for row in comparison.table().grid().rows[1:] if row[1]]
         assert len(lines) > 3
 
 
@@ -363,12 +374,12 @@ def test_the_scale_of_grades_is_that_of_all_judgments() -> None:
     """An unjudged document may have the highest grade of the qrels, though this topic has none of it."""
     qrels = {"q": {"a": 1}, "other": {"b": 4}}
     run = {"q": {"x": 2.0, "a": 1.0}}
-    found = get(client(open_workspace(qrels, {"A": run})), "/api/v1/topic", topic="q", measure="DCG@2", tools=True)
-    whole = unjudged_range(judge(qrels, run).only("q"), "DCG@2")
-    assert whole.high[0] == 4 + 1 / math.log2(3)
-    assert found["reaches"][1]["high"] == whole.high[0]
-    told = compare_tools(qrels, run, "q", "DCG@2").tool_scores
-    assert [row["printed"] for row in found["tools"]] == [opinion.printed for opinion in told if opinion.called]
+    data = get(client(open_workspace(qrels, {"A": run})), "/api/v1/topic", topic="q", measure="DCG@2", tools=True)
+    grade_range = unjudged_range(judge(qrels, run).only("q"), "DCG@2")
+    assert grade_range.high[0] == 4 + 1 / math.log2(3)
+    assert data["reaches"][1]["high"] == grade_range.high[0]
+    comparison = compare_tools(qrels, run, "q", "DCG@2").tool_scores
+    assert [row["printed"] for row in data["tools"]] == [opinion.printed for opinion in comparison if opinion.called]
 
 
 def test_deeper_lists(of_sample: TestClient) -> None:
@@ -379,122 +390,124 @@ def test_deeper_lists(of_sample: TestClient) -> None:
     assert [len(documents_of(shallow, run)) for run in shallow["runs"]] == [10, 10]
     assert [len(documents_of(deep, run)) for run in deep["runs"]] == [50, 50]
     assert any(row["there"] and row["there"] > 10 for row in documents_of(shallow, "bm25"))
-    shown = html.unescape(of_sample.get("/topic?topic=t12&first=bm25&second=bm25_nostem").text)
+    page_text = html.unescape(of_sample.get("/topic?topic=t12&first=bm25&second=bm25_nostem").text)
     for row in missed_of(shallow):
         for run in shallow["runs"]:
             rank = row[f"rank:{run}"]
             assert rank is None or rank > 10
-            assert (f"rank {rank}" if rank else "not returned") in shown
+            assert (f"rank {rank}" if rank else "not returned") in page_text
 
 
-def test_the_way_to_the_next_topic_is_the_order_of_the_list(of_sample: TestClient) -> None:
-    asked = {
+def test_next_topic_follows_the_order_of_the_list(of_sample: TestClient) -> None:
+    parameters = {
         "sort": "-spread",
         "where": "relevant in (4, 5, 6, 7)",
         "q": "a",
         "measure": "AP",
         "runs": ["bm25", "tfidf"],
     }
-    ids = [one["query_id"] for one in get(of_sample, "/api/v1/topics", **asked)["topics"]]
+    ids = [row["query_id"] for row in get(of_sample, "/api/v1/topics", **parameters)["topics"]]
     walked, here = [], ids[0]
     while here:
-        found = get(of_sample, "/api/v1/topic", topic=here, **asked)
-        assert (found["place"], found["of"]) == (len(walked) + 1, len(ids))
-        assert found["previous"] == (walked[-1] if walked else None)
+        data = get(of_sample, "/api/v1/topic", topic=here, **parameters)
+        assert (data["place"], data["of"]) == (len(walked) + 1, len(ids))
+        assert data["previous"] == (walked[-1] if walked else None)
         walked.append(here)
-        here = found["next"]
+        here = data["next"]
     assert walked == ids
-    shown = html.unescape(of_sample.get("/topic", params={"topic": ids[1], **asked}).text)
-    kept = "measure=AP&sort=-spread&q=a&where=relevant+in+%284%2C+5%2C+6%2C+7%29&runs=bm25&runs=tfidf"
-    assert f'rel="next" href="/topic?{kept}&topic={ids[2]}"' in shown
-    assert f'<a href="/topics?{kept}">All topics</a>' in shown
-    outside = next(one for one in (f"t{number:02}" for number in range(1, 49)) if one not in ids)
-    elsewhere = get(of_sample, "/api/v1/topic", topic=outside, **asked)
+    page_text = html.unescape(of_sample.get("/topic", params={"topic": ids[1], **parameters}).text)
+    query_string = "measure=AP&sort=-spread&q=a&where=relevant+in+%284%2C+5%2C+6%2C+7%29&runs=bm25&runs=tfidf"
+    assert f'rel="next" href="/topic?{query_string}&topic={ids[2]}"' in page_text
+    assert f'<a href="/topics?{query_string}">All topics</a>' in page_text
+    outside = next(topic for topic in (f"t{number:02}" for number in range(1, 49)) if topic not in ids)
+    elsewhere = get(of_sample, "/api/v1/topic", topic=outside, **parameters)
     assert (elsewhere["place"], elsewhere["previous"], elsewhere["next"]) == (0, None, None)
 
 
 def test_which_runs_are_shown(tiny: TestClient) -> None:
-    chosen: Callable[..., list[str]] = lambda **asked: get(tiny, "/api/v1/topic", topic="q", **asked)["runs"]  # noqa: E731
-    assert chosen() == ["A", "B"]
-    assert chosen(first="B") == ["B"]
-    assert chosen(first="B", second="A") == ["B", "A"]
-    assert chosen(second="") == ["A"]
-    assert chosen(second="A") == ["B", "A"]
-    assert chosen(first="B", second="B") == ["B"]
+    def fetch_runs(**parameters: str) -> list[str]:
+        return get(tiny, "/api/v1/topic", topic="q", **parameters)["runs"]
+
+    assert fetch_runs() == ["A", "B"]
+    assert fetch_runs(first="B") == ["B"]
+    assert fetch_runs(first="B", second="A") == ["B", "A"]
+    assert fetch_runs(second="") == ["A"]
+    assert fetch_runs(second="A") == ["B", "A"]
+    assert fetch_runs(first="B", second="B") == ["B"]
     assert refused(tiny, "/api/v1/topic", topic="q", first="C") == (400, "no run 'C' is open", "use one of A, B")
 
 
-def test_one_list_alone(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topic", topic="q", first="B")
-    assert "sentences" not in found
-    assert [(one["there"], one["moved"]) for one in documents_of(found, found["runs"][0])] == [(None, "")] * 3
-    assert all(row["run:B"] is not None and "run:A" not in row for row in found["scores"])
+def test_a_single_list(tiny: TestClient) -> None:
+    data = get(tiny, "/api/v1/topic", topic="q", first="B")
+    assert "sentences" not in data
+    assert [(row["there"], row["moved"]) for row in documents_of(data, data["runs"][0])] == [(None, "")] * 3
+    assert all(row["run:B"] is not None and "run:A" not in row for row in data["scores"])
     assert "that the list does not show" in tiny.get("/topic?topic=q&first=B").text
 
 
 def test_a_topic_without_relevant_documents(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topic", topic="none")
-    assert (found["relevant"], missed_of(found)) == (0, [])
-    assert found["losses"][1]["verdict"] == "nothing relevant"
+    data = get(tiny, "/api/v1/topic", topic="none")
+    assert (data["relevant"], missed_of(data)) == (0, [])
+    assert data["losses"][1]["verdict"] == "nothing relevant"
     assert "No document of this topic is known to be relevant" in tiny.get("/topic?topic=none").text
 
 
 def test_a_run_without_the_topic(tiny: TestClient) -> None:
-    found = get(tiny, "/api/v1/topic", topic="z")
-    assert found["notes"][0]["text"] == "B has nothing for this topic: it counts as an empty list."
-    assert [row["returned"] for row in sorted(found["all_runs"], key=lambda row: row["run"])] == [1, 0]
-    assert by_measure(found) == [1.0, 0.0]
-    assert found["losses"][1]["sentence"] == "B has nothing for this topic: everything is lost."
-    assert [one["run"] for one in found["reaches"]] == ["A", "A"]
+    data = get(tiny, "/api/v1/topic", topic="z")
+    assert data["notes"][0]["text"] == "B has nothing for this topic: it counts as an empty list."
+    assert [row["returned"] for row in sorted(data["all_runs"], key=lambda row: row["run"])] == [1, 0]
+    assert by_measure(data) == [1.0, 0.0]
+    assert data["losses"][1]["sentence"] == "B has nothing for this topic: everything is lost."
+    assert [row["run"] for row in data["reaches"]] == ["A", "A"]
     assert "B returned nothing for this topic." in tiny.get("/topic?topic=z").text
 
 
 def test_a_run_that_is_a_set() -> None:
     rows = pa.table({"query_id": ["q", "q"], "doc_id": ["a", "x"]})
-    of = client(open_workspace(QRELS, [Run.of(rows, name="S"), Run.of(A, name="A")]))
-    listed = get(of, "/api/v1/topics")
+    http = client(open_workspace(QRELS, [Run.of(rows, name="S"), Run.of(A, name="A")]))
+    listed = get(http, "/api/v1/topics")
     assert scores_of(listed)[1][0] is None
     assert "the run S has no scores" in listed["notes"][0]["text"]
-    found = get(of, "/api/v1/topic", topic="q")
-    assert [(one["doc_id"], one["rank"]) for one in documents_of(found, found["runs"][0])] == [("x", None), ("a", None)]
-    assert [one["there"] for one in documents_of(found, found["runs"][1])] == [None, None, None]
-    assert by_measure(found)[0] is None
-    assert "needs a ranking" in found["explained"][0]["problem"]
-    of_set = get(of, "/api/v1/topic", topic="q", measure="SetP", first="S", second="A")
+    data = get(http, "/api/v1/topic", topic="q")
+    assert [(row["doc_id"], row["rank"]) for row in documents_of(data, data["runs"][0])] == [("x", None), ("a", None)]
+    assert [row["there"] for row in documents_of(data, data["runs"][1])] == [None, None, None]
+    assert by_measure(data)[0] is None
+    assert "needs a ranking" in data["explained"][0]["problem"]
+    of_set = get(http, "/api/v1/topic", topic="q", measure="SetP", first="S", second="A")
     assert by_measure(of_set) == [0.5, pytest.approx(2 / 3)]
     assert of_set["reaches"][0]["sentence"] == "The run is a set: it has no order."
-    assert of.get("/topic?topic=q").status_code == 200
+    assert http.get("/topic?topic=q").status_code == 200
 
 
 def test_no_run_at_all() -> None:
-    of = client(open_workspace(QRELS, []))
-    assert [one["relevant"] for one in get(of, "/api/v1/topics", sort="-relevant")["topics"]] == [3, 1, 0]
-    found = get(of, "/api/v1/topic", topic="q")
-    assert (found["runs"], found["all_runs"]) == ([], [])
-    assert [(one["doc_id"], one["grade"]) for one in missed_of(found)] == [("a", 2.0), ("b", 1.0), ("m", 1.0)]
-    shown = of.get("/topic?topic=q").text
-    assert "No run is open" in shown
-    assert "3 relevant documents" in shown
-    assert "No run is open" in of.get("/topics").text
-    assert refused(of, "/api/v1/topic", topic="q", first="A")[1] == "no run 'A' is open"
+    http = client(open_workspace(QRELS, []))
+    assert [row["relevant"] for row in get(http, "/api/v1/topics", sort="-relevant")["topics"]] == [3, 1, 0]
+    data = get(http, "/api/v1/topic", topic="q")
+    assert (data["runs"], data["all_runs"]) == ([], [])
+    assert [(row["doc_id"], row["grade"]) for row in missed_of(data)] == [("a", 2.0), ("b", 1.0), ("m", 1.0)]
+    page_text = http.get("/topic?topic=q").text
+    assert "No run is open" in page_text
+    assert "3 relevant documents" in page_text
+    assert "No run is open" in http.get("/topics").text
+    assert refused(http, "/api/v1/topic", topic="q", first="A")[1] == "no run 'A' is open"
 
 
 def test_a_measure_that_looks_at_all_topics() -> None:
     """Document b is judged for q2: on q1 alone it would be a hole."""
-    of = client(open_workspace({"q1": {"a": 1}, "q2": {"b": 1}}, {"A": {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}}}))
-    found = get(of, "/api/v1/topic", topic="q1", measure="Hole@3")
-    assert by_measure(found) == [pytest.approx(1 / 3)]
-    assert found["reaches"][1]["sentence"].startswith("Hole@3 of one topic depends on the other topics")
-    assert "depends on the other topics" in found["explained"][0]["problem"]
-    assert refused(of, "/api/v1/topic/explain", topic="q1", run="A", measure="Hole@3")[0] == 400
+    http = client(open_workspace({"q1": {"a": 1}, "q2": {"b": 1}}, {"A": {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}}}))
+    data = get(http, "/api/v1/topic", topic="q1", measure="Hole@3")
+    assert by_measure(data) == [pytest.approx(1 / 3)]
+    assert data["reaches"][1]["sentence"].startswith("Hole@3 of one topic depends on the other topics")
+    assert "depends on the other topics" in data["explained"][0]["problem"]
+    assert refused(http, "/api/v1/topic/explain", topic="q1", run="A", measure="Hole@3")[0] == 400
 
 
 def test_topics_that_do_not_exist(of_sample: TestClient) -> None:
     code, problem, fix = refused(of_sample, "/api/v1/topic", topic="t4")
-    assert (code, problem) == (400, "no topic 't4' is in the judgments")
-    assert fix.startswith("near it are t04, ")
+    assert (code, problem) == (400, "topic 't4' is not in the judgments")
+    assert fix.startswith("similar are t04, ")
     assert "t04" in of_sample.get("/topic?topic=t4").text
-    assert refused(of_sample, "/api/v1/topic", topic="x" * 5000)[1] == f"no topic '{'x' * 79}…' is in the judgments"
+    assert refused(of_sample, "/api/v1/topic", topic="x" * 5000)[1] == f"topic '{'x' * 79}…' is not in the judgments"
     assert refused(of_sample, "/api/v1/topic")[0] == 422
     assert refused(of_sample, "/api/v1/topic", topic="t04", cutoff=0)[0] == 422
     assert refused(of_sample, "/api/v1/topic", topic="t04", cutoff=101)[0] == 422
@@ -502,8 +515,8 @@ def test_topics_that_do_not_exist(of_sample: TestClient) -> None:
 
 
 def test_ids_near_one() -> None:
-    assert near_ids(("q1", "q2", "q3"), "q2 ") == ["q2", "q3", "q1"]
-    assert sorted(["b10", "b9", "a", "b09"], key=natural) == ["a", "b9", "b09", "b10"]
+    assert similar_ids(("q1", "q2", "q3"), "q2 ") == ["q2", "q3", "q1"]
+    assert sorted(["b10", "b9", "a", "b09"], key=natural_key) == ["a", "b9", "b09", "b10"]
 
 
 # Explanations
@@ -511,23 +524,23 @@ def test_ids_near_one() -> None:
 
 def test_explain_any_measure(of_sample: TestClient) -> None:
     run = next(run for run in shipped.runs() if run.name == "bm25")
-    wanted = explain_list(judge(shipped.qrels(), run), "AP", "t12")
-    found = get(of_sample, "/api/v1/topic/explain", topic="t12", run="bm25", measure="AP")
-    assert found == wanted.to_dict()
+    expected = explain_list(judge(shipped.qrels(), run), "AP", "t12")
+    data = get(of_sample, "/api/v1/topic/explain", topic="t12", run="bm25", measure="AP")
+    assert data == expected.to_dict()
     of_page = get(of_sample, "/api/v1/topic", topic="t12", first="bm25", explain="AP")["explained"][0]
-    assert of_page == {**wanted.to_dict(), "problem": ""}
-    shown = of_sample.get("/topic?topic=t12&first=bm25&explain=AP").text
-    assert "<li>AP = sum of precision / R = 2.7500 / 3 = 0.9167</li>" in shown
-    assert '<td class="label"><bdi>inspect.getdoc</bdi></td><td>1</td><td>2</td><td>1</td><td>2</td>' in shown
+    assert of_page == {**expected.to_dict(), "problem": ""}
+    page_text = of_sample.get("/topic?topic=t12&first=bm25&explain=AP").text
+    assert "<li>AP = sum of precision / R = 2.7500 / 3 = 0.9167</li>" in page_text
+    assert '<td class="label"><bdi>inspect.getdoc</bdi></td><td>1</td><td>2</td><td>1</td><td>2</td>' in page_text
 
 
-def test_long_explanations_put_together_what_counts_nowhere() -> None:
-    qrels = {"q": {f"d{at:03}": 1 for at in range(150)}}
-    run = {"q": {f"d{at:03}": 1000.0 - at for at in range(150)} | {f"u{at}": 999.5 - at / 100 for at in range(3)}}
-    of = client(open_workspace(qrels, {"A": run}))
-    assert len(get(of, "/api/v1/topic", topic="q", measure="AP")["explained"][0]["sheets"][0]["rows"]) == 153
-    shown = of.get("/topic?topic=q&measure=AP").text
-    assert '><bdi>2-4</bdi></th><td class="label"><bdi>(3 without a judgment)</bdi></td>' in shown
+def test_long_explanations_merge_ranks_without_effect() -> None:
+    qrels = {"q": {f"d{i:03}": 1 for i in range(150)}}
+    run = {"q": {f"d{i:03}": 1000.0 - i for i in range(150)} | {f"u{i}": 999.5 - i / 100 for i in range(3)}}
+    http = client(open_workspace(qrels, {"A": run}))
+    assert len(get(http, "/api/v1/topic", topic="q", measure="AP")["explained"][0]["sheets"][0]["rows"]) == 153
+    page_text = http.get("/topic?topic=q&measure=AP").text
+    assert '><bdi>2-4</bdi></th><td class="label"><bdi>(3 without a judgment)</bdi></td>' in page_text
 
 
 # Documents and hostile texts
@@ -550,8 +563,12 @@ def hostile() -> TestClient:
 
 @pytest.mark.parametrize("query_id", ["a/b c?d&é#", "L" * 3000, HOSTILE])
 def test_hostile_texts_are_texts(hostile: TestClient, query_id: str) -> None:
-    for asked in ({}, {"tools": "true", "explain": "AP"}, {"first": "B/b", "second": f"A {HOSTILE}", "cutoff": "100"}):
-        answer = hostile.get("/topic", params={"topic": query_id, **asked})
+    for parameters in (
+        {},
+        {"tools": "true", "explain": "AP"},
+        {"first": "B/b", "second": f"A {HOSTILE}", "cutoff": "100"},
+    ):
+        answer = hostile.get("/topic", params={"topic": query_id, **parameters})
         assert answer.status_code == 200
         assert "<img" not in answer.text
         assert "alert(2)</script>" not in answer.text
@@ -561,9 +578,11 @@ def test_hostile_texts_are_texts(hostile: TestClient, query_id: str) -> None:
     assert "<img" not in listed.text
 
 
-def test_every_link_of_the_list_leads_to_its_topic(hostile: TestClient) -> None:
-    shown = hostile.get("/topics").text
-    links = [html.unescape(part.split('"')[0]) for part in shown.split('<a href="')[1:] if part.startswith("/topic?")]
+def test_list_links_open_their_topics(hostile: TestClient) -> None:
+    page_text = hostile.get("/topics").text
+    links = [
+        html.unescape(part.split('"')[0]) for part in page_text.split('<a href="')[1:] if part.startswith("/topic?")
+    ]
     titles = [hostile.get(link.replace("/topic?", "/api/v1/topic?")).json()["query_id"] for link in links]
     assert titles == [HOSTILE, "L" * 3000, "a/b c?d&é#"]
 
@@ -580,31 +599,31 @@ def test_documents(hostile: TestClient) -> None:
     assert len(get(hostile, "/api/v1/document", doc_id="d/1 &<b>", length=100_000)["text"]) == 100_000
     assert hostile.get("/api/v1/document", params={"doc_id": HOSTILE}).headers["content-type"] == "application/json"
     code, problem, fix = refused(hostile, "/api/v1/document", doc_id="u")
-    assert (code, problem) == (400, "no text of document 'u' is known")
-    assert fix.startswith("texts are kept of documents that were judged or returned")
+    assert (code, problem) == (400, "document 'u' has no text")
+    assert fix.startswith("use a document that is judged or returned")
     assert refused(hostile, "/api/v1/document", doc_id=HOSTILE, length=0)[0] == 422
 
 
 def test_no_documents_are_open(tiny: TestClient) -> None:
     assert refused(tiny, "/api/v1/document", doc_id="a")[:2] == (400, "no texts of documents are open")
-    found = get(tiny, "/api/v1/topic", topic="q")
-    assert found["notes"][0]["rule"] == "no-texts"
-    assert not any(one["has_text"] for one in documents_of(found, found["runs"][0]))
+    data = get(tiny, "/api/v1/topic", topic="q")
+    assert data["notes"][0]["rule"] == "no-texts"
+    assert not any(row["has_text"] for row in documents_of(data, data["runs"][0]))
 
 
 # The page and its twin
 
 
 def test_the_page_shows_the_data(of_sample: TestClient) -> None:
-    asked = {"topic": "t12", "first": "bm25", "second": "bm25_nostem", "explain": "AP", "tools": "true"}
-    found = get(of_sample, "/api/v1/topic", **asked)
-    shown = html.unescape(of_sample.get("/topic", params=asked).text)
-    texts = [found["query"], *found["sentences"], *(one["sentence"] for one in found["reaches"] + found["losses"])]
-    texts += [step["numbers"] for one in found["explained"] for step in one["steps"]]
-    texts += [row["why"] for row in found["tools"]]
-    texts += [f"{row[name]:.4f}" for row in found["scores"] for name in ("run:bm25", "run:bm25_nostem")]
-    texts += [f"grade {row['grade']:g}" for row in found["documents"] if row["grade"] is not None]
-    assert [text for text in texts if text not in shown and minus(text) not in shown] == []
-    assert 'href="/evaluator?run=bm25_nostem&topic=t12"' in shown
-    assert '<a href="#b-0" class="jump">rank 1 in bm25_nostem</a>' in shown
-    assert "/api/v1/topic?topic=t12&first=bm25&second=bm25_nostem&explain=AP&tools=true" in shown
+    parameters = {"topic": "t12", "first": "bm25", "second": "bm25_nostem", "explain": "AP", "tools": "true"}
+    data = get(of_sample, "/api/v1/topic", **parameters)
+    page_text = html.unescape(of_sample.get("/topic", params=parameters).text)
+    texts = [data["query"], *data["sentences"], *(row["sentence"] for row in data["reaches"] + data["losses"])]
+    texts += [step["numbers"] for row in data["explained"] for step in row["steps"]]
+    texts += [row["why"] for row in data["tools"]]
+    texts += [f"{row[name]:.4f}" for row in data["scores"] for name in ("run:bm25", "run:bm25_nostem")]
+    texts += [f"grade {row['grade']:g}" for row in data["documents"] if row["grade"] is not None]
+    assert [text for text in texts if text not in page_text and minus(text) not in page_text] == []
+    assert 'href="/evaluator?run=bm25_nostem&topic=t12"' in page_text
+    assert '<a href="#b-0" class="jump">rank 1 in bm25_nostem</a>' in page_text
+    assert "/api/v1/topic?topic=t12&first=bm25&second=bm25_nostem&explain=AP&tools=true" in page_text

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from judged import evaluate
 from judged.errors import InputError
-from judged.interface.pages.workspace import Desk, open_workspace
+from judged.interface.pages.workspace import WorkspaceHolder, open_workspace
 from judged.web.app import make_app
 from label_stores import QRELS, RUNS, counted, store_of, workspace_of
 
@@ -103,7 +103,7 @@ def test_a_grade_in_place_becomes_a_label(store: LabelStore, tried: TestClient) 
 
 def test_nothing_is_graded_into_labels_of_other_topics(store: LabelStore, sample: Any) -> None:
     store.add_topics({"t01": "another question of the same id"})
-    desk = Desk(workspace_of(store))
+    desk = WorkspaceHolder(workspace_of(store))
     desk.replace(sample)
     assert desk.workspace.labels is store
     assert "data-grade" not in TestClient(make_app(desk.workspace)).get("/topic?topic=t01").text

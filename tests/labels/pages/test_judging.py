@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
-from judged.interface.pages.filters import marked
+from judged.interface.pages.filters import split_at_matches
 from judged.interface.pages.guard import Rules
 from judged.labels.labels import Labels
 from judged.labels.store import LabelStore, NewTask
@@ -124,8 +124,8 @@ def test_texts_are_never_markup(tried: TestClient) -> None:
 
 @pytest.mark.parametrize("text", ["", "Faust", "a Faust wrote; WRITES Faust", "\N{LATIN SMALL LETTER SHARP S} Faust's"])
 def test_pieces_are_the_text(text: str) -> None:
-    assert "".join(marked(text, "who wrote Faust")) == text
-    assert marked(text, "")[1::2] == []
+    assert "".join(split_at_matches(text, "who wrote Faust")) == text
+    assert split_at_matches(text, "")[1::2] == []
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_pieces_are_the_text(text: str) -> None:
     ],
 )
 def test_words_are_marked_whatever_their_endings(query: str, text: str, expected: list[str]) -> None:
-    assert marked(text, query)[1::2] == expected
+    assert split_at_matches(text, query)[1::2] == expected
 
 
 @pytest.fixture
@@ -253,7 +253,7 @@ def test_disagreements_come_most_telling_first_and_are_settled(store: LabelStore
 def test_labels_stay_open_when_other_files_are_opened(store: LabelStore) -> None:
     app = make_app(workspace_of(store))
     assert TestClient(app).post("/api/v1/open/sample").status_code == 200
-    assert app.state.desk.workspace.labels is store
+    assert app.state.holder.workspace.labels is store
 
 
 def test_without_a_store_the_page_says_how_to_open_one(sample: Any) -> None:

@@ -1,1 +1,1 @@
-"""Pages of the core, and what the pages of all components share."""
+"""Pages of the core, and code shared by the pages of all components."""

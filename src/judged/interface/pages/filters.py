@@ -1,4 +1,4 @@
-"""How numbers and words are written on pages, and how blocks of answers are."""
+"""Template filters and links: format numbers and texts, render tables and blocks, and build query strings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Address: TypeAlias = "BaseModel | Mapping[str, Any] | Sequence[tuple[str, Any]]"
 
 
 def score(value: float | None, digits: int = 4) -> str:
-    """Write a score; a dash where there is none, a true minus, and no sign before zero.
+    """Format a score: a dash if missing, a true minus sign, and no sign before zero.
 
     >>> score(0.41236), score(-0.5), score(0.99999), score(-0.00001), score(float("nan")), score(None)
     ('0.4124', '−0.5000', '0.99999', '−1.0e-05', '–', '–')
@@ -38,7 +38,7 @@ def score(value: float | None, digits: int = 4) -> str:
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    """Write a difference with its sign, as `score` does otherwise.
+    """Format a difference with its sign, otherwise as `score`.
 
     >>> signed(0.0312), signed(-0.0312), signed(0.00001), signed(-0.0), signed(math.nan)
     ('+0.0312', '−0.0312', '+1.0e-05', '0.0000', '–')
@@ -47,7 +47,7 @@ def signed(value: float | None, digits: int = 4) -> str:
 
 
 def interval(ends: tuple[float, float] | None, digits: int = 3) -> str:
-    """Write an interval; a dash where there is none.
+    """Format an interval; a dash if missing.
 
     >>> interval((0.31, 0.4126)), interval(None)
     ('0.310 to 0.413', '–')
@@ -56,7 +56,7 @@ def interval(ends: tuple[float, float] | None, digits: int = 3) -> str:
 
 
 def probability(value: float | None, alpha: float = 0.05) -> str:
-    """Write a p-value, with as many digits as tell it from alpha.
+    """Format a p-value with enough digits to show whether it is below alpha.
 
     >>> probability(0.00002), probability(0.03214), probability(0.050004), probability(1.0), probability(None)
     ('< 0.0001', '0.0321', '0.050004', '1.0000', '–')
@@ -67,7 +67,7 @@ def probability(value: float | None, alpha: float = 0.05) -> str:
 
 
 def grade(value: float | None) -> str:
-    """Write a grade; a document without a judgment has none.
+    """Format a grade; None is a document without a judgment.
 
     >>> grade(2.0), grade(0.5), grade(None)
     ('2', '0.5', 'unjudged')
@@ -76,7 +76,7 @@ def grade(value: float | None) -> str:
 
 
 def data(value: Any) -> Markup:
-    r"""Write a value as JSON for a data element of a page, whatever its texts are.
+    r"""Render a value as JSON for a script element, safe for any text.
 
     >>> print(data({"a": "</script>", "b": float("nan")}))
     {"a":"\u003c/script\u003e","b":null}
@@ -84,29 +84,29 @@ def data(value: Any) -> Markup:
     return Markup(html.in_script(plain(value)))  # noqa: S704  every character that ends it is escaped
 
 
-def pairs(given: Address) -> list[tuple[str, Any]]:
-    """Give names and values of an address: of what is asked only what is not as it is without being asked."""
-    if isinstance(given, BaseModel):
-        given = given.model_dump(exclude_defaults=True)
-    found: list[tuple[str, Any]] = []
-    for name, value in given.items() if isinstance(given, Mapping) else given:
-        found += [(name, part) for part in (value if isinstance(value, list) else [value])]  # pyright: ignore[reportUnknownVariableType]
-    return [(name, _spelled(value)) for name, value in found]
+def pairs(address: Address) -> list[tuple[str, Any]]:
+    """Return the names and values of an address; of a model, only values that are not defaults."""
+    if isinstance(address, BaseModel):
+        address = address.model_dump(exclude_defaults=True)
+    parameters: list[tuple[str, Any]] = []
+    for name, value in address.items() if isinstance(address, Mapping) else address:
+        parameters += [(name, part) for part in (value if isinstance(value, list) else [value])]  # pyright: ignore[reportUnknownVariableType]
+    return [(name, _format_value(value)) for name, value in parameters]
 
 
-def _spelled(value: Any) -> Any:
+def _format_value(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else f"{value:.12g}" if isinstance(value, float) else value
 
 
-def query(given: Address, **changes: Any) -> str:
-    """Write the query of an address: what is given, with changes; None leaves a name out.
+def query_string(address: Address, **changes: Any) -> str:
+    """Build a query string from an address with changes; None removes a parameter.
 
-    >>> query({"by": "AP", "page": 2, "runs": ["a", "b"]}, page=None, run="bm25")
+    >>> query_string({"by": "AP", "page": 2, "runs": ["a", "b"]}, page=None, run="bm25")
     '?by=AP&runs=a&runs=b&run=bm25'
     """
-    kept = [pair for pair in pairs(given) if pair[0] not in changes]
-    kept += pairs({name: value for name, value in changes.items() if value is not None})
-    return f"?{urlencode(kept)}" if kept else "?"
+    parameters = [pair for pair in pairs(address) if pair[0] not in changes]
+    parameters += pairs({name: value for name, value in changes.items() if value is not None})
+    return f"?{urlencode(parameters)}" if parameters else "?"
 
 
 def table(
@@ -122,45 +122,44 @@ def table(
     links: Mapping[str, str] | None = None,
     cells: Mapping[str, Callable[..., Markup]] | None = None,
 ) -> Markup:
-    """Write a table of an answer; headings of columns with a key, by their names, are links that sort.
+    """Render a table of an answer; the headings of columns in ``keys`` are links that sort by their key.
 
-    A link keeps the rest of the address; what is not sorted yet is sorted falling first, unless its key is in
-    ``rising``. ``sort`` is what the table is sorted by now, with ``-`` before it where it falls. ``links`` is where
-    other headings lead. ``cells`` are macros that write the cells of columns: each is called with the row as JSON has
-    it, and the value.
+    A link keeps the other parameters of the address. A first click sorts in descending order, or in ascending order
+    for keys in ``rising``. ``sort`` is the current key, with ``-`` in front if descending. ``links`` are links of
+    other headings. ``cells`` are macros that render the cells of a column from the row (as in JSON) and the value.
     """
     records = block.records() if cells else []
     for name, macro in (cells or {}).items():
-        show, written = Show(str, block.column(name).show.type), [macro(row, row.get(name)) for row in records]
-        block = block.changed(name, values=written, show=show, ci=None, beside=(), mark=(), only="")
-    heads = {name: (where, "") for name, where in (links or {}).items()}
+        text_format, markup = Show(str, block.column(name).show.type), [macro(row, row.get(name)) for row in records]
+        block = block.changed(name, values=markup, show=text_format, ci=None, beside=(), mark=(), only="")
+    heads = {name: (link, "") for name, link in (links or {}).items()}
     for name, key in (keys or {}).items():
-        way = {key: "ascending", f"-{key}": "descending"}.get(sort, "")
-        turned = f"-{key}" if way == "ascending" or (not way and key not in rising) else key
-        heads[name] = (query(address, sort=turned, page=None), way)
+        direction = {key: "ascending", f"-{key}": "descending"}.get(sort, "")
+        sort_key = f"-{key}" if direction == "ascending" or (not direction and key not in rising) else key
+        heads[name] = (query_string(address, sort=sort_key, page=None), direction)
     return Markup(html.table(block, label, kind=kind, caption=caption, heads=heads))  # noqa: S704  it escapes all texts
 
 
-def _elements(make: Callable[[Any], str]) -> Callable[[Any], Markup]:
-    """Take what is written for elements of a page."""
-    return lambda given: Markup(make(given))  # noqa: S704  it escapes all texts
+def _elements(render: Callable[[Any], str]) -> Callable[[Any], Markup]:
+    """Return a filter whose result is not escaped again."""
+    return lambda value: Markup(render(value))  # noqa: S704  it escapes all texts
 
 
-def blocks(given: Iterable[Block], elsewhere: Iterable[str] = ()) -> Markup:
-    """Write blocks of an answer: charts with what draws them, for a page that has `ui.chart_scripts`.
+def blocks(blocks: Iterable[Block], tables_on_page: Iterable[str] = ()) -> Markup:
+    """Render blocks of an answer, with the data of their charts, for a page with `ui.chart_scripts`.
 
-    ``elsewhere`` names the tables of charts whose numbers stand elsewhere on the page.
+    ``tables_on_page`` names tables of charts whose numbers are already on the page.
     """
-    given = tuple(given)
+    blocks = tuple(blocks)
     try:
-        specs, note = html.specifications(given), ""
+        specs, note = html.specifications(blocks), ""
     except MissingExtraError as error:
         specs, note = {}, f'<p class="note">The charts are left out: {escape(str(error))}</p>\n'
     scripts = (
         f'<script type="application/json" data-spec="{escape(name)}">{data(spec)}</script>'
         for name, spec in specs.items()
     )
-    return Markup("\n".join([note + html.html(given, specs, elsewhere), *scripts]))  # noqa: S704  it escapes all texts
+    return Markup("\n".join([note + html.html(blocks, specs, tables_on_page), *scripts]))  # noqa: S704  it escapes all texts
 
 
 _WORD = re.compile(r"\w+")
@@ -171,70 +170,73 @@ _COMMON = re.compile(
 )
 
 
-def marked(text: str, query: str) -> list[str]:
-    """Split a text at the words of a query, whatever their English endings.
+def split_at_matches(text: str, query: str) -> list[str]:
+    """Split a text at words that match the query after English stemming.
 
     Returns
     -------
     list of str
-        Parts of the text, in order; every second one is a word of the query.
+        Parts of the text, in order; every second part is a matching word.
 
     Examples
     --------
-    >>> marked("Faust, and what Fausts are.", "what is a Faust")
+    >>> split_at_matches("Faust, and what Fausts are.", "what is a Faust")
     ['', 'Faust', ', and what ', 'Fausts', ' are.']
     """
     stemmer = Stemmer("english")  # not to be shared between threads
-    wanted = {stemmer.stemWord(word.casefold()) for word in _WORD.findall(query) if not _COMMON.fullmatch(word)}
+    query_stems = {stemmer.stemWord(word.casefold()) for word in _WORD.findall(query) if not _COMMON.fullmatch(word)}
     parts, end = list[str](), 0
     for word in _WORD.finditer(text):
-        if stemmer.stemWord(word[0].casefold()) in wanted:
+        if stemmer.stemWord(word[0].casefold()) in query_stems:
             parts += [text[end : word.start()], word[0]]
             end = word.end()
     return [*parts, text[end:]]
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    made.__name__: made for made in (score, signed, interval, grade, data, pairs, query, table, blocks, marked)
+    render.__name__: render
+    for render in (score, signed, interval, grade, data, pairs, query_string, table, blocks, split_at_matches)
 }
 FILTERS.update(count=counted, prose=_elements(html.prose), name=_elements(html.named), notes=_elements(html.notes))
 
 
 _CHOICES = {page.path: page.choices for component in all_components() for page in component.pages if page.path}
 _CHOICES["/topic"] = _CHOICES["/compare"]
-"""What each page calls what is chosen on several."""
+"""By page: the shared choices (measure, baseline, run, ...) and the page's parameter for each."""
 
 
-def chosen(path: str, given: Address) -> dict[str, str]:
-    """Read what an address chose, by the names that all pages share.
+def shared_choices(path: str, address: Address) -> dict[str, str]:
+    """Return the choices of an address that other pages share, by their shared names.
 
-    >>> chosen("/compare", {"first": "bm25", "second": "rrf", "page": "2", "where": "words > 4"})
+    >>> shared_choices("/compare", {"first": "bm25", "second": "rrf", "page": "2", "where": "words > 4"})
     {'baseline': 'bm25', 'run': 'rrf', 'where': 'words > 4'}
-    >>> chosen("/topics", {"runs": ["bm25", "rrf"]}), chosen("/leaderboard", {"measures": "AP,RR"})
+    >>> shared_choices("/topics", {"runs": ["bm25", "rrf"]}), shared_choices("/leaderboard", {"measures": "AP,RR"})
     ({'baseline': 'bm25', 'run': 'rrf'}, {'measure': 'AP'})
     """
-    known: dict[str, list[str]] = {}
-    for name, value in pairs(given):
-        known.setdefault(name, []).append(str(value))
-    if len(known.get("runs", ())) != 2:  # more are columns, and no pair
-        known.pop("runs", None)
-    called = _CHOICES.get(path, {})
-    if "measures" in known and path in {"/leaderboard", "/slices"}:
-        known.setdefault(called["measure"], [""])[0] = known["measures"][0].split(",")[0].strip()
-    found = {name: known.get(own, [""])[-1 if name == "run" else 0] for name, own in called.items()}
-    return {name: value for name, value in found.items() if value not in {"", "*"}}
+    values: dict[str, list[str]] = {}
+    for name, value in pairs(address):
+        values.setdefault(name, []).append(str(value))
+    if len(values.get("runs", ())) != 2:  # other numbers of runs are columns, not a pair
+        values.pop("runs", None)
+    parameters = _CHOICES.get(path, {})
+    # The first of several measures is the leading one.
+    if "measures" in values and path in {"/leaderboard", "/slices"}:
+        values.setdefault(parameters["measure"], [""])[0] = values["measures"][0].split(",")[0].strip()
+    choices = {name: values.get(parameter, [""])[-1 if name == "run" else 0] for name, parameter in parameters.items()}
+    return {name: value for name, value in choices.items() if value not in {"", "*"}}
 
 
-def link(path: str, known: Mapping[str, str], **more: Any) -> str:
-    """Lead to a page with what is chosen, as it calls it; `more` are choices anew, and parameters of its own.
+def link(path: str, choices: Mapping[str, str], **changes: Any) -> str:
+    """Build a link to a page with shared choices; ``changes`` are other choices, or parameters of that page.
 
     >>> link("/matrix", {"measure": "AP", "run": "rrf"}, baseline="bm25", quadrant="healthy")
     '/matrix?y=AP&run=rrf&baseline=bm25&quadrant=healthy'
     >>> link("/learn", {"run": "rrf"}), link("/slices", {"where": "words > 4"}, where=None)
     ('/learn', '/slices')
     """
-    given, called = {**known, **more}, _CHOICES.get(path, {})
-    if path == "/topics" and not (given.get("baseline") and given.get("run")):
-        given |= {"baseline": "", "run": ""}
-    address = [(called.get(name, name), value) for name, value in given.items() if name in called or name in more]
-    return path + query([pair for pair in address if pair[1]]).removesuffix("?")
+    values, parameters = {**choices, **changes}, _CHOICES.get(path, {})
+    if path == "/topics" and not (values.get("baseline") and values.get("run")):
+        values |= {"baseline": "", "run": ""}
+    names = {*parameters, *changes}
+    address = [(parameters.get(name, name), value) for name, value in values.items() if name in names]
+    return path + query_string([pair for pair in address if pair[1]]).removesuffix("?")

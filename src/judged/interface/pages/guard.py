@@ -1,8 +1,8 @@
-"""What stands before every request: who may ask, how much they may send, and the headers of every answer.
+"""Middleware: allowed hosts and origins, tokens, limits of request size and time, and security headers.
 
-A server on the reader's own machine can be reached by any page that their browser opens. So the name in the address
-must be ours (a foreign name that was bound to 127.0.0.1 is refused), other sites may not change anything or embed
-anything, and whoever listens beyond the machine itself needs a token.
+Any page in the user's browser can send requests to a server on their machine. So the host of a request must be an
+allowed name (which prevents DNS rebinding to 127.0.0.1), other sites may neither change nor embed anything, and a
+server that is reachable from other machines requires a token.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from judged.interface.pages.problems import add_problems, faultless, refused
+from judged.interface.pages.problems import add_problem_handlers, catch_exceptions, refusal_response
 from judged.interface.pages.shared_files import VERSION, add_files
 from judged.interface.pages.workspace import JUDGE
 
@@ -34,100 +34,102 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 
-_SLOWEST = 1 << 20  # bytes a second, over the whole of a request
+_MIN_RATE = 1 << 20  # bytes per second, averaged over a request
 
 
 class _RefusedError(Exception):
-    """The rest of a request is not waited for."""
+    """The request was refused before its body was complete."""
 
 
-def bounded(app: ASGIApp, most: int, patience: float) -> ASGIApp:
-    """Take no more bytes of a request than `most`, whatever it says about its length, and wait no longer.
+def limit_requests(app: ASGIApp, max_bytes: int, patience: float) -> ASGIApp:
+    """Wrap an ASGI application: refuse requests with more than `max_bytes`, whatever their headers claim.
 
-    `patience` is how many seconds nothing may come. It is an ASGI application around another.
+    `patience` is the maximum number of seconds without data. Requests slower than 1 MB/s are refused after it.
     """
 
-    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-        taken, more, begun = 0, True, False
+    async def middleware(scope: Scope, receive: Receive, send: Send) -> None:
+        received, is_incomplete, has_started = 0, True, False
         refusal: Response | None = None
-        end = asyncio.get_running_loop().time() + patience + most / _SLOWEST
+        end = asyncio.get_running_loop().time() + patience + max_bytes / _MIN_RATE
 
-        async def receiving() -> Message:
-            nonlocal taken, more, refusal
-            left = min(patience, end - asyncio.get_running_loop().time())
+        async def receive_message() -> Message:
+            nonlocal received, is_incomplete, refusal
+            timeout = min(patience, end - asyncio.get_running_loop().time())
             try:
-                message = await asyncio.wait_for(receive(), left if more else None)
+                message = await asyncio.wait_for(receive(), timeout if is_incomplete else None)
             except TimeoutError:
                 status = HTTPStatus.REQUEST_TIMEOUT
-                refusal = refused(scope, status, "the rest of the request did not come", "send it again")
+                refusal = refusal_response(scope, status, "the rest of the request did not come", "send it again")
                 refusal.headers["Connection"] = "close"
                 raise _RefusedError from None
-            taken, more = taken + len(message.get("body", b"")), bool(message.get("more_body"))
-            if taken > most:
-                refusal = too_much(scope, most)
+            received, is_incomplete = received + len(message.get("body", b"")), bool(message.get("more_body"))
+            if received > max_bytes:
+                refusal = too_large_response(scope, max_bytes)
                 raise _RefusedError
             return message
 
-        async def sending(message: Message) -> None:
-            nonlocal begun
-            if refusal is not None and not begun:
-                return  # what was made of half a request is not worth sending
-            begun = True
+        async def send_message(message: Message) -> None:
+            nonlocal has_started
+            if refusal is not None and not has_started:
+                return  # the response to half a request is useless
+            has_started = True
             await send(message)
 
         try:
             with suppress(_RefusedError):
-                await app(scope, receiving, sending)
-        except asyncio.CancelledError:  # the server ends, and nobody above wants to hear of it
-            refusal = refused(scope, HTTPStatus.SERVICE_UNAVAILABLE, "the workbench is ending", "start it again")
-        if refusal is not None and not begun:
+                await app(scope, receive_message, send_message)
+        except asyncio.CancelledError:  # the server shuts down, and no caller handles this
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+            refusal = refusal_response(scope, status, "the workbench is ending", "start it again")
+        if refusal is not None and not has_started:
             await refusal(scope, receive, send)
 
-    return answering
+    return middleware
 
 
-def too_much(scope: Scope, most: int) -> Response:
-    """Refuse a request that is too long."""
+def too_large_response(scope: Scope, max_bytes: int) -> Response:
+    """Return the refusal of a request that is too large."""
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    return refused(scope, status, f"more than {most:,} bytes were sent", "send less, or open the files by name")
+    problem = f"more than {max_bytes:,} bytes were sent"
+    return refusal_response(scope, status, problem, "send less, or open the files by name")
 
 
-def watched(patience: float) -> Any:
-    """Make uvicorn's protocol close a connection on which no request begins for a while, or only half of one."""
+def timeout_protocol(patience: float) -> Any:
+    """Return a uvicorn protocol factory that closes connections idle for `patience` seconds."""
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-    def made(**given: Any) -> Any:
-        protocol: Any = AutoHTTPProtocol(**given)
-        asyncio.get_running_loop().call_later(patience, _watch, ref(protocol), patience)
+    def build_protocol(**options: Any) -> Any:
+        protocol: Any = AutoHTTPProtocol(**options)
+        asyncio.get_running_loop().call_later(patience, _close_if_idle, ref(protocol), patience)
         return protocol
 
-    return made
+    return build_protocol
 
 
-def _watch(connection: ref[Any], patience: float) -> None:
-    """Close a connection that is idle since it was looked at; one that is gone already is not held."""
+def _close_if_idle(connection: ref[Any], patience: float) -> None:
+    """Close a connection that was idle at two successive checks. The weak reference does not keep it alive."""
     protocol = connection()
     if protocol is None or protocol.transport.is_closing():
         return
-    last = protocol.cycle  # its last request, if there was one
-    if last is None or getattr(last, "was_idle", False):
+    cycle = protocol.cycle  # of the last request, if any
+    if cycle is None or getattr(cycle, "was_idle", False):
         protocol.transport.close()
     else:
-        last.was_idle = last.response_complete
-        asyncio.get_running_loop().call_later(patience, _watch, connection, patience)
+        cycle.was_idle = cycle.response_complete
+        asyncio.get_running_loop().call_later(patience, _close_if_idle, connection, patience)
 
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-"""The names of this machine for itself."""
+"""Names of the local machine."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 COOKIE = "judged_token"
 JUDGE_COOKIE = "judged_judge"
-"""Holds the token of a judge, which opens the judging page and nothing else."""
+"""Name of the cookie with a judge token, which only gives access to the judging page."""
 NAME_COOKIE = "judged_name"
-"""Holds the name that somebody chose who needs no token."""
+"""Name of the cookie with the name of a judge who needs no token."""
 
 _HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -136,77 +138,77 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILES = ("/static/", "/shared/", f"{VERSION}/")
-_JUDGING = ("/judging", "/api/v1/judging")
+_JUDGING_PATHS = ("/judging", "/api/v1/judging")
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[^:\[\]/@\s]+))(?::\d{1,5})?", re.IGNORECASE)
-_LARGE = 1 << 20
+_DEFAULT_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Whom the workbench answers.
+    """Which requests the workbench accepts.
 
     >>> Rules(hosts=LOOPBACK).admits("localhost:8642"), Rules(hosts=LOOPBACK).admits("evil.example:8642")
     (True, False)
     """
 
-    # the names by which it may be addressed, without a port; None for any, where something else looks after that
+    # allowed host names, without a port; None allows any, for example behind a proxy
     hosts: frozenset[str] | None = None
-    # whether any IP address will do as well: a page of somebody else cannot have one as its name
+    # whether any IP address is allowed too; DNS rebinding needs a host name
     addresses: bool = False
-    token: str | None = field(default=None, repr=False)  # what everybody must show who asks for anything
+    token: str | None = field(default=None, repr=False)  # required for every request
     judge_of: Callable[[str], str | None] | None = field(
         default=None, repr=False
-    )  # whose token it is, for judging alone
-    body: int = _LARGE  # the most bytes of a request
+    )  # maps a judge token to the judge's name
+    body: int = _DEFAULT_MAX_BYTES  # maximum bytes of a request
     bodies: Mapping[str, int] = field(default_factory=dict[str, int])  # the same for single paths
-    patience: float = 20  # the most seconds in which nothing comes of a request that has begun, or none begins
+    patience: float = 20  # maximum seconds without data in a request, or between requests
 
     def admits(self, host: str) -> bool:
-        """Tell whether the workbench may be addressed so; ports do not matter, as a tunnel has its own."""
-        found = _HOST.fullmatch(host)
-        if found is None:
+        """Return whether a Host header is allowed. Ports are ignored, because tunnels change them."""
+        match = _HOST.fullmatch(host)
+        if match is None:
             return False
-        name = (found["v6"] or found["name"]).lower()
+        name = (match["v6"] or match["name"]).lower()
         return self.hosts is None or name in self.hosts or (self.addresses and _is_address(name))
 
-    def most(self, path: str) -> int:
-        """Give the most bytes of a request to a path."""
+    def max_bytes(self, path: str) -> int:
+        """Return the maximum number of bytes of a request to a path."""
         return self.bodies.get(path, self.body)
 
 
-def guarded(app: ASGIApp, rules: Rules) -> ASGIApp:
-    """Refuse what the rules do not allow, and put the headers on every answer: an ASGI application around another.
+def enforce_rules(app: ASGIApp, rules: Rules) -> ASGIApp:
+    """Wrap an ASGI application: refuse requests that break the rules, and add security headers to all responses.
 
-    HEAD is answered as GET, without the body.
+    HEAD is handled as GET without the body.
     """
 
-    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+    async def middleware(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})  # there are none here
+            await send({"type": "websocket.close", "code": 1008})  # not supported
             return
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-        path, head = scope["path"], scope["method"] == "HEAD"
+        path, is_head = scope["path"], scope["method"] == "HEAD"
 
-        async def sending(message: Message) -> None:
+        async def send_message(message: Message) -> None:
             if message["type"] == "http.response.start":
                 _add_headers(path, message)
-            await send({**message, "body": b""} if head and message["type"] == "http.response.body" else message)
+            await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
 
-        answer = _refusal(scope, rules) or bounded(app, rules.most(path), rules.patience)
-        await answer({**scope, "method": "GET"} if head else scope, receive, sending)
+        handler = _refusal(scope, rules) or limit_requests(app, rules.max_bytes(path), rules.patience)
+        await handler({**scope, "method": "GET"} if is_head else scope, receive, send_message)
 
-    return answering
+    return middleware
 
 
-def framed(app: FastAPI, routers: Iterable[APIRouter], rules: Rules) -> FastAPI:
-    """Give an application its routes and the files of pages; problems are answered, and nobody gets past the rules."""
-    app.add_middleware(faultless)
-    app.add_middleware(guarded, rules=rules)
-    add_problems(app)
+def configure_app(app: FastAPI, routers: Iterable[APIRouter], rules: Rules) -> FastAPI:
+    """Add middleware, problem handlers, routes, and static files to an application."""
+    app.add_middleware(catch_exceptions)
+    app.add_middleware(enforce_rules, rules=rules)
+    add_problem_handlers(app)
     for router in routers:
         app.include_router(router)
     add_files(app)
@@ -214,85 +216,87 @@ def framed(app: FastAPI, routers: Iterable[APIRouter], rules: Rules) -> FastAPI:
 
 
 def judge_of(request: Request, store: Any) -> str:
-    """Tell who is logged in: by their own token, or by a name where none is needed; empty if nobody is."""
+    """Return the judge who is logged in by token or name, or an empty string."""
     if JUDGE in request.scope:
         return request.scope[JUDGE]
-    own = store.judge_of(request.cookies.get(JUDGE_COOKIE, ""))
-    return own or unquote(request.cookies.get(NAME_COOKIE, "")).replace("\0", "")
+    judge = store.judge_of(request.cookies.get(JUDGE_COOKIE, ""))
+    return judge or unquote(request.cookies.get(NAME_COOKIE, "")).replace("\0", "")
 
 
 def _refusal(scope: Scope, rules: Rules) -> Response | None:
-    """Give the answer to a request that may not be answered; None for one that may."""
+    """Return the refusal of a request, or None if it is allowed."""
     headers = Headers(scope=scope)
     host = headers.getlist("host")
     if len(host) != 1 or not rules.admits(host[0]):
-        return refused(
+        return refusal_response(
             scope,
             HTTPStatus.MISDIRECTED_REQUEST,
             "the workbench does not go by the name in this address",
             "use the address that 'judged serve' printed, or start it with --host",
         )
-    if _from_elsewhere(scope, headers, host[0]):
-        return refused(
+    if _is_cross_site(scope, headers, host[0]):
+        return refusal_response(
             scope,
             HTTPStatus.FORBIDDEN,
             "this request was made by another site",
             "open the address of the workbench itself",
         )
-    if rules.token is not None and (asked := _without_token(scope, headers, rules.token, rules)) is not None:
-        return asked
+    if rules.token is not None and (refusal := _token_refusal(scope, headers, rules.token, rules)) is not None:
+        return refusal
     length = headers.get("content-length", "0")
     if not length.isdecimal():
-        return refused(scope, HTTPStatus.BAD_REQUEST, "the length of the request is not a number", "")
-    return too_much(scope, rules.most(scope["path"])) if int(length) > rules.most(scope["path"]) else None
+        return refusal_response(scope, HTTPStatus.BAD_REQUEST, "the length of the request is not a number", "")
+    max_bytes = rules.max_bytes(scope["path"])
+    return too_large_response(scope, max_bytes) if int(length) > max_bytes else None
 
 
-def _from_elsewhere(scope: Scope, headers: Headers, host: str) -> bool:
-    """Tell whether a page of another site made a request that only our own pages may make."""
-    # A link may lead here from anywhere. Programs that are not browsers name no origin.
-    site, safe = headers.get("sec-fetch-site"), scope["method"] in _SAFE
-    if safe:
+def _is_cross_site(scope: Scope, headers: Headers, host: str) -> bool:
+    """Return whether a page of another site sent a request that only our own pages may send."""
+    # Links from other sites are allowed. Clients other than browsers send no Origin header.
+    site, is_safe = headers.get("sec-fetch-site"), scope["method"] in _SAFE_METHODS
+    if is_safe:
         return site in {"cross-site", "same-site"} and headers.get("sec-fetch-mode") != "navigate"
     origin = headers.get("origin")
-    ours = {f"http://{host}".lower(), f"https://{host}".lower()}
-    return site not in {None, "same-origin"} or (origin is not None and origin.lower() not in ours)
+    own_origins = {f"http://{host}".lower(), f"https://{host}".lower()}
+    return site not in {None, "same-origin"} or (origin is not None and origin.lower() not in own_origins)
 
 
-def _without_token(scope: Scope, headers: Headers, token: str, rules: Rules) -> Response | None:
-    """Give what is answered to a request that shows no token, or shows it in its address."""
-    path, query = scope["path"], parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    shown = dict(query).get("token")
-    if scope["method"] in {"GET", "HEAD"} and shown is not None and _same(shown, token):
-        rest = urlencode([(name, value) for name, value in query if name != "token"])
-        place = "/" + quote(path.lstrip("/\\"))  # two slashes would lead to another host
-        answer = RedirectResponse(f"{place}?{rest}" if rest else place, HTTPStatus.SEE_OTHER)
-        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", path="/")
-        return answer
+def _token_refusal(scope: Scope, headers: Headers, token: str, rules: Rules) -> Response | None:
+    """Return the response to a request without a valid cookie or header; a token in the URL becomes a cookie."""
+    path, parameters = scope["path"], parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    url_token = dict(parameters).get("token")
+    # The redirect removes the token from the address, so that it is not shared by copying the address.
+    if scope["method"] in {"GET", "HEAD"} and url_token is not None and _is_same_token(url_token, token):
+        remaining = urlencode([(name, value) for name, value in parameters if name != "token"])
+        location = "/" + quote(path.lstrip("/\\"))  # two slashes would redirect to another host
+        response = RedirectResponse(f"{location}?{remaining}" if remaining else location, HTTPStatus.SEE_OTHER)
+        response.set_cookie(COOKIE, token, httponly=True, samesite="strict", path="/")
+        return response
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and _same(bearer.strip(), token):
+    if scheme.lower() == "bearer" and _is_same_token(bearer.strip(), token):
         return None
     cookies = Request(scope).cookies
-    if _same(cookies.get(COOKIE, ""), token):
+    if _is_same_token(cookies.get(COOKIE, ""), token):
         return None
     if rules.judge_of is not None and (
-        path in _JUDGING or path.startswith((*(f"{one}/" for one in _JUDGING), *_FILES))
+        path in _JUDGING_PATHS or path.startswith((*(f"{prefix}/" for prefix in _JUDGING_PATHS), *_FILES))
     ):
-        for own in filter(None, (dict(query).get("as"), cookies.get(JUDGE_COOKIE), bearer.strip())):
-            if (judge := rules.judge_of(own)) is not None:
+        for judge_token in filter(None, (dict(parameters).get("as"), cookies.get(JUDGE_COOKIE), bearer.strip())):
+            if (judge := rules.judge_of(judge_token)) is not None:
                 scope[JUDGE] = judge
                 return None
-    answer = refused(
+    response = refusal_response(
         scope,
         HTTPStatus.UNAUTHORIZED,
         "this workbench wants its token",
         "open the address with ?token=... that 'judged serve' printed, or send 'Authorization: Bearer ...'",
     )
-    answer.headers["WWW-Authenticate"] = "Bearer"
-    return answer
+    response.headers["WWW-Authenticate"] = "Bearer"
+    return response
 
 
-def _same(shown: str, token: str) -> bool:
-    return compare_digest(shown.encode(), token.encode())
+def _is_same_token(candidate: str, token: str) -> bool:
+    return compare_digest(candidate.encode(), token.encode())
 
 
 def _is_address(name: str) -> bool:
@@ -306,7 +310,7 @@ def _is_address(name: str) -> bool:
 def _add_headers(path: str, message: Message) -> None:
     headers = MutableHeaders(scope=message)
     headers.update(_HEADERS)
-    kept = "no-cache" if path.startswith(_FILES) else "no-store"
+    cache_control = "no-cache" if path.startswith(_FILES) else "no-store"
     if path.startswith(f"{VERSION}/") and message["status"] == HTTPStatus.OK:
-        kept = "private, max-age=31536000, immutable"
-    headers.setdefault("Cache-Control", kept)
+        cache_control = "private, max-age=31536000, immutable"
+    headers.setdefault("Cache-Control", cache_control)

@@ -1,4 +1,4 @@
-"""The leaderboard as the answer of a page: one row per run, in order, beside all that was found by its measures."""
+"""Leaderboard as the answer of a page: one row per run, in order, with its results by every measure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from judged.comparison.slicing.topic_slices import DEFAULT_MIN_TOPICS
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface.pages.answer_pages import answer_page
 from judged.interface.pages.filters import blocks, probability
-from judged.interface.pages.pagination import LONGEST, Scored, Trimmed, order_by
-from judged.interface.pages.workspace import Opened
+from judged.interface.pages.pagination import LONGEST, ScoredQuery, Trimmed, order_by
+from judged.interface.pages.workspace import CurrentWorkspace
 from judged.results import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, counted, number
 from judged.results.blocks import Note
 from judged.results.chart_drawings import SERIES
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Estimate
     from judged.scoring.measures.base import Measure
 
-    Made = TypeVar("Made")
+    Value = TypeVar("Value")
 
 
 CORRECTION = "holm"
@@ -55,8 +55,8 @@ CORRECTION = "holm"
 Name: TypeAlias = Annotated[str, Field(max_length=300)]
 
 
-class AskedLeaderboard(Scored):
-    """The state of the leaderboard."""
+class LeaderboardQuery(ScoredQuery):
+    """Parameters of the leaderboard."""
 
     measures: list[Name] = Field(
         [],
@@ -91,60 +91,61 @@ class AskedLeaderboard(Scored):
     )
 
 
-LOW = 0.7
-"""A smaller share of judged documents is marked; warnings of an evaluation begin there, too."""
-LINES = 40
-"""Runs of a curve at most."""
-SHARE = "Judged@10"
+MIN_JUDGED_SHARE = 0.7
+"""A smaller share of judged documents is marked. `evaluate` warns below the same limit."""
+MAX_CURVES = 40
+"""Maximum number of runs in the curve chart."""
+JUDGED_MEASURE = "Judged@10"
 _KINDS = {"better": "good", "ahead": "good", "worse": "bad", "behind": "bad"}
 _PERCENT = Show(lambda share: percent(share, 1), "float64")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeaderboardPage(Answer):
-    """Runs by measures."""
+    """Leaderboard: runs by measures."""
 
     kind: ClassVar[str] = "leaderboard"
 
     workspace: Workspace
-    asked: AskedLeaderboard  # with the measures by their names
-    measures: tuple[Measure, ...]  # those that could be read and scored
-    plain_names: tuple[str, ...]  # what they are called without the level of the page
-    typed: str  # the names of those that could not, as they were typed
-    baseline: str  # the name of a run; empty where there is no other to test against it
-    n: int  # topics that count
+    query: LeaderboardQuery  # with canonical names of measures
+    measures: tuple[Measure, ...]  # that could be parsed and scored
+    names_without_level: tuple[str, ...]  # names without the `rel` of the page
+    invalid_names: str  # names that could not be parsed or scored, as typed
+    baseline: str  # name of a run; empty if no other run is open
+    n: int  # number of topics
     test: str
     correction: str
-    sort: str  # by what the rows are ordered: a name, with `-` before it where the greatest comes first
-    series: tuple[Measure, ...]  # the points of the curve; empty where there is none
-    result: Comparison | None  # without tests where one run is open; None where nothing can be shown
-    problems: dict[str, JudgedError]  # what could not be read, by field
+    sort: str  # name of the sort column, with `-` in front if descending
+    series: tuple[Measure, ...]  # points of the curve; empty without a curve
+    result: Comparison | None  # without tests if one run is open; None without runs or topics
+    problems: dict[str, JudgedError]  # errors by field
     notes: tuple[Note, ...] = ()
 
     @property
     def provenance(self) -> Any:
-        """What the scores rest on."""
+        """Provenance of the scores."""
         return self.result and self.result.provenance
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The canonical names of the measures."""
+        """Canonical names of the measures."""
         return tuple(map(str, self.measures))
 
     @property
     def lead(self) -> Measure:
-        """The measure by which the rows are ordered; the first, where they are ordered by something else."""
-        named = self.sort.removeprefix("-")
-        return next((measure for measure in self.measures if str(measure) == named), self.measures[0])
+        """Measure by which the rows are sorted; else the first one."""
+        sort_column = self.sort.removeprefix("-")
+        return next((measure for measure in self.measures if str(measure) == sort_column), self.measures[0])
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Which run is best; which topics count; how many tests of which kind there are, and how intervals are made."""
-        return (self._leader(self.result), self._which_topics(), self._how(self.result)) if self.result else ()
+        """The best run, the topics, and the tests and intervals."""
+        result = self.result
+        return (self._leader_sentence(result), self._topics_sentence(), self._tests_sentence(result)) if result else ()
 
     def facts(self) -> dict[str, Any]:
-        """Give what counts, what the p of the tests is, and the curve; refuse where something could not be read."""
-        for error in self.problems.values():  # a program asks for exactly what it wants
+        """Return the facts of the result, the name of p, and the curve. Raise the first error of a field."""
+        for error in self.problems.values():  # programs need an error, not a page with defaults
             raise error
         curves = self.curves()
         return {
@@ -158,286 +159,294 @@ class LeaderboardPage(Answer):
         }
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give one row per run, charts, and all that was found."""
+        """Return one row per run, the charts, and all results."""
         if self.result is None:
             return ()
         entries = [measure.entry for measure in self.measures]
-        heads = (
+        measure_columns = (
             Column("measure", self.names),
             Column("family", [entry.name for entry in entries]),
             Column("aggregate", [entry.aggregate for entry in entries]),
             Column("higher_is_better", [measure.properties.higher_is_better for measure in self.measures]),
         )
         data = data_tables(self.result.measures)
-        return (self.board(), *self.figures(), Table("columns", heads, only="data"), *data)
+        return (self.board(), *self.figures(), Table("columns", measure_columns, only="data"), *data)
 
     def board(self) -> Table:
-        """Lay out one row per run, in the order that was asked for."""
+        """Return the table with one row per run, in the requested order."""
         runs, result = self.workspace.run_names, self.result
         if result is None:
             return Table("board", ())
-        kept = set(result.scores.query_ids)
-        missing = [len(kept.intersection(run.missing_topics)) for run in result.scores.runs]
-        shares = self._shares()
-        low = [share < LOW for share in shares]
+        query_ids = set(result.scores.query_ids)
+        missing = [len(query_ids.intersection(run.missing_topics)) for run in result.scores.runs]
+        shares = self._judged_shares()
+        has_few_judged = [share < MIN_JUDGED_SHARE for share in shares]
         columns = (
             Column("run", runs, TEXT, "Run"),
-            *(column for found in result.measures for column in self._columns(found)),
+            *(column for result_of_measure in result.measures for column in self._columns(result_of_measure)),
             Column(
                 "judged",
                 shares,
                 _PERCENT,
-                SHARE,
-                mark=["!" * few for few in low],
-                beside=["low" * few for few in low],
-                kinds=["bad" * few for few in low],
+                JUDGED_MEASURE,
+                mark=["!" * is_low for is_low in has_few_judged],
+                beside=["low" * is_low for is_low in has_few_judged],
+                kinds=["bad" * is_low for is_low in has_few_judged],
             ),
             Column("missing", missing, COUNT, only="data"),
         )
         kinds = ["baseline" * (run == self.baseline) for run in runs]
         table = Table("board", columns, f"Runs by {counted(len(self.measures), 'measure')}", kinds=kinds)
         values = table.column(self.sort.removeprefix("-")).values
-        return table.take(order_by(values, falling=self.sort.startswith("-")))
+        return table.take(order_by(values, descending=self.sort.startswith("-")))
 
-    def _columns(self, found: MeasureComparison) -> tuple[Column, ...]:
-        """Give the numbers of a measure, and how each is against the baseline."""
-        name, runs = found.name, self.workspace.run_names
-        pairs = [found.by_runs.get((self.baseline, run)) for run in runs]
-        verdicts = [_verdict(found, pair) if pair else "" for pair in pairs]
-        said = [_against(pair, verdict) if pair else "" for pair, verdict in zip(pairs, verdicts, strict=True)]
-        column = replace(
-            found.column(name, runs, self.baseline), kinds=[_KINDS.get(verdict, "") for verdict in verdicts]
-        )
+    def _columns(self, result: MeasureComparison) -> tuple[Column, ...]:
+        """Return the columns of a measure: its values, and differences from the baseline or the verdicts."""
+        name, runs = result.name, self.workspace.run_names
+        pairs = [result.by_runs.get((self.baseline, run)) for run in runs]
+        verdicts = [_verdict(result, pair) if pair else "" for pair in pairs]
+        notes = [_format_verdict(pair, verdict) if pair else "" for pair, verdict in zip(pairs, verdicts, strict=True)]
+        kinds = [_KINDS.get(verdict, "") for verdict in verdicts]
+        column = replace(result.column(name, runs, self.baseline), kinds=kinds)
         verdict = Column(f"{name} against {self.baseline}", verdicts, TEXT, only="data")
-        if not self.asked.beside or not any(pairs):
-            return replace(column, beside=said), verdict
-        show = RATIO if any(pair and pair.is_ratio for pair in pairs) else CHANGE
+        if not self.query.beside or not any(pairs):
+            return replace(column, beside=notes), verdict
+        text_format = RATIO if any(pair and pair.is_ratio for pair in pairs) else CHANGE
         values = [pair and pair.shown_difference for pair in pairs]
-        ends = [pair and pair.shown_interval for pair in pairs]
-        return column, Column(f"{name} - {self.baseline}", values, show, "difference", ci=ends, beside=said), verdict
+        intervals = [pair and pair.shown_interval for pair in pairs]
+        difference = Column(f"{name} - {self.baseline}", values, text_format, "difference", ci=intervals, beside=notes)
+        return column, difference, verdict
 
-    def _shares(self) -> list[float]:
-        """Give the share of judged documents of each run; nothing where runs have no ranking."""
+    def _judged_shares(self) -> list[float]:
+        """Return the share of judged documents of each run; NaN if runs have no ranking."""
         try:
-            scores = self.workspace.scores(SHARE, None, self.asked.where, self.baseline)
+            scores = self.workspace.scores(JUDGED_MEASURE, None, self.query.where, self.baseline)
         except JudgedError:
             return [math.nan] * len(self.workspace.lists)
         return [estimate.value for estimate in scores.estimates(ci="none")]
 
     @property
     def p_name(self) -> str:
-        """What the p of the tests is."""
+        """Name of the p of the tests."""
         pairs = self.result.pairs if self.result else ()
         if any(pair.result.posterior is not None for pair in pairs):
             return "P(higher)"
         return "adjusted p" if any(pair.result.correction not in {"", "none"} for pair in pairs) else "p"
 
-    def _leader(self, result: Comparison) -> str:
-        """Say which run is first by the leading measure, and how many differ from the baseline."""
-        first, name = self._ranked()[0], str(self.lead)
+    def _leader_sentence(self, result: Comparison) -> str:
+        """Return which run is first by the leading measure, and how many differ from the baseline."""
+        first, name = self._ranked_estimates()[0], str(self.lead)
         if math.isnan(first.value):
             return f"No run has a number for {name}."
-        end = {True: "best", False: "best, as lower is better,", None: "highest"}[self.lead.properties.higher_is_better]
-        equal = sum(row.value == first.value for row in self._ranked()) - 1
-        who = f"{first.run} and {counted(equal, 'other run')} are" if equal else f"{first.run} is"
-        said = f"{who} {end} by {name}: {Column(name, [first.value], number(), ci=[first.ci]).cells()[0]}."
-        found = result.measure(name)
-        if not found.pairs:
-            return said
-        verdicts = Counter(filter(None, (_verdict(found, pair) for pair in found.pairs)))
-        others, rest = counted(len(found.pairs), "other run"), len(found.pairs) - verdicts.total()
+        words = {True: "best", False: "best, as lower is better,", None: "highest"}
+        rank_words = words[self.lead.properties.higher_is_better]
+        ties = sum(estimate.value == first.value for estimate in self._ranked_estimates()) - 1
+        subject = f"{first.run} and {counted(ties, 'other run')} are" if ties else f"{first.run} is"
+        value = Column(name, [first.value], number(), ci=[first.ci]).cells()[0]
+        sentence = f"{subject} {rank_words} by {name}: {value}."
+        results = result.measure(name)
+        if not results.pairs:
+            return sentence
+        verdicts = Counter(filter(None, (_verdict(results, pair) for pair in results.pairs)))
+        others = counted(len(results.pairs), "other run")
+        not_significant = len(results.pairs) - verdicts.total()
         parts = [f"{n:,} significantly {verdict}" for verdict, n in verdicts.items()]
-        parts += [f"{rest:,} not shown to differ"] if rest else []
-        return f"{said} Of {others}, tested against {self.baseline}: {', '.join(parts)}."
+        parts += [f"{not_significant:,} not shown to differ"] if not_significant else []
+        return f"{sentence} Of {others}, tested against {self.baseline}: {', '.join(parts)}."
 
-    def _which_topics(self) -> str:
+    def _topics_sentence(self) -> str:
         total = counted(len(self.workspace.query_ids), "topic")
-        if not self.asked.where:
+        if not self.query.where:
             return f"All {total} count."
-        return f"{self.n:,} of {total} {'is' if self.n == 1 else 'are'} left: {self.asked.where}."
+        return f"{self.n:,} of {total} {'is' if self.n == 1 else 'are'} left: {self.query.where}."
 
-    def _how(self, found: Comparison) -> str:
-        tested = [each.name for each in found.measures if each.pairs]
-        if not tested:
-            said = found.caption if self.baseline else f"one run is open: {found.caption}"
-            return f"{said[:1].upper()}{said[1:]}."
-        by = f", by each of {len(tested)} measures" if len(tested) > 1 else f" by {tested[0]}"
-        return f"{counted(len(self.workspace.lists) - 1, 'test')} against {self.baseline}{by}: {found.caption}."
+    def _tests_sentence(self, comparison: Comparison) -> str:
+        tested_names = [result.name for result in comparison.measures if result.pairs]
+        if not tested_names:
+            caption = comparison.caption if self.baseline else f"one run is open: {comparison.caption}"
+            return f"{caption[:1].upper()}{caption[1:]}."
+        n, tests = len(tested_names), counted(len(self.workspace.lists) - 1, "test")
+        by_measures = f", by each of {n} measures" if n > 1 else f" by {tested_names[0]}"
+        return f"{tests} against {self.baseline}{by_measures}: {comparison.caption}."
 
     def curves(self) -> Curves | None:
-        """Score the best runs at every cutoff; None where no curve was asked for."""
+        """Score the best runs at every cutoff; None if no curve is requested."""
         if not self.series or self.result is None:
             return None
-        best = [row.run for row in self._ranked()]
-        others = [run for run in best if run != self.baseline]
-        chosen = {*self._closely, *others[: LINES - 1]}
-        runs = tuple(run for run in best if run in chosen)
-        scores = self.workspace.scores(self.series, runs, self.asked.where, self.baseline)
-        return self.workspace.remember(("curves", scores), scores.curve)
+        ranked_names = [estimate.run for estimate in self._ranked_estimates()]
+        others = [run for run in ranked_names if run != self.baseline]
+        selected_names = {*self._highlighted_runs, *others[: MAX_CURVES - 1]}
+        runs = tuple(run for run in ranked_names if run in selected_names)
+        scores = self.workspace.scores(self.series, runs, self.query.where, self.baseline)
+        return self.workspace.cached(("curves", scores), scores.curve)
 
     def figures(self) -> tuple[Chart, ...]:
-        """Draw the leading measure of every run, and one measure by cutoff."""
+        """Return the chart of the leading measure, and the one by cutoff."""
         if self.result is None:
             return ()
-        dots = leaderboard_chart(self.lead, self._ranked(), self._closely)
+        dots = leaderboard_chart(self.lead, self._ranked_estimates(), self._highlighted_runs)
         charts = [replace(dots, name="dots", table=replace(dots.table, only="people"))] if len(dots.table) > 1 else []
         if curves := self.curves():
-            chart, drawn, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)
-            which = f" {drawn} of {counted(runs, 'run')} are drawn: the baseline, and the best by {self.lead}."
-            loud = (*dict.fromkeys((self._ranked()[0].run, *self._closely)),) if drawn > SERIES else ()
-            charts.append(replace(chart, name="curve", sentence=chart.sentence + which * (drawn < runs), loud=loud))
+            chart, n_drawn, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)
+            selection = f" {n_drawn} of {counted(runs, 'run')} are drawn: the baseline, and the best by {self.lead}."
+            names = dict.fromkeys((self._ranked_estimates()[0].run, *self._highlighted_runs))
+            highlighted = tuple(names) if n_drawn > SERIES else ()
+            sentence = chart.sentence + selection * (n_drawn < runs)
+            charts.append(replace(chart, name="curve", sentence=sentence, loud=highlighted))
         return tuple(charts)
 
-    def drawn(self) -> dict[str, Markup]:
-        """Give the charts as elements, by name, made once."""
-        key = ("leaderboard figures", self.result, str(self.lead), self.series, self.asked.run)
-        return self.workspace.remember(key, lambda: {chart.name: blocks([chart]) for chart in self.figures()})
+    def rendered_figures(self) -> dict[str, Markup]:
+        """Return the rendered charts by name, cached."""
+        key = ("leaderboard figures", self.result, str(self.lead), self.series, self.query.run)
+        return self.workspace.cached(key, lambda: {chart.name: blocks([chart]) for chart in self.figures()})
 
     @property
-    def _closely(self) -> list[str]:
-        return [name for name in (self.baseline, self.asked.run) if name in self.workspace.lists]
+    def _highlighted_runs(self) -> list[str]:
+        return [name for name in (self.baseline, self.query.run) if name in self.workspace.lists]
 
-    def _ranked(self) -> list[Estimate]:
-        """Give the runs by the leading measure, best first."""
-        found = self.result.measure(str(self.lead)) if self.result else None
-        return [found.estimates[at] for at in found.order()] if found else []
+    def _ranked_estimates(self) -> list[Estimate]:
+        """Return the estimates of the leading measure, best run first."""
+        result = self.result.measure(str(self.lead)) if self.result else None
+        return [result.estimates[i] for i in result.order()] if result else []
 
 
-def _verdict(found: MeasureComparison, pair: Pair) -> str:
-    """Say on which side of the baseline a run is, where that is significant; ``unlike`` where test and mean differ.
+def _verdict(result: MeasureComparison, pair: Pair) -> str:
+    """Return the side of the baseline on which a run significantly is, else an empty string.
 
-    A measure of which neither end is better has ``higher`` and ``lower``, a test that does not speak of means ``ahead``
-    and ``behind``.
+    ``unlike``: test and mean disagree. ``higher``, ``lower``: neither direction is better. ``ahead``, ``behind``: the
+    test is not one of means.
     """
     if not pair.significant or pair.better is None:
         return "unlike" if pair.significant else ""
-    if found.higher_is_better is None:
+    if result.higher_is_better is None:
         return "higher" if pair.result.difference > 0 else "lower"
     words = ("better", "worse") if is_test_of_means(pair.result.test) else ("ahead", "behind")
     return words[pair.better != pair.second]
 
 
-def _against(pair: Pair, verdict: str) -> str:
+def _format_verdict(pair: Pair, verdict: str) -> str:
     p = f"{'p' if pair.result.posterior is None else 'P'} {probability(pair.decisive)}"
     return f"{verdict} {p}{' (few topics)' * pair.sensitive}".lstrip()
 
 
-ANY = "NumRet"
-"""What every run has a number for."""
-MOST = 24
-"""Measures of a table."""
-CUTOFFS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
-"""Of a curve: it looks the same as with all of them."""
+FALLBACK_MEASURE = "NumRet"
+"""Measure that every run has a value of."""
+MAX_MEASURES = 24
+"""Maximum number of measures in the table."""
+CURVE_CUTOFFS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
+"""Cutoffs of a curve; more would not change how it looks."""
 
 
-def leaderboard(workspace: Workspace, asked: AskedLeaderboard) -> LeaderboardPage:
-    """Read what is asked, score and test; nothing is raised, and what could not be read is among the problems."""
+def leaderboard(workspace: Workspace, query: LeaderboardQuery) -> LeaderboardPage:
+    """Parse the query, score, and test. Errors are not raised but stored by field in `problems`."""
     problems: dict[str, JudgedError] = {}
 
-    def tried(field: str, make: Callable[[], Made], otherwise: Made) -> Made:
+    def or_default(field: str, compute: Callable[[], Value], default: Value) -> Value:
         try:
-            return make()
+            return compute()
         except JudgedError as error:
             problems.setdefault(field, error)
-            return otherwise
+            return default
 
-    measures: dict[Measure, str] = {}  # with the level that was asked for, and as they are called without it
-    refused: list[str] = []
-    typed = list_measures(asked.measures)
-    for name in dict.fromkeys((*list_measures(asked.measure), *(typed or BROWSED_MEASURES))):
-        scored = tried("measures", partial(_scored, workspace, name, MOST - len(measures), asked.rel), {})
-        measures |= scored
-        refused += [] if scored else [name]
-    chosen = tuple(measures) or (parse(ANY),)
-    usual, _ = workspace.usual_pair(chosen[0])
-    baseline = asked.baseline or usual
+    measures: dict[Measure, str] = {}  # with `rel`, and their names without it
+    failed_names: list[str] = []
+    typed_names = list_measures(query.measures)
+    for name in dict.fromkeys((*list_measures(query.measure), *(typed_names or BROWSED_MEASURES))):
+        parse_name = partial(_parse_scorable, workspace, name, MAX_MEASURES - len(measures), query.rel)
+        parsed = or_default("measures", parse_name, {})
+        measures |= parsed
+        failed_names += [] if parsed else [name]
+    scored_measures = tuple(measures) or (parse(FALLBACK_MEASURE),)
+    default_baseline, _ = workspace.default_pair(scored_measures[0])
+    baseline = query.baseline or default_baseline
     if workspace.lists:
-        baseline = tried("baseline", lambda: workspace.judged(baseline).run.name, usual)
-    topics = tried("where", lambda: int(workspace.mask(asked.where, baseline or None).sum()), 0)
-    test = default_test(topics)
-    how: dict[str, Any] = {
-        "test": tried("test", lambda: Choices(test=asked.test or test, baseline=baseline).test, test),
-        "correction": tried("correction", lambda: Choices(correction=asked.correction).correction, CORRECTION),
+        baseline = or_default("baseline", lambda: workspace.judged(baseline).run.name, default_baseline)
+    n_topics = or_default("where", lambda: int(workspace.mask(query.where, baseline or None).sum()), 0)
+    test = default_test(n_topics)
+    test_options: dict[str, Any] = {
+        "test": or_default("test", lambda: Choices(test=query.test or test, baseline=baseline).test, test),
+        "correction": or_default("correction", lambda: Choices(correction=query.correction).correction, CORRECTION),
     }
     result: Comparison | None = None
-    if workspace.lists and topics:
+    if workspace.lists and n_topics:
         if len(workspace.lists) > 1:
-            tests = partial(workspace.comparison, chosen, baseline, None, asked.where, **how)
-            result = tried("test", tests, None)
-        if result is None:  # every number with its interval, where nothing is tested
-            scores = workspace.scores(chosen, None, asked.where, baseline)
-            result = workspace.remember(
+            compare_runs = partial(workspace.comparison, scored_measures, baseline, None, query.where, **test_options)
+            result = or_default("test", compare_runs, None)
+        if result is None:  # values with intervals, without tests
+            scores = workspace.scores(scored_measures, None, query.where, baseline)
+            result = workspace.cached(
                 ("untested", scores), lambda: untested_comparison(scores, Choices(baseline=baseline))
             )
-    names = tuple(measures.values()) or tuple(map(str, chosen))
-    best_first = str(chosen[0]) if chosen[0].properties.higher_is_better is False else f"-{chosen[0]}"
+    names = tuple(measures.values()) or tuple(map(str, scored_measures))
+    lead = scored_measures[0]
+    best_first_sort = str(lead) if lead.properties.higher_is_better is False else f"-{lead}"
     return LeaderboardPage(
         workspace=workspace,
-        asked=asked.model_copy(
+        query=query.model_copy(
             update={"measure": "", "measures": [] if names == BROWSED_MEASURES else [",".join(names)]}
         ),
-        measures=chosen,
-        plain_names=names,
-        typed=", ".join(refused) if typed else "",
+        measures=scored_measures,
+        names_without_level=names,
+        invalid_names=", ".join(failed_names) if typed_names else "",
         baseline=baseline if len(workspace.lists) > 1 else "",
-        n=topics,
-        test=how["test"],
-        correction=how["correction"],
-        sort=tried("sort", lambda: _sort(asked.sort, chosen), "") or best_first,
-        series=tried("curve", lambda: _series(workspace, asked.curve, asked.rel), ()),
+        n=n_topics,
+        test=test_options["test"],
+        correction=test_options["correction"],
+        sort=or_default("sort", lambda: _parse_sort(query.sort, scored_measures), "") or best_first_sort,
+        series=or_default("curve", lambda: _series(workspace, query.curve, query.rel), ()),
         result=result,
         problems=problems,
-        notes=_notes(workspace, topics, result) if result else (),
+        notes=_notes(workspace, n_topics, result) if result else (),
     )
 
 
-def _scored(workspace: Workspace, name: str, room: int, rel: float | None) -> dict[Measure, str]:
-    """Read the name of a measure, or of a series, that can be scored here."""
+def _parse_scorable(workspace: Workspace, name: str, max_measures: int, rel: float | None) -> dict[Measure, str]:
+    """Parse the name of a measure or series, and check that it can be scored here."""
     measures = {with_rel(measure, rel, written=name): str(measure) for measure in parse_many(name)}
-    if len(measures) > room:
-        raise MeasureError(f"{name}: a table has at most {MOST} measures. Fix: leave some out")
+    if len(measures) > max_measures:
+        raise MeasureError(f"{name}: a table has at most {MAX_MEASURES} measures. Fix: leave some out")
     if workspace.lists:
         workspace.scores(tuple(measures))
     return measures
 
 
 def _series(workspace: Workspace, name: str, rel: float | None) -> tuple[Measure, ...]:
-    """Give the points of a curve, to the end of the longest ranking."""
+    """Return the points of a curve, up to the length of the longest ranking."""
     if not name or not workspace.lists:
         return ()
     longest = max(int(np.max(judged.returned, initial=1)) for judged in workspace.lists.values())
-    series = at_cutoffs(name, [k for k in CUTOFFS if k <= max(longest, 1)])
+    series = at_cutoffs(name, [k for k in CURVE_CUTOFFS if k <= max(longest, 1)])
     series = tuple(with_rel(measure, rel, written=name) for measure in series)
-    workspace.scores(series, workspace.run_names[:1])  # whether they can be scored here
+    workspace.scores(series, workspace.run_names[:1])  # raises an error if they cannot be scored
     return series
 
 
-def _sort(given: str, measures: tuple[Measure, ...]) -> str:
-    """Read by what the rows are ordered; nothing, where that is a measure that is not in the table."""
-    sign, name = ("-", given[1:]) if given.startswith("-") else ("", given)
+def _parse_sort(sort: str, measures: tuple[Measure, ...]) -> str:
+    """Parse the sort column; empty if it is a measure that is not in the table."""
+    sign, name = ("-", sort[1:]) if sort.startswith("-") else ("", sort)
     if not name or name in {"run", "judged"}:
-        return given
+        return sort
     try:
         measure = parse(name)
     except MeasureError:
-        known = ", ".join(["run", "judged", *map(str, measures)])
-        raise InputError(f"no column {name!r} to sort by", fix=f"use one of {known}; - before it: falling") from None
+        names = ", ".join(["run", "judged", *map(str, measures)])
+        raise InputError(f"no column {name!r} to sort by", fix=f"use one of {names}; - in front: descending") from None
     return f"{sign}{measure}" if measure in measures else ""
 
 
 def _notes(workspace: Workspace, topics: int, result: Comparison) -> tuple[Note, ...]:
-    """Say of few topics that they are few, and of many how they are tested, before the notes on runs."""
+    """Return notes on few and on many topics, before the notes on runs."""
     notes: list[Note] = []
     if topics < DEFAULT_MIN_TOPICS < len(workspace.query_ids):
-        few = f"{topics_text(topics)} are few: a mean of fewer than {DEFAULT_MIN_TOPICS} is not a finding"
-        notes.append(Note("few-topics", few))
+        text = f"{topics_text(topics)} are few: a mean of fewer than {DEFAULT_MIN_TOPICS} is not a finding"
+        notes.append(Note("few-topics", text))
     if topics > MANY_TOPICS:
         text = f"with more than {MANY_TOPICS:,} topics the default test is Student's t-test"
         notes.append(Note("many-topics", text))
     return (*notes, *workspace.notes_over(topics, result.notes))
 
 
-COMMON = (
+COMMON_MEASURES = (
     *("nDCG@5", "nDCG@10", "nDCG@20", "nDCG", "DCG@10", "Q"),
     *("AP", "GMAP", "RR", "RR@10", "Rprec"),
     *("P@1", "P@5", "P@10", "R@10", "R@100", "R@1000", "Success@1", "Success@10"),
@@ -445,21 +454,21 @@ COMMON = (
     *("Bpref", "InfAP", "Judged@10"),
     *("NumRelRet", "NumRet", "NumRel"),
 )
-"""Measures that can be ticked; every other one can be typed."""
-CURVES = ("nDCG", "P", "R", "Success", "AP", "RR", "RBP(p=0.8)", "DCG", "Judged")
+"""Measures with a check box; all others can be typed."""
+CURVE_MEASURES = ("nDCG", "P", "R", "Success", "AP", "RR", "RBP(p=0.8)", "DCG", "Judged")
 
 
-def families(chosen: Sequence[str]) -> dict[str, list[str]]:
-    """Give measures by family: the common ones, and those that are chosen."""
-    found: dict[str, list[str]] = {}
-    for name in dict.fromkeys((*COMMON, *chosen)):
-        found.setdefault(parse(name).entry.family, []).append(name)
-    return found
+def families(selected: Sequence[str]) -> dict[str, list[str]]:
+    """Return measures by family: the common ones, and the selected ones."""
+    names_by_family: dict[str, list[str]] = {}
+    for name in dict.fromkeys((*COMMON_MEASURES, *selected)):
+        names_by_family.setdefault(parse(name).entry.family, []).append(name)
+    return names_by_family
 
 
 @cache
-def _known() -> tuple[str, ...]:
-    """Name every measure as it can be typed; what needs more than a cutoff stands there as it begins."""
+def _typed_names() -> tuple[str, ...]:
+    """Return every measure as it can be typed, with an example cutoff if it requires one."""
     return tuple(
         entry.cutoff.example(name, entry.cutoff_name) if entry.cutoff is not None and entry.cutoff.required else name
         for name, entry in REGISTRY.items()
@@ -470,29 +479,29 @@ def _known() -> tuple[str, ...]:
 router = APIRouter(tags=["leaderboard"])
 
 
-def _shown(_: Workspace, __: AskedLeaderboard, answer: LeaderboardPage) -> dict[str, Any]:
-    """Give what can be chosen, by what rows are sorted, and the charts."""
+def _page_values(_: Workspace, __: LeaderboardQuery, answer: LeaderboardPage) -> dict[str, Any]:
+    """Return the options of the form, the sort keys, and the charts."""
     lower = [str(measure) for measure in answer.measures if measure.properties.higher_is_better is False]
     return {
-        "asked": answer.asked,
+        "query": answer.query,
         "status": HTTPStatus.BAD_REQUEST if answer.problems else HTTPStatus.OK,
         "keys": {name: name for name in ("run", *answer.names, "judged")},
         "rising": ["run", *lower],
         "choices": {
-            "families": families(answer.plain_names),
-            "names": _known(),
+            "families": families(answer.names_without_level),
+            "names": _typed_names(),
             "tests": all_tests(),
             "corrections": CORRECTIONS,
-            "curves": dict.fromkeys(filter(None, (*CURVES, answer.asked.curve))),
+            "curves": dict.fromkeys(filter(None, (*CURVE_MEASURES, answer.query.curve))),
         },
-        "figures": answer.drawn(),
+        "figures": answer.rendered_figures(),
     }
 
 
-_WHAT = "Every run by the chosen measures, tested against a baseline"
+_SUMMARY = "Every run by the chosen measures, tested against a baseline"
 
 
-@answer_page(router, "leaderboard.html", "/leaderboard", "Leaderboard", _WHAT, _shown)
-def leaderboard_page(workspace: Opened, asked: Annotated[AskedLeaderboard, Query()]) -> LeaderboardPage:
-    """Give the leaderboard: numbers with intervals, tests against the baseline, and a curve where one is asked for."""
-    return leaderboard(workspace, asked)
+@answer_page(router, "leaderboard.html", "/leaderboard", "Leaderboard", _SUMMARY, _page_values)
+def leaderboard_page(workspace: CurrentWorkspace, query: Annotated[LeaderboardQuery, Query()]) -> LeaderboardPage:
+    """Return the leaderboard: values with intervals, tests against the baseline, and a curve if requested."""
+    return leaderboard(workspace, query)

@@ -1,4 +1,4 @@
-"""The matrix as the answer of a page: that of a run, or of two, and the topics that are selected in it."""
+"""Matrix of one run, or of two, as the answer of a page, with the selected topics."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from judged.errors import MissingExtraError
 from judged.interface.pages.answer_pages import (
     NotOpenError,
     answer_page,
-    both,
-    cut,
-    notes_of,
+    build_slicing,
+    conjunction,
+    page_notes,
+    slices_with_conditions,
     topic_columns,
-    with_conditions,
 )
-from judged.interface.pages.filters import chosen, link, query
-from judged.interface.pages.pagination import LONGEST, Paging, Scored, Trimmed, order_by
-from judged.interface.pages.slices import Number, Sliced
-from judged.interface.pages.workspace import LEVEL, Opened, remembered
+from judged.interface.pages.filters import link, query_string, shared_choices
+from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trimmed, order_by
+from judged.interface.pages.slices import Number, SlicedQuery
+from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, cached_in_workspace
 from judged.results import TEXT, Answer, Table, counted
 from judged.results.chart_drawings import drawn
 from judged.results.charts import PALETTE, specification
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 Y, X = RANKING_AND_CANDIDATES
 Quadrant: TypeAlias = Literal["", "healthy", "ranking problem", "coverage problem", "both problems", "nothing relevant"]
-Order: TypeAlias = Literal["query_id", "-query_id", "x", "-x", "y", "-y", "change", "-change"]
+SortKey: TypeAlias = Literal["query_id", "-query_id", "x", "-x", "y", "-y", "change", "-change"]
 Box: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 
 
-class AskedMatrix(Sliced, Scored):
-    """Topics and slices against two measures, and which topics are selected."""
+class MatrixQuery(SlicedQuery, ScoredQuery):
+    """Parameters of the matrix: measures, slices, and which topics are selected."""
 
     run: str = Field("", max_length=LONGEST, description="The run; the best one without it.")
     baseline: str = Field(
@@ -64,68 +64,67 @@ class AskedMatrix(Sliced, Scored):
     y0: Number = Field(None, description="whose y is at least this,")
     y1: Number = Field(None, description="and at most this.")
     quadrant: Quadrant = Field("", description="Topics of this quadrant alone are selected.")
-    sort: Order = Field("y", description="The order of the topics; with - before it, descending.")
-    page: Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(lambda given: 1 if given == "" else given)] = Field(
+    sort: SortKey = Field("y", description="The order of the topics; with - before it, descending.")
+    page: Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(lambda page: 1 if page == "" else page)] = Field(
         1, description="Which page of the topics; 0 for all."
     )
 
     @property
     def bounds(self) -> Box:
-        """From and to on x, from and to on y; infinite where nothing is said."""
-        return _ends(self.x0, self.x1), _ends(self.y0, self.y1)
+        """Bounds of the selection on x and on y; infinite if not set."""
+        return _sorted_bounds(self.x0, self.x1), _sorted_bounds(self.y0, self.y1)
 
     @property
     def selects(self) -> bool:
-        """Whether topics are selected at all."""
+        """Whether the query selects topics."""
         return bool(self.quadrant) or any(side is not None for side in (self.x0, self.x1, self.y0, self.y1))
 
 
-def _ends(low: float | None, high: float | None) -> tuple[float, float]:
-    """Give both ends, the lower one first."""
+def _sorted_bounds(low: float | None, high: float | None) -> tuple[float, float]:
     ends = (float("-inf") if low is None else low, float("inf") if high is None else high)
     return (min(ends), max(ends)) if low is not None and high is not None else ends
 
 
 SIZE = 25
-"""Topics of a page."""
+"""Number of topics of a page."""
 SEED = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MatrixPage(Answer):
-    """Topics and slices of a run against two measures, and the topics that are selected."""
+    """Topics and slices of a run by two measures, and the selected topics."""
 
     kind: ClassVar[str] = "matrix"
 
-    asked: AskedMatrix
+    query: MatrixQuery
     run: str
-    baseline: str  # empty where there is no other run
+    baseline: str  # empty without a baseline
     matrix: Matrix
-    chosen: Bools  # (T,): the topics that are selected; all of them that have both scores, where nothing is asked
-    selected: Table  # of these topics, those of this page
+    selected_topics: Bools  # (T,): mask; without a selection, all topics with both scores
+    selected: Table  # selected topics of this page
     paging: Paging
     notes: tuple[Note, ...] = ()
 
     @property
     def provenance(self) -> Any:
-        """What the scores rest on."""
+        """Provenance of the scores."""
         return self.matrix.provenance
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the matrix shows."""
+        """Summary of the matrix."""
         return self.matrix.sentences
 
     @property
     def lead(self) -> str:
-        """How many topics are in each quadrant."""
-        of = f"of {self.run}, by {self.matrix.y} and {self.matrix.x}"
-        said = self.matrix.describe_counts(self.run) or "none with both scores"
-        return f"{counted(sum(self.matrix.counts(self.run).values()), 'topic')} {of}: {said}."
+        """Number of topics in each quadrant, as a sentence."""
+        subject = f"of {self.run}, by {self.matrix.y} and {self.matrix.x}"
+        counts = self.matrix.describe_counts(self.run) or "none with both scores"
+        return f"{counted(sum(self.matrix.counts(self.run).values()), 'topic')} {subject}: {counts}."
 
     def facts(self) -> dict[str, Any]:
-        """Give those of the matrix, the runs, and the selection with the means over it."""
-        means = self.matrix.scores.over_topics(self.chosen).aggregate() if self.chosen.any() else {}
+        """Return the facts of the matrix, the runs, and the selection with its means."""
+        means = self.matrix.scores.over_topics(self.selected_topics).aggregate() if self.selected_topics.any() else {}
         selection: dict[str, Any] = {
             f"{axis}_mean{ending}": means[run][str(measure)] if means else None
             for run, ending in ((self.run, ""), (self.baseline, "_baseline"))
@@ -136,84 +135,87 @@ class MatrixPage(Answer):
         return {**self.matrix.facts(), "run": self.run, "baseline": self.baseline, "selection": selection | paging}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give those of the matrix, the topics that are selected, and what selects the topics of each slice."""
-        slices = [with_conditions(self.asked, self.matrix.slicing)] if self.matrix.slicing else []
+        """Return the blocks of the matrix, the selected topics, and the conditions of the slices."""
+        slices = [slices_with_conditions(self.query, self.matrix.slicing)] if self.matrix.slicing else []
         return (*self.matrix.blocks(), self.selected, *slices)
 
 
-def matrix_page(workspace: Workspace, asked: AskedMatrix) -> MatrixPage:
-    """Set topics and slices of a run against two measures, and give the topics that are selected."""
+def matrix_page(workspace: Workspace, query: MatrixQuery) -> MatrixPage:
+    """Compute the matrix of a run by two measures, and the selected topics."""
     if not workspace.lists:
         about = "The matrix places the topics of a run by two measures: whether what is relevant was found, and whether"
         raise NotOpenError("no run is open", about=f"{about} it is ranked at the top.")
-    run = asked.run or _default_run(workspace, asked.y, asked.baseline)
-    for name in (run, *([asked.baseline] if asked.baseline else [])):
+    run = query.run or _default_run(workspace, query.y, query.baseline)
+    for name in (run, *([query.baseline] if query.baseline else [])):
         workspace.judged(name)
-    baseline = "" if asked.baseline == run else asked.baseline
-    matrix = _matrix(workspace, asked, (baseline, run) if baseline else (run,))
-    chosen = _chosen(matrix, run, asked)
-    table = _ordered(workspace, matrix, run, chosen, asked.sort if baseline else asked.sort.replace("change", "y"))
-    paging = Paging.at(asked.page, len(table), SIZE)
+    baseline = "" if query.baseline == run else query.baseline
+    matrix = _matrix(workspace, query, (baseline, run) if baseline else (run,))
+    selected_topics = _selected_topics(matrix, run, query)
+    sort = query.sort if baseline else query.sort.replace("change", "y")
+    table = _sorted_topics(workspace, matrix, run, selected_topics, sort)
+    paging = Paging.for_page(query.page, len(table), SIZE)
     return MatrixPage(
-        asked=asked,
+        query=query,
         run=run,
         baseline=baseline,
         matrix=matrix,
-        chosen=chosen,
+        selected_topics=selected_topics,
         selected=table.take(paging.of(range(len(table)))),
         paging=paging,
-        notes=notes_of(workspace, asked, len(matrix.scores.query_ids), matrix.notes),
+        notes=page_notes(workspace, query, len(matrix.scores.query_ids), matrix.notes),
     )
 
 
-@remembered
+@cached_in_workspace
 def _default_run(workspace: Workspace, measure: str, baseline: str) -> str:
-    """Return the run that is shown where none is named."""
-    return workspace.usual_pair(parse(measure), baseline)[bool(baseline)]
+    return workspace.default_pair(parse(measure), baseline)[bool(baseline)]
 
 
-def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) -> Matrix:
-    """Make the matrix of the run, and of the one it is compared with, or take the one that was made before."""
+def _matrix(workspace: Workspace, query: MatrixQuery, names: tuple[str, ...]) -> Matrix:
+    """Compute the matrix of the run and its baseline, or return the cached one."""
 
-    def _make() -> Matrix:
-        axes = asked.read(asked.x), asked.read(asked.y)
-        mask = workspace.mask(asked.where)
-        scores = workspace.scores(tuple(dict.fromkeys((*axes, parse("Judged@10")))), names, asked.where)
-        made = scores.matrix(
+    def compute() -> Matrix:
+        axes = query.read(query.x), query.read(query.y)
+        mask = workspace.mask(query.where)
+        scores = workspace.scores(tuple(dict.fromkeys((*axes, parse("Judged@10")))), names, query.where)
+        matrix = scores.matrix(
             x=axes[0],
             y=axes[1],
-            slicing=cut(workspace, asked) if asked.names else None,
+            slicing=build_slicing(workspace, query) if query.names else None,
             baseline=names[0],
-            cuts=parse_cuts(asked.cuts),
+            cuts=parse_cuts(query.cuts),
             level=LEVEL,
             seed=SEED,
         )
-        rel = max(float(getattr(axis, "rel", asked.rel or 1)) for axis in axes)
-        return replace(made, no_relevant=workspace.judged(names[-1]).num_relevant(rel)[mask] == 0)
+        rel = max(float(getattr(axis, "rel", query.rel or 1)) for axis in axes)
+        return replace(matrix, no_relevant=workspace.judged(names[-1]).num_relevant(rel)[mask] == 0)
 
-    key = ("matrix", names, asked.x, asked.y, asked.rel, asked.names, asked.where.strip(), asked.least, asked.cuts)
-    return workspace.remember(key, _make)
+    topics_key = (query.rel, query.names, query.where.strip(), query.tested_size)
+    key = ("matrix", names, query.x, query.y, query.cuts, topics_key)
+    return workspace.cached(key, compute)
 
 
-def _chosen(matrix: Matrix, run: str, asked: AskedMatrix) -> Bools:
-    """Mark the topics that are selected, of those that have both scores: by the rectangle and the quadrant."""
+def _selected_topics(matrix: Matrix, run: str, query: MatrixQuery) -> Bools:
+    """Return which topics with both scores are selected by the bounds and the quadrant."""
     values = matrix.values(run)
     mask = np.asarray(~np.isnan(values).any(axis=0), dtype=np.bool_)
-    for row, (low, high) in zip(values, asked.bounds, strict=True):
+    for row, (low, high) in zip(values, query.bounds, strict=True):
         mask = np.logical_and(mask, (row >= low) & (row <= high))
-    if asked.quadrant:
-        mask = np.logical_and(mask, [name == asked.quadrant for name in matrix.topics(run)])
+    if query.quadrant:
+        mask = np.logical_and(mask, [name == query.quadrant for name in matrix.topics(run)])
     return mask
 
 
-def _ordered(workspace: Workspace, matrix: Matrix, run: str, chosen: Bools, sort: str) -> Table:
-    """Lay out the topics that are selected, in order; ties by the other measure, then by id."""
-    table, picked = matrix.topics_table(run), set(compress(matrix.scores.query_ids, chosen.tolist()))
-    table = table.take([row for row, topic in enumerate(table.column("query_id").values) if topic in picked])
-    table = table.take(order_by(table.column("query_id").values, falling=False))
-    by, falling = sort.removeprefix("-"), sort.startswith("-")
-    for name in {"query_id": ["query_id"], "x": ["y", "x"], "y": ["x", "y"], "change": ["x", "y", "y_change"]}[by]:
-        table = table.take(order_by(table.column(name).values, falling=falling))
+def _sorted_topics(workspace: Workspace, matrix: Matrix, run: str, selected_topics: Bools, sort: str) -> Table:
+    """Return the selected topics in order; ties are sorted by the other measure, then by id."""
+    table, selected_ids = matrix.topics_table(run), set(compress(matrix.scores.query_ids, selected_topics.tolist()))
+    table = table.take([row for row, topic in enumerate(table.column("query_id").values) if topic in selected_ids])
+    # Sorting is stable, so the last column sorted by is the most significant one.
+    table = table.take(order_by(table.column("query_id").values, descending=False))
+    sort_column, descending = sort.removeprefix("-"), sort.startswith("-")
+    columns = {"query_id": ["query_id"], "x": ["y", "x"], "y": ["x", "y"], "change": ["x", "y", "y_change"]}
+    for name in columns[sort_column]:
+        table = table.take(order_by(table.column(name).values, descending=descending))
     table = replace(table, name="selected", folded=False, only="data")
     for column in (table.column("x_change"), table.column("y_change")):
         table = table.changed(column.name, mark=(), beside=["lost" if mark else "" for mark in column.mark])
@@ -222,106 +224,107 @@ def _ordered(workspace: Workspace, matrix: Matrix, run: str, chosen: Bools, sort
 
 
 _GREY = "#7F7F7F"
-_STEPS = 400  # places along an axis: topics of one place are one dot
-_DOT, _LARGEST = 34.0, 800.0  # square pixels of one topic, and at most of many
+_GRID_STEPS = 400  # grid cells along an axis: topics of one cell are one dot
+_DOT_AREA, _MAX_DOT_AREA = 34.0, 800.0  # square pixels of a single topic, and at most of many
 TOPICS, BRUSH = "topics", "brush"
-"""What the dots and the rectangle are called in Vega."""
+"""Names of the dots and of the rectangle in Vega."""
 
 
 def figures(
-    workspace: Workspace, asked: AskedMatrix, matrix: Matrix, run: str, baseline: str, chosen: Bools
+    workspace: Workspace, query: MatrixQuery, matrix: Matrix, run: str, baseline: str, selected_topics: Bools
 ) -> dict[str, dict[str, Any] | None]:
-    """Draw the run, and the one it is compared with, by place; None, where what draws them is not installed."""
+    """Return the charts of the run and the baseline by role; None if the chart library is not installed."""
     charts: dict[str, dict[str, Any] | None] = {}
-    for place, name in {"run": run, **({"baseline": baseline} if baseline else {})}.items():
-        frame = _frame(workspace, matrix, name, brush=place == "run")
-        charts[place] = frame and _with_topics(frame, asked, matrix, name, chosen)
+    for role, name in {"run": run, **({"baseline": baseline} if baseline else {})}.items():
+        chart = _chart_without_topics(workspace, matrix, name, brush=role == "run")
+        charts[role] = chart and _add_topics(chart, query, matrix, name, selected_topics)
     return charts
 
 
-@remembered
-def _frame(_: Workspace, matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
-    """Draw one run as Vega-Lite, without the topics: `_with_topics` puts them in."""
-    # Topics of one place will be one dot, as large as they are many. With `brush`, a rectangle can be drawn: it is the
-    # parameter `BRUSH`. The dots are the data `TOPICS`: `across`, `up`, `topics`, `chosen`; of a topic alone its
-    # `query_id`, of several the corners `from` and `to`.
+@cached_in_workspace
+def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
+    """Return the Vega-Lite chart of one run without its topics, which `_add_topics` adds."""
+    # Topics of one grid cell are one dot; its area shows their number. With `brush`, the user can draw a rectangle: the
+    # parameter `BRUSH`. The dots are the data set `TOPICS` with `across`, `up`, `topics`, `chosen`, and `query_id` if
+    # there is one topic, else the corners `from` and `to`.
     chart = matrix.run_chart(run)
-    slices = [at for at, faint in enumerate(chart.table.column("faint").values) if not faint]
+    slices = [row for row, is_faint in enumerate(chart.table.column("faint").values) if not is_faint]
     try:
         spec = specification(drawn(replace(chart, table=chart.table.take(slices), width=480, height=420)))
     except MissingExtraError:
         return None
     del spec["title"]
-    seen = next(layer["encoding"] for layer in spec["layer"] if "tooltip" in layer["encoding"])
-    x, y = {**seen["x"], "field": "across"}, {**seen["y"], "field": "up"}
-    most = max((dot["topics"] for dot in _dots(matrix, run, (x, y), None)), default=1)
+    encoding = next(layer["encoding"] for layer in spec["layer"] if "tooltip" in layer["encoding"])
+    x, y = {**encoding["x"], "field": "across"}, {**encoding["y"], "field": "up"}
+    max_topics = max((dot["topics"] for dot in _dots(matrix, run, (x, y), None)), default=1)
     scale = {
         "type": "pow",
         "exponent": 0.5,
-        "domain": [1, max(most, 2)],
-        "range": [_DOT, min(_DOT * math.sqrt(most), _LARGEST)],
+        "domain": [1, max(max_topics, 2)],
+        "range": [_DOT_AREA, min(_DOT_AREA * math.sqrt(max_topics), _MAX_DOT_AREA)],
     }
-    shown = sorted({*(10**power for power in range(len(str(most)))), most})
+    legend_values = sorted({*(10**power for power in range(len(str(max_topics)))), max_topics})
     legend = {
         "title": "topics",
         "orient": "bottom",
         "symbolFillColor": _GREY,
         "symbolStrokeWidth": 0,
-        "values": shown,
+        "values": legend_values,
         "format": ",d",
     }
-    sized = {"type": "quantitative", "scale": scale, "legend": legend if most > 1 else None}
+    size = {"type": "quantitative", "scale": scale, "legend": legend if max_topics > 1 else None}
     tooltip = [
         {"field": "query_id", "type": "nominal"},
         {"field": "topics", "type": "quantitative"},
         *({"field": axis["field"], "title": axis["title"], "format": ".4f"} for axis in (x, y)),
     ]
     grey = {"color": _GREY, "opacity": 0.55}
-    coloured = {"color": PALETTE[4], "opacity": 0.9, "stroke": "#333", "strokeWidth": 0.6}
+    highlighted = {"color": PALETTE[4], "opacity": 0.9, "stroke": "#333", "strokeWidth": 0.6}
     dots: list[dict[str, Any]] = [
         {
             "data": {"name": TOPICS, "values": []},
             "transform": [{"filter": f"datum.{field} > 0"}],
             "mark": {"type": "circle", "cursor": "pointer", **mark},
-            "encoding": {"x": x, "y": y, "size": {"field": field, **sized}, "tooltip": tooltip},
+            "encoding": {"x": x, "y": y, "size": {"field": field, **size}, "tooltip": tooltip},
         }
-        for field, mark in (("topics", grey), ("chosen", coloured))
+        for field, mark in (("topics", grey), ("chosen", highlighted))
     ]
     dots[0]["name"] = TOPICS
     rectangle = {"name": BRUSH, "select": {"type": "interval", "encodings": ["x", "y"]}, "views": [TOPICS]}
     return {**spec, "layer": [*dots, *spec["layer"]], **({"params": [rectangle]} if brush else {})}
 
 
-def _with_topics(
-    frame: Mapping[str, Any], asked: AskedMatrix, matrix: Matrix, run: str, chosen: Bools
+def _add_topics(
+    chart: Mapping[str, Any], query: MatrixQuery, matrix: Matrix, run: str, selected_topics: Bools
 ) -> dict[str, Any]:
-    """Put the topics of a run into a chart, those selected in colour, and the rectangle; the chart stays as it is."""
-    layers: list[dict[str, Any]] = frame["layer"]
+    """Return a copy of a chart with topics, selected ones in color, and the rectangle."""
+    layers: list[dict[str, Any]] = chart["layer"]
     axes = layers[0]["encoding"]["x"], layers[0]["encoding"]["y"]
-    data = {"name": TOPICS, "values": _dots(matrix, run, axes, chosen if asked.selects else None)}
-    spec = {**frame, "layer": [*({**layer, "data": data} for layer in layers[:2]), *layers[2:]]}
-    if "params" in frame and any(side is not None for side in (asked.x0, asked.x1, asked.y0, asked.y1)):
-        # a side that is left open lies on the edge of the chart
-        ends = zip("xy", axes, asked.bounds, strict=True)
-        value = {name: np.clip(bounds, *axis["scale"]["domain"]).tolist() for name, axis, bounds in ends}
-        spec["params"] = [{**frame["params"][0], "value": value}]
+    data = {"name": TOPICS, "values": _dots(matrix, run, axes, selected_topics if query.selects else None)}
+    spec = {**chart, "layer": [*({**layer, "data": data} for layer in layers[:2]), *layers[2:]]}
+    if "params" in chart and any(bound is not None for bound in (query.x0, query.x1, query.y0, query.y1)):
+        # an infinite bound is drawn at the edge of the chart
+        bounds_by_axis = zip("xy", axes, query.bounds, strict=True)
+        value = {name: np.clip(bounds, *axis["scale"]["domain"]).tolist() for name, axis, bounds in bounds_by_axis}
+        spec["params"] = [{**chart["params"][0], "value": value}]
     return spec
 
 
 def _dots(
-    matrix: Matrix, run: str, axes: tuple[dict[str, Any], dict[str, Any]], chosen: Bools | None
+    matrix: Matrix, run: str, axes: tuple[dict[str, Any], dict[str, Any]], selected_topics: Bools | None
 ) -> list[dict[str, Any]]:
-    """Put topics of one place together, with the rectangle around them: scores of many are the same, or nearly."""
+    """Merge topics of one grid cell into a dot with their bounding box: many scores are (nearly) equal."""
     x, y = matrix.values(run)
-    shown = np.array([bool(name) for name in matrix.topics(run)], dtype=np.bool_)
+    is_visible = np.array([bool(name) for name in matrix.topics(run)], dtype=np.bool_)
     topics: dict[str, Any] = {"query_id": matrix.scores.query_ids, "x": x, "y": y}
-    topics["chosen"] = np.zeros(len(x), dtype=np.int64) if chosen is None else chosen.astype(np.int64)
+    topics["chosen"] = np.zeros(len(x), dtype=np.int64) if selected_topics is None else selected_topics.astype(np.int64)
     for name, axis in zip("xy", axes, strict=True):
         low, high = axis["scale"]["domain"]
-        topics[f"{name}_step"] = np.round((topics[name] - low) / (high - low) * _STEPS)
-    parts = [("query_id", "first"), ("query_id", "count"), ("chosen", "sum")]
-    parts += [(name, how) for name in "xy" for how in ("first", "min", "max")]
-    places = pa.table(topics).filter(shown).group_by(["x_step", "y_step"], use_threads=False).aggregate(parts)
+        topics[f"{name}_step"] = np.round((topics[name] - low) / (high - low) * _GRID_STEPS)
+    aggregates = [("query_id", "first"), ("query_id", "count"), ("chosen", "sum")]
+    aggregates += [(name, function) for name in "xy" for function in ("first", "min", "max")]
+    visible = pa.table(topics).filter(is_visible)
+    cells = visible.group_by(["x_step", "y_step"], use_threads=False).aggregate(aggregates)
     return [
         {"across": round(dot["x_first"], 6), "up": round(dot["y_first"], 6)}
         | {"topics": dot["query_id_count"], "chosen": dot["chosen_sum"]}
@@ -330,25 +333,27 @@ def _dots(
             if dot["query_id_count"] == 1
             else {"from": [dot["x_min"], dot["y_min"]], "to": [dot["x_max"], dot["y_max"]]}
         )
-        for dot in places.to_pylist()
+        for dot in cells.to_pylist()
     ]
 
 
 router = APIRouter(tags=["diagnosis"])
-CUTS = ("0.5,0.5", "0.8,0.5", "0.8,0.8")
-"""Fixed cuts that are offered beside means; every other pair can be typed."""
-_ALL = dict.fromkeys(("x0", "x1", "y0", "y1", "quadrant", "page"))  # what an address leaves out that selects nothing
+FIXED_CUTS = ("0.5,0.5", "0.8,0.5", "0.8,0.8")
+"""Suggested thresholds other than the means."""
+_NO_SELECTION = dict.fromkeys(("x0", "x1", "y0", "y1", "quadrant", "page"))  # removes the selection from an address
 
 
-def _shown(workspace: Workspace, asked: AskedMatrix, answer: MatrixPage | None) -> dict[str, Any]:
-    """Give what the page shows, in its own words: tables with links, charts, and facts as texts and numbers."""
+def _page_values(workspace: Workspace, query: MatrixQuery, answer: MatrixPage | None) -> dict[str, Any]:
+    """Return the values of the template: tables with links, charts, and formatted facts."""
     if answer is None:
-        return {"offered": CUTS}
+        return {"offered": FIXED_CUTS}
     matrix, run, baseline, selected = answer.matrix, answer.run, answer.baseline, answer.selected
-    known = chosen("/matrix", asked) | {"measure": str(matrix.y), "baseline": baseline or run, "run": baseline and run}
-    topics = [link("/topic", known, topic=name) for name in selected.column("query_id").values]
-    parts = matrix.slicing.slices if matrix.slicing else ()
-    slices = {part.name: f"/matrix{query(asked, where=both(asked.where, part.expression), **_ALL)}" for part in parts}
+    runs = {"baseline": baseline or run, "run": baseline and run}
+    choices = shared_choices("/matrix", query) | {"measure": str(matrix.y)} | runs
+    topics = [link("/topic", choices, topic=name) for name in selected.column("query_id").values]
+    slices_of_matrix = matrix.slicing.slices if matrix.slicing else ()
+    conditions = {part.name: conjunction(query.where, part.expression) for part in slices_of_matrix}
+    slices = {name: f"/matrix{query_string(query, where=where, **_NO_SELECTION)}" for name, where in conditions.items()}
     changes, points = answer.tables().get("changes"), answer.table("points")
     runs = points.column("run").values
     points = points.take(sorted(range(len(points)), key=lambda row: runs[row] != run))
@@ -360,21 +365,21 @@ def _shown(workspace: Workspace, asked: AskedMatrix, answer: MatrixPage | None) 
     points = points.showing("slice", *(["run"] if baseline else []), "quadrant", "n", "x", "y", "judged")
     return {
         **answer.facts(),
-        "offered": CUTS,
+        "offered": FIXED_CUTS,
         "counts": matrix.counts(run),
         "paging": answer.paging,
         "points": points,
-        "changes": changes and changes.take([at for at, row in enumerate(changes.records()) if row["run"] == run]),
+        "changes": changes and changes.take([i for i, row in enumerate(changes.records()) if row["run"] == run]),
         "selected": selected.changed("query_id", links=topics),
-        "charts": figures(workspace, asked, matrix, run, baseline, answer.chosen),
-        "ways": {"slices": slices, "topic": link("/topic", known)},
+        "charts": figures(workspace, query, matrix, run, baseline, answer.selected_topics),
+        "ways": {"slices": slices, "topic": link("/topic", choices)},
     }
 
 
-@answer_page(router, "matrix.html", "/matrix", "Matrix", "Topics and slices by two measures", _shown)
-def matrix(workspace: Opened, asked: Annotated[AskedMatrix, Query()]) -> MatrixPage:
-    """Set topics and slices of a run against two measures: one of the candidates, one of the final ranking.
+@answer_page(router, "matrix.html", "/matrix", "Matrix", "Topics and slices by two measures", _page_values)
+def matrix(workspace: CurrentWorkspace, query: Annotated[MatrixQuery, Query()]) -> MatrixPage:
+    """Compute topics and slices of a run by two measures: of the candidates, and of the final ranking.
 
-    ``x0``, ``x1``, ``y0``, ``y1`` and ``quadrant`` select topics; these come a page at a time, as ``selected``.
+    ``x0``, ``x1``, ``y0``, ``y1`` and ``quadrant`` select topics, returned as ``selected``, a page at a time.
     """
-    return matrix_page(workspace, asked)
+    return matrix_page(workspace, query)

@@ -1,4 +1,4 @@
-"""What goes out when something is wrong: for programs as JSON, for people as a page. Never a traceback."""
+"""Error responses: JSON for programs, a page for people, and never a traceback."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
 API = "/api/"
-_CANNOT = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
+_INVALID_REQUEST = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 
 
 class Problem(BaseModel):
-    """What is wrong, and what to do about it."""
+    """An error and its fix."""
 
     problem: str = Field(description="What is wrong, as a sentence.")
     fix: str = Field("", description="What to do about it.")
 
 
 Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", ""))]
-"""Text that every database keeps."""
+"""Text without NUL characters, which some databases cannot store."""
 
 
 class Parameters(BaseModel):
-    """The parameters of an address: one that is not known is refused, as an unknown option is."""
+    """Parameters of an address. Unknown ones are an error, like unknown options of a command."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class UnknownError(JudgedError):
-    """There is nothing of the name that an address has."""
+    """No object has the name in the address."""
 
 
 _STATUS: dict[type[JudgedError], HTTPStatus] = {
@@ -54,93 +54,95 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     413: {"model": Problem, "description": "More was sent than may be."},
     422: {"model": Problem, "description": "A parameter is missing, or not of its kind."},
 }
-"""For the description of every route of the API."""
+"""Error responses in the API description of every route."""
 
 
-def add_problems(app: FastAPI) -> None:
-    """Make an application answer with problems."""
+def add_problem_handlers(app: FastAPI) -> None:
+    """Register exception handlers that respond with problems."""
 
     @app.exception_handler(JudgedError)
-    def refused(request: Request, error: JudgedError) -> Response:  # pyright: ignore[reportUnusedFunction]
+    def input_error(request: Request, error: JudgedError) -> Response:  # pyright: ignore[reportUnusedFunction]
         status = _STATUS.get(type(error), HTTPStatus.BAD_REQUEST)
-        return answer(request, status, *error.parts, error.field)
+        return problem_response(request, status, *error.parts, error.field)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:  # pyright: ignore[reportUnusedFunction]
-        said = "; ".join(_said(request, one) for one in error.errors()[:5])
+        problem = "; ".join(_describe_invalid(request, detail) for detail in error.errors()[:5])
         field = str(error.errors()[0]["loc"][-1])
-        return answer(request, HTTPStatus.UNPROCESSABLE_ENTITY, said, "change it here, or choose again", field)
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+        return problem_response(request, status, problem, "change it here, or choose again", field)
 
     @app.exception_handler(HTTPException)
-    def refused_by_route(request: Request, error: HTTPException) -> Response:  # pyright: ignore[reportUnusedFunction]
-        there_is_none = error.status_code == HTTPStatus.NOT_FOUND and error.detail == "Not Found"
-        said = f"there is no page {request.url.path}" if there_is_none else str(error.detail)
-        return answer(request, HTTPStatus(error.status_code), said, "")
+    def http_error(request: Request, error: HTTPException) -> Response:  # pyright: ignore[reportUnusedFunction]
+        is_unknown_path = error.status_code == HTTPStatus.NOT_FOUND and error.detail == "Not Found"
+        problem = f"there is no page {request.url.path}" if is_unknown_path else str(error.detail)
+        return problem_response(request, HTTPStatus(error.status_code), problem, "")
 
 
-def answer(request: Request, status: HTTPStatus, problem: str, fix: str, field: str = "") -> Response:
-    """Tell what is wrong, in the form in which the answer was expected; of a page with all that was typed."""
+def problem_response(request: Request, status: HTTPStatus, problem: str, fix: str, field: str = "") -> Response:
+    """Return an error as JSON for the API, else as a page with the submitted parameters."""
     if request.url.path.startswith(API):
         return Json({"problem": problem, "fix": fix}, status_code=status)
     return page(
         request,
         "problem.html",
         status=status,
-        title="This cannot be shown" if status in _CANNOT else status.phrase,
+        title="This cannot be shown" if status in _INVALID_REQUEST else status.phrase,
         problem=problem,
         fix=fix,
         field=field,
     )
 
 
-def refused(scope: Scope, status: HTTPStatus, problem: str, fix: str) -> Response:
-    """Tell why, without a page: whoever is refused learns nothing of what is open."""
+def refusal_response(scope: Scope, status: HTTPStatus, problem: str, fix: str) -> Response:
+    """Return an error without rendering a page, because a page shows names of open data."""
     if scope["path"].startswith(API):
         return Json({"problem": problem, "fix": fix}, status_code=status)
     text = f"{problem}. Fix: {fix}." if fix else f"{problem}."
     return PlainTextResponse(f"judged: {text}\n", status_code=status)
 
 
-def _said(request: Request, error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"][1:]) or "the request"
+def _describe_invalid(request: Request, error: Any) -> str:
+    parameter = ".".join(str(part) for part in error["loc"][1:]) or "the request"
     if error["type"] != "extra_forbidden":
-        return f"{place}: {error['msg']}"
-    (known,) = (given.field_info.annotation for given in request.scope["route"].dependant.query_params)
-    names = [field.alias or name for name, field in known.model_fields.items()]
-    return f"no parameter '{place}'; there are: {', '.join(names)}"
+        return f"{parameter}: {error['msg']}"
+    (query,) = request.scope["route"].dependant.query_params
+    model = query.field_info.annotation
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    return f"no parameter '{parameter}'; there are: {', '.join(names)}"
 
 
 _LOG = logging.getLogger("judged.web")
-_SAID = "something went wrong in judged itself; what you asked for is not to blame"
+_FAULT = "something went wrong in judged itself; what you asked for is not to blame"
 _FIX = "ask for something else; what the terminal of 'judged serve' says belongs in a report of the bug"
 
 
-def faultless(app: ASGIApp) -> ASGIApp:
-    """Answer where an unexpected exception would end a request: an ASGI application around another."""
+def catch_exceptions(app: ASGIApp) -> ASGIApp:
+    """Wrap an ASGI application: respond with an error if it raises an unexpected exception."""
 
-    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+    async def middleware(scope: Scope, receive: Receive, send: Send) -> None:
+        has_started = False
 
-        async def sending(message: Message) -> None:
-            nonlocal begun
-            begun = True
+        async def send_message(message: Message) -> None:
+            nonlocal has_started
+            has_started = True
             await send(message)
 
         try:
-            await app(scope, receive, sending)
+            await app(scope, receive, send_message)
         except Exception:
             if scope["type"] != "http":
                 raise
             _LOG.exception("%s %s failed", scope["method"], ascii(scope["path"]))
-            if not begun:
-                await _answer(scope)(scope, receive, send)
+            if not has_started:
+                await _fault_response(scope)(scope, receive, send)
 
-    return answering
+    return middleware
 
 
-def _answer(scope: Scope) -> Response:
+def _fault_response(scope: Scope) -> Response:
     try:
-        return answer(Request(scope), HTTPStatus.INTERNAL_SERVER_ERROR, _SAID, _FIX)
+        return problem_response(Request(scope), HTTPStatus.INTERNAL_SERVER_ERROR, _FAULT, _FIX)
     except Exception:  # noqa: BLE001  the page itself may be what is broken
         _LOG.exception("nor could the page be made that says so")
-        return PlainTextResponse(f"judged: {_SAID}. Fix: {_FIX}.\n", status_code=500)
+        return PlainTextResponse(f"judged: {_FAULT}. Fix: {_FIX}.\n", status_code=500)

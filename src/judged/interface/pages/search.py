@@ -1,4 +1,4 @@
-"""One search over all that is open: pages, runs, measures by any tool's name, topics. The palette shows the same."""
+"""Search over pages, runs, topics, and measures by the names of any tool; the command palette uses it too."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fastapi.responses import HTMLResponse
 from pydantic import Field
 
 from judged.interface.pages.answers import NAVIGATION, PageAnswer, page
-from judged.interface.pages.filters import query
-from judged.interface.pages.learn.catalogue import AskedCatalogue, catalogue
+from judged.interface.pages.filters import query_string
+from judged.interface.pages.learn.catalogue import CatalogueQuery, catalogue
 from judged.interface.pages.problems import PROBLEMS, Parameters
-from judged.interface.pages.workspace import Opened
+from judged.interface.pages.workspace import CurrentWorkspace
 from judged.results import TEXT, Table, beginning, columns_of
 
 if TYPE_CHECKING:
@@ -20,89 +20,94 @@ if TYPE_CHECKING:
 
     from judged.interface.pages.workspace import Workspace
 
-MOST = 10
-"""Of one kind."""
-OTHERS = {
+MAX_RESULTS = 10
+"""Maximum number of results of one kind."""
+OTHER_PAGES = {
     "/": ("Home", "What is open, and which run is best?"),
     "/choose": ("Choose measures", "Which measures fit a task, and these data?"),
     "/open": ("Open other files", "Look at other judgments and runs."),
     "/api": ("API", "Every page for programs, as JSON."),
 }
-"""Pages beside those of the navigation."""
+"""Pages that are not in the navigation bar."""
 router = APIRouter(tags=["What is open"])
 
 
-class AskedSearch(Parameters):
-    """What is looked for."""
+class SearchQuery(Parameters):
+    """Parameter of the search."""
 
     q: str = Field("", max_length=200, description="Words, an id, or the name of a measure in any tool (ndcg_cut_10).")
 
 
 class Search(PageAnswer):
-    """What was found, the nearest first."""
+    """Results of a search, the best match first."""
 
     kind: ClassVar[str] = "search"
 
 
-class Place(NamedTuple):
-    """Something that a reader can go to."""
+class SearchResult(NamedTuple):
+    """A page, run, measure, or topic with its address."""
 
     kind: str  # page, run, measure, topic
     name: str
     text: str
     address: str
 
+    def matches(self, text: str) -> bool:
+        """Return whether all words of a casefolded text are in the name or the text of the result."""
+        return all(word in f"{self.name} {self.text}".casefold() for word in text.split())
 
-def search(workspace: Workspace, asked: AskedSearch) -> Search:
-    """Find pages, runs, measures and topics; without words, pages and runs.
+
+def search(workspace: Workspace, query: SearchQuery) -> Search:
+    """Find pages, runs, measures, and topics; without words, all pages and runs.
 
     >>> from judged.interface.pages.workspace import open_sample
-    >>> found = search(open_sample(), AskedSearch(q="ndcg_cut_10")).table("found").records()[0]
-    >>> found["kind"], found["name"], found["address"]
+    >>> result = search(open_sample(), SearchQuery(q="ndcg_cut_10")).table("found").records()[0]
+    >>> result["kind"], result["name"], result["address"]
     ('measure', 'nDCG', '/learn/nDCG')
     """
-    typed = asked.q.strip().casefold()
-    known = workspace.remember(("places",), lambda: _places(workspace))
-    found = {
-        kind: [one for one in places if all(word in f"{one.name} {one.text}".casefold() for word in typed.split())]
-        for kind, places in known.items()
-    }
-    found = {"measure": list(_measures(typed)), **found} if typed else {**found, "topic": []}
-    first = [place for places in found.values() for place in places[:MOST]]
-    names = {place: place.name.casefold() for place in first}
-    order = sorted(first, key=lambda place: (names[place] != typed, not names[place].startswith(typed)))
+    text = query.q.strip().casefold()
+    searchable = workspace.cached(("places",), lambda: _searchable(workspace))
+    results = {kind: [result for result in rows if result.matches(text)] for kind, rows in searchable.items()}
+    results = {"measure": list(_measures(text)), **results} if text else {**results, "topic": []}
+    top_results = [result for candidates in results.values() for result in candidates[:MAX_RESULTS]]
+    names = {result: result.name.casefold() for result in top_results}
+    order = sorted(top_results, key=lambda result: (names[result] != text, not names[result].startswith(text)))
     columns = columns_of(
         order, ("name", TEXT, "Name"), ("kind", TEXT, "What"), ("text", beginning(120), "About"), "address"
     )
-    table = Table("found", columns, "What was found").changed("name", links=[place.address for place in order])
-    return Search({"q": asked.q, "found": sum(map(len, found.values()))}, (table,))
+    table = Table("found", columns, "What was found").changed("name", links=[result.address for result in order])
+    return Search({"q": query.q, "found": sum(map(len, results.values()))}, (table,))
 
 
-def _places(workspace: Workspace) -> dict[str, list[Place]]:
-    """Give what is found by its words, kind by kind."""
+def _searchable(workspace: Workspace) -> dict[str, list[SearchResult]]:
+    """Return everything that is found by its words, by kind."""
     runs, topics = workspace.run_names, workspace.query_ids
+    pages = {**NAVIGATION, **OTHER_PAGES}
     return {
-        "page": [Place("page", name, text, path) for path, (name, text) in {**NAVIGATION, **OTHERS}.items()],
-        "run": [Place("run", name, "", f"/topics{query({'runs': name})}") for name in runs],
-        "topic": [Place("topic", one, workspace.query(one), f"/topic{query({'topic': one})}") for one in topics],
+        "page": [SearchResult("page", name, text, path) for path, (name, text) in pages.items()],
+        "run": [SearchResult("run", name, "", f"/topics{query_string({'runs': name})}") for name in runs],
+        "topic": [
+            SearchResult("topic", topic, workspace.query(topic), f"/topic{query_string({'topic': topic})}")
+            for topic in topics
+        ],
     }
 
 
-def _measures(typed: str) -> Iterator[Place]:
-    """Give the measures that are called so, here or elsewhere; the one whose name was typed is as near as can be."""
-    found = catalogue(AskedCatalogue.model_validate({"q": typed}))
-    rows = found.table("measures").records()
-    for row in sorted(rows, key=lambda row: row["name"] != found.about["best"]):
-        yield Place("measure", row["name"], row["what"], f"/learn/{row['name']}")
+def _measures(search_text: str) -> Iterator[SearchResult]:
+    """Yield the measures with a matching name, here or in another tool; an exact match is first."""
+    matches = catalogue(CatalogueQuery.model_validate({"q": search_text}))
+    rows = matches.table("measures").records()
+    for row in sorted(rows, key=lambda row: row["name"] != matches.about["best"]):
+        yield SearchResult("measure", row["name"], row["what"], f"/learn/{row['name']}")
 
 
 @router.get("/search", include_in_schema=False)
-def search_page(request: Request, workspace: Opened, asked: Annotated[AskedSearch, Query()]) -> HTMLResponse:
-    """Show what was found."""
-    return page(request, "search.html", title="Find", asked=asked, answer=search(workspace, asked))
+def search_page(request: Request, workspace: CurrentWorkspace, query: Annotated[SearchQuery, Query()]) -> HTMLResponse:
+    """Show the results of a search."""
+    return page(request, "search.html", title="Find", query=query, answer=search(workspace, query))
 
 
 @router.get("/api/v1/search", summary="Find anything", responses=PROBLEMS)
-def search_data(workspace: Opened, asked: Annotated[AskedSearch, Query()]) -> dict[str, Any]:
-    """Find pages, runs, measures by the name of any tool, and topics by id or words; each with its address."""
-    return search(workspace, asked).to_dict()
+def search_data(workspace: CurrentWorkspace, query: Annotated[SearchQuery, Query()]) -> dict[str, Any]:
+    """Find pages, runs, measures by the name in any tool, and topics by id or words, each with its address."""
+    return search(workspace, query).to_dict()

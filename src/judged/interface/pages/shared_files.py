@@ -1,7 +1,7 @@
-"""Files of pages: those of this package, and what stands elsewhere: the look, and the library that draws charts.
+"""Static files of pages: those of all components, the style sheet, and the chart library.
 
-Pages name them below `VERSION`, an address that is another one as soon as any of them changes: so a browser may keep
-them for good. Without it they are there as well, and a browser asks each time whether they changed.
+Pages link to them below `VERSION`, a path with a hash of all files, so that browsers may cache them forever. They are
+also served without it; browsers then revalidate them each time.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 router = APIRouter(include_in_schema=False)
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 PACKAGES = tuple(component.files for component in all_components() if component.files)
-"""Packages with the templates of pages and the files that these name."""
+"""Packages with templates and static files."""
 _FOLDERS = [folder for package in PACKAGES if (folder := files(package).joinpath("static")).is_dir()]
 
 
-def _parts() -> Iterator[bytes]:
-    """Give all that files are made of."""
+def _hashed_content() -> Iterator[bytes]:
+    """Yield all content that the version hash depends on."""
     yield from (look().encode(), resource("drawing.js").encode())
     for name in ("altair", "vl-convert-python"):
         try:
@@ -43,12 +43,12 @@ def _parts() -> Iterator[bytes]:
         yield from (path.read_bytes() for path in sorted(Path(str(folder)).rglob("*")) if path.is_file())
 
 
-VERSION = f"/files-{sha256(b''.join(_parts())).hexdigest()[:12]}"
-"""Where pages find their files."""
+VERSION = f"/files-{sha256(b''.join(_hashed_content())).hexdigest()[:12]}"
+"""Path prefix of static files."""
 
 
 class _Static(StaticFiles):
-    """The files of all components below one address."""
+    """Static files of all components below one path."""
 
     def __init__(self) -> None:
         super().__init__(directory=str(_FOLDERS[0]))
@@ -56,7 +56,7 @@ class _Static(StaticFiles):
 
 
 def add_files(app: FastAPI) -> None:
-    """Make an application give the files of pages."""
+    """Add the routes of static files to an application."""
     for prefix in (VERSION, ""):
         app.include_router(router, prefix=prefix)
         app.mount(f"{prefix}/static", _Static())
@@ -64,19 +64,19 @@ def add_files(app: FastAPI) -> None:
 
 @router.get("/shared/look.css")
 def shared_look() -> Response:
-    """Give all sizes and colours, and the look of the blocks of answers."""
+    """Return the style sheet shared by pages and reports."""
     return Response(look(), media_type=_STYLE)
 
 
 @router.get("/shared/drawing.js")
 def drawing() -> Response:
-    """Give the module that draws charts."""
+    """Return the module that draws charts."""
     return Response(resource("drawing.js"), media_type=_SCRIPT)
 
 
 @router.get("/shared/vega.js")
 def vega(request: Request) -> Response:
-    """Give the library that it uses, as a module."""
+    """Return the Vega library, as a module."""
     packed = packed_library()
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(packed, media_type=_SCRIPT, headers={"Content-Encoding": "gzip", "Vary": "Accept-Encoding"})

@@ -1,4 +1,4 @@
-"""Scores and differences by slice as the answer of a page: what `by_slice` and `compare_slices` say."""
+"""Scores and differences by slice (`by_slice` and `compare_slices`), as the answer of a page."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from judged.errors import InputError
 from judged.interface.pages.answer_pages import (
     answer_page,
     attributes,
+    build_slicing,
     conditions,
-    cut,
-    notes_of,
-    usual,
-    with_conditions,
+    default_attribute,
+    page_notes,
+    slices_with_conditions,
 )
-from judged.interface.pages.filters import blocks, probability, query, signed
-from judged.interface.pages.pagination import LONGEST, Scored, blank
+from judged.interface.pages.filters import blocks, probability, query_string, signed
+from judged.interface.pages.pagination import LONGEST, ScoredQuery, blank_to_none
 from judged.interface.pages.problems import Parameters
-from judged.interface.pages.workspace import LEVEL, Opened
+from judged.interface.pages.workspace import LEVEL, CurrentWorkspace
 from judged.results import COUNT, TEXT, Answer, Chart, Column, Table, columns_of
 from judged.scoring.default_measures import DEFAULT_MEASURE, RANKING_AND_CANDIDATES
 from judged.scoring.evaluation import measures_of
@@ -42,37 +42,37 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
 
 
-Number: TypeAlias = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(blank)]
-"""A number that may be left out, or empty."""
-Least: TypeAlias = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, BeforeValidator(blank)]
-"""A number of topics that may be left out, or empty."""
+Number: TypeAlias = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, BeforeValidator(blank_to_none)]
+"""Optional number; an empty field is None."""
+Count: TypeAlias = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, BeforeValidator(blank_to_none)]
+"""Optional number of topics; an empty field is None."""
 
 
-class By(Parameters):
-    """By which attributes topics are cut."""
+class SlicingQuery(Parameters):
+    """Parameter with the attributes to slice by."""
 
     by: str = Field("", max_length=500, description="Attributes, with commas between: one slice a value of each.")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The attributes."""
+        """Names of the attributes."""
         return tuple(dict.fromkeys(name for part in self.by.split(",") if (name := part.strip())))
 
 
-class Sliced(By):
-    """Which topics count, and into which slices they are cut."""
+class SlicedQuery(SlicingQuery):
+    """Parameters that select topics and slice them."""
 
     where: str = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
-    min_topics: Least = Field(None, description="A slice of fewer topics is shown, and never tested; 10 if left out.")
+    min_topics: Count = Field(None, description="A slice of fewer topics is shown, and never tested; 10 if left out.")
 
     @property
-    def least(self) -> int:
-        """The least number of topics of a slice that is tested."""
+    def tested_size(self) -> int:
+        """Minimum number of topics of a slice that is tested."""
         return DEFAULT_MIN_TOPICS if self.min_topics is None else self.min_topics
 
 
-class AskedSlices(Sliced, Scored):
-    """Scores, or differences, by slice."""
+class SlicesQuery(SlicedQuery, ScoredQuery):
+    """Parameters of the scores or differences by slice."""
 
     measures: str = Field(
         ",".join(RANKING_AND_CANDIDATES), max_length=500, description="Measures, with commas between; six at most."
@@ -85,213 +85,219 @@ class AskedSlices(Sliced, Scored):
     )
 
 
-MOST = 6
-"""Measures on the page."""
+MAX_MEASURES = 6
+"""Maximum number of measures on the page."""
 SEED = 0
 _KINDS = {True: "good", False: "bad", None: ""}
-_MANY = 30_000  # topics times runs: of more, only one run is tested unless all are asked for
+_MAX_TESTED = 30_000  # topics times runs: above it, only the best run is tested by default
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SlicePage(Answer):
-    """Slices of the topics, and how runs do on each."""
+    """Slices of the topics, and the scores of runs on each."""
 
     kind: ClassVar[str] = "slices"
 
-    asked: AskedSlices  # with the attributes by which topics are cut
-    runs: tuple[str, ...]  # that are shown
+    query: SlicesQuery  # with the attributes to slice by
+    runs: tuple[str, ...]  # shown on the page
     measures: tuple[str, ...]
-    every: bool  # whether these are all runs that are open
+    is_every_run: bool  # whether `runs` are all open runs
     slicing: Slicing
     scores: SlicedScores | None  # None without a run
-    compared: SliceComparison | None  # where a run is named to compare with
-    attributes: Table  # by which topics can be sliced
+    comparison: SliceComparison | None  # None without a baseline
+    attributes: Table  # that topics can be sliced by
     notes: tuple[Note, ...] = ()
 
     @property
     def provenance(self) -> Any:
-        """What the scores rest on."""
+        """Provenance of the scores."""
         return self.scores and self.scores.provenance
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Why nothing is tested, where nothing can be; and which slices differ."""
-        slicing, said = self.slicing, self.scores.sentences if self.scores else ()
+        """The slices that differ, after the reason if nothing can be tested."""
+        slicing, sentences = self.slicing, self.scores.sentences if self.scores else ()
         if bool((slicing.n == len(slicing.query_ids)).any()) and len(slicing) == 1:
             text = f"All topics are in one slice, `{slicing.names[0]}`: there are no others to set it against."
-            return (text, *said)
+            return (text, *sentences)
         if slicing.small.all():
             text = "Every slice has too few topics: all are shown, and none is tested. A smaller minimum changes that."
-            return (text, *said)
-        return said
+            return (text, *sentences)
+        return sentences
 
     def facts(self) -> dict[str, Any]:
-        """Give what was asked, what is said of all slices, and the comparison."""
+        """Return the attributes, the number of topics, the measures, and the comparison."""
         return {
             **(self.scores.facts() if self.scores else {}),
-            "by": self.asked.names,
+            "by": self.query.names,
             "n": len(self.slicing.query_ids),
             "measures": self.measures,
-            "every_run": self.every,
+            "every_run": self.is_every_run,
             "caption": self.caption,
-            "compared": self.compared and self.compared.to_dict(),
+            "compared": self.comparison and self.comparison.to_dict(),
         }
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the scores by slice, the slices with what selects their topics, and the attributes."""
+        """Return the scores by slice, the slices with their conditions, and the attributes."""
         scored = self.scores.blocks() if self.scores else ()
-        slices = with_conditions(self.asked, self.slicing)
+        slices = slices_with_conditions(self.query, self.slicing)
         return (
             *(block for block in scored if block.name != slices.name),
             slices,
             replace(self.attributes, only="data"),
         )
 
-    def shown(self) -> Iterator[Table]:
-        """Give the tables of the page: for one run a column per measure, else a table per measure, a column per run."""
-        scores, several = self.scores, len(self.runs) > 1
+    def page_tables(self) -> Iterator[Table]:
+        """Yield the tables of the page: one with a column per measure, or one per measure with a column per run."""
+        scores, has_several_runs = self.scores, len(self.runs) > 1
         if scores is None:
-            yield self._known("Slices", self.slicing.names, [Column("size", self.slicing.n.tolist(), COUNT, "topics")])
+            sizes = [Column("size", self.slicing.n.tolist(), COUNT, "topics")]
+            yield self._add_conditions("Slices", self.slicing.names, sizes)
             return
-        for title in self.measures if several else (f"{self.runs[0]} by slice",):
-            pairs = [(run, title) for run in self.runs] if several else [(self.runs[0], name) for name in self.measures]
-            table = scores.overview(title if several else None)
+        for title in self.measures if has_several_runs else (f"{self.runs[0]} by slice",):
+            one_run = [(self.runs[0], name) for name in self.measures]
+            pairs = [(run, title) for run in self.runs] if has_several_runs else one_run
+            table = scores.overview(title if has_several_runs else None)
             for run, measure in pairs:
                 rows = scores.displayed_estimates(run, measure)
                 table = table.changed(
-                    run if several else measure,
+                    run if has_several_runs else measure,
                     ci=[row.ci for row in rows],
-                    beside=[_against(row) for row in rows],
+                    beside=[_rest_note(row) for row in rows],
                     kinds=[_KINDS[row.better] for row in rows],
                 )
             names = [row.part for row in scores.displayed_estimates(*pairs[0])]
-            yield self._known(title, names, table.columns[1:])
+            yield self._add_conditions(title, names, table.columns[1:])
 
-    def _known(self, title: str, names: Sequence[str], columns: Iterable[Column]) -> Table:
-        """Say of slices what selects their topics, and which are small; ways to average stand below them."""
-        every: dict[str, Any] = {"where": self.asked.where.strip(), "min_topics": 1, "small": False}
-        known = {ALL: every} | {row["name"]: row for row in with_conditions(self.asked, self.slicing).records()}
-        rows: list[dict[str, Any]] = [{"slice": name, **known.get(name, dict.fromkeys(every))} for name in names]
+    def _add_conditions(self, title: str, names: Sequence[str], columns: Iterable[Column]) -> Table:
+        """Return a table of slices with their conditions; averages are the last rows."""
+        all_topics: dict[str, Any] = {"where": self.query.where.strip(), "min_topics": 1, "small": False}
+        slices = slices_with_conditions(self.query, self.slicing).records()
+        values = {ALL: all_topics} | {row["name"]: row for row in slices}
+        unknown = dict.fromkeys(all_topics)
+        rows: list[dict[str, Any]] = [{"slice": name, **values.get(name, unknown)} for name in names]
         kinds = ["small" if row["small"] else "average" if row["where"] is None else "" for row in rows]
-        about = columns_of(rows, ("slice", TEXT, "Slice"), *every)
-        data = (replace(column, only="data") for column in about[1:])
-        return Table(title, (about[0], *columns, *data), title, kinds=kinds)
+        slice_columns = columns_of(rows, ("slice", TEXT, "Slice"), *all_topics)
+        hidden_columns = (replace(column, only="data") for column in slice_columns[1:])
+        return Table(title, (slice_columns[0], *columns, *hidden_columns), title, kinds=kinds)
 
     @property
     def caption(self) -> str:
-        """How intervals and tests were made."""
+        """Methods of intervals and tests."""
         scores = self.scores
         if scores is None:
             return ""
-        drawn = {row.contrast.resamples for row in scores.tested if row.contrast}
+        permutations = {row.contrast.resamples for row in scores.tested if row.contrast}
         parts = [scores.scores.interval_caption(scores.method)]
-        tests = [f"permutation test, {most:,} permutations" for most in drawn if most is not None]
-        tests += ["Welch's t-test" + (" where there are many topics" if tests else "")] if None in drawn else []
+        tests = [f"permutation test, {count:,} permutations" for count in permutations if count is not None]
+        tests += ["Welch's t-test" + (" where there are many topics" if tests else "")] if None in permutations else []
         if tests:
-            corrected = f"; p corrected by Holm for {scores.tests} tests" if scores.tests > 1 else ""
-            parts.append(f"each slice against the topics outside it: {', '.join(tests)}{corrected}")
+            correction_note = f"; p corrected by Holm for {scores.tests} tests" if scores.tests > 1 else ""
+            parts.append(f"each slice against the topics outside it: {', '.join(tests)}{correction_note}")
         return "; ".join(parts)
 
 
-def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
-    """Cut the topics into slices, and say of each how the runs do."""
-    if not asked.names:
-        asked = asked.model_copy(update={"by": usual(workspace)})
-    slicing, runs = cut(workspace, asked), shown_runs(workspace, asked)
+def slices(workspace: Workspace, query: SlicesQuery) -> SlicePage:
+    """Slice the topics, and score the runs on each slice."""
+    if not query.names:
+        query = query.model_copy(update={"by": default_attribute(workspace)})
+    slicing, runs = build_slicing(workspace, query), visible_runs(workspace, query)
     measures = tuple(
-        dict.fromkeys(map(str, measures_of(list_measures(asked.measures) or [DEFAULT_MEASURE], rel=asked.rel)))
+        dict.fromkeys(map(str, measures_of(list_measures(query.measures) or [DEFAULT_MEASURE], rel=query.rel)))
     )
-    if len(measures) > MOST:
-        raise InputError(f"{len(measures)} measures are too many for one page", fix=f"name {MOST} at most")
+    if len(measures) > MAX_MEASURES:
+        raise InputError(f"{len(measures)} measures are too many for one page", fix=f"use at most {MAX_MEASURES}")
     scores = None
     if runs:
-        whole = workspace.scores(measures, runs, asked.where)
-        key = ("by slice", whole, slicing)
-        scores = workspace.remember(key, lambda: whole.by_slice(slicing, level=LEVEL, seed=SEED))
+        scores_of_topics = workspace.scores(measures, runs, query.where)
+        key = ("by slice", scores_of_topics, slicing)
+        scores = workspace.cached(key, lambda: scores_of_topics.by_slice(slicing, level=LEVEL, seed=SEED))
     return SlicePage(
-        asked=asked,
+        query=query,
         runs=runs,
         measures=measures,
-        every=len(runs) == len(workspace.lists),
+        is_every_run=len(runs) == len(workspace.lists),
         slicing=slicing,
         scores=scores,
-        compared=_compared(workspace, asked, measures, runs, slicing) if asked.baseline else None,
+        comparison=_comparison(workspace, query, measures, runs, slicing) if query.baseline else None,
         attributes=attributes(workspace),
-        notes=notes_of(workspace, asked, len(slicing.query_ids), scores.notes if scores else ()),
+        notes=page_notes(workspace, query, len(slicing.query_ids), scores.notes if scores else ()),
     )
 
 
-def shown_runs(workspace: Workspace, asked: AskedSlices) -> tuple[str, ...]:
-    """Name the runs that are shown: the one that is asked for, or all; of much data the best, unless all are."""
-    best = workspace.ranked((list_measures(asked.measures) or [DEFAULT_MEASURE])[0])
-    if asked.run == "*":
-        return best
-    if asked.run:
-        workspace.judged(asked.run)
-        return (asked.run,)
-    return best if len(best) * len(workspace.query_ids) <= _MANY else best[:1]
+def visible_runs(workspace: Workspace, query: SlicesQuery) -> tuple[str, ...]:
+    """Return the selected run or all runs; the best one if there are too many scores to test."""
+    ranked_names = workspace.ranked_run_names((list_measures(query.measures) or [DEFAULT_MEASURE])[0])
+    if query.run == "*":
+        return ranked_names
+    if query.run:
+        workspace.judged(query.run)
+        return (query.run,)
+    return ranked_names if len(ranked_names) * len(workspace.query_ids) <= _MAX_TESTED else ranked_names[:1]
 
 
-def _compared(
-    workspace: Workspace, asked: AskedSlices, measures: tuple[str, ...], runs: tuple[str, ...], slicing: Slicing
+def _comparison(
+    workspace: Workspace, query: SlicesQuery, measures: tuple[str, ...], runs: tuple[str, ...], slicing: Slicing
 ) -> SliceComparison:
-    """Compare the runs that are shown with another one on each slice."""
-    others = tuple(name for name in runs if name != asked.baseline)
-    if not others and not asked.run:  # the first run is the one that others are compared with
-        others = workspace.usual_pair(measures[0], asked.baseline)[1:]
+    """Compare the visible runs with the baseline on each slice."""
+    others = tuple(name for name in runs if name != query.baseline)
+    if not others and not query.run:  # the baseline is the only visible run
+        others = workspace.default_pair(measures[0], query.baseline)[1:]
     if not others:
-        raise InputError(f"{asked.baseline!r} is compared with itself", fix="choose two different runs")
-    scores = workspace.scores(measures, (asked.baseline, *others), asked.where)
-    how: dict[str, Any] = {"alpha": 1 - LEVEL, "seed": SEED}
+        raise InputError(f"{query.baseline!r} cannot be compared with itself", fix="choose two different runs")
+    scores = workspace.scores(measures, (query.baseline, *others), query.where)
+    options: dict[str, Any] = {"alpha": 1 - LEVEL, "seed": SEED}
     key = ("slices compared", scores, slicing)
-    return workspace.remember(key, lambda: scores.compare_slices(slicing, asked.baseline, **how))
+    return workspace.cached(key, lambda: scores.compare_slices(slicing, query.baseline, **options))
 
 
-def _against(row: SliceEstimate) -> str:
-    """Say what a slice is against the topics outside it."""
+def _rest_note(row: SliceEstimate) -> str:
+    """Format the difference between a slice and the other topics."""
     if row.contrast is None or math.isnan(row.contrast.difference):
         return ""
     word = {True: " better", False: " worse", None: " differs"}[row.better] if row.significant else ""
-    said = f"{signed(row.contrast.difference)}{word} p {probability(row.adjusted)}"
-    return said.replace(" ", "\N{NO-BREAK SPACE}")  # a line of its own, below the interval
+    note = f"{signed(row.contrast.difference)}{word} p {probability(row.adjusted)}"
+    return note.replace(" ", "\N{NO-BREAK SPACE}")  # keeps it on one line, below the interval
 
 
 router = APIRouter(tags=["diagnosis"])
 
 
-def _shown(workspace: Workspace, asked: AskedSlices, answer: SlicePage | None) -> dict[str, Any]:
-    """Lead from attributes to their slices, and from one of several runs to its own page; draw the numbers."""
-    known = attributes(workspace)
-    ways = [f"/slices{query(asked, by=row['name'])}" if row["slices"] else "" for row in known.records()]
-    values: dict[str, Any] = {"attribute_table": known.changed("name", links=ways), "figures": ""}
+def _page_values(workspace: Workspace, query: SlicesQuery, answer: SlicePage | None) -> dict[str, Any]:
+    """Return links from attributes and runs to their pages, the tables, and the charts."""
+    table = attributes(workspace)
+    rows = table.records()
+    attribute_links = [f"/slices{query_string(query, by=row['name'])}" if row["slices"] else "" for row in rows]
+    values: dict[str, Any] = {"attribute_table": table.changed("name", links=attribute_links), "figures": ""}
     if answer is not None:
-        links = {run: f"/slices{query(asked, run=run)}" for run in answer.runs if len(answer.runs) > 1}
-        values |= {"links": links, "figures": _figures(workspace, answer), "tables": list(answer.shown())}
+        links = {run: f"/slices{query_string(query, run=run)}" for run in answer.runs if len(answer.runs) > 1}
+        values |= {"links": links, "figures": _figures(workspace, answer), "tables": list(answer.page_tables())}
     return values
 
 
 def _figures(workspace: Workspace, answer: SlicePage) -> Markup:
-    """Draw the numbers by slice, and the differences where runs are compared, once."""
+    """Render the charts of scores and of differences, once."""
     charts: list[Chart] = []
-    closely = tuple(name for name in (answer.asked.baseline, answer.asked.run) if name in workspace.lists)
-    for part, name in ((answer.scores, "scores"), (answer.compared, "changes")):
-        made = part.charts().values() if part else ()
-        loud = {chart: (*dict.fromkeys((*chart.loud, *closely)),) if chart.loud else () for chart in made}
-        charts += [replace(chart, name=f"{name}-{at}", loud=loud[chart]) for at, chart in enumerate(made)]
-    return workspace.remember(("slices figures", answer.scores, answer.compared, closely), lambda: blocks(charts))
+    highlighted = tuple(name for name in (answer.query.baseline, answer.query.run) if name in workspace.lists)
+    for part, name in ((answer.scores, "scores"), (answer.comparison, "changes")):
+        part_charts = part.charts().values() if part else ()
+        for i, chart in enumerate(part_charts):
+            loud = tuple(dict.fromkeys((*chart.loud, *highlighted))) if chart.loud else ()
+            charts.append(replace(chart, name=f"{name}-{i}", loud=loud))
+    return workspace.cached(("slices figures", answer.scores, answer.comparison, highlighted), lambda: blocks(charts))
 
 
-@answer_page(router, "slices.html", "/slices", "Slices", "Scores and differences by slice", _shown)
-def scores_by_slice(workspace: Opened, asked: Annotated[AskedSlices, Query()]) -> SlicePage:
-    """Cut the topics into slices by attributes, and say of each how the runs do.
+@answer_page(router, "slices.html", "/slices", "Slices", "Scores and differences by slice", _page_values)
+def scores_by_slice(workspace: CurrentWorkspace, query: Annotated[SlicesQuery, Query()]) -> SlicePage:
+    """Slice the topics by attributes, and score the runs on each slice.
 
-    Each slice is tested against the other topics, corrected by Holm; one of few topics is shown and never tested.
-    With ``baseline``, runs are compared on each slice by a paired randomisation test.
+    Each slice is tested against the other topics, corrected by Holm; slices with few topics are not tested.
+    With ``baseline``, runs are compared on each slice by a paired randomization test.
     """
-    return slices(workspace, asked)
+    return slices(workspace, query)
 
 
 @router.get("/api/v1/conditions", summary="Conditions on topics")
-def conditions_as_json(workspace: Opened) -> dict[str, Any]:
-    """Give what can stand in ``where``: a condition for each slice, and the beginning of one for each number."""
+def conditions_as_json(workspace: CurrentWorkspace) -> dict[str, Any]:
+    """Return conditions for ``where``: one per slice, and the start of one per numeric attribute."""
     return {"conditions": conditions(workspace).records()}

@@ -1,4 +1,4 @@
-"""What is open in the workbench: judgments and runs, what else is known, and what was computed of them so far."""
+"""The workspace of the workbench: judgments, runs, other open data, and a cache of results computed from them."""
 
 from __future__ import annotations
 
@@ -46,35 +46,37 @@ if TYPE_CHECKING:
     from judged.results.types import Bools
 
 
-Given = ParamSpec("Given")
-Made = TypeVar("Made")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
-class Kept:
-    """The results of the last calls, each made once, however many requests ask for it at the same time.
+class ResultCache:
+    """Cache of the most recently used results. Concurrent requests for a key compute its result once.
 
-    >>> kept = Kept(most=2)
-    >>> kept.get("a", lambda: 1), kept.get("a", lambda: 2)
+    >>> cache = ResultCache(max_size=2)
+    >>> cache.get("a", lambda: 1), cache.get("a", lambda: 2)
     (1, 1)
     """
 
-    def __init__(self, most: int = 64) -> None:
-        self._most = most
+    def __init__(self, max_size: int = 64) -> None:
+        self._max_size = max_size
         self._lock = Lock()
         self._slots: OrderedDict[Hashable, _Slot] = OrderedDict()
 
-    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Give what is kept under a key, or make it; an error is raised anew each time, and not kept."""
+    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return the cached result of a key, or compute and cache it. Errors are not cached."""
         with self._lock:
             slot = self._slots.setdefault(key, _Slot())
             self._slots.move_to_end(key)
-            while len(self._slots) > self._most:
+            while len(self._slots) > self._max_size:
                 self._slots.popitem(last=False)
+        # The lock of the slot, not that of the cache: other keys are not blocked while this one is computed. It is
+        # reentrant, because a computation that requests its own key would deadlock otherwise.
         with slot.lock:
-            if not slot.made:
+            if not slot.computed:
                 try:
-                    slot.value, slot.made = make(), True
-                except BaseException:  # else what is mistyped would push out what was made
+                    slot.value, slot.computed = compute(), True
+                except BaseException:  # else mistyped requests would evict valid results
                     with self._lock:
                         self._slots.pop(key, None)
                     raise
@@ -83,29 +85,30 @@ class Kept:
 
 @dataclass(eq=False)
 class _Slot:
-    """One result, made under its own lock, so that others do not wait for it."""
+    """One result with its own lock, so that computing it does not block other keys."""
 
     lock: RLock = field(default_factory=RLock)
-    made: bool = False
+    computed: bool = False
     value: Any = None
 
 
-def remembered(make: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Let a function of a workspace, and of what is asked, be called once for the same: it costs some milliseconds."""
-    called = signature(make)
+def cached_in_workspace(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Cache the results of a function in the workspace that is its first argument."""
+    parameters = signature(function)
 
-    @wraps(make)
-    def known(*given: Given.args, **named: Given.kwargs) -> Made:
-        workspace, *asked = called.bind(*given, **named).arguments.values()
-        key = (make, *(repr(one) if isinstance(one, BaseModel) else one for one in asked))
-        return workspace.remember(key, lambda: make(*given, **named))
+    @wraps(function)
+    def wrapper(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        workspace, *arguments = parameters.bind(*args, **kwargs).arguments.values()
+        # Models are not hashable; their representation contains all parameters.
+        key = (function, *(repr(argument) if isinstance(argument, BaseModel) else argument for argument in arguments))
+        return workspace.cached(key, lambda: function(*args, **kwargs))
 
-    return known
+    return wrapper
 
 
 @contextmanager
-def concerning(field: str) -> Generator[None]:
-    """Say of what is refused inside which field is to blame, unless that is known."""
+def set_error_field(field: str) -> Generator[None]:
+    """Set the field of errors raised in the block, unless they already have one."""
     try:
         yield
     except JudgedError as error:
@@ -114,145 +117,146 @@ def concerning(field: str) -> Generator[None]:
 
 
 LEVEL = 0.95
-"""Of intervals and tests. A page must be there at once, so tests draw less often than `compare` does by itself."""
-OF_ALL_TOPICS = "what is said below of judgments and runs is said of all topics, not of those that are left"
+"""Confidence level of intervals and tests on pages."""
+COVERS_ALL_TOPICS = "what is said below of judgments and runs is said of all topics, not of those that are left"
 
 
 @dataclass(frozen=True, eq=False)
 class Workspace:
-    """Judgments, runs and facts about topics and documents. Immutable but for its caches."""
+    """Judgments, runs, and data about topics and documents. Immutable except for its caches."""
 
-    title: str  # what pages call it
+    title: str  # shown on pages
     qrels: Qrels
-    lists: dict[str, Judged] = field(repr=False)  # in the order in which the runs were given
-    topics: Topics | None = None  # the texts of the queries
-    attributes: Attributes | None = None  # facts about the topics, beside their texts
-    texts: Texts | None = None  # the texts of the documents that were returned or judged
-    parts: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)  # what components opened, by name
-    control: str = ""  # the run that others are compared with by default
-    labels: Any = field(default=None, repr=False)  # a store of labels: it stays when other files are opened
-    sent: Folder | None = field(default=None, repr=False)  # where its files are that were uploaded; it goes with them
-    _kept: Kept = field(default_factory=lambda: Kept(256), init=False, repr=False)  # of this one alone
+    lists: dict[str, Judged] = field(repr=False)  # in input order
+    topics: Topics | None = None  # texts of the queries
+    attributes: Attributes | None = None  # facts about the topics, other than their texts
+    texts: Texts | None = None  # texts of returned or judged documents
+    parts: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)  # opened by components, by name
+    control: str = ""  # default baseline run
+    labels: Any = field(default=None, repr=False)  # a `LabelStore`; kept when other files are opened
+    upload_folder: LockedFolder | None = field(default=None, repr=False)  # uploaded files; removed with them
+    _cache: ResultCache = field(default_factory=lambda: ResultCache(256), init=False, repr=False)
 
     @property
     def run_names(self) -> tuple[str, ...]:
-        """The names of the runs, in the order in which they were given."""
+        """Names of the runs, in input order."""
         return tuple(self.lists)
 
     @cached_property
     def query_ids(self) -> tuple[str, ...]:
-        """The topics of the qrels, in byte order."""
+        """Topics of the qrels, in byte order."""
         return self.qrels.topics
 
     def query(self, query_id: str) -> str:
-        """Give the text of a query; nothing where it is not known."""
+        """Return the text of a query, or an empty string if it is unknown."""
         return "" if self.topics is None else self.topics.text(query_id)
 
     def judged(self, run: str) -> Judged:
-        """Give the judged list of a run."""
+        """Return the judged list of a run."""
         if run not in self.lists:
             raise InputError(f"no run {run!r} is open", fix=f"use one of {', '.join(self.lists)}")
         return self.lists[run]
 
-    @remembered
-    def ranked(self, measure: Any = DEFAULT_MEASURE) -> tuple[str, ...]:
-        """Name the runs, best by a measure first; as they were given, where it cannot score them."""
+    @cached_in_workspace
+    def ranked_run_names(self, measure: Any = DEFAULT_MEASURE) -> tuple[str, ...]:
+        """Return the run names, best by `measure` first; in input order if the measure cannot score them."""
         measure = measures_of(measure)[0]
         try:
             values = [row.value for row in self.scores(measure).estimates(ci="none")] if self.lists else []
         except JudgedError:
             return self.run_names
-        less = measure.properties.higher_is_better is False
-        return tuple(self.run_names[at] for at in order_of(values, lower_is_better=less))
+        lower_is_better = measure.properties.higher_is_better is False
+        return tuple(self.run_names[position] for position in order_of(values, lower_is_better=lower_is_better))
 
-    def usual_pair(self, measure: Any = DEFAULT_MEASURE, baseline: str = "", run: str = "") -> tuple[str, str]:
-        """Choose what is not given of two runs: the one called baseline, or the best; and the best beside it."""
+    def default_pair(self, measure: Any = DEFAULT_MEASURE, baseline: str = "", run: str = "") -> tuple[str, str]:
+        """Return a baseline and a run; by default, the run named as baseline (or the best), and the best other run."""
         for name in filter(None, (baseline, run)):
             self.judged(name)
         if baseline and baseline == run:
-            raise InputError(f"{run} is compared with itself: there is no difference", fix="choose another run")
-        ranked = self.ranked(measure)
-        named = [name for name in ranked if name == self.control or "baseline" in name.casefold()]
-        first = baseline or next((name for name in (*named, *ranked) if name != run), "")
-        return first, run or next((name for name in ranked if name != first), "")
+            raise InputError(f"{run} cannot be compared with itself", fix="choose another run")
+        ranked_run_names = self.ranked_run_names(measure)
+        baselines = [name for name in ranked_run_names if name == self.control or "baseline" in name.casefold()]
+        first = baseline or next((name for name in (*baselines, *ranked_run_names) if name != run), "")
+        return first, run or next((name for name in ranked_run_names if name != first), "")
 
-    def remember(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """Give what was made under a key before, or make it: for results that cost more than a few milliseconds."""
-        return self._kept.get(key, make)
+    def cached(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
+        """Return the cached result of a key, or compute and cache it."""
+        return self._cache.get(key, compute)
 
     def scores(
-        self, measures: Any, runs: Sequence[str] | None = None, where: str = "", of: str | None = None
+        self, measures: Any, runs: Sequence[str] | None = None, where: str = "", outcome_run: str | None = None
     ) -> Scores:
-        """Score the runs, all or some, over topics that satisfy an expression; of `of` are their outcomes."""
-        wanted, names = measures_of(measures), self.run_names if runs is None else tuple(runs)
-        lists, where = [self.judged(name) for name in names], where.strip()
+        """Score runs over the topics that satisfy `where`; its outcome attributes come from `outcome_run`."""
+        parsed_measures, run_names = measures_of(measures), self.run_names if runs is None else tuple(runs)
+        lists, where = [self.judged(name) for name in run_names], where.strip()
 
-        def make() -> Scores:
+        def compute() -> Scores:
             if where:
-                return self.scores(wanted, names).over_topics(self.mask(where, of))
-            return _quietly(lambda: score_lists(lists, wanted))
+                return self.scores(parsed_measures, run_names).over_topics(self.mask(where, outcome_run))
+            return _without_warnings(lambda: score_lists(lists, parsed_measures))
 
-        return self.remember(("scores", names, wanted, where, of if where else None), make)
+        return self.cached(("scores", run_names, parsed_measures, where, outcome_run if where else None), compute)
 
     def comparison(
-        self, measures: Any, baseline: str, runs: Sequence[str] | None = None, where: str = "", **how: Any
+        self, measures: Any, baseline: str, runs: Sequence[str] | None = None, where: str = "", **options: Any
     ) -> Comparison:
-        """Test the runs against one of them, by `compare`; keywords are its own."""
+        """Compare runs with a baseline; `options` are keywords of `Scores.compare`."""
         scores = self.scores(measures, runs, where, baseline)
-        key = ("comparison", scores.run_names, scores.measures, baseline, where.strip(), *sorted(how.items()))
-        return self.remember(key, lambda: _quietly(lambda: scores.compare(baseline=baseline, **how)))
+        key = ("comparison", scores.run_names, scores.measures, baseline, where.strip(), *sorted(options.items()))
+        return self.cached(key, lambda: _without_warnings(lambda: scores.compare(baseline=baseline, **options)))
 
     def pair_comparison(self, measures: Any, first: str, second: str, where: str = "") -> Comparison:
         """Return the tests of two runs, with p corrected for all open runs as on the leaderboard of `first`."""
         comparison = self.comparison(measures, first, None, where)
         scores = self.scores(measures, (first, second), where, first)
-        return self.remember(("pair", comparison, scores), lambda: comparison_of_runs(comparison, scores))
+        return self.cached(("pair", comparison, scores), lambda: comparison_of_runs(comparison, scores))
 
     def notes_over(self, topics: int, notes: tuple[Note, ...]) -> tuple[Note, ...]:
-        """Say before notes of whole runs that they are of all topics, where some are left out."""
-        some = notes and topics < len(self.query_ids)
-        return (Note("of-all-topics", OF_ALL_TOPICS), *notes) if some else notes
+        """Return the notes; if topics are excluded, first note that these notes cover all topics."""
+        has_excluded_topics = notes and topics < len(self.query_ids)
+        return (Note("of-all-topics", COVERS_ALL_TOPICS), *notes) if has_excluded_topics else notes
 
-    @remembered
+    @cached_in_workspace
     def rows(self, run: str) -> TopicRows:
-        """Give the rows of a run by topic; they are read, and put down in that order, when they are asked for first."""
+        """Return the rows of a run by topic. They are read and sorted on the first call."""
         return TopicRows.of(self.judged(run).run).mapped()
 
-    def one_topic(self, query_id: str, runs: Sequence[str] | None = None) -> tuple[Qrels, list[Run]]:
-        """Give the judgments and the runs of one topic alone, for functions that look at whole rankings."""
+    def topic_data(self, query_id: str, runs: Sequence[str] | None = None) -> tuple[Qrels, list[Run]]:
+        """Return the judgments and the runs restricted to one topic."""
         if query_id not in self.qrels.index.codes:
-            some = ", ".join(self.query_ids[:5])
-            raise InputError(f"no topic {query_id!r} is in the judgments", fix=f"use one of {some}, and so on")
+            examples = ", ".join(self.query_ids[:5])
+            raise InputError(f"topic {query_id!r} is not in the judgments", fix=f"use one of {examples}, ...")
         names = self.run_names if runs is None else runs
-        qrels = self.remember(("qrels", query_id), lambda: self.qrels.over([query_id]))
+        qrels = self.cached(("qrels", query_id), lambda: self.qrels.over([query_id]))
         return qrels, [self.rows(name).run(query_id) for name in names]
 
-    def known(self, needed: Iterable[str] = (), run: str | None = None) -> Attributes:
-        """Give the attributes of the topics: as given, or else derived."""
+    def topic_attributes(self, needed: Iterable[str] = (), run: str | None = None) -> Attributes:
+        """Return the attributes of the topics, derived ones only if `needed` names them."""
         names = tuple(dict.fromkeys(needed))
-        given = self.remember(
-            ("known",), lambda: read_topic_attributes(self.qrels, attributes=self.attributes, queries=self.topics)
+        attributes = self.cached(
+            ("topic attributes",),
+            lambda: read_topic_attributes(self.qrels, attributes=self.attributes, queries=self.topics),
         )
-        if {given.spelled(name) for name in names} <= set(given.names):
-            return given
-        dear = tuple(one for one in ("language", OUTCOME) if one in names)  # the others are derived in one go
-        derived = self._derived(("relevant", *dear), run)
+        if {attributes.spelled(name) for name in names} <= set(attributes.names):
+            return attributes
+        expensive = tuple(name for name in ("language", OUTCOME) if name in names)  # all others are derived in one pass
+        derived = self._derived(("relevant", *expensive), run)
         return derived if set(names) <= set(derived.names) else self._derived(names, run)
 
-    @remembered
+    @cached_in_workspace
     def _derived(self, names: tuple[str, ...], run: str | None) -> Attributes:
-        which = self.judged(run or self.run_names[0]).run if self.lists else None
+        source_run = self.judged(run or self.run_names[0]).run if self.lists else None
         return read_topic_attributes(
-            self.qrels, needed=names, attributes=self.attributes, queries=self.topics, run=which
+            self.qrels, needed=names, attributes=self.attributes, queries=self.topics, run=source_run
         )
 
-    @concerning("where")
+    @set_error_field("where")
     def mask(self, where: str, run: str | None = None) -> Bools:
-        """Mark the topics that satisfy an expression over attributes, such as ``kind == 'law'``: (T,)."""
+        """Return which topics satisfy an expression over attributes, such as ``kind == 'law'``: (T,)."""
         if not where.strip():
             return np.ones(len(self.query_ids), dtype=np.bool_)
         expression = Expression(where)
-        mask = expression.mask(self.known(expression.names, run).over(self.query_ids))
+        mask = expression.mask(self.topic_attributes(expression.names, run).over(self.query_ids))
         if not mask.any():
             raise InputError(f"no topic satisfies {where!r}", fix="check the values of its attributes")
         return mask
@@ -271,29 +275,29 @@ def open_workspace(
     title: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Workspace:
-    """Read judgments and runs, judge each run once, and keep what pages need.
+    """Read judgments and runs, and judge each run once.
 
     Parameters
     ----------
     qrels, runs, queries, attributes, texts
-        As files, or as what `Qrels.of` and others take. Texts are kept of documents that are judged, returned by a
-        run, or named by a part.
+        Files, or any input of `Qrels.of` and its counterparts. Only texts of documents that are judged, returned by
+        a run, or listed by a part are read.
     parts
-        What components opened, by name. A part may have `doc_ids`, and `close`.
+        Objects that components opened, by name. A part may have `doc_ids` and `close`.
     control
-        The run that others are compared with by default.
+        Default baseline run.
     labels
-        A store of labels to be judged in the browser.
+        The `LabelStore` for judging in the browser.
     title
-        What pages call it; the name of the qrels for None.
+        Title on pages. Default: the name of the qrels.
     progress
-        Called with the name of a run and the bytes read.
+        Called with the name of a run and the number of bytes read.
     """
     judgments = Qrels.of(qrels)
     lists: dict[str, Judged] = {}
     for run in runs_of(runs) if runs else []:
-        tell = None if progress is None else lambda count, name=run.name: progress(name, count)
-        lists[run.name] = judge(judgments, run, progress=tell)
+        report_bytes = None if progress is None else lambda count, name=run.name: progress(name, count)
+        lists[run.name] = judge(judgments, run, progress=report_bytes)
         check_common_topics(lists[run.name])
     parts = parts or {}
     return Workspace(
@@ -312,8 +316,8 @@ def open_workspace(
 def open_sample() -> Workspace:
     """Open the sample that ships with judged.
 
-    >>> opened = open_sample()
-    >>> opened.title, len(opened.query_ids), opened.run_names[:2], opened.texts is not None
+    >>> workspace = open_sample()
+    >>> workspace.title, len(workspace.query_ids), workspace.run_names[:2], workspace.texts is not None
     ('the sample: find the standard-library function', 48, ('bm25', 'bm25_nostem'), True)
     """
     from judged.data import sample
@@ -335,58 +339,57 @@ def open_sample() -> Workspace:
 
 
 def _doc_ids(qrels: Qrels, lists: dict[str, Judged], parts: Mapping[str, Any]) -> set[str]:
-    """Return the documents that a page may show: judged, returned by a run, or named by a part."""
+    """Return the documents that a page may show: judged, returned by a run, or listed by a part."""
     from judged.data.compute import pc
 
-    found: set[str] = set(qrels.index.doc_names)
+    doc_ids: set[str] = set(qrels.index.doc_names)
     for judged in lists.values():
-        found.update(pc.unique(judged.run.table["doc_id"]).to_pylist())
+        doc_ids.update(pc.unique(judged.run.table["doc_id"]).to_pylist())
     for part in parts.values():
-        found.update(getattr(part, "doc_ids", ()))
-    return found
+        doc_ids.update(getattr(part, "doc_ids", ()))
+    return doc_ids
 
 
-def _quietly(make: Callable[[], Any]) -> Any:
-    """Make something without warnings: its result carries them, and pages show them."""
+def _without_warnings(compute: Callable[[], Any]) -> Any:
+    """Call a function without warnings: its result carries them, and pages show them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
-        return make()
+        return compute()
 
 
 try:
     import fcntl
-except ImportError:  # Windows, where a folder is only removed by the process that made it
+except ImportError:  # Windows: a folder is only removed by the process that created it
     fcntl = None
 
 JUDGE = "judged.judge"
-"""Where a request says which judge made it, who was let in by nothing but a token of their own."""
+"""Key in the ASGI scope: the judge of a request that was authenticated by a judge token."""
 _PREFIX = "judged-sent-"
 
 
-class Folder:
-    """A folder that nobody else may look into; it is locked until it goes: with this, or by `remove`."""
+class LockedFolder:
+    """A private temporary folder, locked until it is garbage-collected or `remove` is called."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self.remove = weakref.finalize(self, _removed, self.path, _locked(self.path))
+        self.remove = weakref.finalize(self, _remove, self.path, _lock(self.path))
 
 
-def remove_left() -> None:
-    """Remove the folders that nobody locks any more."""
+def remove_unlocked_folders() -> None:
+    """Remove temporary folders of processes that have ended: their locks are free."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*") if fcntl is not None else ():
-        with suppress(OSError):  # it is locked, another user's, or gone
-            _removed(folder, _locked(folder))
+        with suppress(OSError):  # locked, owned by another user, or removed
+            _remove(folder, _lock(folder))
 
 
-def _removed(folder: Path, lock: int | None) -> None:
-    """Remove a folder with all that is in it, then give up its lock."""
+def _remove(folder: Path, lock: int | None) -> None:
+    """Remove a folder and its content, then release its lock."""
     shutil.rmtree(folder, ignore_errors=True)
     if lock is not None:
         os.close(lock)
 
 
-def _locked(folder: Path) -> int | None:
-    """Lock a folder as long as this process lives."""
+def _lock(folder: Path) -> int | None:
     if fcntl is None:
         return None
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -399,38 +402,38 @@ def _locked(folder: Path) -> int | None:
 
 
 @dataclass(eq=False)
-class Desk:
-    """The one thing that changes while the workbench runs: which workspace is open."""
+class WorkspaceHolder:
+    """The current workspace of the application, and the only mutable state of the workbench."""
 
     workspace: Workspace
-    trial: Folder | None = None  # where labels to try judging with are
+    trial: LockedFolder | None = None  # trial labels
 
     def replace(self, workspace: Workspace) -> Workspace:
-        """Open another workspace beside the same labels; the files of the one before go when nobody looks at it."""
+        """Open another workspace with the same labels. The previous one is freed after its last request."""
         self.workspace = replace(workspace, labels=self.workspace.labels)
         return self.workspace
 
     def close(self) -> None:
-        """Close engines and labels, and remove all files that are kept."""
+        """Close engines and labels, and remove temporary files."""
         for part in (*self.workspace.parts.values(), self.workspace.labels):
             if hasattr(part, "close"):
                 part.close()
-        for folder in (self.workspace.sent, self.trial):
+        for folder in (self.workspace.upload_folder, self.trial):
             if folder is not None:
                 folder.remove()
 
 
-def desk_of(request: Request) -> Desk:
-    """Give the desk of the application that a request goes to."""
-    desk: Desk = request.app.state.desk
-    return desk
+def workspace_holder(request: Request) -> WorkspaceHolder:
+    """Return the workspace holder of the application."""
+    holder: WorkspaceHolder = request.app.state.holder
+    return holder
 
 
-def opened(request: Request) -> Workspace:
-    """Give the workspace that is open: one and the same for all of a request, whatever is opened meanwhile."""
-    workspace: Workspace = request.scope.setdefault("judged.workspace", desk_of(request).workspace)
+def current_workspace(request: Request) -> Workspace:
+    """Return the workspace of a request. It stays the same if another one is opened meanwhile."""
+    workspace: Workspace = request.scope.setdefault("judged.workspace", workspace_holder(request).workspace)
     return workspace
 
 
-Opened = Annotated[Workspace, Depends(opened)]
-"""The workspace that is open: what routes take as an argument."""
+CurrentWorkspace = Annotated[Workspace, Depends(current_workspace)]
+"""Current workspace as a parameter of routes (a FastAPI dependency)."""

@@ -16,11 +16,11 @@ from pydantic import BaseModel, Field
 from judged.errors import InputError
 from judged.interface.pages.answer_pages import NotOpenError, answer_page
 from judged.interface.pages.answers import PageAnswer, page
-from judged.interface.pages.filters import query
+from judged.interface.pages.filters import query_string
 from judged.interface.pages.guard import JUDGE_COOKIE, NAME_COOKIE, judge_of
 from judged.interface.pages.pagination import Paging
 from judged.interface.pages.problems import PROBLEMS, Parameters, Text
-from judged.interface.pages.workspace import JUDGE, Folder, Opened, desk_of
+from judged.interface.pages.workspace import JUDGE, CurrentWorkspace, LockedFolder, workspace_holder
 from judged.labels.calibration import Calibration, calibrate
 from judged.labels.labels import ADJUDICATOR
 from judged.labels.pages.tasks import NewLabel, NewLabels, keep, scale, taken_back, tasks, trial_store
@@ -154,7 +154,7 @@ class GradedInPlace(Graded, Judge):
 
 
 @router.get("/judging", include_in_schema=False)
-def judging_page(request: Request, workspace: Opened, asked: Annotated[AskedPage, Query()]) -> Response:
+def judging_page(request: Request, workspace: CurrentWorkspace, asked: Annotated[AskedPage, Query()]) -> Response:
     """Show the next task; or let somebody in, or choose a name."""
     store = workspace.labels
     if asked.token is not None:
@@ -175,7 +175,7 @@ def judging_page(request: Request, workspace: Opened, asked: Annotated[AskedPage
 
 
 @router.post("/judging", include_in_schema=False)
-def answer_by_form(request: Request, workspace: Opened, given: Annotated[Answered, Form()]) -> Response:
+def answer_by_form(request: Request, workspace: CurrentWorkspace, given: Annotated[Answered, Form()]) -> Response:
     """Keep an answer, and show the next task."""
     store, judge = _store(workspace), _checked(request, given.judge)
     if given.answer == "undo":
@@ -191,11 +191,11 @@ def answer_by_form(request: Request, workspace: Opened, given: Annotated[Answere
 
 
 @router.post("/judging/trial", include_in_schema=False)
-def try_judging(request: Request, workspace: Opened) -> Response:
+def try_judging(request: Request, workspace: CurrentWorkspace) -> Response:
     """Make labels to try judging with, where none are open."""
     if workspace.labels is None:
-        desk = desk_of(request)
-        desk.trial = desk.trial or Folder()
+        desk = workspace_holder(request)
+        desk.trial = desk.trial or LockedFolder()
         desk.workspace = replace(desk.workspace, labels=trial_store(workspace, desk.trial.path / "labels.db"))
     return RedirectResponse("/judging", _SEE_OTHER)
 
@@ -212,12 +212,14 @@ def choose_name(request: Request, given: Annotated[Judge, Form()]) -> Response:
 
 
 @router.get("/judging/disagreements", include_in_schema=False)
-def disagreements_page(request: Request, workspace: Opened, asked: Annotated[AskedPairs, Query()]) -> HTMLResponse:
+def disagreements_page(
+    request: Request, workspace: CurrentWorkspace, asked: Annotated[AskedPairs, Query()]
+) -> HTMLResponse:
     """Show where judges disagree, and let an adjudicator decide."""
     store = _settled_in(request, workspace)
     found = disagreements(store)
     records = found.table("pairs").records()
-    paging = Paging.at(asked.page, len(records), _PAIRS)
+    paging = Paging.for_page(asked.page, len(records), _PAIRS)
     rows = [
         row | {"topic": store.topic(row["query_id"]), "document": store.document(row["doc_id"])}
         for row in paging.of(records)
@@ -227,26 +229,28 @@ def disagreements_page(request: Request, workspace: Opened, asked: Annotated[Ask
 
 
 @router.post("/judging/disagreements", include_in_schema=False)
-def settle_by_form(request: Request, workspace: Opened, given: Annotated[Graded, Form()]) -> Response:
+def settle_by_form(request: Request, workspace: CurrentWorkspace, given: Annotated[Graded, Form()]) -> Response:
     """Keep the final grade of a pair, and show what is left."""
     settle_by_program(request, workspace, given)
     return RedirectResponse("/judging/disagreements", _SEE_OTHER)
 
 
 @router.post("/judging/label", include_in_schema=False)
-def label_in_place(request: Request, workspace: Opened, given: Annotated[GradedInPlace, Form()]) -> Response:
+def label_in_place(request: Request, workspace: CurrentWorkspace, given: Annotated[GradedInPlace, Form()]) -> Response:
     """Keep a grade that was given on the page of a topic."""
     if JUDGE in request.scope:
         raise InputError("only tasks can be judged with a token", fix="go to /judging")
     _store(workspace).add(given.judge.strip(), given.topic, given.doc_id, given.grade, note=given.note)
-    back = query({"topic": given.topic, "saved": "true"}) if not given.back else f"?{given.back}&saved=true"
+    back = query_string({"topic": given.topic, "saved": "true"}) if not given.back else f"?{given.back}&saved=true"
     answer = RedirectResponse(f"/topic{back}#graded", _SEE_OTHER)
     answer.set_cookie(NAME_COOKIE, quote(given.judge.strip()), httponly=True, samesite="strict", path="/")
     return answer
 
 
 @router.get("/api/v1/judging", summary="The next tasks of a judge", responses=PROBLEMS)
-def tasks_as_json(request: Request, workspace: Opened, asked: Annotated[AskedTasks, Query()]) -> dict[str, Any]:
+def tasks_as_json(
+    request: Request, workspace: CurrentWorkspace, asked: Annotated[AskedTasks, Query()]
+) -> dict[str, Any]:
     """Give tasks in the order of the judge, with texts, the scale, and how many are done.
 
     Titles and texts are lists of pieces: those at odd places, from 0, are words of the query.
@@ -258,25 +262,25 @@ def tasks_as_json(request: Request, workspace: Opened, asked: Annotated[AskedTas
 
 
 @router.post("/api/v1/judging", summary="Keep labels", responses=PROBLEMS)
-def answer_by_program(request: Request, workspace: Opened, given: NewLabels) -> dict[str, Any]:
+def answer_by_program(request: Request, workspace: CurrentWorkspace, given: NewLabels) -> dict[str, Any]:
     """Keep what a judge says of tasks; sent twice it counts once, as the last label of a task counts."""
     return {"kept": keep(_store(workspace), _checked(request, given.judge), given.labels)}
 
 
 @router.post("/api/v1/judging/undo", summary="Take the last label back", responses=PROBLEMS)
-def undo_by_program(request: Request, workspace: Opened, given: Judge) -> dict[str, Any]:
+def undo_by_program(request: Request, workspace: CurrentWorkspace, given: Judge) -> dict[str, Any]:
     """Open the task again that a judge did last, and give it with what they said; null if none is done."""
     return {"taken_back": taken_back(_store(workspace), _checked(request, given.judge))}
 
 
 @router.get("/api/v1/judging/disagreements", summary="Where judges disagree", responses=PROBLEMS)
-def disagreements_as_json(request: Request, workspace: Opened) -> dict[str, Any]:
+def disagreements_as_json(request: Request, workspace: CurrentWorkspace) -> dict[str, Any]:
     """Give the pairs that judges grade differently, the most telling first, with what each said."""
     return disagreements(_settled_in(request, workspace) if workspace.labels else None).to_dict()
 
 
 @router.post("/api/v1/judging/disagreements", summary="Settle a disagreement", responses=PROBLEMS)
-def settle_by_program(request: Request, workspace: Opened, given: Graded) -> dict[str, Any]:
+def settle_by_program(request: Request, workspace: CurrentWorkspace, given: Graded) -> dict[str, Any]:
     """Keep the grade that is final: a label of the judge "adjudicator"."""
     store = _settled_in(request, workspace)
     store.add(ADJUDICATOR, given.topic, given.doc_id, given.grade, note=given.note)
@@ -325,7 +329,7 @@ def _title(_: Workspace, _asked: Parameters, answer: Answer | None) -> dict[str,
     return {"title": answer.title} if answer else {}
 
 
-_page = partial(answer_page, labels_router, "labels.html", shown=_title, label="Labels", tabs=_TABS)
+_page = partial(answer_page, labels_router, "labels.html", page_values=_title, label="Labels", tabs=_TABS)
 
 
 class AskedLabels(Parameters):
@@ -335,19 +339,19 @@ class AskedLabels(Parameters):
 
 
 @_page("/labels/quality", "How far labels can be trusted", "How far labels can be trusted")
-def trust(workspace: Opened, asked: Annotated[AskedLabels, Query()]) -> LabelQuality:
+def trust(workspace: CurrentWorkspace, asked: Annotated[AskedLabels, Query()]) -> LabelQuality:
     """Say how far judges agree, with the others and with themselves, and what it does to systems."""
     labels, runs = _given(workspace)
     key = "label quality", len(labels), asked.measure
-    return workspace.remember(key, lambda: quality(workspace.labels, runs, asked.measure))
+    return workspace.cached(key, lambda: quality(workspace.labels, runs, asked.measure))
 
 
 @_page("/labels/calibration", "Models against people", "Models against people")
-def calibration(workspace: Opened, asked: Annotated[AskedLabels, Query()]) -> Calibration:
+def calibration(workspace: CurrentWorkspace, asked: Annotated[AskedLabels, Query()]) -> Calibration:
     """Set models as judges against people, and say what their labels are worth."""
     labels, runs = _given(workspace)
     key = "calibration", len(labels), asked.measure
-    return workspace.remember(key, lambda: calibrate(labels, None, runs, asked.measure))
+    return workspace.cached(key, lambda: calibrate(labels, None, runs, asked.measure))
 
 
 def _given(workspace: Workspace) -> tuple[Labels, list[Run]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from judged.interface.pages.filters import marked
+from judged.interface.pages.filters import split_at_matches
 from judged.interface.pages.problems import Text
 from judged.labels.pooling import pool
 from judged.labels.store import LabelStore, NewTask
@@ -69,8 +69,8 @@ def shown(store: LabelStore, task: Task) -> dict[str, Any]:
         "description": topic["description"],
         "narrative": topic["narrative"],
         "doc_id": task.doc_id,
-        "title": marked(document["title"], topic["text"]),
-        "text": marked(document["text"], topic["text"]),
+        "title": split_at_matches(document["title"], topic["text"]),
+        "text": split_at_matches(document["text"], topic["text"]),
     }
 
 

@@ -1,1 +1,1 @@
-"""The evaluator: a list typed by hand, and what every measure makes of it."""
+"""Evaluator: score a typed list by every measure."""

@@ -1,4 +1,4 @@
-"""Lists as they stand in an address, read and written."""
+"""Read and write lists in the format of the evaluator's query parameters."""
 
 from __future__ import annotations
 
@@ -15,160 +15,161 @@ from judged.scoring.measures.parameters import format_value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-MOST = 200
-"""Documents of a list."""
-MOST_MISSING = 5000
+MAX_DOCUMENTS = 200
+"""Maximum number of documents of a list."""
+MAX_MISSING = 5000
 _LARGEST_GRADE = 1e9
-_LONGEST_NAME = 500
+_MAX_NAME_LENGTH = 500
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _UNJUDGED = "-"
-_REPEATED = 4  # the same grade so often in a row is written with its number
+_MIN_REPEATS = 4  # runs of at least as many equal grades are written as grade*count
 _A_GRADE = f"a number from {-_LARGEST_GRADE:g} to {_LARGEST_GRADE:g}"
 
 
 @dataclass(frozen=True)
-class Item:
-    """A document of a list."""
+class ListDocument:
+    """A document of a list, with its grade."""
 
     doc: str
-    grade: float | None  # None for a document without a judgment
-    named: bool = field(default=True, repr=False)  # whether its name was given
+    grade: float | None  # None if unjudged
+    is_named: bool = field(default=True, repr=False)  # whether the list names it
 
 
-def read_list(text: str, what: str) -> tuple[Item, ...]:
-    """Read a list of an address.
+def read_list(text: str, list_name: str) -> tuple[ListDocument, ...]:
+    """Parse a list of documents.
 
     >>> read_list("3:a%20b,-,0.5", "list")
-    (Item(doc='a b', grade=3.0), Item(doc='d2', grade=None), Item(doc='d3', grade=0.5))
+    (ListDocument(doc='a b', grade=3.0), ListDocument(doc='d2', grade=None), ListDocument(doc='d3', grade=0.5))
     """
-    return distinct([Item(doc or f"d{rank}", grade) for rank, (doc, grade) in enumerate(_rows(text, what), 1)], what)
+    rows = enumerate(_rows(text, list_name), 1)
+    return check_distinct([ListDocument(doc or f"d{rank}", grade) for rank, (doc, grade) in rows], list_name)
 
 
-def read_other(text: str, first: Sequence[Item], what: str) -> tuple[Item, ...]:
-    """Read a list that stands beside a first one.
+def read_second_list(text: str, first: Sequence[ListDocument], list_name: str) -> tuple[ListDocument, ...]:
+    """Parse a list that is compared with a first one.
 
-    >>> [item.doc for item in read_other("0,1,1,1:x", read_list("1,0,1:x", "list"), "other")]
+    >>> [document.doc for document in read_second_list("0,1,1,1:x", read_list("1,0,1:x", "list"), "other")]
     ['d2', 'd1', 'd4', 'x']
     """
-    # A row without a name is taken for a document of the first list that has its grade, and else for one of its own: so
-    # both lists are made of as few documents as they can be.
-    rows = _rows(text, what)
-    taken = {doc for doc, _ in rows}
-    free: dict[float | None, deque[str]] = {}
-    for item in first:
-        if item.doc not in taken:
-            free.setdefault(item.grade, deque()).append(item.doc)
-    taken.update(item.doc for item in first)
-    own = (name for number in count(len(first) + 1) if (name := f"d{number}") not in taken)
-    items = [
-        Item(doc or (free[grade].popleft() if free.get(grade) else next(own)), grade, named=bool(doc))
+    # A row without a name is matched with a document of the first list that has the same grade, else with a new one, so
+    # that both lists together have as few documents as possible.
+    rows = _rows(text, list_name)
+    used_docs = {doc for doc, _ in rows}
+    unused: dict[float | None, deque[str]] = {}
+    for document in first:
+        if document.doc not in used_docs:
+            unused.setdefault(document.grade, deque()).append(document.doc)
+    used_docs.update(document.doc for document in first)
+    new = (name for number in count(len(first) + 1) if (name := f"d{number}") not in used_docs)
+    documents = [
+        ListDocument(doc or (unused[grade].popleft() if unused.get(grade) else next(new)), grade, is_named=bool(doc))
         for doc, grade in rows
     ]
-    ranked = {item.doc: (rank, item.grade) for rank, item in enumerate(first, 1)}
-    for rank, item in enumerate(items, 1):
-        at, grade = ranked.get(item.doc, (rank, item.grade))
-        if grade != item.grade:
+    ranked = {document.doc: (rank, document.grade) for rank, document in enumerate(first, 1)}
+    for rank, document in enumerate(documents, 1):
+        first_rank, grade = ranked.get(document.doc, (rank, document.grade))
+        if grade != document.grade:
             raise InputError(
-                f"the document {item.doc!r} is graded {write_grade(grade)} at rank {at} of the list, and"
-                f" {write_grade(item.grade)} at rank {rank} of {what}",
-                fix="give it one grade, or another name",
+                f"the document {document.doc!r} is graded {write_grade(grade)} at rank {first_rank} of the list, and"
+                f" {write_grade(document.grade)} at rank {rank} of {list_name}",
+                fix="use the same grade, or another name",
             )
-    return distinct(items, what)
+    return check_distinct(documents, list_name)
 
 
-def _rows(text: str, what: str) -> list[tuple[str, float | None]]:
-    """Give the name of each row, empty where it has none, and its grade."""
-    parts = text.split(",", MOST + 1) if text.strip() else []
-    if len(parts) > MOST:
-        raise InputError(f"{what} has more than {MOST} documents", fix=f"leave the first {MOST}")
+def _rows(text: str, list_name: str) -> list[tuple[str, float | None]]:
+    """Return the name (empty if it has none) and the grade of each row."""
+    parts = text.split(",", MAX_DOCUMENTS + 1) if text.strip() else []
+    if len(parts) > MAX_DOCUMENTS:
+        raise InputError(f"{list_name} has more than {MAX_DOCUMENTS} documents", fix=f"keep the first {MAX_DOCUMENTS}")
     rows: list[tuple[str, float | None]] = []
     for rank, part in enumerate(parts, 1):
-        written, _, name = part.partition(":")
-        where = f"rank {rank} of {what}"
-        rows.append((read_name(unquote(name), where), read_grade(written, where)))
+        grade, _, name = part.partition(":")
+        location = f"rank {rank} of {list_name}"
+        rows.append((read_name(unquote(name), location), read_grade(grade, location)))
     return rows
 
 
-def distinct(items: Sequence[Item], what: str) -> tuple[Item, ...]:
-    """Refuse a list that names a document twice."""
-    seen: dict[str, int] = {}
-    for rank, item in enumerate(items, 1):
-        if (first := seen.setdefault(item.doc, rank)) != rank:
-            raise InputError(
-                f"{what} has the document {item.doc!r} twice, at ranks {first} and {rank}", fix="give each its own name"
-            )
-    return tuple(items)
+def check_distinct(documents: Sequence[ListDocument], list_name: str) -> tuple[ListDocument, ...]:
+    """Return a list as a tuple. Raise an error if it names a document twice."""
+    rank_by_doc: dict[str, int] = {}
+    for rank, document in enumerate(documents, 1):
+        if (first := rank_by_doc.setdefault(document.doc, rank)) != rank:
+            problem = f"{list_name} has the document {document.doc!r} twice, at ranks {first} and {rank}"
+            raise InputError(problem, fix="use different names")
+    return tuple(documents)
 
 
-def read_grade(written: str, where: str) -> float | None:
-    """Read a grade, or ``-``."""
-    text = written.strip()
-    if text == _UNJUDGED:
+def read_grade(written: str, location: str) -> float | None:
+    """Parse a grade, or ``-`` for no judgment."""
+    stripped = written.strip()
+    if stripped == _UNJUDGED:
         return None
-    if not NUMBER.fullmatch(text) or abs(value := float(text)) > _LARGEST_GRADE:
+    if not NUMBER.fullmatch(stripped) or abs(value := float(stripped)) > _LARGEST_GRADE:
         raise InputError(
-            f"{where}: {text[:40]!r} is not a grade", fix=f"write {_A_GRADE}, or - where there is no judgment"
+            f"{location}: {stripped[:40]!r} is not a grade", fix=f"write {_A_GRADE}, or - where there is no judgment"
         )
     return value + 0.0  # -0 is 0
 
 
 def read_missing(text: str) -> tuple[float, ...]:
-    """Read the grades of documents that were not returned.
+    """Parse the grades of documents that were not returned.
 
     >>> read_missing("4,0*3")
     (4.0, 0.0, 0.0, 0.0)
     """
     grades: list[float] = []
-    for place, part in enumerate(text.split(",") if text.strip() else [], 1):
-        written, star, times = part.partition("*")
-        grade = read_grade(written, f"item {place} of missing")
+    for position, part in enumerate(text.split(",") if text.strip() else [], 1):
+        grade_text, has_count, count_text = part.partition("*")
+        grade = read_grade(grade_text, f"item {position} of missing")
         if grade is None:
-            raise InputError("a document without a judgment cannot be missing", fix="leave it out of missing")
-        if star and not re.fullmatch(r"[0-9]{1,4}", times.strip()):
-            raise InputError(f"item {place} of missing: {times[:40]!r} is not a number of documents", fix="write 0*30")
-        grades += [grade] * (int(times) if star else 1)
-        if len(grades) > MOST_MISSING:
-            raise InputError(f"more than {MOST_MISSING} documents are missing", fix="leave some out")
+            raise InputError("`missing` must contain grades only, got - (unjudged)", fix="remove - from missing")
+        if has_count and not re.fullmatch(r"[0-9]{1,4}", count_text.strip()):
+            problem = f"the count in item {position} of missing must be 0 to 9999, got {count_text[:40]!r}"
+            raise InputError(problem, fix="write 0*30")
+        grades += [grade] * (int(count_text) if has_count else 1)
+        if len(grades) > MAX_MISSING:
+            raise InputError(f"more than {MAX_MISSING} documents are missing", fix=f"use at most {MAX_MISSING}")
     return tuple(grades)
 
 
-def write_list(items: Iterable[Item], *, beside: bool = False) -> str:
-    """Write a list for an address. A name that is that of the rank is left out; beside a first list, one never given.
+def write_list(documents: Iterable[ListDocument], *, is_second: bool = False) -> str:
+    """Format a list. Names that equal the default of their rank, or of a second list the unnamed ones, are omitted.
 
     >>> write_list(read_list("3:a%20b,-,0.5:x", "list"))
     '3:a%20b,-,0.5:x'
     """
-    return ",".join(
-        write_grade(item.grade)
-        + (f":{quote(item.doc, safe='')}" if (item.named if beside else item.doc != f"d{rank}") else "")
-        for rank, item in enumerate(items, 1)
-    )
+    texts: list[str] = []
+    for rank, document in enumerate(documents, 1):
+        has_name = document.is_named if is_second else document.doc != f"d{rank}"
+        texts.append(write_grade(document.grade) + (f":{quote(document.doc, safe='')}" if has_name else ""))
+    return ",".join(texts)
 
 
 def write_grade(grade: float | None) -> str:
-    """Write a grade as an address has it."""
+    """Format a grade."""
     return _UNJUDGED if grade is None else format_value(grade)
 
 
 def write_missing(grades: Iterable[float]) -> str:
-    """Write the grades of missing documents.
+    """Format the grades of missing documents.
 
     >>> write_missing([4.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
     '4,0*4,1,1'
     """
-    parts: list[str] = []
-    for grade, same in groupby(grades):
-        times = len(list(same))
-        parts += [f"{format_value(grade)}*{times}"] if times >= _REPEATED else [format_value(grade)] * times
-    return ",".join(parts)
+    texts: list[str] = []
+    for grade, equal_grades in groupby(grades):
+        n = len(list(equal_grades))
+        texts += [f"{format_value(grade)}*{n}"] if n >= _MIN_REPEATS else [format_value(grade)] * n
+    return ",".join(texts)
 
 
-def read_name(text: str, where: str) -> str:
-    """Read a document's name; it may be empty."""
+def read_name(text: str, location: str) -> str:
+    """Parse the name of a document; it may be empty."""
     name = text.strip()
-    if len(name) > _LONGEST_NAME:
-        raise InputError(f"{where}: a document's name has {len(name)} characters", fix=f"at most {_LONGEST_NAME}")
-    if _UNSHOWN.search(name):
-        raise InputError(f"{where}: {name[:40]!a} has control characters in it", fix="leave them out")
+    if len(name) > _MAX_NAME_LENGTH:
+        raise InputError(f"{location}: the name has {len(name)} characters", fix=f"use at most {_MAX_NAME_LENGTH}")
+    if _CONTROL_CHARACTERS.search(name):
+        raise InputError(f"{location}: {name[:40]!a} contains control characters", fix="remove them")
     return name

@@ -1,4 +1,4 @@
-"""Lists that people paste: grades, documents with grades, lines of runs, JSON. Its form tells which is meant."""
+"""Parse pasted lists: grades, documents with grades, lines of runs, or JSON. The format is detected."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from judged.data.json_rows import json_kind, parse_json
 from judged.errors import InputError
 from judged.interface.pages.evaluator.lists import (
-    MOST,
+    MAX_DOCUMENTS,
     NUMBER,
-    Item,
-    distinct,
+    ListDocument,
+    check_distinct,
     read_grade,
     read_name,
     write_list,
     write_missing,
 )
-from judged.interface.pages.evaluator.state import grades_of, missing_of, read_state, returned_docs
+from judged.interface.pages.evaluator.state import grades_of, missing_grades, read_state, returned_docs
 from judged.results import counted
 from judged.scoring.judging import judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.interface.pages.evaluator.state import AskedPaste
+    from judged.interface.pages.evaluator.state import PasteQuery
     from judged.interface.pages.workspace import Workspace
 
 _UNJUDGED = frozenset({"-", "?", "x", "null", "none", "unjudged"})
@@ -35,10 +35,10 @@ _WORDS = dict.fromkeys(("r", "rel", "relevant", "yes", "true"), 1.0) | dict.from
 )
 _DOC_KEYS = ("doc", "doc_id", "docid", "docno", "id", "document", "name")
 _GRADE_KEYS = ("grade", "relevance", "rating", "label", "rel", "judgment")
-_HEADS = frozenset({*_DOC_KEYS, *_GRADE_KEYS, "grades", "documents", "rank"})
+_HEADER_FIELDS = frozenset({*_DOC_KEYS, *_GRADE_KEYS, "grades", "documents", "rank"})
 _LIST_KEYS = ("list", "results", "documents", "items")
-_MOST_LINES = 20_000
-_LOOKED_AT = 50  # lines that are looked at to find the form
+_MAX_LINES = 20_000
+_MAX_INSPECTED = 50  # lines inspected to detect the format
 _FORMS = "grades such as 3 0 2 or R N R, lines such as 'doc grade', TREC lines, or a JSON list"
 _PASTED = "the pasted text"
 _RANK = re.compile(r"[0-9]{1,9}")
@@ -50,98 +50,105 @@ _LAYOUTS = {
     "topic document grade": "lines of topic, document and grade",
     "document grade": "lines of document and grade, in rank order",
 }
-"""The fields of a line, and what such lines are called; the first that fits is taken."""
+"""Fields of a line, and the name of the layout; the first match is used."""
 
 
 @dataclass(frozen=True)
-class Read:
-    """What was read from a text."""
+class PastedList:
+    """List parsed from a text."""
 
-    items: tuple[Item, ...]
-    read_as: str  # what it was taken for, as a sentence
-    cut: int  # how many documents were left out
-    topic: str = ""  # that of the lines, if they are those of a run
+    documents: tuple[ListDocument, ...]
+    read_as: str  # detected format, as a sentence
+    n_omitted: int  # number of omitted documents
+    topic: str = ""  # topic of the lines, if they are of a run
 
 
-class _Line(NamedTuple):
-    """A line that says something: where it stands, and its fields."""
+class _PastedLine(NamedTuple):
+    """Fields of a line, and its location for messages."""
 
-    where: str
+    location: str
     fields: list[str]
 
 
-def read_pasted(text: str) -> Read:
-    r"""Read a list from a text, and say what it was taken for.
+def read_pasted(text: str) -> PastedList:
+    r"""Parse a list from a text, and detect its format.
 
     >>> read = read_pasted("3 0 ? 1")
-    >>> [item.grade for item in read.items], read.read_as
+    >>> [document.grade for document in read.documents], read.read_as
     ([3.0, 0.0, None, 1.0], 'Read as grades in rank order.')
-    >>> read_pasted("a 2\nb -").items
-    (Item(doc='a', grade=2.0), Item(doc='b', grade=None))
+    >>> read_pasted("a 2\nb -").documents
+    (ListDocument(doc='a', grade=2.0), ListDocument(doc='b', grade=None))
     """
     text = text.lstrip("\ufeff")
     if text.strip()[:1] in {"[", "{"}:
         return _read_json(text.strip())
     lines = _lines(text)
     if not lines:
-        problem = "there are only comments and separators" if text.strip() else "nothing was pasted"
+        problem = "the text contains only comments and separators" if text.strip() else "the text is empty"
         raise InputError(problem, fix=f"paste {_FORMS}")
-    if len(lines) > 1 and all(field.lower() in _HEADS for field in lines[0].fields):
+    if len(lines) > 1 and all(field.lower() in _HEADER_FIELDS for field in lines[0].fields):
         lines = lines[1:]
     if all(line.fields[:-1] == [str(rank)] and _is_word(line.fields[-1]) for rank, line in enumerate(lines, 1)):
-        lines = [_Line(where, fields[1:]) for where, fields in lines]  # 1 R, 2 N
-    first = lines[:_LOOKED_AT]
-    fields = [field for line in first for field in line.fields]
+        lines = [_PastedLine(location, fields[1:]) for location, fields in lines]  # 1 R, 2 N
+    inspected = lines[:_MAX_INSPECTED]
+    fields = [field for line in inspected for field in line.fields]
     if not all(_is_word(field) or field.lower() in _UNJUDGED for field in fields):
-        for form, what in _LAYOUTS.items():
-            if _fits(form.split(), first):
-                return _read_lines(form, what, lines)
+        for form, layout_name in _LAYOUTS.items():
+            if _matches_layout(form.split(), inspected):
+                return _read_lines(form, layout_name, lines)
     if not any(map(_is_grade, fields)):
-        problem = f"{lines[0].where}: cannot read {' '.join(lines[0].fields)[:60]!a}"
+        problem = f"{lines[0].location}: cannot read {' '.join(lines[0].fields)[:60]!a}"
         raise InputError(problem, fix=f"paste {_FORMS}")
-    grades = [(field, line.where) for line in lines for field in line.fields]
-    items = [Item(f"d{rank}", _grade(*grade)) for rank, grade in enumerate(grades[:MOST], 1)]
-    what = "relevant (R, 1) or not (N, 0)" if any(_is_word(field) for field, _ in grades[:MOST]) else "grades"
-    return _made(items, f"{what} in rank order", len(grades))
+    grades = [(field, line.location) for line in lines for field in line.fields]
+    documents = [ListDocument(f"d{rank}", _grade(*grade)) for rank, grade in enumerate(grades[:MAX_DOCUMENTS], 1)]
+    has_words = any(_is_word(field) for field, _ in grades[:MAX_DOCUMENTS])
+    layout_name = "relevant (R, 1) or not (N, 0)" if has_words else "grades"
+    return _pasted_list(documents, f"{layout_name} in rank order", len(grades))
 
 
-def pasted(workspace: Workspace, asked: AskedPaste, text: str) -> dict[str, Any]:
-    """Put what was pasted in the place of one of the lists; give the address, and say what the text was taken for."""
-    read, state = read_pasted(text), read_state(workspace, asked)
-    items, said, grades = read.items, read.read_as, dict[str, float]()
-    topic = read.topic if read.topic in workspace.query_ids else asked.topic
+def replace_list(workspace: Workspace, query: PasteQuery, text: str) -> dict[str, Any]:
+    """Replace one of the lists by a pasted one; return the new address and the detected format."""
+    read, state = read_pasted(text), read_state(workspace, query)
+    documents, sentence, grades = read.documents, read.read_as, dict[str, float]()
+    topic = read.topic if read.topic in workspace.query_ids else query.topic
     if read.topic and topic:
-        grades = grades_of(workspace.one_topic(topic, ())[0])
-        items = tuple(replace(item, grade=grades.get(item.doc)) for item in items)
-        found = sum(item.grade is not None for item in items)
-        said += f" Graded by the judgments of topic {topic[:60]}, which know {found} of them."
+        grades = grades_of(workspace.topic_data(topic, ())[0])
+        documents = tuple(replace(document, grade=grades.get(document.doc)) for document in documents)
+        n_judged = sum(document.grade is not None for document in documents)
+        sentence += f" Graded by the judgments of topic {topic[:60]}, which know {n_judged} of them."
     update: dict[str, Any] = {"other_run": None}
-    if asked.into == "other":
-        first, known = state.items, {item.doc: item.grade for item in state.items}
-        named = any(item.doc != f"d{rank}" for rank, item in enumerate(items, 1))
-        graded = ((item, known.get(item.doc) if item.grade is None else item.grade) for item in items)
-        second = tuple(replace(item, named=named, grade=grade) for item, grade in graded)
-    else:  # what was so of the old list is gone, and names that the second list has with other grades
+    if query.into == "other":
+        first, grade_by_doc = state.documents, {document.doc: document.grade for document in state.documents}
+        is_named = any(document.doc != f"d{rank}" for rank, document in enumerate(documents, 1))
+        second = tuple(
+            replace(row, is_named=is_named, grade=grade_by_doc.get(row.doc) if row.grade is None else row.grade)
+            for row in documents
+        )
+    else:  # remove the data of the old list, and names in the second list with other grades
         update |= dict.fromkeys(("missing", "relevant", "max", "run", "topic"))
-        first, known = items, {item.doc: item.grade for item in items}
-        fits = ((item, known.get(item.doc, item.grade) == item.grade) for item in state.other or ())
-        second = tuple(replace(item, named=item.named and same) for item, same in fits)
-    both = asked.into == "other" or state.other is not None
-    update |= {"typed": write_list(first), "other": write_list(second, beside=True) if both else None}
-    update |= {"missing": write_missing(missing_of(grades, first, second))} if grades else {}
-    new = read_state(workspace, asked.model_copy(update=update))
-    rows = [{"doc": item.doc, "grade": item.grade} for item in (new.items if asked.into == "list" else new.other or ())]
-    return {"list": rows, "read_as": said, "cut": read.cut, "query": new.query()}
+        first, grade_by_doc = documents, {document.doc: document.grade for document in documents}
+        second = tuple(
+            replace(row, is_named=row.is_named and grade_by_doc.get(row.doc, row.grade) == row.grade)
+            for row in state.other or ()
+        )
+    has_two_lists = query.into == "other" or state.other is not None
+    update |= {"typed": write_list(first), "other": write_list(second, is_second=True) if has_two_lists else None}
+    update |= {"missing": write_missing(missing_grades(grades, first, second))} if grades else {}
+    new = read_state(workspace, query.model_copy(update=update))
+    replaced = new.documents if query.into == "list" else new.other or ()
+    rows = [{"doc": document.doc, "grade": document.grade} for document in replaced]
+    return {"list": rows, "read_as": sentence, "cut": read.n_omitted, "query": new.query_string()}
 
 
-def _lines(text: str) -> list[_Line]:
-    """Cut into lines with something in them, and these into fields: at commas or tabs, else at blanks."""
-    written = re.split(r"\r\n|\r|\n", text)
-    if len(written) > _MOST_LINES:
-        fix = f"paste the first {MOST} documents"
-        raise InputError(f"there are {len(written):,} lines, more than {_MOST_LINES:,}", fix=fix)
-    bare = ((at, line.strip(" \t,;")) for at, line in enumerate(written, 1))
-    lines = (_Line(f"line {at}", _fields(line)) for at, line in bare if line and not line.startswith("#"))
+def _lines(text: str) -> list[_PastedLine]:
+    """Split a text into nonempty lines, and these into fields: at commas or tabs, else at blanks."""
+    raw_lines = re.split(r"\r\n|\r|\n", text)
+    if len(raw_lines) > _MAX_LINES:
+        fix = f"paste the first {MAX_DOCUMENTS} documents"
+        raise InputError(f"there are {len(raw_lines):,} lines, more than {_MAX_LINES:,}", fix=fix)
+    stripped_lines = ((number, line.strip(" \t,;")) for number, line in enumerate(raw_lines, 1))
+    content = ((number, line) for number, line in stripped_lines if line and not line.startswith("#"))
+    lines = (_PastedLine(f"line {number}", _fields(line)) for number, line in content)
     return [line for line in lines if line.fields]
 
 
@@ -149,19 +156,19 @@ def _fields(line: str) -> list[str]:
     if re.fullmatch(r"[RN]{2,}", line):
         return list(line)
     line = re.sub(r"\b(not|non)\s+(?=rel)", "non", line, flags=re.IGNORECASE)
-    if numbered := re.fullmatch(r"\(?([0-9]{1,9})[.):]\s+(.+)", line):  # a list of coursework: 1. d12 relevant
-        fields = _fields(re.sub(r"\s+[:=-]+\s+|:\s+", " ", numbered[2]))
-        return fields if len(fields) == 1 else [numbered[1], *fields]
-    loose = [field for field in re.split(r"[\s,;]+", line) if field]
-    if all(map(_is_grade, loose)):
-        return loose
+    if numbered_item := re.fullmatch(r"\(?([0-9]{1,9})[.):]\s+(.+)", line):  # as in coursework: 1. d12 relevant
+        fields = _fields(re.sub(r"\s+[:=-]+\s+|:\s+", " ", numbered_item[2]))
+        return fields if len(fields) == 1 else [numbered_item[1], *fields]
+    words = [field for field in re.split(r"[\s,;]+", line) if field]
+    if all(map(_is_grade, words)):
+        return words
     if '"' in line and "," in line:
         try:
             return [field.strip() for field in next(csv.reader([line]))]
         except (csv.Error, StopIteration):
-            return loose
+            return words
     separator = next((mark for mark in "\t;," if mark in line), None)
-    return [field.strip() for field in line.split(separator)] if separator else loose
+    return [field.strip() for field in line.split(separator)] if separator else words
 
 
 def _is_word(field: str) -> bool:
@@ -172,80 +179,85 @@ def _is_grade(field: str) -> bool:
     return field.lower() in _UNJUDGED or _is_word(field) or NUMBER.fullmatch(field) is not None
 
 
-def _grade(field: str, where: str) -> float | None:
+def _grade(field: str, location: str) -> float | None:
     word = field.lower()
-    return None if word in _UNJUDGED else _WORDS[word] if word in _WORDS else read_grade(field, where)
+    return None if word in _UNJUDGED else _WORDS[word] if word in _WORDS else read_grade(field, location)
 
 
-def _fits(form: list[str], lines: Sequence[_Line]) -> bool:
-    """Whether lines have the fields of a layout: a number where one belongs, and names, or what stands for them."""
+def _matches_layout(layout: list[str], lines: Sequence[_PastedLine]) -> bool:
+    """Return whether lines have the fields of a layout: numbers at the right places, names at the others."""
     first = lines[0].fields
-    number = form.index("score" if "score" in form else "grade")
-    if len(first) != len(form) or not _is_grade(first[number]) or (form[0] == "rank" and not _RANK.fullmatch(first[0])):
+    grade_index = layout.index("score" if "score" in layout else "grade")
+    has_bad_rank = layout[0] == "rank" and not _RANK.fullmatch(first[0])
+    if len(first) != len(layout) or not _is_grade(first[grade_index]) or has_bad_rank:
         return False
-    same = [line.fields for line in lines if len(line.fields) == len(form)]
-    if form == ["topic", "document", "score"]:  # one topic on several lines, and a score that is no whole number
-        return len({fields[0] for fields in same}) < len(same) and any(not fields[2].isdecimal() for fields in same)
-    names = [fields[at] for fields in same for at, name in enumerate(form) if name in {"Q0", "document"}]
+    rows = [line.fields for line in lines if len(line.fields) == len(layout)]
+    if layout == ["topic", "document", "score"]:  # a topic with several lines, and a fractional score
+        return len({fields[0] for fields in rows}) < len(rows) and any(not fields[2].isdecimal() for fields in rows)
+    names = [fields[i] for fields in rows for i, name in enumerate(layout) if name in {"Q0", "document"}]
     if any(_is_word(name) or not _is_grade(name) for name in names):
         return True
-    if len(lines) == 1 or "score" in form:
+    if len(lines) == 1 or "score" in layout:
         return False
-    if form[0] == "topic":  # all of one topic and iteration
+    if layout[0] == "topic":  # same topic and iteration on all lines
         return len({tuple(line.fields[:2]) for line in lines}) == 1
     return all(line.fields[0] == str(rank) for rank, line in enumerate(lines, 1))
 
 
-def _read_lines(form: str, what: str, lines: Sequence[_Line]) -> Read:
-    """Read lines of a layout; of several topics, the first."""
-    names = form.split()
-    doc, is_run = names.index("document"), "score" in names
-    number = names.index("score" if is_run else "grade")
+def _read_lines(layout: str, layout_name: str, lines: Sequence[_PastedLine]) -> PastedList:
+    """Parse lines of a layout; if there are several topics, only the first one."""
+    names = layout.split()
+    doc_index, is_run = names.index("document"), "score" in names
+    number_index = names.index("score" if is_run else "grade")
     topic = lines[0].fields[0] if names[0] == "topic" else ""
-    for where, fields in lines:
-        fits = len(fields) == len(names) and (names[0] != "rank" or _RANK.fullmatch(fields[0]))
-        if not fits or not fields[doc] or (is_run and not NUMBER.fullmatch(fields[number])):
-            raise InputError(f"{where} is none of {what.partition(',')[0]}", fix=f"write: {form}")
+    for location, fields in lines:
+        has_fields = len(fields) == len(names) and (names[0] != "rank" or _RANK.fullmatch(fields[0]))
+        if not has_fields or not fields[doc_index] or (is_run and not NUMBER.fullmatch(fields[number_index])):
+            raise InputError(f"{location} does not match {layout_name.partition(',')[0]}", fix=f"write: {layout}")
     rows = [line for line in lines if not topic or line.fields[0] == topic]
     if names[0] == "rank":
         rows.sort(key=lambda line: int(line.fields[0]))
     if topic:
-        others = len({line.fields[0] for line in lines}) - 1
-        what += f": topic {topic[:60]}" + (f"; {counted(others, 'other topic')} left out" if others else "")
-    read = [(read_name(fields[doc], where), fields[number], where) for where, fields in rows]
+        n_other_topics = len({line.fields[0] for line in lines}) - 1
+        omitted = f"; {counted(n_other_topics, 'other topic')} left out" if n_other_topics else ""
+        layout_name += f": topic {topic[:60]}{omitted}"
+    read = [(read_name(fields[doc_index], location), fields[number_index], location) for location, fields in rows]
     if not is_run:
-        return _made([Item(name, _grade(grade, where)) for name, grade, where in read], what)
-    distinct([Item(name, None) for name, _, _ in read], "the pasted run")
+        documents = [ListDocument(name, _grade(grade, location)) for name, grade, location in read]
+        return _pasted_list(documents, layout_name)
+    check_distinct([ListDocument(name, None) for name, _, _ in read], "the pasted run")
     scores = {name: float(score) for name, score, _ in read}
     ranked = returned_docs(judge({"": {"": 0.0}}, {"list": scores}).over("run"))
-    return replace(_made([Item(name, None) for name in ranked], what), topic=topic)
+    return replace(_pasted_list([ListDocument(name, None) for name in ranked], layout_name), topic=topic)
 
 
-def _made(items: Sequence[Item], what: str, given: int | None = None) -> Read:
-    total = len(items) if given is None else given
-    return Read(distinct(items[:MOST], "the pasted list"), f"Read as {what}.", max(total - MOST, 0))
+def _pasted_list(documents: Sequence[ListDocument], layout_name: str, count: int | None = None) -> PastedList:
+    total = len(documents) if count is None else count
+    distinct_documents = check_distinct(documents[:MAX_DOCUMENTS], "the pasted list")
+    return PastedList(distinct_documents, f"Read as {layout_name}.", max(total - MAX_DOCUMENTS, 0))
 
 
-def _read_json(text: str) -> Read:
-    """Read a list of grades, or of documents with grades: an object each, or one object; or one object a line."""
+def _read_json(text: str) -> PastedList:
+    """Parse a list of grades or of documents with grades: objects, one object, or one object per line."""
     if json_kind(text, _PASTED) == "jsonl":
         lines = enumerate(text.splitlines(), 1)
-        value = [parse_json(line.encode(errors="surrogatepass"), _PASTED, at) for at, line in lines if line.strip()]
+        texts = ((number, line.encode(errors="surrogatepass")) for number, line in lines if line.strip())
+        value = [parse_json(line, _PASTED, number) for number, line in texts]
     else:
         value = parse_json(text.encode(errors="surrogatepass"), _PASTED)
     if isinstance(value, dict):
-        inside = next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), None)
-        value = [{"doc": doc, "grade": grade} for doc, grade in value.items()] if inside is None else inside
-    items = [_json_item(item, at) for at, item in enumerate(value[:MOST], 1)]
-    return _made(items, "JSON, in the order of its items", len(value))
+        nested = next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), None)
+        value = [{"doc": doc, "grade": grade} for doc, grade in value.items()] if nested is None else nested
+    documents = [_json_document(document, number) for number, document in enumerate(value[:MAX_DOCUMENTS], 1)]
+    return _pasted_list(documents, "JSON, in the order of its items", len(value))
 
 
-def _json_item(item: Any, at: int) -> Item:
-    """Read an object with a document and its grade, or a grade alone."""
-    where, known = f"item {at}", item if isinstance(item, dict) else {"grade": item}
-    doc, grade = (next((known[key] for key in keys if key in known), None) for keys in (_DOC_KEYS, _GRADE_KEYS))
+def _json_document(document: Any, number: int) -> ListDocument:
+    """Parse an object with a document and its grade, or a grade."""
+    location, values = f"item {number}", document if isinstance(document, dict) else {"grade": document}
+    doc, grade = (next((values[key] for key in keys if key in values), None) for keys in (_DOC_KEYS, _GRADE_KEYS))
     if isinstance(doc, (bool, float, list, dict)) or isinstance(grade, (bool, list, dict)):
         fix = 'write {"doc": "a", "grade": 1}'
-        raise InputError(f"{where}: {str(item)[:40]!a} is not a document with its grade, or a grade", fix=fix)
-    name = "" if doc is None else read_name(str(doc), where)
-    return Item(name or f"d{at}", _grade(str(grade).strip(), where))
+        raise InputError(f"{location}: {str(document)[:40]!a} is not a document with its grade, or a grade", fix=fix)
+    name = "" if doc is None else read_name(str(doc), location)
+    return ListDocument(name or f"d{number}", _grade(str(grade).strip(), location))

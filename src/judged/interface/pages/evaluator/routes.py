@@ -1,4 +1,4 @@
-"""The routes of the evaluator: a page, its data, and its other forms."""
+"""Routes of the evaluator: the page, its parts, its data, and exports."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ from judged.data.run import Run
 from judged.data.write import write_qrels, write_run
 from judged.errors import InputError, MeasureError
 from judged.interface.pages.answers import page
-from judged.interface.pages.evaluator.explanation import explained
-from judged.interface.pages.evaluator.paste import pasted
-from judged.interface.pages.evaluator.scores import LIST, evaluation, worlds_of
+from judged.interface.pages.evaluator.explanation import explain_measure
+from judged.interface.pages.evaluator.paste import replace_list
+from judged.interface.pages.evaluator.scores import LIST, evaluation, lists_of_state
 from judged.interface.pages.evaluator.state import (
-    AskedEvaluation,
-    AskedExport,
-    AskedMeasure,
-    AskedPaste,
+    EvaluationQuery,
+    ExportQuery,
+    MeasureQuery,
     Pasted,
+    PasteQuery,
     read_state,
 )
 from judged.interface.pages.problems import PROBLEMS
-from judged.interface.pages.workspace import Opened
+from judged.interface.pages.workspace import CurrentWorkspace
 from judged.scoring.measures.grammar import parse
 from judged.scoring.measures.parameters import format_value
 
 if TYPE_CHECKING:
     from judged.interface.pages.workspace import Workspace
 
-_BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
-_TO_ENCODE = re.compile(r"[\s%\x00-\x1f\x7f]")
+_WHITESPACE = re.compile(r"[\s\x00-\x1f\x7f]")
+_CHARACTERS_TO_ENCODE = re.compile(r"[\s%\x00-\x1f\x7f]")
 
 
-def _trec(workspace: Workspace, asked: AskedExport) -> bytes:
-    """Write judgments or a run in TREC format."""
-    worlds, topic = worlds_of(read_state(workspace, asked)), asked.topic or LIST
-    world = next((world for world in worlds if world.name == asked.which), None)
-    if world is None:
-        raise InputError("there is no second list", fix=f"give which={LIST}")
-    rows = worlds[0].grades if asked.format == "qrels" else world.run
+def _trec(workspace: Workspace, query: ExportQuery) -> bytes:
+    rankings, topic = lists_of_state(read_state(workspace, query)), query.topic or LIST
+    ranking = next((ranking for ranking in rankings if ranking.name == query.which), None)
+    if ranking is None:
+        raise InputError("there is no second list", fix=f"use which={LIST}")
+    rows = rankings[0].grades if query.format == "qrels" else ranking.run
     if not rows:
-        what, needed = ("judgments", "grade") if asked.format == "qrels" else ("run", "document")
-        raise InputError(f"there is no {needed}, and so no {what}", fix=f"give at least one {needed}")
-    # Names have no blanks there. Where one has, blanks and percent signs are percent-encoded in all of them, so that
-    # different names stay different and qrels and run go together; otherwise names stay as they are.
-    if any(map(_BLANK.search, (topic, *(doc for world in worlds for doc in (*world.docs, *world.grades))))):
-        encoded = partial(_TO_ENCODE.sub, lambda found: quote(found[0], safe=""))
-        topic, rows = encoded(topic), {encoded(doc): number for doc, number in rows.items()}
+        file_kind, required = ("judgments", "grade") if query.format == "qrels" else ("run", "document")
+        raise InputError(f"the {file_kind} has no {required}", fix=f"add at least one {required}")
+    # TREC formats do not allow blanks in names. If any name has one, blanks and percent signs are percent-encoded in
+    # all names, so that different names stay different and qrels and run match.
+    docs = {doc for ranking in rankings for doc in (*ranking.docs, *ranking.grades)}
+    if any(map(_WHITESPACE.search, (topic, *docs))):
+        encode = partial(_CHARACTERS_TO_ENCODE.sub, lambda match: quote(match[0], safe=""))
+        topic, rows = encode(topic), {encode(doc): number for doc, number in rows.items()}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "list.txt"
-        if asked.format == "qrels":
+        if query.format == "qrels":
             write_qrels(Qrels.of({topic: rows}), path, "trec")
         else:
             write_run(Run.of({topic: rows}), path, "trec")
@@ -65,85 +65,87 @@ def _trec(workspace: Workspace, asked: AskedExport) -> bytes:
 
 
 router = APIRouter(tags=["evaluator"])
+EvaluationParameters = Annotated[EvaluationQuery, Query()]
+MeasureParameters = Annotated[MeasureQuery, Query()]
 _API = "/api/v1/evaluator"
 _FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "text/markdown": {}}}}
 
 
 @router.get("/evaluator", include_in_schema=False)
-def evaluator_page(request: Request, opened: Opened, asked: Annotated[AskedEvaluation, Query()]) -> HTMLResponse:
+def evaluator_page(request: Request, workspace: CurrentWorkspace, query: EvaluationParameters) -> HTMLResponse:
     """Show the evaluator."""
-    values = _shown(opened, asked)
+    values = _page_values(workspace, query)
     names = {row["key"]: row["name"] for row in values["data"]["measures"]}
     try:
         measure = names[values["focus"]] if names else ""
-        given = asked.model_dump(exclude_unset=True)  # without a list, what was not given is that of the example
-        working = explained(opened, AskedMeasure(**given, measure=measure)) if measure else None
+        params = query.model_dump(exclude_unset=True)  # unset parameters default to those of the example
+        working = explain_measure(workspace, MeasureQuery(**params, measure=measure)) if measure else None
     except MeasureError:
-        working = None  # its row says why
+        working = None  # the row of the measure shows the reason
     return page(request, "evaluator.html", title="Evaluator", working=working, **values)
 
 
-# Parts of pages, for their scripts; below the API, so that a problem is told as JSON.
+# Parts of pages, for their scripts; below the API path, so that errors are JSON.
 
 
 @router.get(f"{_API}/numbers", include_in_schema=False)
-def evaluator_numbers(request: Request, opened: Opened, asked: Annotated[AskedEvaluation, Query()]) -> HTMLResponse:
-    """Give what changes on the page when its list does."""
-    return page(request, "evaluator-numbers.html", **_shown(opened, asked))
+def evaluator_numbers(request: Request, workspace: CurrentWorkspace, query: EvaluationParameters) -> HTMLResponse:
+    """Return the parts of the page that depend on the list."""
+    return page(request, "evaluator-numbers.html", **_page_values(workspace, query))
 
 
 @router.get(f"{_API}/working", include_in_schema=False)
-def evaluator_working(request: Request, opened: Opened, asked: Annotated[AskedMeasure, Query()]) -> HTMLResponse:
-    """Give the part of a page that explains one measure."""
-    return page(request, "working.html", working=explained(opened, asked))
+def evaluator_working(request: Request, workspace: CurrentWorkspace, query: MeasureParameters) -> HTMLResponse:
+    """Return the part of the page that explains one measure."""
+    return page(request, "working.html", working=explain_measure(workspace, query))
 
 
 @router.get(f"{_API}/example", include_in_schema=False)
-def evaluator_example(request: Request, opened: Opened, asked: Annotated[AskedMeasure, Query()]) -> HTMLResponse:
-    """Give a list to edit with one measure of it, for pages that teach; its name says what it is to assume."""
-    measure = parse(asked.measure)
-    named = {name: getattr(measure, name, None) for name in ("cutoff", "gain", "discount", "base", "rel", "max")}
-    named |= {"gain": named["gain"] and format_value(named["gain"]), "only": "none"}
-    asked = asked.model_copy(update={name: value for name, value in named.items() if value is not None})
-    data = evaluation(opened, asked).to_dict()
-    return page(request, "evaluator-example.html", working=explained(opened, asked), data=data, asked=asked)
+def evaluator_example(request: Request, workspace: CurrentWorkspace, query: MeasureParameters) -> HTMLResponse:
+    """Return an editable list with one measure, for learning pages; options are read from the measure name."""
+    measure = parse(query.measure)
+    options = {name: getattr(measure, name, None) for name in ("cutoff", "gain", "discount", "base", "rel", "max")}
+    options |= {"gain": options["gain"] and format_value(options["gain"]), "only": "none"}
+    query = query.model_copy(update={name: value for name, value in options.items() if value is not None})
+    data = evaluation(workspace, query).to_dict()
+    return page(request, "evaluator-example.html", working=explain_measure(workspace, query), data=data, query=query)
 
 
-def _shown(opened: Workspace, asked: AskedEvaluation) -> dict[str, Any]:
-    """Give what the page shows: its data, which measure is explained, and which are large."""
-    answer = evaluation(opened, asked)
+def _page_values(workspace: Workspace, query: EvaluationQuery) -> dict[str, Any]:
+    """Return the data of the page, the explained measure, and the pinned ones."""
+    answer = evaluation(workspace, query)
     data = answer.to_dict()
     keys = [row["key"] for row in data["measures"]]
-    focus = asked.focus if asked.focus in keys or not keys else keys[0]  # `only` may name none
-    pins = [key for key in dict.fromkeys(asked.pin.split(",")) if key in keys]
-    return {"answer": answer, "asked": asked, "data": data, "focus": focus, "pins": pins, "two": "other" in data}
+    focus = query.focus if query.focus in keys or not keys else keys[0]  # `only` may match no measure
+    pins = [key for key in dict.fromkeys(query.pin.split(",")) if key in keys]
+    return {"answer": answer, "query": query, "data": data, "focus": focus, "pins": pins, "two": "other" in data}
 
 
 @router.get(_API, summary="Score a typed list by every measure", responses=PROBLEMS)
-def evaluator(opened: Opened, asked: Annotated[AskedEvaluation, Query()]) -> JSONResponse:
-    """Score a list, and a second one beside it, by every measure that a list is enough for."""
-    return JSONResponse(evaluation(opened, asked).to_dict())  # plain values already, and this must be fast
+def evaluator(workspace: CurrentWorkspace, query: EvaluationParameters) -> JSONResponse:
+    """Score a list, and an optional second one, by every measure that can be computed from a list."""
+    return JSONResponse(evaluation(workspace, query).to_dict())  # faster than `Json`: values are plain already
 
 
 @router.get(f"{_API}/measure", summary="Explain one measure of a list", responses=PROBLEMS)
-def evaluator_measure(opened: Opened, asked: Annotated[AskedMeasure, Query()]) -> dict[str, Any]:
-    """Show step by step how one score is computed, and what each document contributes to it."""
-    return explained(opened, asked).to_dict()
+def evaluator_measure(workspace: CurrentWorkspace, query: MeasureParameters) -> dict[str, Any]:
+    """Return step by step how a score is computed, and the contribution of each document."""
+    return explain_measure(workspace, query).to_dict()
 
 
 @router.get(f"{_API}/export", summary="Write a list to a file", responses=PROBLEMS | _FILE, response_class=Response)
-def evaluator_export(opened: Opened, asked: Annotated[AskedExport, Query()]) -> Response:
-    """Give the list as TREC qrels or run, or with its scores as Markdown."""
-    if asked.format == "markdown":
+def evaluator_export(workspace: CurrentWorkspace, query: Annotated[ExportQuery, Query()]) -> Response:
+    """Return the list as TREC qrels or run, or with its scores as Markdown."""
+    if query.format == "markdown":
         name, media = "list.md", "text/markdown"
-        content = f"# A ranked list and its measures\n\n{evaluation(opened, asked).markdown()}\n".encode()
+        content = f"# A ranked list and its measures\n\n{evaluation(workspace, query).markdown()}\n".encode()
     else:
-        name, media = f"{asked.which}.run" if asked.format == "run" else "list.qrels", "text/plain"
-        content = _trec(opened, asked)
+        name, media = f"{query.which}.run" if query.format == "run" else "list.qrels", "text/plain"
+        content = _trec(workspace, query)
     return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 @router.post(f"{_API}/paste", summary="Read a list from a text", responses=PROBLEMS)
-def evaluator_paste(opened: Opened, asked: Annotated[AskedPaste, Query()], given: Pasted) -> dict[str, Any]:
-    """Put a list from grades, documents with grades, lines of a run or JSON into the state, and say how it was read."""
-    return pasted(opened, asked, given.text)
+def evaluator_paste(workspace: CurrentWorkspace, query: Annotated[PasteQuery, Query()], body: Pasted) -> dict[str, Any]:
+    """Replace a list by grades, documents with grades, lines of a run, or JSON; return the detected format."""
+    return replace_list(workspace, query, body.text)

@@ -1,4 +1,4 @@
-"""The state of the evaluator: two lists, what is missing, and what measures are to assume."""
+"""State of the evaluator: two lists, missing documents, and options of measures."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from judged.errors import InputError, MeasureError
 from judged.interface.pages.evaluator.lists import (
-    MOST_MISSING,
-    Item,
+    MAX_MISSING,
+    ListDocument,
     read_list,
     read_missing,
-    read_other,
+    read_second_list,
     write_list,
     write_missing,
 )
@@ -39,37 +39,37 @@ if TYPE_CHECKING:
     from judged.scoring.measures.gain import Gain
 
 
-LONGEST = 60_000
-"""Characters of a list as it stands in an address: no browser and no server takes a longer one."""
+MAX_LIST_LENGTH = 60_000
+"""Maximum number of characters of a list; browsers and servers do not support longer addresses."""
 _GAIN = re.compile(r"\w+|\{[^(){}]*\}")
 _FORM = "items in rank order, separated by commas: grade, or grade:name; - is a document without a judgment"
 
 
-_Typed = Annotated[str | None, Field(max_length=LONGEST)]
+_ListText = Annotated[str | None, Field(max_length=MAX_LIST_LENGTH)]
 
 
-class AskedEvaluation(Parameters):
-    """The state of the evaluator, as query parameters."""
+class EvaluationQuery(Parameters):
+    """Parameters of the evaluator."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _left_out(cls, given: Any) -> Any:
-        """Take a field that a form left empty for one that is not given; a list may be empty."""
-        return {name: value for name, value in given.items() if value != "" or name in {"list", "other", "before"}}
+    def _without_empty_fields(cls, values: Any) -> Any:
+        """Remove form fields that are empty, except lists, which may be."""
+        return {name: value for name, value in values.items() if value != "" or name in {"list", "other", "before"}}
 
-    typed: _Typed = Field(None, alias="list", description=f"The list: {_FORM}.")
-    other: _Typed = Field(
+    typed: _ListText = Field(None, alias="list", description=f"The list: {_FORM}.")
+    other: _ListText = Field(
         None,
         description="A second list, in the same form. A row without a name is taken for a document of the"
         " first list with its grade, else for one of its own.",
     )
-    before: _Typed = Field(None, description="The list before the last change: each measure says how it moved.")
-    missing: _Typed = Field(
+    before: _ListText = Field(None, description="The list before the last change: each measure says how it moved.")
+    missing: _ListText = Field(
         None, description="Grades of judged documents that neither list returned; 0*30 is thirty of grade 0."
     )
-    before_missing: _Typed = Field(
+    before_missing: _ListText = Field(
         None, description="What was missing before the last change; as now if it is not given."
     )
     relevant: int | None = Field(
@@ -105,27 +105,27 @@ class AskedEvaluation(Parameters):
     other_run: str | None = Field(None, max_length=500, description="A second run, to compare with.")
 
 
-class AskedMeasure(AskedEvaluation):
-    """The state, and one measure."""
+class MeasureQuery(EvaluationQuery):
+    """State of the evaluator, and one measure."""
 
     measure: str = Field(max_length=2000, description="The measure, named as the evaluator lists it.")
 
 
-class AskedExport(AskedEvaluation):
-    """The state, and the form in which it is wanted."""
+class ExportQuery(EvaluationQuery):
+    """State of the evaluator, and a file format."""
 
     format: Literal["qrels", "run", "markdown"] = Field(description="The form of the file.")
     which: Literal["list", "other"] = Field("list", description="Which of the lists is written as a run.")
 
 
-class AskedPaste(AskedEvaluation):
-    """The state, and the list of it that is to be replaced."""
+class PasteQuery(EvaluationQuery):
+    """State of the evaluator, and the list to replace."""
 
     into: Literal["list", "other"] = Field("list", description="Which of the lists becomes the one in the text.")
 
 
 class Pasted(BaseModel):
-    """A text with a list in it."""
+    """Pasted text with a list."""
 
     text: str = Field(
         max_length=1_000_000,
@@ -134,18 +134,18 @@ class Pasted(BaseModel):
     )
 
 
-SHOWN = 20
-"""Documents that are taken from a run."""
-_EXAMPLE = {"typed": "3,0,2,1,0", "cutoff": 5}
+RUN_DEPTH = 20
+"""Maximum number of documents read from a run."""
+_EXAMPLE_STATE = {"typed": "3,0,2,1,0", "cutoff": 5}
 
 
-class Options(NamedTuple):
-    """What measures are to assume, where they have such a parameter."""
+class EvaluatorOptions(NamedTuple):
+    """Values of the parameters of measures that have such a parameter."""
 
     cutoff: int
     gain: Gain
     discount: str
-    base: float  # that of the original discount; 2 for others, which have none
+    base: float  # of the original discount; 2 for others, which ignore it
     rel: float
     max: float  # the highest grade of the scale
     n: int | None = None  # documents in the whole collection
@@ -153,143 +153,149 @@ class Options(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """The lists, with one grade per document, and the options."""
+    """Lists with one grade per document, and options."""
 
-    items: tuple[Item, ...]  # the list
-    other: tuple[Item, ...] | None
-    before: tuple[Item, ...] | None
-    # missing, before_missing: grades of judged documents that were not returned: now, and before the last change
+    documents: tuple[ListDocument, ...]  # the list
+    other: tuple[ListDocument, ...] | None
+    before: tuple[ListDocument, ...] | None
+    # grades of judged documents that were not returned, now and before the last change
     missing: tuple[float, ...]
     before_missing: tuple[float, ...]
-    options: Options
-    asked: AskedEvaluation
+    options: EvaluatorOptions
+    query: EvaluationQuery
 
     def is_relevant(self, grade: float) -> bool:
-        """Whether a grade counts as relevant."""
+        """Return whether a grade counts as relevant."""
         return grade >= self.options.rel and grade >= 0
 
     @property
-    def known(self) -> int:
-        """How many relevant documents are known: the least that there can be."""
-        grades = {item.doc: item.grade for item in (*self.items, *(self.other or ())) if item.grade is not None}
+    def known_relevant(self) -> int:
+        """Number of known relevant documents, a lower bound of `relevant`."""
+        documents = (*self.documents, *(self.other or ()))
+        grades = {document.doc: document.grade for document in documents if document.grade is not None}
         return sum(map(self.is_relevant, (*grades.values(), *self.missing)))
 
     @property
     def relevant(self) -> int:
-        """How many relevant documents there are."""
-        return self.known if self.asked.relevant is None else self.asked.relevant
+        """Number of relevant documents."""
+        return self.known_relevant if self.query.relevant is None else self.query.relevant
 
     def facts(self, workspace: Workspace) -> dict[str, Any]:
-        """Spell it out, without the lists, and with the text of the topic's query, where that is known."""
-        topic = self.asked.topic
-        source = self.asked.model_dump(include={"run", "topic", "other_run"})
+        """Return the state without the lists, and the text of the topic if it is from a run."""
+        topic = self.query.topic
+        source = self.query.model_dump(include={"run", "topic", "other_run"})
         return {
             "missing": self.missing,
             "relevant": self.relevant,
-            "relevant_given": self.asked.relevant,
-            "known_relevant": self.known,
+            "relevant_given": self.query.relevant,
+            "known_relevant": self.known_relevant,
             **self.options._asdict(),
             "gain": format_value(self.options.gain),
-            "max_given": self.asked.max,
+            "max_given": self.query.max,
             "source": source | {"query": workspace.query(topic)} if topic else None,
         }
 
-    def query(self) -> str:
-        """Write the query of the address, in one form for equal states; without what was before."""
-        now = {
-            "list": write_list(self.items),
-            "other": None if self.other is None else write_list(self.other, beside=True),
+    def query_string(self) -> str:
+        """Return the query string without the previous state; equal states have equal strings."""
+        current = {
+            "list": write_list(self.documents),
+            "other": None if self.other is None else write_list(self.other, is_second=True),
             "missing": write_missing(self.missing) or None,
             **dict.fromkeys(("before", "before_missing", "only")),
             **{name: getattr(self.options, name) for name in ("gain", "discount", "base")},
         }
-        fields = {field.alias or name: field.default for name, field in AskedEvaluation.model_fields.items()}
-        known = self.asked.model_dump(by_alias=True, include=set(AskedEvaluation.model_fields)) | now
-        kept = {name: value for name, value in known.items() if value != fields[name] or name in {"cutoff", "gain"}}
-        return urlencode({name: format_value(value) for name, value in kept.items() if value is not None}, safe=",:*{}")
+        defaults = {field.alias or name: field.default for name, field in EvaluationQuery.model_fields.items()}
+        values = self.query.model_dump(by_alias=True, include=set(EvaluationQuery.model_fields)) | current
+        always = {"cutoff", "gain"}  # written even if they are defaults
+        changed = {name: value for name, value in values.items() if value != defaults[name] or name in always}
+        return urlencode(
+            {name: format_value(value) for name, value in changed.items() if value is not None}, safe=",:*{}"
+        )
 
 
-def read_state(workspace: Workspace, asked: AskedEvaluation) -> State:
-    """Read what was asked."""
-    missing = read_missing(asked.missing or "")
-    if (asked.run is None) != (asked.topic is None) or (asked.run is None and asked.other_run is not None):
-        raise InputError("a run and a topic go together", fix="give run= and topic=")
-    if asked.typed is None and asked.run is not None and asked.topic is not None:
-        names = [asked.run, *filter(None, [asked.other_run])]
-        items, other, missing = _opened(workspace, asked.topic, names)
+def read_state(workspace: Workspace, query: EvaluationQuery) -> State:
+    """Parse and validate the parameters."""
+    missing = read_missing(query.missing or "")
+    if (query.run is None) != (query.topic is None) or (query.run is None and query.other_run is not None):
+        raise InputError("`run` and `topic` must be used together", fix="use run= and topic=")
+    if query.typed is None and query.run is not None and query.topic is not None:
+        names = [query.run, *filter(None, [query.other_run])]
+        documents, other, missing = _lists_of_runs(workspace, query.topic, names)
     else:
-        if asked.typed is None:
-            asked = asked.model_copy(update=_EXAMPLE | asked.model_dump(exclude_none=True, exclude_unset=True))
-        items = read_list(asked.typed or "", "list")
-        other = None if asked.other is None else read_other(asked.other, items, "other")
-    before = None if asked.before is None else read_list(asked.before, "before")
-    gone = missing if asked.before_missing is None else read_missing(asked.before_missing)
-    grades = [item.grade for item in (*items, *(other or ())) if item.grade is not None]
-    highest = max(1.0, asked.rel, *grades, *missing) if asked.max is None else asked.max
+        if query.typed is None:
+            query = query.model_copy(update=_EXAMPLE_STATE | query.model_dump(exclude_none=True, exclude_unset=True))
+        documents = read_list(query.typed or "", "list")
+        other = None if query.other is None else read_second_list(query.other, documents, "other")
+    before = None if query.before is None else read_list(query.before, "before")
+    before_missing = missing if query.before_missing is None else read_missing(query.before_missing)
+    grades = [document.grade for document in (*documents, *(other or ())) if document.grade is not None]
+    highest = max(1.0, query.rel, *grades, *missing) if query.max is None else query.max
     if highest < max((*grades, *missing), default=0.0):
         raise InputError(
-            f"a grade is above max={format_value(highest)}, the highest of the scale", fix="give a higher max"
+            f"a grade is above max={format_value(highest)}, the highest of the scale", fix="use a higher max"
         )
-    base = asked.base if asked.discount == "original" else 2.0
-    discounted = DCG().replace(discount=asked.discount, base=base)  # checks both
-    gain = _read_gain(asked.gain)
-    options = Options(asked.cutoff, gain, discounted.discount, discounted.base, asked.rel, highest, asked.n)
-    state = State(items, other, before, missing, gone, options, asked)
-    if state.relevant < state.known:
+    base = query.base if query.discount == "original" else 2.0
+    dcg = DCG().replace(discount=query.discount, base=base)  # raises an error if one of them is invalid
+    gain = _read_gain(query.gain)
+    options = EvaluatorOptions(query.cutoff, gain, dcg.discount, dcg.base, query.rel, highest, query.n)
+    state = State(documents, other, before, missing, before_missing, options, query)
+    if state.relevant < state.known_relevant:
         raise InputError(
-            f"{state.known} relevant documents are known, and relevant={state.relevant}",
-            fix=f"give at least relevant={state.known}, or leave it out",
+            f"{state.known_relevant} relevant documents are known, and relevant={state.relevant}",
+            fix=f"use at least relevant={state.known_relevant}, or omit it",
         )
-    documents = len({item.doc for item in (*items, *(other or ()))}) + len(missing) + state.relevant - state.known
-    if documents > (asked.n or documents):
-        raise InputError(f"{documents} documents are known, and n={asked.n}", fix=f"give at least n={documents}")
+    docs = {document.doc for document in (*documents, *(other or ()))}
+    n_documents = len(docs) + len(missing) + state.relevant - state.known_relevant
+    if n_documents > (query.n or n_documents):
+        raise InputError(f"{n_documents} documents are known, and n={query.n}", fix=f"use at least n={n_documents}")
     return state
 
 
 def _read_gain(text: str) -> Gain:
-    """Read a gain as measures take it, and nothing else that could stand between the brackets of a name."""
-    made = None
+    """Parse a gain. The pattern prevents other parameters of a measure in the text."""
+    measure = None
     if _GAIN.fullmatch(text):
         with suppress(MeasureError):
-            made = parse(f"CG(gain={text})")
-    if not isinstance(made, CG):
+            measure = parse(f"CG(gain={text})")
+    if not isinstance(measure, CG):
         raise MeasureError(
             f"{text[:80]!a} does not define gains. Fix: use linear, exp2, or a table of gains such as {{1:1,2:3}}"
         )
-    return made.gain
+    return measure.gain
 
 
-def _opened(
+def _lists_of_runs(
     workspace: Workspace, topic: str, names: Sequence[str]
-) -> tuple[tuple[Item, ...], tuple[Item, ...] | None, tuple[float, ...]]:
-    """Take the first documents of a topic from a run, and from a second one."""
+) -> tuple[tuple[ListDocument, ...], tuple[ListDocument, ...] | None, tuple[float, ...]]:
+    """Return the first documents of a topic from one run or two, and the missing grades."""
     for name in names:
-        workspace.judged(name)  # refuses an unknown run
-    qrels, runs = workspace.one_topic(topic, names)
+        workspace.judged(name)  # raises an error if the run is unknown
+    qrels, runs = workspace.topic_data(topic, names)
     grades = grades_of(qrels)
-    lists = [tuple(Item(doc, grades.get(doc)) for doc in returned_docs(judge(qrels, run))[:SHOWN]) for run in runs]
-    return lists[0], lists[1] if len(lists) > 1 else None, missing_of(grades, *lists)
+    docs_by_run = (returned_docs(judge(qrels, run))[:RUN_DEPTH] for run in runs)
+    lists = [tuple(ListDocument(doc, grades.get(doc)) for doc in docs) for docs in docs_by_run]
+    return lists[0], lists[1] if len(lists) > 1 else None, missing_grades(grades, *lists)
 
 
 def returned_docs(judged: Judged) -> list[str]:
-    """Give the documents of one topic in rank order."""
-    every = judged.returned_docs
-    return every.doc.take(np.argsort(every.rank, kind="stable")).to_pylist()
+    """Return the documents of one topic in rank order."""
+    all_documents = judged.returned_docs
+    return all_documents.doc.take(np.argsort(all_documents.rank, kind="stable")).to_pylist()
 
 
 def grades_of(qrels: Qrels) -> dict[str, float]:
-    """Give the grades of one topic by document."""
+    """Return the grades of one topic by document."""
     return dict(zip(qrels.index.row_names, qrels.index.grade.tolist(), strict=True))
 
 
-def missing_of(grades: dict[str, float], *lists: Sequence[Item]) -> tuple[float, ...]:
-    """Give the grades of the judged documents that no list has, from the highest."""
-    shown = {item.doc for items in lists for item in items}
-    return tuple(sorted((grade for doc, grade in grades.items() if doc not in shown), reverse=True)[:MOST_MISSING])
+def missing_grades(grades: dict[str, float], *lists: Sequence[ListDocument]) -> tuple[float, ...]:
+    """Return the grades of judged documents in none of the lists, in descending order."""
+    listed_docs = {document.doc for documents in lists for document in documents}
+    return tuple(sorted((grade for doc, grade in grades.items() if doc not in listed_docs), reverse=True)[:MAX_MISSING])
 
 
 GROUPS = ("graded", "ranked, binary", "set at a cutoff", "set", "user model", "incomplete judgments", "count")
-"""The families of the catalogue for which a list is enough, in the order in which they are shown."""
+"""Families of measures that can be computed from a list, in display order."""
 
 _NEEDS_FAMILY = {
     "diversity": "needs judgments by subtopic: a typed list has one grade per document",
@@ -300,69 +306,70 @@ _NEEDS_FAMILY = {
 }
 _NEEDS_SIZE = "needs the number of documents in the collection: a typed list does not say it"
 
-USUAL: dict[str, Any] = {"p": 0.8, "factor": 0.5, "recall": 0.5, "T": 2.0, "A": 0.2}
-"""What is taken for parameters that must be given."""
+EXAMPLE_PARAMETERS: dict[str, Any] = {"p": 0.8, "factor": 0.5, "recall": 0.5, "T": 2.0, "A": 0.2}
+"""Example values of required parameters."""
 _FORMS: dict[str, tuple[dict[str, Any], ...]] = {
     **dict.fromkeys(("AP", "RR", "Q", "ERR", "NumRelRet"), ({}, {"cutoff": None})),
     **dict.fromkeys(("nDCG", "DCG", "IdealDCG"), ({"cutoff": None}, {})),
     **dict.fromkeys(("CG", "Judged", "Unjudged", "Accuracy", "Fallout"), ({"cutoff": None},)),
     "RBP": ({}, {"gain": "graded", "max": None}),
 }
-"""Parameters of measures that are usual both with and without them; None for what the options say."""
+"""Parameters of measures with several common forms; None is the value of the option."""
 _FIRST = ("nDCG", "DCG", "IdealDCG", "P", "R", "F", "Success", "AP", "RR", "Rprec", "RBP", "ERR")
-"""What most people look for stands first in its group."""
+"""The best known measures, first in their groups."""
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A measure as it is listed."""
+class ListedMeasure:
+    """A measure in the list of the evaluator."""
 
     entry: Entry
-    form: int  # which of the forms of its family, from 0
-    measure: Measure | None  # None if it cannot be made with these options
-    why: str = ""  # why it cannot be made
+    form: int  # index of the form within its family
+    measure: Measure | None  # None if the options are invalid for it
+    invalid_reason: str = ""  # why `measure` is None
 
     @property
     def key(self) -> str:
-        """What it is called whatever the options are: ``AP``, and ``AP.1`` for its second form."""
+        """Identifier that does not depend on the options: ``AP``, and ``AP.1`` for the second form."""
         return f"{self.entry.name}.{self.form}" if self.form else self.entry.name
 
     @property
     def name(self) -> str:
-        """Its name with its parameters."""
+        """Name with parameters."""
         return self.entry.name if self.measure is None else str(self.measure)
 
     @property
     def properties(self) -> Properties:
-        """What it declares of its values."""
+        """Declared properties of the values."""
         return self.entry.properties if self.measure is None else self.measure.properties
 
 
 @lru_cache(maxsize=256)
-def listed(options: Options) -> tuple[Listed, ...]:
-    """Give the measures with these options put in, group by group."""
-    made: dict[str, Listed] = {}
+def available_measures(options: EvaluatorOptions) -> tuple[ListedMeasure, ...]:
+    """Return the measures with these options, group by group."""
+    measures: dict[str, ListedMeasure] = {}
     for family in GROUPS:
-        entries = [entry for entry in REGISTRY.values() if entry.family == family and not _lacks(entry, options.n)]
+        entries = [entry for entry in REGISTRY.values() if entry.family == family]
+        entries = [entry for entry in entries if not _unavailable_reason(entry, options.n)]
         entries.sort(key=lambda entry: _FIRST.index(entry.name) if entry.name in _FIRST else len(_FIRST))
         for entry in entries:
             for form, values in enumerate(_forms(entry, options)):
                 try:
-                    measure = Listed(entry, form, entry.cls(**values))
+                    listed_measure = ListedMeasure(entry, form, entry.cls(**values))
                 except MeasureError as error:
-                    measure = Listed(entry, form, None, str(error))
-                made.setdefault(measure.name, measure)
-    return tuple(made.values())
+                    listed_measure = ListedMeasure(entry, form, None, str(error))
+                measures.setdefault(listed_measure.name, listed_measure)
+    return tuple(measures.values())
 
 
 @lru_cache(maxsize=2)
 def unavailable(n: int | None = None) -> dict[str, str]:
-    """Name the measures that need what a typed list has not, and say what that is; n is the size of the collection."""
-    return {entry.name: why for entry in REGISTRY.values() if (why := _lacks(entry, n))}
+    """Return why measures cannot be computed from a list, by name; n is the collection size."""
+    return {entry.name: reason for entry in REGISTRY.values() if (reason := _unavailable_reason(entry, n))}
 
 
-def _lacks(entry: Entry, n: int | None) -> str:
-    """Say what a typed list lacks for a measure; nothing if it is enough."""
+def _unavailable_reason(entry: Entry, n: int | None) -> str:
+    """Return why a measure cannot be computed from a list; empty if it can."""
     if n is None and any(parameter.name == "n" and parameter.required for parameter in entry.all_parameters):
         return _NEEDS_SIZE
     if entry.family in GROUPS:
@@ -370,17 +377,17 @@ def _lacks(entry: Entry, n: int | None) -> str:
     return _NEEDS_FAMILY.get(entry.family, f"is of the kind {entry.family!r}, which a typed list does not serve")
 
 
-def _forms(entry: Entry, options: Options) -> Iterator[dict[str, Any]]:
-    """Give the parameters of a measure in its usual forms, with those that the options set."""
-    known = USUAL | options._asdict()
-    given = {
-        parameter.name: known[parameter.name]
+def _forms(entry: Entry, options: EvaluatorOptions) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of the common forms of a measure, with the values of the options."""
+    option_values = EXAMPLE_PARAMETERS | options._asdict()
+    defaults = {
+        parameter.name: option_values[parameter.name]
         for parameter in entry.all_parameters
-        if parameter.name in ({"rel", "discount", "base"} if not parameter.required else known)
+        if parameter.name in ({"rel", "discount", "base"} if not parameter.required else option_values)
         or (parameter.name, parameter.default) == ("gain", "linear")
     }
     for form in _FORMS.get(entry.name, ({},)):
-        values = given | {name: known[name] if value is None else value for name, value in form.items()}
+        values = defaults | {name: option_values[name] if value is None else value for name, value in form.items()}
         if values.get("gain") == "graded":
-            values.pop("rel", None)  # graded gains know no level of relevance
+            values.pop("rel", None)  # graded gains do not use a lowest relevant grade
         yield values

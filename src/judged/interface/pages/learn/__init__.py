@@ -1,1 +1,1 @@
-"""Pages to learn from: the catalogue, lessons, a page for each measure, and the chooser."""
+"""Learning pages: catalogue, lessons, a page per measure, and the chooser."""

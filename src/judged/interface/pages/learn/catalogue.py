@@ -1,4 +1,4 @@
-"""The catalogue: every measure with a sentence, found by any of its names and by what it is like."""
+"""Catalogue of measures, searchable by any name and by properties."""
 
 from __future__ import annotations
 
@@ -34,14 +34,17 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Entry, Measure
 
 
-USUAL = ("P", "R", "F", "Success", "SetP", "SetR", "AP", "Rprec", "RR", "CG", "DCG", "nDCG", "Q", "ERR", "RBP", "Bpref")
-"""The measures that most courses teach, in the order of the summary."""
+COMMON_MEASURES = (
+    *("P", "R", "F", "Success", "SetP", "SetR", "AP", "Rprec"),
+    *("RR", "CG", "DCG", "nDCG", "Q", "ERR", "RBP", "Bpref"),
+)
+"""Measures that most courses teach, in display order."""
 
 _CUTOFF = re.compile(r"[@_.](?:cut[_.@])?(?:k|[0-9]+|\{k\})$")
 
 
-class AskedCatalogue(Parameters):
-    """What is looked for in the catalogue."""
+class CatalogueQuery(Parameters):
+    """Parameters of a search in the catalogue."""
 
     q: str = Field("", max_length=200, description="A name, that of another tool too (ndcg_cut_10), or words.")
     grades: Literal["", "graded", "binary"] = Field("", description="Whether grades count, or only relevant or not.")
@@ -55,57 +58,57 @@ class AskedCatalogue(Parameters):
 
 
 class Catalogue(PageAnswer):
-    """The measures that were found, family by family."""
+    """Matching measures, by family."""
 
     kind: ClassVar[str] = "measures"
 
 
-def catalogue(asked: AskedCatalogue) -> Catalogue:
-    """Find measures.
+def catalogue(query: CatalogueQuery) -> Catalogue:
+    """Search for measures.
 
-    >>> [catalogue(AskedCatalogue(q=name)).about["best"] for name in ("ndcg_cut_10", "mrr@10")]
+    >>> [catalogue(CatalogueQuery(q=name)).about["best"] for name in ("ndcg_cut_10", "mrr@10")]
     ['nDCG', 'RR']
-    >>> catalogue(AskedCatalogue(q="persistence")).table("measures").column("name").values[:2]
+    >>> catalogue(CatalogueQuery(q="persistence")).table("measures").column("name").values[:2]
     ['RBP', 'NERR10']
     """
-    known = [entry for entries in families().values() for entry in entries]
-    best = _named(asked.q.strip())
-    words = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in asked.q.casefold().split()]
-    found = [
+    all_entries = [entry for entries in families().values() for entry in entries]
+    best_match = _find_by_name(query.q.strip())
+    words = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in query.q.casefold().split()]
+    matches = [
         entry
-        for entry in known
-        if _suits(entry, asked) and (entry is best or all(word.search(_text(entry.cls)) for word in words))
+        for entry in all_entries
+        if _suits(entry, query) and (entry is best_match or all(word.search(_text(entry.cls)) for word in words))
     ]
     about = {
-        "best": best.name if best in found else None,  # the measure whose name was typed, in whatever form
-        "found": len(found),
-        "total": len(known),
-        "narrowed": bool(words or asked.model_dump(exclude_defaults=True)),  # whether something was looked for
-        "families": {entry.family: FAMILIES.get(entry.family, "") for entry in found},
+        "best": best_match.name if best_match in matches else None,  # the measure with the typed name, in any notation
+        "found": len(matches),
+        "total": len(all_entries),
+        "narrowed": bool(words or query.model_dump(exclude_defaults=True)),  # whether any filter is set
+        "families": {entry.family: FAMILIES.get(entry.family, "") for entry in matches},
     }
     columns = (
-        *columns_of(found, "name", "family"),
-        Column("title", list(map(usage, found))),
-        Column("what", list(map(summary, found))),
-        *columns_of(found, "use"),
-        Column("found_as", [_found_as(entry, asked.q.strip(), is_best=entry is best) for entry in found]),
+        *columns_of(matches, "name", "family"),
+        Column("title", list(map(usage, matches))),
+        Column("what", list(map(summary, matches))),
+        *columns_of(matches, "use"),
+        Column("found_as", [_found_as(entry, query.q.strip(), is_best=entry is best_match) for entry in matches]),
     )
-    return Catalogue(about, (Table("measures", columns), *([] if about["narrowed"] else [usual()])))
+    return Catalogue(about, (Table("measures", columns), *([] if about["narrowed"] else [common_measures_table()])))
 
 
 @lru_cache(maxsize=1)
-def usual() -> Table:
-    """Set the usual measures side by side, each with the parameters of its example.
+def common_measures_table() -> Table:
+    """Return the table of common measures, each with the parameters of its example.
 
-    >>> [row["measure"] for row in usual().records() if not row["order"]]
+    >>> [row["measure"] for row in common_measures_table().records() if not row["order"]]
     ['P@k', 'R@k', 'F@k', 'Success@k', 'SetP', 'SetR', 'CG']
     """
-    entries = [REGISTRY[name] for name in USUAL]
+    entries = [REGISTRY[name] for name in COMMON_MEASURES]
     names = [entry.name + "@k" * bool(entry.cutoff and entry.cutoff.required) for entry in entries]
     measures = [example.explanation.measure for entry in entries if (example := example_of(entry))]
     orders = [{measure.of_list(grades) for grades in permutations((0, 1, 3))} for measure in measures]
     columns = (
-        Column("measure", names, TEXT, "Measure", links=[f"/learn/{name}" for name in USUAL]),
+        Column("measure", names, TEXT, "Measure", links=[f"/learn/{name}" for name in COMMON_MEASURES]),
         Column("judgments", [("yes or no", "grades")[entry.properties.graded] for entry in entries], TEXT, "Judgments"),
         Column("order", [len(scores) > 1 for scores in orders], YES_NO, "Order counts"),
         Column("normalised", [entry.properties.perfect == 1 for entry in entries], YES_NO, "Perfect is 1"),
@@ -114,56 +117,56 @@ def usual() -> Table:
     return Table("usual", columns, "The usual measures side by side")
 
 
-def _found_as(entry: Entry, typed: str, *, is_best: bool) -> str:
-    """Give the other name by which a measure was found; empty where it was its own."""
+def _found_as(entry: Entry, search_text: str, *, is_best: bool) -> str:
+    """Return the other name that matched the search; empty if the own name did."""
     if is_best:
-        return "" if normalize_name(_bare(typed)) == normalize_name(entry.name) else typed
-    if not typed or typed.casefold() in entry.name.casefold():
+        return "" if normalize_name(_base_name(search_text)) == normalize_name(entry.name) else search_text
+    if not search_text or search_text.casefold() in entry.name.casefold():
         return ""
-    return next((name for name in _other_names(entry) if typed.casefold() in name.casefold()), "")
+    return next((name for name in _other_names(entry) if search_text.casefold() in name.casefold()), "")
 
 
-def _suits(entry: Entry, asked: AskedCatalogue) -> bool:
-    known = entry.properties
-    more = known.uses_all_labels or entry.family == "facts about documents"
+def _suits(entry: Entry, query: CatalogueQuery) -> bool:
+    properties = entry.properties
+    needs_more = properties.uses_all_labels or entry.family == "facts about documents"
     return (
-        (not asked.grades or known.graded == (asked.grades == "graded"))
-        and (not asked.order or known.needs_ranking == (asked.order == "ranking"))
-        and (not asked.unjudged or known.ignores_unjudged_tail == (asked.unjudged == "ignored"))
-        and (not asked.needs or more == (asked.needs == "more"))
+        (not query.grades or properties.graded == (query.grades == "graded"))
+        and (not query.order or properties.needs_ranking == (query.order == "ranking"))
+        and (not query.unjudged or properties.ignores_unjudged_tail == (query.unjudged == "ignored"))
+        and (not query.needs or needs_more == (query.needs == "more"))
     )
 
 
-def _named(typed: str) -> Entry | None:
-    """Find the measure of a name as it is written here or in another tool, whatever its cutoff and case."""
-    ours = _by_tools().get(normalize_name(_bare(typed)), "")
-    for name in filter(None, (typed, _bare(typed), ours)):
+def _find_by_name(search_text: str) -> Entry | None:
+    """Find a measure by its name here or in another tool, ignoring cutoff and case."""
+    judged_name = _measure_by_tool_name().get(normalize_name(_base_name(search_text)), "")
+    for name in filter(None, (search_text, _base_name(search_text), judged_name)):
         with suppress(MeasureError):
             return find_entry(name)
     return None
 
 
-def _bare(name: str) -> str:
-    """Take the cutoff and the parameters from a name."""
+def _base_name(name: str) -> str:
+    """Remove cutoff and parameters from a name."""
     return _CUTOFF.sub("", name.partition("(")[0].strip())
 
 
 @lru_cache(maxsize=1)
-def _by_tools() -> dict[str, str]:
-    """Give our measure for each name of another tool."""
-    tables = [pair for table in (GDEVAL, MSMARCO, BEIR) for pair in table.items()]
-    known = {normalize_name(_bare(name)): find_entry(ours).name for name, ours in tables}
+def _measure_by_tool_name() -> dict[str, str]:
+    """Return our measure for each name in another tool."""
+    name_pairs = [pair for table in (GDEVAL, MSMARCO, BEIR) for pair in table.items()]
+    measures = {normalize_name(_base_name(name)): find_entry(judged_name).name for name, judged_name in name_pairs}
     for tool in TOOLS.values():
-        for ours, reading in tool.aliases.items():
-            known.setdefault(normalize_name(_bare(reading.name)), _bare(ours))
-    return known
+        for judged_name, reading in tool.aliases.items():
+            measures.setdefault(normalize_name(_base_name(reading.name)), _base_name(judged_name))
+    return measures
 
 
 def _other_names(entry: Entry) -> Iterator[str]:
     yield from entry.aliases
     for tool in TOOLS.values():
-        for ours, reading in tool.aliases.items():
-            if ours.partition("@")[0] == entry.name:
+        for judged_name, reading in tool.aliases.items():
+            if judged_name.partition("@")[0] == entry.name:
                 yield reading.name.replace("{k}", "k")
     for names in entry.tools.values():
         yield from names.partition(" (")[0].split(", ")
@@ -171,7 +174,7 @@ def _other_names(entry: Entry) -> Iterator[str]:
 
 @lru_cache(maxsize=512)
 def _text(cls: type) -> str:
-    """Give all that a measure can be found by, in small letters."""
+    """Return the searchable text of a measure, in lower case."""
     entry: Entry = cls.entry  # type: ignore[attr-defined]
     parts = [entry.name, usage(entry), summary(entry), entry.use, entry.family, entry.cite, *_other_names(entry)]
     return " ".join(parts).casefold()
@@ -179,45 +182,45 @@ def _text(cls: type) -> str:
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _ENGLISH = {"Accuracy", "Fallout", "Generality", "Hole", "Judged", "Success", "Unjudged", "Utility"}
-"""Names that are also words, as which they mean no measure unless they stand as code."""
+"""Names that are also English words; they refer to a measure only if formatted as code."""
 
 
 class MeasurePage(PageAnswer):
-    """All about one measure, as a little Markdown: code between backticks, formulas between dollars."""
+    """Page of a measure. Texts are simple Markdown: code in backticks, formulas in dollars."""
 
     kind: ClassVar[str] = "measure"
 
 
 @lru_cache(maxsize=256)
 def measure_page(cls: type[Measure]) -> MeasurePage:
-    """Collect everything about a measure; a class that is defined anew is another one.
+    """Collect everything about a measure. The cache key is the class, because a measure can be redefined.
 
     >>> page = measure_page(REGISTRY["AP"].cls)
     >>> page.about["title"], round(page.about["example"].score, 3), page.table("other_names").column("name").values
     ('AP, AP@k', 0.567, ['MAP', 'map_cut'])
     """
     entry = cls.entry
-    first, *rest = blocks(pages.definition(entry))
+    first, *definition = blocks(pages.definition(entry))
     example = example_of(entry)
-    named = example.measure if example else entry.name
-    of_answers = entry.properties.reads_answers
-    quoted = f'"{named}"' if "(" in named else named
+    example_name = example.measure if example else entry.name
+    reads_answers = entry.properties.reads_answers
+    quoted_name = f'"{example_name}"' if "(" in example_name else example_name
     about = {
         "name": entry.name,
-        "title": pages.usage(entry),  # how it is written: `P@k`
+        "title": pages.usage(entry),  # notation: `P@k`
         "what": first.text,
         "family": entry.family,
-        "definition": rest,
-        "inputs": pages.describe_inputs(entry),  # what it reads beside grades and rankings
+        "definition": definition,
+        "inputs": pages.describe_inputs(entry),  # inputs other than grades and rankings
         "use": entry.use,
         "misleads": entry.misleads,
-        # what is true of every score with the default parameters, and the parameters that change it
+        # properties with default parameters, and the parameters that change them
         "properties": pages.describe_properties(entry),
         "changing": pages.parameters_changing_properties(entry),
-        "tools": entry.tools,  # what other tools call it
+        "tools": entry.tools,  # names in other tools
         "examples": blocks(pages.examples(entry)),
-        "command": f"judged {'rag evaluate RESPONSES' if of_answers else 'evaluate QRELS RUN'} -m {quoted}",
-        "python": f'judged.{"rag.evaluate(responses" if of_answers else "evaluate(qrels, run"}, "{named}")',
+        "command": f"judged {'rag evaluate RESPONSES' if reads_answers else 'evaluate QRELS RUN'} -m {quoted_name}",
+        "python": f'judged.{"rag.evaluate(responses" if reads_answers else "evaluate(qrels, run"}, "{example_name}")',
         "source": entry.cite,
         "example": example,
     }
@@ -227,35 +230,34 @@ def measure_page(cls: type[Measure]) -> MeasurePage:
         Column("default", list(map(pages.describe_default, parameters))),
         Column("behind_at", [parameter.name == entry.cutoff_name for parameter in parameters]),
     )
-    means = [
-        ",".join(f"{name}={format_value(value)}" for name, value in values.items()) for values in entry.aliases.values()
-    ]
-    neighbours = [one for one in pages.families()[entry.family] if one.name != entry.name]
+    aliases = entry.aliases.values()
+    meanings = [",".join(f"{name}={format_value(value)}" for name, value in values.items()) for values in aliases]
+    neighbors = [other for other in pages.families()[entry.family] if other.name != entry.name]
     parts = (
         Table("settings", settings),
-        Table("other_names", (Column("name", list(entry.aliases)), Column("means", means))),
-        _elsewhere(example),
-        _measure_named("related", _related(entry)),
-        _measure_named("neighbours", neighbours),
+        Table("other_names", (Column("name", list(entry.aliases)), Column("means", meanings))),
+        _tool_scores(example),
+        _measure_table("related", _related(entry)),
+        _measure_table("neighbours", neighbors),
     )
     return MeasurePage(about, parts)
 
 
-def _measure_named(name: str, entries: Sequence[Entry]) -> Table:
-    """Lay out measures, each with a sentence."""
+def _measure_table(name: str, entries: Sequence[Entry]) -> Table:
     return Table(name, (*columns_of(entries, "name"), Column("what", list(map(pages.summary, entries)))))
 
 
-def _elsewhere(example: Example | None) -> Table:
-    """Ask what other tools print under this name for the list of the example."""
+def _tool_scores(example: Example | None) -> Table:
+    """Return what other tools compute under this name for the list of the example."""
     rows: list[dict[str, Any]] = []
     if example is not None and example.typed:
         judged = judge_list(grades(example.typed), missing=read_missing(example.missing))
-        compared = compare_tools(judged.qrels, judged.run, judged.query_ids[0], parse(example.measure))
-        rows = [row for row in compared.table().records()[1:] if row["called"]]
+        comparison = compare_tools(judged.qrels, judged.run, judged.query_ids[0], parse(example.measure))
+        rows = [row for row in comparison.table().records()[1:] if row["called"]]
         for row in rows:
-            known = row["score"] is not None
-            row["differs"] = not (known and math.isclose(row["score"], compared.score, rel_tol=1e-9, abs_tol=1e-12))
+            has_score = row["score"] is not None
+            is_equal = has_score and math.isclose(row["score"], comparison.score, rel_tol=1e-9, abs_tol=1e-12)
+            row["differs"] = not is_equal
     columns = columns_of(
         rows,
         ("tool", TEXT, "Tool"),
@@ -269,17 +271,17 @@ def _elsewhere(example: Example | None) -> Table:
 
 
 def _related(entry: Entry) -> list[Entry]:
-    """Find the measures that the texts name, then those whose texts name this one."""
-    others = [one for one in REGISTRY.values() if one.name != entry.name]
+    """Return measures that the texts mention, then those whose texts mention this one."""
+    others = [other for other in REGISTRY.values() if other.name != entry.name]
     words = _words(entry.cls)
-    named = [one for one in others if one.name in words]
-    naming = [one for one in others if entry.name in _words(one.cls) and one not in named]
-    return named + naming
+    mentioned = [other for other in others if other.name in words]
+    mentioning = [other for other in others if entry.name in _words(other.cls) and other not in mentioned]
+    return mentioned + mentioning
 
 
 @lru_cache(maxsize=256)
 def _words(cls: type[Measure]) -> frozenset[str]:
-    """Give the names in a measure's texts; a single letter may be a variable, and a word just a word."""
+    """Return the names of measures in the texts; single letters may be variables, and are ignored."""
     entry = cls.entry
     texts = f"{pages.definition(entry)} {entry.use} {entry.misleads}"
     words = {word for word in _WORD.findall(texts) if len(word) > 1 and word not in _ENGLISH}

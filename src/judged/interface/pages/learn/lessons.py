@@ -1,4 +1,4 @@
-"""The lessons of `lessons.toml`, and what is computed of each list, before and after a change."""
+"""Lessons of `lessons.toml`, with scores of each list before and after a change."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from judged.scoring.uncertainty.ties import tie_expected, tie_range
 from judged.scoring.uncertainty.unjudged import unjudged_range
 
 _INLINE = re.compile(r"`([^`]+)`|\$([^$]+)\$|\[([^\]]+)\]\([^)]+\)|\*(\w+)\*")
-_NAMED = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-_STYLE = re.compile(' style="[^"]*"')  # a thin space; pages let no element have a style of its own
+_MEASURE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_STYLE = re.compile(' style="[^"]*"')  # a thin space; the content security policy forbids inline styles
 _PARTS = re.compile(r",\s*\\q?quad\b")
 
 
 def formula(latex: str, *, block: bool = False) -> Markup:
-    r"""Convert one formula; what is not understood is shown as it stands.
+    r"""Convert a LaTeX formula to MathML; unsupported LaTeX is shown as code.
 
     >>> print(formula("R^2")), print(formula(r"\nothing"))
     <math><msup><mi>R</mi><mn>2</mn></msup></math>
@@ -41,23 +41,23 @@ def formula(latex: str, *, block: bool = False) -> Markup:
     from math_core import LatexError, LatexToMathML
 
     try:
-        made = LatexToMathML().convert_with_local_state(latex, displaystyle=block)
+        mathml = LatexToMathML().convert_with_local_state(latex, displaystyle=block)
     except LatexError:
         return Markup("<code>{}</code>").format(latex)
-    return Markup(_STYLE.sub("", made))  # noqa: S704  it escapes all texts
+    return Markup(_STYLE.sub("", mathml))  # noqa: S704  it escapes all texts
 
 
 @dataclass(frozen=True)
 class Block:
-    """A paragraph, what stands between ``$$``, or code."""
+    """A paragraph, a formula between ``$$``, or code."""
 
     kind: Literal["text", "formula", "code"]
-    text: str  # as it stands; of formulas, the LaTeX without the dollars
-    formulas: tuple[str, ...] = ()  # parts that a comma and a wide space separate are formulas of their own
+    text: str  # source; of formulas, the LaTeX without the dollars
+    formulas: tuple[str, ...] = ()  # MathML of each part; parts are separated by a comma and a wide space
 
 
 def blocks(markdown: str) -> tuple[Block, ...]:
-    r"""Part a text into paragraphs, formulas and code.
+    r"""Split a text into paragraphs, formulas, and code.
 
     >>> [block.kind for block in blocks("Half:\n\n$$ a = \\frac{b}{2} $$\n\n```python\n>>> 1\n1\n```")]
     ['text', 'formula', 'code']
@@ -68,82 +68,82 @@ def blocks(markdown: str) -> tuple[Block, ...]:
 def _block(text: str) -> Block:
     if text.startswith("```"):
         return Block("code", text.partition("\n")[2].removesuffix("```").rstrip())
-    bare = " ".join(text.split())
-    if not (bare.startswith("$$") and bare.endswith("$$")):
-        return Block("text", bare)
-    latex = bare.strip("$ ")
+    joined = " ".join(text.split())
+    if not (joined.startswith("$$") and joined.endswith("$$")):
+        return Block("text", joined)
+    latex = joined.strip("$ ")
     return Block("formula", latex, tuple(formula(part, block=True) for part in _PARTS.split(latex)))
 
 
 def prose(text: str) -> Markup:
-    """Write a text with its code, its formulas and the names of measures; links lead out of the pages and are left out.
+    """Render a text with code, formulas, and names of measures as links; other links are removed.
 
     >>> print(prose("what `CwlU` is & `gain=exp2`"))
     what <a href="/learn/CwlU"><code>CwlU</code></a> is &amp; <code>gain=exp2</code>
     """
-    made, at = Markup(), 0
-    for found in _INLINE.finditer(text):
-        made += escape(text[at : found.start()]) + _inline(*found.groups())
-        at = found.end()
-    return made + escape(text[at:])
+    markup, end = Markup(), 0
+    for match in _INLINE.finditer(text):
+        markup += escape(text[end : match.start()]) + _inline(*match.groups())
+        end = match.end()
+    return markup + escape(text[end:])
 
 
-def _inline(code: str | None, latex: str | None, link: str | None, stressed: str | None) -> Markup:
+def _inline(code: str | None, latex: str | None, link: str | None, emphasized: str | None) -> Markup:
     if latex is not None:
         return formula(latex)
-    if stressed is not None:
-        return Markup("<em>{}</em>").format(stressed)
+    if emphasized is not None:
+        return Markup("<em>{}</em>").format(emphasized)
     if code is None:
         return escape(link)
-    made = Markup("<code>{}</code>").format(code)
-    known = _NAMED.fullmatch(code) and len(code) > 1 and code in REGISTRY
-    return Markup('<a href="/learn/{}">{}</a>').format(code, made) if known else made
+    markup = Markup("<code>{}</code>").format(code)
+    is_measure = _MEASURE_NAME.fullmatch(code) and len(code) > 1 and code in REGISTRY
+    return Markup('<a href="/learn/{}">{}</a>').format(code, markup) if is_measure else markup
 
 
 _NUMBER = re.compile(
-    r"\{(?:(after|open|tied|topics) (?:(low|high|mean|after) )?)?"  # of what; which end, or after the change
-    r"([^ :}]+)(?: of ([^ :}]+)(?: missing ([^ :}]+))?)?:([^}]+)\}"  # a measure, another list than the lesson's, digits
+    r"\{(?:(after|open|tied|topics) (?:(low|high|mean|after) )?)?"  # source; end of the range, or after the change
+    r"([^ :}]+)(?: of ([^ :}]+)(?: missing ([^ :}]+))?)?:([^}]+)\}"  # measure; other list; format
 )
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One step of the introduction. Texts are a little Markdown with numbers in braces, as `filled` reads them."""
+    """One step of the introduction. Texts are simple Markdown with numbers in braces, see `filled`."""
 
     key: str
     title: str
     idea: str  # the lesson in one sentence
     text: list[str]  # paragraphs
-    typed: str  # the list, as the evaluator takes it
-    measures: list[str]  # what is computed of it; the first is the one to edit
-    # change, ask, answer: what to do with the list, what to guess before one looks, what happens, and why
+    typed: str  # the list, in the format of the evaluator
+    measures: list[str]  # computed for the list; the first one can be edited
+    # instruction to change the list, question before the result is shown, and result with the reason
     change: str
     ask: str
     answer: str
     after: str  # the list after the change
-    further: list[str]  # measures to read about next
-    missing: str = ""  # from the list
-    after_missing: str = ""  # from the list after the change
-    errors: tuple[dict[str, str], ...] = ()  # what is `wrong` in some teaching material, and what is `right`
-    other_topics: tuple[list[str], ...] = ()  # lists and what they miss; the lesson's own is the first topic
+    further: list[str]  # further reading
+    missing: str = ""  # of the list
+    after_missing: str = ""  # of the list after the change
+    errors: tuple[dict[str, str], ...] = ()  # `wrong` statements in teaching material, and the `right` ones
+    other_topics: tuple[list[str], ...] = ()  # lists and missing grades of topics after the first one
 
     def filled(self, text: str) -> str:
-        """Write a text on one line, with its numbers computed.
+        """Return a text on one line, with its numbers computed.
 
-        ``{AP:.3f}`` is that of the list, ``{after AP:.3f}`` after the change, ``{AP of 1,0 missing 1:.3f}`` of another
-        list; ``open low`` and ``high`` are the ends if unjudged documents had judgments, ``tied`` those of all orders;
-        ``topics mean``, ``low``, ``high`` and ``after`` are of all topics, the last with the first one changed.
+        ``{AP:.3f}`` is the score of the list, ``{after AP:.3f}`` after the change, ``{AP of 1,0 missing 1:.3f}`` of
+        another list; ``open low`` and ``high`` are bounds over unjudged documents, ``tied`` over the order of ties;
+        ``topics mean``, ``low``, ``high``, and ``after`` are over all topics, the last one after the change.
         """
-        bare = " ".join(text.split())
-        return _NUMBER.sub(lambda found: format(self._number(*found.groups()[:-1]), found[6]), bare)
+        line = " ".join(text.split())
+        return _NUMBER.sub(lambda match: format(self._number(*match.groups()[:-1]), match[6]), line)
 
-    def _number(self, what: str | None, end: str, measure: str, typed: str | None, missing: str | None) -> float:
-        own, after = (self.typed, self.missing), (self.after, self.after_missing)
-        match what:
+    def _number(self, source: str | None, end: str, measure: str, typed: str | None, missing: str | None) -> float:
+        current, after = (self.typed, self.missing), (self.after, self.after_missing)
+        match source:
             case "topics":
-                return _over_topics(measure, [after if end == "after" else own, *self.other_topics], end)
+                return _over_topics(measure, [after if end == "after" else current, *self.other_topics], end)
             case "tied":
-                docs = {f"d{at}": grade for at, grade in enumerate(grades(self.typed)) if grade is not None}
+                docs = {f"d{i}": grade for i, grade in enumerate(grades(self.typed)) if grade is not None}
                 judged = judge({"list": docs}, {"list": dict.fromkeys(docs, 1.0)})
                 if end == "mean":
                     return float(tie_expected(judged, measure).values[0])
@@ -154,16 +154,16 @@ class Lesson:
             case "after":
                 return score(measure, *after)
             case _:
-                return score(measure, typed, missing or "") if typed else score(measure, *own)
+                return score(measure, typed, missing or "") if typed else score(measure, *current)
 
 
 def grades(typed: str) -> list[float | None]:
-    """Read the grades of a list as the evaluator takes it."""
-    return [item.grade for item in read_list(typed, "list")]
+    """Parse the grades of a list in the format of the evaluator."""
+    return [document.grade for document in read_list(typed, "list")]
 
 
 def score(measure: str, typed: str, missing: str = "") -> float:
-    """Score a list as the evaluator takes it.
+    """Score a list in the format of the evaluator.
 
     >>> round(score("AP", "1,0,1,0,1", "1"), 3)
     0.567
@@ -172,13 +172,13 @@ def score(measure: str, typed: str, missing: str = "") -> float:
 
 
 def _over_topics(measure: str, topics: list[Any], end: str) -> float:
-    """Give the aggregate over lists and what is missing from each, or an end of its interval."""
+    """Return the mean over lists, or an end of its interval; each list has its missing grades."""
     qrels: dict[str, dict[str, float]] = {}
     run: dict[str, dict[str, float]] = {}
     for topic, (typed, missing) in enumerate(topics):
         ranked = list(enumerate(grades(typed), 1))
         qrels[str(topic)] = {f"d{rank}": grade for rank, grade in ranked if grade is not None}
-        qrels[str(topic)] |= {f"m{at}": grade for at, grade in enumerate(read_missing(missing))}
+        qrels[str(topic)] |= {f"m{i}": grade for i, grade in enumerate(read_missing(missing))}
         run[str(topic)] = {f"d{rank}": -float(rank) for rank, _ in ranked}
     estimate = evaluate(qrels, run, measure).estimates()[0]
     low, high = estimate.ci or (0.0, 0.0)
@@ -187,70 +187,70 @@ def _over_topics(measure: str, topics: list[Any], end: str) -> float:
 
 _TEXTS = files("judged.interface.pages.learn").joinpath("lessons.toml").read_text(encoding="utf-8")
 LESSONS = {row["key"]: Lesson(**row) for row in tomllib.loads(_TEXTS)["lessons"]}
-"""By their keys, in the order in which the ideas build on one another."""
+"""Lessons by key, in teaching order."""
 STEPS: list[dict[str, Any]] = [
     {"key": lesson.key, "number": number, "title": lesson.title, "idea": lesson.idea}
     for number, lesson in enumerate(LESSONS.values(), 1)
 ]
-"""The table of contents."""
+"""Table of contents."""
 
 
 class LessonPage(PageAnswer):
-    """A lesson, worked out. Texts are a little Markdown: code between backticks."""
+    """Page of a lesson. Texts are simple Markdown: code in backticks."""
 
     kind: ClassVar[str] = "lesson"
 
 
 @lru_cache(maxsize=len(LESSONS))
 def lesson_page(key: str) -> LessonPage:
-    """Work a lesson out.
+    """Compute the page of a lesson.
 
     >>> print(*lesson_page("rank-matters").table().grid().rows[:2])
     ('AP', '0.567', '0.442', 'yes') ('P@5', '0.600', '0.600', 'no')
     """
     if key not in LESSONS:
-        raise UnknownError(f"there is no lesson {key!r}. Fix: use one of {', '.join(LESSONS)}.")
-    lesson, at = LESSONS[key], list(LESSONS).index(key)
+        raise UnknownError(f"no lesson {key!r}. Fix: use one of {', '.join(LESSONS)}.")
+    lesson, position = LESSONS[key], list(LESSONS).index(key)
     first = parse(lesson.measures[0])
     changed = typed_example(first, lesson.after, lesson.after_missing)
     example = typed_example(first, lesson.typed, lesson.missing)
-    own = {"list": lesson.typed, "missing": lesson.missing, "cutoff": len(example.rows)}
+    state = {"list": lesson.typed, "missing": lesson.missing, "cutoff": len(example.rows)}
     before = {"before": lesson.typed, "before_missing": lesson.missing}
-    after = own | before | {"list": lesson.after, "missing": lesson.after_missing}
+    after = state | before | {"list": lesson.after, "missing": lesson.after_missing}
     about = {
-        **STEPS[at],
+        **STEPS[position],
         "of": len(LESSONS),
         "text": [lesson.filled(text) for text in lesson.text],
         "change": lesson.change,
         "ask": lesson.ask,
         "answer": lesson.filled(lesson.answer),
         "changed": {"rows": changed.rows, "gone": changed.gone, "evaluator": _evaluator(after)},
-        "evaluator": _evaluator(own),
+        "evaluator": _evaluator(state),
         "errors": [{name: lesson.filled(text) for name, text in error.items()} for error in lesson.errors],
         "further": lesson.further,
-        "previous": STEPS[at - 1] if at else None,
-        "next": STEPS[at + 1] if at + 1 < len(STEPS) else None,
+        "previous": STEPS[position - 1] if position else None,
+        "next": STEPS[position + 1] if position + 1 < len(STEPS) else None,
         "example": example,
     }
     return LessonPage(about, (_moves(lesson),))
 
 
-def _evaluator(asked: dict[str, Any]) -> str:
-    """Give the address of the evaluator with a list."""
-    return f"/evaluator?{urlencode({name: value for name, value in asked.items() if value}, safe=',*')}"
+def _evaluator(parameters: dict[str, Any]) -> str:
+    """Return the address of the evaluator with a list."""
+    return f"/evaluator?{urlencode({name: value for name, value in parameters.items() if value}, safe=',*')}"
 
 
 def _moves(lesson: Lesson) -> Table:
-    """Lay out what each measure says before and after the change."""
+    """Return the table of scores before and after the change."""
     before = [score(name, lesson.typed, lesson.missing) for name in lesson.measures]
     after = [score(name, lesson.after, lesson.after_missing) for name in lesson.measures]
-    moves = [abs(new - old) > 1e-12 for old, new in zip(before, after, strict=True)]
+    has_moved = [abs(new - old) > 1e-12 for old, new in zip(before, after, strict=True)]
     columns = (
         Column("measure", lesson.measures, TEXT, "Measure"),
         Column("family", [parse(name).entry.name for name in lesson.measures], only="data"),
         Column("before", before, number(3), "Before"),
         Column("after", after, number(3), "After"),
-        Column("moves", moves, YES_NO, "Moved"),
+        Column("moves", has_moved, YES_NO, "Moved"),
     )
-    kinds = ["moves" if moved else "still" for moved in moves]
+    kinds = ["moves" if moved else "still" for moved in has_moved]
     return Table("measures", columns, "Before and after", kinds=kinds)

@@ -1,4 +1,4 @@
-"""The routes of the pages to learn from."""
+"""Routes of the learning pages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from judged.interface.pages.learn import catalogue as listing
 from judged.interface.pages.learn.catalogue import measure_page
 from judged.interface.pages.learn.lessons import STEPS, LessonPage, lesson_page, prose
 from judged.interface.pages.problems import PROBLEMS, UnknownError
-from judged.interface.pages.workspace import Opened
+from judged.interface.pages.workspace import CurrentWorkspace
 from judged.scoring.advice.rules import SOURCES
 from judged.scoring.measures.base import Entry
 from judged.scoring.measures.grammar import find_entry
 
 router = APIRouter(tags=["learning"])
+AdviceParameters = Annotated[chooser.AdviceQuery, Query()]
 
 _NONE = {**PROBLEMS, 404: {**PROBLEMS[400], "description": "There is none of this name."}}
 
 
-def _named(
+def _measure_by_name(
     name: Annotated[str, Path(max_length=100, description="A measure's name, in any form that is understood.")],
 ) -> Entry:
     try:
@@ -40,18 +41,18 @@ def _lesson(key: Annotated[str, Path(max_length=100, description="The key of a l
 
 
 @router.get("/learn", include_in_schema=False)
-def catalogue_page(request: Request, asked: Annotated[listing.AskedCatalogue, Query()]) -> HTMLResponse:
+def catalogue_page(request: Request, query: Annotated[listing.CatalogueQuery, Query()]) -> HTMLResponse:
     """Show the lessons and the catalogue."""
-    found = listing.catalogue(asked)
-    groups = groupby(found.table().records(), key=lambda row: row["family"])
+    answer = listing.catalogue(query)
+    groups = groupby(answer.table().records(), key=lambda row: row["family"])
     measures = {family: list(rows) for family, rows in groups}
-    values: dict[str, Any] = {"measures": measures, "asked": asked, "steps": STEPS, "prose": prose, **found.about}
-    return page(request, "learn.html", title="Learn", usual=listing.usual(), **values)
+    values: dict[str, Any] = {"measures": measures, "query": query, "steps": STEPS, "prose": prose, **answer.about}
+    return page(request, "learn.html", title="Learn", usual=listing.common_measures_table(), **values)
 
 
 @router.get("/learn/lessons", include_in_schema=False)
 def lessons_page() -> RedirectResponse:
-    """Lead to the table of contents."""
+    """Redirect to the table of contents."""
     return RedirectResponse("/learn#start")
 
 
@@ -64,49 +65,49 @@ def lesson_to_read(request: Request, lesson: Annotated[LessonPage, Depends(_less
 
 
 @router.get("/learn/{name}", include_in_schema=False)
-def measure(request: Request, entry: Annotated[Entry, Depends(_named)]) -> Response:
-    """Show a measure; other names of it, and names with parameters, lead to the page of the measure."""
+def measure(request: Request, entry: Annotated[Entry, Depends(_measure_by_name)]) -> Response:
+    """Show a measure; other names, and names with parameters, redirect to its page."""
     if entry.name != request.path_params["name"]:
         return RedirectResponse(f"/learn/{quote(entry.name)}")
-    about = measure_page(entry.cls)
-    return page(request, "measure.html", **about.about, tables=about.tables(), prose=prose)
+    answer = measure_page(entry.cls)
+    return page(request, "measure.html", **answer.about, tables=answer.tables(), prose=prose)
 
 
 @router.get("/choose", include_in_schema=False)
-def choose_page(request: Request, opened: Opened, asked: Annotated[chooser.AskedAdvice, Query()]) -> HTMLResponse:
+def choose_page(request: Request, workspace: CurrentWorkspace, query: AdviceParameters) -> HTMLResponse:
     """Show the chooser."""
-    advice = chooser.advice_on(opened, asked)
-    values: dict[str, Any] = {"choices": chooser.choices(opened, asked, advice), "sources": SOURCES}
-    return page(request, "choose.html", title="Choose measures", advice=advice, asked=asked, **values)
+    advice = chooser.advice_on(workspace, query)
+    values: dict[str, Any] = {"choices": chooser.choices(workspace, query, advice), "sources": SOURCES}
+    return page(request, "choose.html", title="Choose measures", advice=advice, query=query, **values)
 
 
 @router.get("/api/v1/measures", summary="Find measures", responses=PROBLEMS)
-def measures(asked: Annotated[listing.AskedCatalogue, Query()]) -> dict[str, Any]:
-    """Give the catalogue, family by family: all measures, or those that are looked for."""
-    return listing.catalogue(asked).to_dict()
+def measures(query: Annotated[listing.CatalogueQuery, Query()]) -> dict[str, Any]:
+    """Return the catalogue by family: all measures, or the matching ones."""
+    return listing.catalogue(query).to_dict()
 
 
 @router.get("/api/v1/measures/{name}", summary="All about one measure", responses=_NONE)
-def measure_data(entry: Annotated[Entry, Depends(_named)]) -> dict[str, Any]:
-    """Give a measure's definition, parameters and properties, a worked example, and its names in other tools."""
+def measure_data(entry: Annotated[Entry, Depends(_measure_by_name)]) -> dict[str, Any]:
+    """Return definition, parameters, and properties of a measure, an example, and its names in other tools."""
     return measure_page(entry.cls).to_dict()
 
 
 @router.get("/api/v1/lessons", summary="The lessons")
 def lessons() -> list[dict[str, Any]]:
-    """Name the lessons, in the order in which the ideas build on one another."""
+    """Return the lessons, in teaching order."""
     return STEPS
 
 
 @router.get("/api/v1/lessons/{key}", summary="One lesson", responses=_NONE)
 def lesson(lesson: Annotated[LessonPage, Depends(_lesson)]) -> dict[str, Any]:
-    """Give a lesson with its list, its numbers, and the errors that it warns of."""
+    """Return a lesson with its list, its numbers, and common errors."""
     return lesson.to_dict()
 
 
 @router.get("/api/v1/advice", summary="Which measures suit the data", responses=PROBLEMS)
-def advice(opened: Opened, asked: Annotated[chooser.AskedAdvice, Query()]) -> dict[str, Any]:
-    """Say which measures suit what is open, or judgments as they are described, and which do not, with reasons."""
-    found = chooser.advice_on(opened, asked)
-    made = found.to_dict() | chooser.choices(opened, asked, found)
-    return {name: value for name, value in made.items() if name != "profile" or asked.about == "open"}
+def advice(workspace: CurrentWorkspace, query: AdviceParameters) -> dict[str, Any]:
+    """Return which measures suit the open data or described judgments, which do not, and the reasons."""
+    report = chooser.advice_on(workspace, query)
+    values = report.to_dict() | chooser.choices(workspace, query, report)
+    return {name: value for name, value in values.items() if name != "profile" or query.about == "open"}

@@ -1,1 +1,1 @@
-"""The list of topics, and the page of one topic."""
+"""List of topics, and the page of one topic."""

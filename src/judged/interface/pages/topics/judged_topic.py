@@ -1,4 +1,4 @@
-"""One topic of one run, made small, so that whatever is asked of it is quick; its lists, and its explanation."""
+"""One topic of a run, judged separately, which is fast: its lists, scores, and explanations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from judged.diagnosis.diff import diff
 from judged.errors import InputError, JudgedError, MeasureError
-from judged.interface.pages.topics.topic_list import near_ids, run_scores
-from judged.interface.pages.workspace import remembered
+from judged.interface.pages.topics.topic_list import run_scores, similar_ids
+from judged.interface.pages.workspace import cached_in_workspace
 from judged.results import ANY, TEXT, Table, beginning, columns_of
 from judged.results.blocks import Note
 from judged.results.decimals import decimal
@@ -30,54 +30,54 @@ if TYPE_CHECKING:
 
 
 def check_topic(workspace: Workspace, query_id: str) -> None:
-    """Refuse a topic that does not exist, and name some that are like it."""
+    """Raise an error that suggests similar topics if a topic does not exist."""
     if query_id not in workspace.qrels.index.codes:
-        written = beginning(80).write
-        near = ", ".join(map(written, near_ids(workspace.query_ids, query_id)))
-        raise InputError(f"no topic {written(query_id)!r} is in the judgments", fix=f"near it are {near}")
+        shorten = beginning(80).write
+        suggestions = ", ".join(map(shorten, similar_ids(workspace.query_ids, query_id)))
+        raise InputError(f"topic {shorten(query_id)!r} is not in the judgments", fix=f"similar are {suggestions}")
 
 
-def check_apart(measure: Measure) -> None:
-    """Refuse a measure whose score of one topic depends on the others: of one topic alone it says something else."""
+def check_topics_independent(measure: Measure) -> None:
+    """Raise an error if the score of a topic depends on other topics, so that one topic has no score alone."""
     if not measure.properties.topics_independent:
-        problem = f"{measure} of one topic depends on the other topics: it cannot be told from this one alone"
-        raise MeasureError(f"{problem}. Fix: take another measure, such as nDCG@10 or AP")
+        problem = f"{measure} of one topic depends on the other topics, so it cannot be computed for one topic alone"
+        raise MeasureError(f"{problem}. Fix: use another measure, such as nDCG@10 or AP")
 
 
-@remembered
-def scale_of(workspace: Workspace, query_id: str) -> Qrels:
-    """Give the judgments of a topic, and of some more, so that every grade of the qrels is among them."""
-    # The grades an unjudged document could have, and what other tools take for the highest grade, follow from all
-    # judgments and not from those of one topic.
-    return workspace.qrels.over({query_id} | _witnesses(workspace))
+@cached_in_workspace
+def judgments_with_all_grades(workspace: Workspace, query_id: str) -> Qrels:
+    """Return the judgments of a topic, and of enough other topics to include every grade of the qrels."""
+    # Grades that an unjudged document could have, and the highest grade that other tools use, depend on all judgments,
+    # not only on those of one topic.
+    return workspace.qrels.over({query_id} | _topics_with_all_grades(workspace))
 
 
-@remembered
-def _witnesses(workspace: Workspace) -> frozenset[str]:
+@cached_in_workspace
+def _topics_with_all_grades(workspace: Workspace) -> frozenset[str]:
     index = workspace.qrels.index
     _, first = np.unique(index.grade, return_index=True)
     return frozenset(index.topics[code] for code in index.topic[first].tolist())
 
 
 def judged_topic(workspace: Workspace, query_id: str, run: str) -> Judged:
-    """Judge one topic of a run by itself."""
+    """Judge one topic of a run separately."""
     check_topic(workspace, query_id)
     workspace.judged(run)
-    _, (alone,) = workspace.one_topic(query_id, [run])
-    return judge(scale_of(workspace, query_id), alone).only(query_id)
+    _, (topic_run,) = workspace.topic_data(query_id, [run])
+    return judge(judgments_with_all_grades(workspace, query_id), topic_run).only(query_id)
 
 
 def grades_of(workspace: Workspace, query_id: str) -> dict[str, float]:
-    """Give the grade of each judged document, the highest where there are several."""
+    """Return the grade of each judged document; the highest if it has several."""
     index, code = workspace.qrels.index, workspace.qrels.index.codes[query_id]
     first, last = np.searchsorted(index.topic, [code, code + 1]).tolist()
     return {index.row_names[row]: float(index.grade[row]) for row in range(first, last)}
 
 
-def state_of(grade: float | None, rel: float) -> str:
-    """Say in a word what a grade means.
+def state_name(grade: float | None, rel: float) -> str:
+    """Return whether a grade is relevant, not relevant, or unjudged.
 
-    >>> state_of(2.0, 1.0), state_of(0.0, 1.0), state_of(None, 1.0), state_of(-2.0, -5.0)
+    >>> state_name(2.0, 1.0), state_name(0.0, 1.0), state_name(None, 1.0), state_name(-2.0, -5.0)
     ('relevant', 'not relevant', 'unjudged', 'not relevant')
     """
     if grade is None:
@@ -86,20 +86,20 @@ def state_of(grade: float | None, rel: float) -> str:
 
 
 def score(workspace: Workspace, judged: Judged, measure: Measure) -> tuple[float, str]:
-    """Score the topic of a list; or NaN, and why it has none."""
+    """Score the topic of a list; or return NaN and the reason."""
     if not measure.properties.topics_independent:
-        every, why = run_scores(workspace, measure, judged.run.name)
-        return float(every[workspace.qrels.index.codes[judged.query_ids[0]]]), why
+        all_scores, reason = run_scores(workspace, measure, judged.run.name)
+        return float(all_scores[workspace.qrels.index.codes[judged.query_ids[0]]]), reason
     try:
         return float(measure(judged)[0]), ""
     except (InputError, MeasureError) as error:
         return math.nan, str(error)
 
 
-def explained(judged: Judged, measure: Measure) -> tuple[Explanation | None, str]:
-    """Explain how a score comes about; or say why there is none."""
+def explain_score(judged: Judged, measure: Measure) -> tuple[Explanation | None, str]:
+    """Explain a score; or return None and the reason."""
     try:
-        check_apart(measure)
+        check_topics_independent(measure)
         return explain_list(judged, measure), ""
     except JudgedError as error:
         return None, str(error)
@@ -108,18 +108,18 @@ def explained(judged: Judged, measure: Measure) -> tuple[Explanation | None, str
 def tools(
     workspace: Workspace, query_id: str, scores: Mapping[str, float], measure: Measure
 ) -> tuple[Table, list[Note]]:
-    """Ask what other tools report of runs, each with our score."""
+    """Return what other tools report for runs, each with our score."""
     rows: list[dict[str, Any]] = []
     notes: list[Note] = []
     for run in scores:
         try:
-            check_apart(measure)
-            _, (alone,) = workspace.one_topic(query_id, [run])
-            compared = compare_tools(scale_of(workspace, query_id), alone, query_id, measure)
+            check_topics_independent(measure)
+            _, (topic_run,) = workspace.topic_data(query_id, [run])
+            comparison = compare_tools(judgments_with_all_grades(workspace, query_id), topic_run, query_id, measure)
         except JudgedError as error:
             notes.append(Note("other-tools", str(error), run))
             continue
-        rows += [{**row, "run": run} for row in compared.table().records()[1:] if row["called"]]
+        rows += [{**row, "run": run} for row in comparison.table().records()[1:] if row["called"]]
     columns = columns_of(
         rows,
         *("run", "measure"),
@@ -132,13 +132,13 @@ def tools(
     return Table("tools", columns, "What other tools report", groups=groups), notes
 
 
-_SNIPPET = 180  # characters of a text
+_SNIPPET = 180  # characters
 
 
-def difference(workspace: Workspace, lists: Sequence[Judged], measure: Measure, cutoff: int) -> TopicDiff | None:
-    """Put two runs side by side on one topic; None where `diff` has nothing to say of them."""
-    ready = len(lists) == 2 and all(judged.ranked and judged.present[0] for judged in lists)
-    if not ready or not measure.properties.topics_independent:
+def topic_diff(workspace: Workspace, lists: Sequence[Judged], measure: Measure, cutoff: int) -> TopicDiff | None:
+    """Compare two runs on one topic; None if `diff` cannot compare them."""
+    is_comparable = len(lists) == 2 and all(judged.ranked and judged.present[0] for judged in lists)
+    if not is_comparable or not measure.properties.topics_independent:
         return None
     try:
         if any(len(measure(judged)) != 1 for judged in lists):
@@ -146,7 +146,7 @@ def difference(workspace: Workspace, lists: Sequence[Judged], measure: Measure, 
     except JudgedError:
         return None
     query_id = lists[0].query_ids[0]
-    qrels, (first, second) = workspace.one_topic(query_id, [judged.run.name for judged in lists])
+    qrels, (first, second) = workspace.topic_data(query_id, [judged.run.name for judged in lists])
     return diff(qrels, first, second, topic=query_id, measure=measure, cutoff=cutoff).topics[0]
 
 
@@ -156,37 +156,38 @@ def documents(
     grades: Mapping[str, float],
     rel: float,
     cutoff: int,
-    compared: TopicDiff | None,
+    comparison: TopicDiff | None,
 ) -> Table:
-    """Lay out the first documents of the lists, then the relevant ones that no list shows, best grades first."""
-    orders = {judged.run.name: _order(judged) for judged in lists}
-    ranked = {judged.run.name: judged.ranked for judged in lists}
-    shown = dict.fromkeys(doc for order in orders.values() for doc in list(order)[:cutoff])
-    relevant = [doc for doc in grades if state_of(grades[doc], rel) == "relevant"]
-    moved = {} if compared is None else {row.doc_id: row for row in compared.rows}
+    """Return the first documents of the lists, then relevant documents that no list shows, best grades first."""
+    positions_by_run = {judged.run.name: _positions(judged) for judged in lists}
+    is_ranked = {judged.run.name: judged.ranked for judged in lists}
+    visible_docs = dict.fromkeys(doc for positions in positions_by_run.values() for doc in list(positions)[:cutoff])
+    relevant = [doc for doc in grades if state_name(grades[doc], rel) == "relevant"]
+    changes_by_doc = {} if comparison is None else {row.doc_id: row for row in comparison.rows}
     rows: list[dict[str, Any]] = []
-    for doc in dict.fromkeys([*shown, *sorted(relevant, key=lambda doc: (-grades[doc], doc))]):
+    for doc in dict.fromkeys([*visible_docs, *sorted(relevant, key=lambda doc: (-grades[doc], doc))]):
         grade = grades.get(doc)
-        row = {"key": len(rows), "doc_id": doc, "grade": grade, "state": state_of(grade, rel), "shown": doc in shown}
-        for run, order in orders.items():
-            place, tied = order.get(doc, (None, False))
-            row |= {f"place:{run}": place, f"rank:{run}": place if ranked[run] else None}  # a set has no ranks
-            row |= {f"tied:{run}": tied and ranked[run]}
-        change = moved.get(doc)
+        row = {"key": len(rows), "doc_id": doc, "grade": grade, "state": state_name(grade, rel)}
+        row["shown"] = doc in visible_docs
+        for run, positions in positions_by_run.items():
+            position, tied = positions.get(doc, (None, False))
+            row |= {f"place:{run}": position, f"rank:{run}": position if is_ranked[run] else None}  # a set has no ranks
+            row |= {f"tied:{run}": tied and is_ranked[run]}
+        change = changes_by_doc.get(doc)
         row |= {"moved": change.movement if change else "", "change": change and change.changes[0]}
         rows.append(row | _text(workspace, doc))
     return Table("documents", columns_of(rows, *(rows[0] if rows else ())), only="data")
 
 
-def _order(judged: Judged) -> dict[str, tuple[int, bool]]:
-    """Give the place of every returned document, and whether its score is that of others, in the order of the list."""
-    every, first, last = rank_all_with_ties(judged.run, judged.query_ids, judged.ranking)
-    tied: list[bool] = np.not_equal(first, last).tolist()
-    return dict(zip(every.doc.to_pylist(), zip(every.rank.tolist(), tied, strict=True), strict=True))
+def _positions(judged: Judged) -> dict[str, tuple[int, bool]]:
+    """Return the position of every returned document and whether its score is tied, in list order."""
+    all_documents, first, last = rank_all_with_ties(judged.run, judged.query_ids, judged.ranking)
+    is_tied: list[bool] = np.not_equal(first, last).tolist()
+    return dict(zip(all_documents.doc.to_pylist(), zip(all_documents.rank.tolist(), is_tied, strict=True), strict=True))
 
 
 def _text(workspace: Workspace, doc: str) -> dict[str, Any]:
-    """Give title and snippet of a document, and whether its text is known."""
+    """Return title and snippet of a document, and whether its text is known."""
     texts = workspace.texts
     if texts is None or doc not in texts:
         return {"title": "", "snippet": "", "has_text": False}

@@ -9,23 +9,23 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from judged.errors import InputError
-from judged.interface.pages.answer_pages import answer_page, leading
+from judged.interface.pages.answer_pages import answer_page, with_links
 from judged.interface.pages.answers import page
-from judged.interface.pages.filters import blocks, marked, query
+from judged.interface.pages.filters import blocks, query_string, split_at_matches
 from judged.interface.pages.guard import judge_of
 from judged.interface.pages.pagination import Paging
 from judged.interface.pages.problems import PROBLEMS
-from judged.interface.pages.topics.judged_topic import check_apart, judged_topic
-from judged.interface.pages.topics.topic import labels_of, topic
+from judged.interface.pages.topics.judged_topic import check_topics_independent, judged_topic
+from judged.interface.pages.topics.topic import labels_with_topic, topic
 from judged.interface.pages.topics.topic_list import (
-    AskedDocument,
-    AskedExplanation,
-    AskedList,
-    AskedTopic,
+    ExplanationQuery,
+    TopicDocumentQuery,
     TopicList,
+    TopicListQuery,
+    TopicQuery,
     topics,
 )
-from judged.interface.pages.workspace import Opened
+from judged.interface.pages.workspace import CurrentWorkspace
 from judged.results import TEXT, Table, beginning, significant
 from judged.scoring.explanation import explain_list
 from judged.scoring.measures.grammar import parse
@@ -36,16 +36,18 @@ if TYPE_CHECKING:
     from judged.interface.pages.workspace import Workspace
 
 router = APIRouter(tags=["topics"])
-_MARKED = 100_000  # characters of a text in which words are marked
+_MAX_HIGHLIGHTED = 100_000  # characters of a text in which matches are highlighted
 
 
-def _listed(workspace: Workspace, asked: AskedList, answer: TopicList | None) -> dict[str, Any]:
-    """Lead to each topic; draw the means."""
+def _list_values(workspace: Workspace, query: TopicListQuery, answer: TopicList | None) -> dict[str, Any]:
+    """Return the values of the template: the table with links, and the rendered chart."""
     if answer is None:
-        return {"runs": asked.runs or workspace.run_names, "lower_is_better": False, "figure": ""}
+        return {"runs": query.runs or workspace.run_names, "lower_is_better": False, "figure": ""}
     about, table = answer.about, answer.table()
-    pair = dict(zip(("first", "second"), asked.runs, strict=True)) if len(asked.runs) == 2 else {}
-    table = leading(table, "query_id", lambda row: f"/topic{query(asked, page=None, topic=row['query_id'], **pair)}")
+    pair = dict(zip(("first", "second"), query.runs, strict=True)) if len(query.runs) == 2 else {}
+    table = with_links(
+        table, "query_id", lambda row: f"/topic{query_string(query, page=None, topic=row['query_id'], **pair)}"
+    )
     scores = {"mean", *(f"run:{run}" for run in about["runs"])} if about["lower_is_better"] else ()
     return {
         **about,
@@ -53,86 +55,91 @@ def _listed(workspace: Workspace, asked: AskedList, answer: TopicList | None) ->
         "table": table.changed("query_id", show=beginning(80)),
         "keys": {column.name: column.name for column in table.shown},
         "rising": {"query_id", "query", *scores},
-        "paging": Paging.at(about["page"], about["total"]),
+        "paging": Paging.for_page(about["page"], about["total"]),
     }
 
 
-@answer_page(router, "topics.html", "/topics", "Topics", "A page of the list of topics", _listed)
-def list_of_topics(workspace: Opened, asked: Annotated[AskedList, Query()]) -> TopicList:
-    """Give ids, texts, counts of judgments, and the scores of the runs: sorted, searched, filtered, 50 at a time."""
-    return topics(workspace, asked)
+@answer_page(router, "topics.html", "/topics", "Topics", "A page of the list of topics", _list_values)
+def list_of_topics(workspace: CurrentWorkspace, query: Annotated[TopicListQuery, Query()]) -> TopicList:
+    """Return ids, texts, counts of judgments, and scores of the runs: sorted, searched, filtered, 50 per page."""
+    return topics(workspace, query)
 
 
 @router.get("/topic", include_in_schema=False)
-def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic, Query()]) -> Response:
+def topic_page(request: Request, workspace: CurrentWorkspace, query: Annotated[TopicQuery, Query()]) -> Response:
     """Show one topic."""
-    answer = topic(workspace, asked)
-    tables, runs = answer.tables(), answer.facts()["runs"]
-    links = [f"/topic{query(asked, measure=name, explain=None)}" for name in tables["scores"].column("measure").values]
+    answer = topic(workspace, query)
+    tables, facts = answer.tables(), answer.facts()
+    links = [
+        f"/topic{query_string(query, measure=name, explain=None)}" for name in tables["scores"].column("measure").values
+    ]
     tables["scores"] = tables["scores"].changed("measure", links=links)
-    if (moved := tables.get("regraded")) is not None:
-        chosen = zip(moved.column("measure").values, moved.column("difference").values, strict=True)
-        tables["regraded"] = moved.take([at for at, (name, by) in enumerate(chosen) if by or name == asked.measure])
-    known = {row["run"]: row for row in tables["all_runs"].records()}
+    if (regraded := tables.get("regraded")) is not None:
+        pairs = zip(regraded.column("measure").values, regraded.column("difference").values, strict=True)
+        changed = [i for i, (name, difference) in enumerate(pairs) if difference or name == query.measure]
+        tables["regraded"] = regraded.take(changed)
+    row_by_run = {row["run"]: row for row in tables["all_runs"].records()}
     documents = tables["documents"].records()
     lists: list[dict[str, Any]] = []
-    for run in runs:
-        shown = [row for row in documents if 0 < (row[f"place:{run}"] or 0) <= asked.cutoff]
-        lists.append({**known[run], "documents": sorted(shown, key=itemgetter(f"place:{run}"))})
-    store = labels_of(workspace, asked.topic)
-    values = {
+    for run in facts["runs"]:
+        rows = [row for row in documents if 0 < (row[f"place:{run}"] or 0) <= query.cutoff]
+        lists.append({**row_by_run[run], "documents": sorted(rows, key=itemgetter(f"place:{run}"))})
+    store = labels_with_topic(workspace, query.topic)
+    values: dict[str, Any] = {
         "scale": store.scale if store is not None else (),
         "judge": judge_of(request, store) if store is not None else "",
-        "title": f"Topic {asked.topic[:80]}",
+        "title": f"Topic {query.topic[:80]}",
         "tables": tables,
         "lists": lists,
         "missed": _missed(tables["documents"], lists),
     }
-    return page(request, "topic.html", answer=answer, asked=asked, **values, **answer.facts())
+    values |= {"query": query, "query_text": facts["query"]}
+    return page(request, "topic.html", answer=answer, **{**facts, **values})
 
 
 def _missed(documents: Table, lists: Sequence[dict[str, Any]]) -> Table:
-    """Lay out the relevant documents that no list shows, with where each list has them."""
-    shown = documents.column("shown").values
-    missed = documents.take([at for at, seen in enumerate(shown) if not seen])
+    """Return the relevant documents that no list shows, with their positions in each list."""
+    is_visible = documents.column("shown").values
+    missed = documents.take([row for row, is_listed in enumerate(is_visible) if not is_listed])
     for row in lists:
         name = f"place:{row['run']}"
-        places = missed.column(name).values
-        said = [(f"rank {place:,}" if row["ranked"] else "returned") if place else "not returned" for place in places]
-        missed = missed.changed(name, values=said, show=TEXT, title=row["run"])
+        positions = missed.column(name).values
+        returned = "rank {:,}" if row["ranked"] else "returned"
+        texts = [returned.format(position) if position else "not returned" for position in positions]
+        missed = missed.changed(name, values=texts, show=TEXT, title=row["run"])
     missed = missed.changed("doc_id", title="Document", show=TEXT).changed("grade", title="Grade", show=significant())
     return missed.showing("doc_id", "grade", *(f"place:{row['run']}" for row in lists))
 
 
 @router.get("/api/v1/topic", summary="Everything about one topic", responses=PROBLEMS)
-def topic_data(workspace: Opened, asked: Annotated[AskedTopic, Query()]) -> dict[str, Any]:
-    """Give the judged lists of one or two runs, their scores, where these were lost, and how far they could move."""
-    return topic(workspace, asked).to_dict()
+def topic_data(workspace: CurrentWorkspace, query: Annotated[TopicQuery, Query()]) -> dict[str, Any]:
+    """Return the judged lists of one or two runs, their scores, losses by stage, and score ranges."""
+    return topic(workspace, query).to_dict()
 
 
 @router.get("/api/v1/topic/explain", summary="How one score is computed", responses=PROBLEMS)
-def explanation_data(workspace: Opened, asked: Annotated[AskedExplanation, Query()]) -> dict[str, Any]:
-    """Give every step of the calculation, in full precision."""
-    measure = parse(asked.measure)
-    check_apart(measure)
-    return explain_list(judged_topic(workspace, asked.topic, asked.run), measure, asked.topic).to_dict()
+def explanation_data(workspace: CurrentWorkspace, query: Annotated[ExplanationQuery, Query()]) -> dict[str, Any]:
+    """Return every step of the calculation, in full precision."""
+    measure = parse(query.measure)
+    check_topics_independent(measure)
+    return explain_list(judged_topic(workspace, query.topic, query.run), measure, query.topic).to_dict()
 
 
 @router.get("/api/v1/document", summary="The text of one document", responses=PROBLEMS)
-def document_data(workspace: Opened, asked: Annotated[AskedDocument, Query()]) -> dict[str, Any]:
-    """Give title and text of a document that was judged or returned; plain text, cut at a length."""
+def document_data(workspace: CurrentWorkspace, query: Annotated[TopicDocumentQuery, Query()]) -> dict[str, Any]:
+    """Return title and text of a judged or returned document; plain text, cut at a length."""
     texts = workspace.texts
     if texts is None:
         fix = "open a collection as well: judged serve --texts FILE"
         raise InputError("no texts of documents are open", fix=fix)
-    if asked.doc_id not in texts:
-        fix = "texts are kept of documents that were judged or returned; the collection may lack it"
-        raise InputError(f"no text of document {asked.doc_id!r} is known", fix=fix)
-    text = texts.text(asked.doc_id)
-    start = text[: asked.length]
-    found: dict[str, Any] = {"doc_id": asked.doc_id, "title": texts.title(asked.doc_id), "text": start}
-    found["characters"] = len(text)
-    if query := workspace.query(asked.topic):
-        *pieces, rest = marked(start[:_MARKED], query)  # every second piece is a word of the query
-        found["pieces"] = [*pieces, rest + start[_MARKED:]]
-    return found
+    if query.doc_id not in texts:
+        fix = "use a document that is judged or returned by a run, and contained in the collection"
+        raise InputError(f"document {query.doc_id!r} has no text", fix=fix)
+    text = texts.text(query.doc_id)
+    start = text[: query.length]
+    document: dict[str, Any] = {"doc_id": query.doc_id, "title": texts.title(query.doc_id), "text": start}
+    document["characters"] = len(text)
+    if query_text := workspace.query(query.topic):
+        *pieces, last = split_at_matches(start[:_MAX_HIGHLIGHTED], query_text)
+        document["pieces"] = [*pieces, last + start[_MAX_HIGHLIGHTED:]]
+    return document

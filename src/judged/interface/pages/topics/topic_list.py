@@ -1,4 +1,4 @@
-"""The list of topics as an answer: scores and counts of judgments, in an order, a page of it."""
+"""List of topics as the answer of a page: scores and counts of judgments, sorted and paginated."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pydantic import Field
 from judged.errors import InputError, MeasureError
 from judged.interface.pages.answer_pages import topic_columns
 from judged.interface.pages.answers import PageAnswer
-from judged.interface.pages.filters import query
-from judged.interface.pages.pagination import LONGEST, Paging, Scored, holding, natural, order_by
+from judged.interface.pages.filters import query_string
+from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, contains_words, natural_key, order_by
 from judged.interface.pages.problems import Parameters
-from judged.interface.pages.workspace import concerning, remembered
+from judged.interface.pages.workspace import cached_in_workspace, set_error_field
 from judged.results import COUNT, NUMBER, Chart, Column, Table, counted
 from judged.results.blocks import Note
 from judged.results.decimals import decimal
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from judged.results.types import Floats, Ints
 
 
-class Order(Scored):
-    """Which topics a list has, and in which order: kept in the address of each topic that is opened from it."""
+class TopicOrderQuery(ScoredQuery):
+    """Which topics a list has, and their order. Pages of single topics keep these parameters, for next and previous."""
 
     measure: str = Field(DEFAULT_MEASURE, max_length=300, description="The measure of the scores.")
     sort: str = Field(
@@ -45,19 +45,19 @@ class Order(Scored):
     )
 
     @property
-    def order(self) -> Order:
-        """Which topics, and in which order, without what else is asked."""
-        return Order(**self.model_dump(include=set(Order.model_fields)))
+    def order(self) -> TopicOrderQuery:
+        """The parameters of the order alone."""
+        return TopicOrderQuery(**self.model_dump(include=set(TopicOrderQuery.model_fields)))
 
 
-class AskedList(Order):
-    """The list of topics."""
+class TopicListQuery(TopicOrderQuery):
+    """Parameters of the list of topics."""
 
     page: int = Field(1, ge=0, le=1_000_000, description="Which page of the list; 0 for all.")
 
 
-class AskedTopic(Order):
-    """One topic."""
+class TopicQuery(TopicOrderQuery):
+    """Parameters of the page of a topic."""
 
     topic: str = Field(max_length=LONGEST, description="The topic's id.")
     first: str | None = Field(
@@ -76,39 +76,39 @@ class AskedTopic(Order):
     saved: bool = Field(default=False, description="Whether that grade was just saved as a label.")
 
 
-class AskedExplanation(Parameters):
-    """How one score comes about."""
+class ExplanationQuery(Parameters):
+    """Parameters of the explanation of a score."""
 
     topic: str = Field(max_length=LONGEST, description="The topic's id.")
     run: str = Field(max_length=LONGEST, description="The run.")
     measure: str = Field(DEFAULT_MEASURE, max_length=300, description="The measure.")
 
 
-class AskedDocument(Parameters):
-    """The text of one document."""
+class TopicDocumentQuery(Parameters):
+    """Parameters of the text of a document."""
 
     doc_id: str = Field(max_length=LONGEST, description="The document's id.")
     topic: str = Field("", max_length=LONGEST, description="The topic whose words are to be marked.")
     length: int = Field(4000, ge=1, le=10_000_000, description="So many characters of the text at most.")
 
 
-DRAWN = 400
-"""Topics that can still be told apart in a chart of bars."""
-MOST_RUNS = 12
-"""Columns of scores that a table shows at once."""
+MAX_BARS = 400
+"""Maximum number of bars in the chart of means."""
+MAX_RUNS = 12
+"""Maximum number of runs in the table."""
 POSITIVE = float(np.nextafter(0, 1))
-"""The least relevant grade for measures that have no level of their own: any above 0."""
-_NEAR, _SHORT = 5, 60
+"""Lowest relevant grade of measures without `rel`: any grade above 0."""
+_MAX_SIMILAR, _MAX_COMPARED_LENGTH = 5, 60
 
 
 class TopicList(PageAnswer):
-    """A page of the list of topics."""
+    """One page of the list of topics."""
 
     kind: ClassVar[str] = "topics"
 
 
-def facts_of(measure: Measure, level: float | None = None) -> dict[str, Any]:
-    """Say what a page must know of a measure: its name, that of its family, and which values and grades are good."""
+def measure_facts(measure: Measure, level: float | None = None) -> dict[str, Any]:
+    """Return what pages need of a measure: names, direction, and the lowest relevant grade."""
     rel = rel_of(measure, level)
     return {
         "measure": str(measure),
@@ -119,20 +119,20 @@ def facts_of(measure: Measure, level: float | None = None) -> dict[str, Any]:
 
 
 def rel_of(measure: Measure, level: float | None = None) -> float:
-    """Give the least grade that is relevant to a measure; to one without a level, what is given."""
+    """Return the lowest grade that is relevant to a measure; `level` if the measure has no `rel`."""
     return float(getattr(measure, "rel", POSITIVE if level is None else level))
 
 
-def topics(workspace: Workspace, asked: AskedList) -> TopicList:
-    """Give a page of the list of topics."""
-    with concerning("measure"):
-        measure = asked.read(asked.measure)
-    runs = shown_runs(workspace, asked)
-    table, notes = _all_topics(workspace, measure, runs, asked.rel)
-    order = ordered(workspace, asked.order)
-    paging = Paging.at(asked.page, len(order))
+def topics(workspace: Workspace, query: TopicListQuery) -> TopicList:
+    """Return a page of the list of topics."""
+    with set_error_field("measure"):
+        measure = query.read(query.measure)
+    runs = visible_runs(workspace, query)
+    table, notes = _all_topics(workspace, measure, runs, query.rel)
+    order = ordered_topics(workspace, query.order)
+    paging = Paging.for_page(query.page, len(order))
     about = {
-        **facts_of(measure, asked.rel),
+        **measure_facts(measure, query.rel),
         "runs": runs,
         "other_runs": [name for name in workspace.run_names if name not in runs],
         "total": paging.total,
@@ -140,99 +140,102 @@ def topics(workspace: Workspace, asked: AskedList) -> TopicList:
         "page": paging.page,
         "pages": paging.last,
     }
-    about["sentence"], *charts = _picture(table.take(np.sort(order).tolist()), measure, runs) if runs else ("",)
+    about["sentence"], *charts = _means_chart(table.take(np.sort(order).tolist()), measure, runs) if runs else ("",)
     return TopicList(about, (table.take(paging.of(order.tolist())), *charts), notes)
 
 
-def _picture(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str, Chart]:
-    """Say how scores are spread over the topics, and draw the mean of each topic, best first."""
-    means = np.array(table.column("mean").values, dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(means))
-    order = known[order_of(means[known].tolist(), lower_is_better=measure.properties.higher_is_better is False)]
-    who = runs[0] if len(runs) == 1 else f"the mean over {len(runs)} runs"
-    said = f"{counted(len(table), 'topic')}; none has a score by {measure}."
+def _means_chart(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple[str, Chart]:
+    """Return a sentence on the scores over topics, and a chart of the mean score of each topic, best first."""
+    means, query_ids = np.array(table.column("mean").values, dtype=np.float64), table.column("query_id").values
+    scored = np.flatnonzero(~np.isnan(means))
+    order = scored[order_of(means[scored].tolist(), lower_is_better=measure.properties.higher_is_better is False)]
+    subject = runs[0] if len(runs) == 1 else f"the mean over {len(runs)} runs"
+    sentence = f"{counted(len(table), 'topic')}; none has a score by {measure}."
     if len(order):
-        top, low = (f"{decimal(float(means[at]), 3)} on {table.column('query_id').values[at]}" for at in order[[0, -1]])
-        none = int((means[known] == 0).sum())
-        zeros = f"; it is 0 on {none:,}" if none else ""
-        said = f"{measure} of {counted(len(order), 'topic')}, {who}, goes from {top} to {low}{zeros}."
-    drawn = order[np.linspace(0, len(order) - 1, min(len(order), DRAWN)).round().astype(np.int64)]
-    table = replace(table.changed("mean", only="").take(drawn.tolist()), only="people")
-    links = [f"/topic{query({'topic': name, 'measure': str(measure)})}" for name in table.column("query_id").values]
+        top, low = (f"{decimal(float(means[row]), 3)} on {query_ids[row]}" for row in order[[0, -1]])
+        zero_topics = int((means[scored] == 0).sum())
+        zero_note = f"; it is 0 on {zero_topics:,}" if zero_topics else ""
+        sentence = f"{measure} of {counted(len(order), 'topic')}, {subject}, goes from {top} to {low}{zero_note}."
+    bar_rows = order[np.linspace(0, len(order) - 1, min(len(order), MAX_BARS)).round().astype(np.int64)]
+    table = replace(table.changed("mean", only="").take(bar_rows.tolist()), only="people")
+    ids = table.column("query_id").values
+    links = [f"/topic{query_string({'topic': name, 'measure': str(measure)})}" for name in ids]
     table = table.changed("query_id", links=links).showing("query_id", "query", "mean")
-    note = f"One bar per topic: {who}." + f" {DRAWN} of {len(order):,} are drawn." * (len(order) > DRAWN)
-    title, across = f"{measure} by topic, best first", "topics, best first"
-    chart = Chart("means", title, table, note, "columns", "query_id", "mean", x_title=across, y_title=str(measure))
-    return said, replace(chart, height=160)
+    note = f"One bar per topic: {subject}." + f" {MAX_BARS} of {len(order):,} are drawn." * (len(order) > MAX_BARS)
+    title, x_title = f"{measure} by topic, best first", "topics, best first"
+    chart = Chart("means", title, table, note, "columns", "query_id", "mean", x_title=x_title, y_title=str(measure))
+    return sentence, replace(chart, height=160)
 
 
-@remembered
+@cached_in_workspace
 def run_scores(workspace: Workspace, measure: Measure, run: str) -> tuple[Floats, str]:
-    """Give the scores of a run on all topics, (T,); or NaN, and why it has none."""
+    """Return the scores of a run on all topics, (T,); or NaN, and the reason."""
     judged = workspace.judged(run)
     try:
-        return measure(judged), ""  # without the notes of `score_lists`, which cost ten times as much
+        return measure(judged), ""  # `score_lists` would add notes, but takes ten times as long
     except (InputError, MeasureError) as error:
         return np.full(len(judged), np.nan), str(error)
 
 
-@remembered
+@cached_in_workspace
 def _all_topics(
     workspace: Workspace, measure: Measure, runs: tuple[str, ...], level: float | None
 ) -> tuple[Table, tuple[Note, ...]]:
-    """Score the runs, and count judgments, of all topics in the order of the qrels."""
-    made = {run: run_scores(workspace, measure, run) for run in runs}
+    """Return the table of all topics: scores of the runs and counts of judgments, in the order of the qrels."""
+    scores_and_problems = {run: run_scores(workspace, measure, run) for run in runs}
     ids, index, rel = workspace.query_ids, workspace.qrels.index, rel_of(measure, level)
-    scores = np.ma.masked_invalid([values for values, _ in made.values()] or [np.full(len(ids), np.nan)])
+    scores = np.ma.masked_invalid([values for values, _ in scores_and_problems.values()] or [np.full(len(ids), np.nan)])
     mean, spread = scores.mean(axis=0).filled(np.nan), np.ptp(scores, axis=0).filled(np.nan)
     relevant = index.topic[(index.grade >= rel) & (index.grade >= 0)]
-    counts = [np.bincount(which, minlength=len(ids)).tolist() for which in (relevant, index.topic)]
-    one_run = "data" if len(runs) < 2 else ""  # its mean is its score
+    counts = [np.bincount(codes, minlength=len(ids)).tolist() for codes in (relevant, index.topic)]
+    only = "data" if len(runs) < 2 else ""  # the mean of a single run is its score
     columns = (
         *topic_columns(workspace, ids),
         Column("relevant", counts[0], COUNT, "Relevant"),
         Column("judged", counts[1], COUNT, "Judged"),
-        Column("mean", mean.tolist(), NUMBER, "Mean", only=one_run),
-        Column("spread", spread.tolist(), NUMBER, "Spread", only=one_run),  # the largest score less the smallest
-        *(Column(f"run:{run}", values.tolist(), NUMBER, run) for run, (values, _) in made.items()),
+        Column("mean", mean.tolist(), NUMBER, "Mean", only=only),
+        Column("spread", spread.tolist(), NUMBER, "Spread", only=only),  # highest minus lowest score
+        *(Column(f"run:{run}", values.tolist(), NUMBER, run) for run, (values, _) in scores_and_problems.items()),
     )
-    notes = dict.fromkeys(Note("no-scores", why) for _, why in made.values() if why)
+    notes = dict.fromkeys(Note("no-scores", reason) for _, reason in scores_and_problems.values() if reason)
     return Table("topics", columns, "Table of topics"), tuple(notes)
 
 
-def shown_runs(workspace: Workspace, asked: Order) -> tuple[str, ...]:
-    """Give the runs that are columns: those that were chosen, or the best ones."""
-    chosen = tuple(dict.fromkeys(name for name in asked.runs if name)) or workspace.ranked(asked.read(asked.measure))
-    for name in chosen:
+def visible_runs(workspace: Workspace, query: TopicOrderQuery) -> tuple[str, ...]:
+    """Return the runs of the columns: the selected ones, or the best ones."""
+    requested = tuple(dict.fromkeys(name for name in query.runs if name))
+    run_names = requested or workspace.ranked_run_names(query.read(query.measure))
+    for name in run_names:
         workspace.judged(name)
-    return chosen[:MOST_RUNS]
+    return run_names[:MAX_RUNS]
 
 
-@remembered
-def ordered(workspace: Workspace, asked: Order) -> Ints:
-    """Give the positions of the topics that a list has, in its order."""
-    measure, runs = asked.read(asked.measure), shown_runs(workspace, asked)
-    table, _ = _all_topics(workspace, measure, runs, asked.rel)
-    kept = workspace.mask(asked.where) if workspace.lists or asked.where else np.ones(len(table), dtype=np.bool_)
+@cached_in_workspace
+def ordered_topics(workspace: Workspace, query: TopicOrderQuery) -> Ints:
+    """Return the positions of the topics of a list, in its order."""
+    measure, runs = query.read(query.measure), visible_runs(workspace, query)
+    table, _ = _all_topics(workspace, measure, runs, query.rel)
+    mask = workspace.mask(query.where) if workspace.lists or query.where else np.ones(len(table), dtype=np.bool_)
     columns = {column.name: column.values for column in table.columns}
-    kept = kept & holding(asked.q, columns["query_id"], columns["query"])
-    falling, name = asked.sort.startswith("-"), asked.sort.removeprefix("-")
+    mask = mask & contains_words(query.q, columns["query_id"], columns["query"])
+    falling, name = query.sort.startswith("-"), query.sort.removeprefix("-")
     if name not in columns:
         raise InputError(f"topics cannot be sorted by {name!r}", fix=f"use one of {', '.join(columns)}")
     values = [text.casefold() for text in columns[name]] if name == "query" else columns[name]
-    order = np.array(order_by(values, falling=falling), dtype=np.int64)  # no score comes last either way
-    return order[kept[order]]
+    order = np.array(order_by(values, descending=falling), dtype=np.int64)  # missing scores are last in both directions
+    return order[mask[order]]
 
 
-def near_ids(ids: tuple[str, ...], wanted: str) -> list[str]:
-    """Give a few ids that are like one that does not exist: those spelled like it, then its neighbours by order.
+def similar_ids(ids: tuple[str, ...], unknown_id: str) -> list[str]:
+    """Return a few existing ids similar to an unknown one: by spelling first, then its neighbors in order.
 
-    >>> near_ids(("q1", "q2", "t1"), "q11"), near_ids(("q04", "q40"), "q4")
+    >>> similar_ids(("q1", "q2", "t1"), "q11"), similar_ids(("q04", "q40"), "q4")
     (['q1', 'q2', 't1'], ['q04', 'q40'])
     """
-    short = len(wanted) <= _SHORT
-    same = [topic for topic in ids if natural(topic) == natural(wanted)] if short else []
-    similar = difflib.get_close_matches(wanted, ids, _NEAR, 0.7) if short else []
-    at = bisect.bisect(ids, wanted)
-    around = sorted(range(max(0, at - _NEAR), min(len(ids), at + _NEAR)), key=lambda place: abs(place - at + 0.4))
-    return list(dict.fromkeys([*same, *similar, *(ids[place] for place in around)]))[:_NEAR]
+    is_short = len(unknown_id) <= _MAX_COMPARED_LENGTH
+    equivalent = [topic for topic in ids if natural_key(topic) == natural_key(unknown_id)] if is_short else []
+    similar = difflib.get_close_matches(unknown_id, ids, _MAX_SIMILAR, 0.7) if is_short else []
+    position = bisect.bisect(ids, unknown_id)
+    positions = range(max(0, position - _MAX_SIMILAR), min(len(ids), position + _MAX_SIMILAR))
+    neighbors = sorted(positions, key=lambda i: abs(i - position + 0.4))
+    return list(dict.fromkeys([*equivalent, *similar, *(ids[i] for i in neighbors)]))[:_MAX_SIMILAR]
