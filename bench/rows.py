@@ -143,7 +143,7 @@ def spark(address: str, table: str, path: str) -> None:
 
 def draw(cells: str) -> None:
     """Draw time and memory against rows."""
-    from judged.results.charts import PALETTE, altair, save_chart, themed
+    from judged.results.charts import PALETTE, altair, apply_theme, save_chart
 
     alt = altair()
     found: list[Cell] = list(json.loads(Path(cells).read_text(encoding="utf-8")).values())
@@ -161,7 +161,7 @@ def draw(cells: str) -> None:
         )
         for name, title, kind in (("cpu", "CPU seconds", "log"), ("mb", "peak memory in MB", "linear"))
     ]
-    save_chart(themed(alt.hconcat(*panels)), FIGURE)
+    save_chart(apply_theme(alt.hconcat(*panels)), FIGURE)
 
 
 JOBS: dict[str, Callable[..., None]] = {"make": make, "spark": spark, "draw": draw}

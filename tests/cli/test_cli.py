@@ -215,7 +215,7 @@ def test_a_failure_leaves_the_old_file(files: Path, run: Callable[..., Ended]) -
 def test_where_nothing_can_be_written(run: Callable[..., Ended]) -> None:
     done = run("evaluate", "qrels.txt", "good.run", "-o", "no/where.json")
     assert done.code == 2
-    assert done.err.startswith("error: no/where.json: this file cannot be written")
+    assert done.err.startswith("error: no/where.json: the file cannot be written")
 
 
 # --- errors -----------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def test_wrong_input_is_one_line_and_exit_code_2(
     [
         (["-m", "ndgc@10"], "error: there is no measure 'ndgc'. Fix: did you mean nDCG"),
         (["-m", "P"], "error: P needs cutoff. Fix: write P@10"),
-        (["--level", "95"], "error: the confidence level 95.0 is not between 0 and 1"),
+        (["--level", "95"], "error: the confidence level must be between 0 and 1, got 95.0"),
         (["--run-format", "xlsx"], "xlsx"),
         (["--depth", "0"], "0"),
         (["--depth", "x"], "x"),

@@ -17,7 +17,7 @@ import pytest
 
 import judged
 from judged.diagnosis.gates import Check, GateConfig
-from judged.results.escaping import Cell, TextTable, isolated, markdown_list
+from judged.results.escaping import Cell, TextTable, isolate_directions, markdown_list
 
 HOSTILE = "=<script>x</script>|`a`*b*[c](d)\x1b[31m\u202e\nz"
 TURNED = "abc\u202ecba"
@@ -48,7 +48,7 @@ def test_a_cell_of_csv_that_a_spreadsheet_would_compute_is_text(start):
 @pytest.mark.parametrize("number", ["-0.12", "+0.5", "-1e-05", "-.5", "-", "-inf", "+12%", "-0", "-3."])
 def test_numbers_of_csv_stay_numbers(number):
     assert TextTable(("a", "b"), (("x", number),)).csv() == f"a,b\nx,{number}"
-    interval = Cell(number, rest="[-0.2, 0.1]", mark="*")
+    interval = Cell(number, detail="[-0.2, 0.1]", mark="*")
     assert TextTable(("a", "b"), (("x", interval),)).csv() == f'a,b\nx,"{interval}"'
 
 
@@ -68,7 +68,7 @@ def test_a_sentence_of_markdown_keeps_its_code_and_nothing_else():
 
 
 def test_a_cell_of_a_terminal_or_of_latex_has_no_control_characters():
-    table = TextTable(("run", "AP"), ((HOSTILE, Cell("0.1", rest=TURNED, mark="a", best=True)), ("b", "0.2")))
+    table = TextTable(("run", "AP"), ((HOSTILE, Cell("0.1", detail=TURNED, mark="a", best=True)), ("b", "0.2")))
     for written in (table.text(), table.text(width=20), table.latex()):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\u202a-\u202e]", written)
         assert "u202e" in written
@@ -78,10 +78,10 @@ def test_a_cell_of_a_terminal_or_of_latex_has_no_control_characters():
 
 
 def test_a_name_that_turns_the_direction_turns_nothing_beside_it_in_html():
-    html = isolated(f"<p title='{TURNED}'>{TURNED}</p><td>{TURNED}</td>")
+    html = isolate_directions(f"<p title='{TURNED}'>{TURNED}</p><td>{TURNED}</td>")
     assert html.count(f"<bdi>{TURNED}</bdi>") == html.count(TURNED) - 1 == 2
     page = f"<title>{TURNED}</title><script>'</b>{TURNED}'</script><p title='{TURNED}'>a</p><option>{TURNED}</option>"
-    assert isolated(page) == page
+    assert isolate_directions(page) == page
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import judged
 from judged import InputError, MeasureError
 from judged.comparison.choices import Choices, all_tests
-from judged.results.spelling import one_of, spelled
+from judged.results.spelling import canonical_name, one_of
 from judged.stats.correction import CORRECTIONS
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ RUNS = {"old": {query: ["x", "a"] for query in QRELS}, "new": {query: ["a"] for 
     ],
 )  # fmt: skip
 def test_a_choice_however_it_is_spelled(given: str, known: str) -> None:
-    assert spelled(given, [*all_tests(), *CORRECTIONS]) == known
+    assert canonical_name(given, [*all_tests(), *CORRECTIONS]) == known
 
 
 def test_every_choice_is_itself_and_none_is_another() -> None:
     for names in (list(all_tests()), list(CORRECTIONS)):
-        assert [spelled(name.upper(), names) for name in names] == names
+        assert [canonical_name(name.upper(), names) for name in names] == names
     with pytest.raises(InputError, match=r"no test 'tuky'\. Fix: did you mean tukey\? One of "):
         one_of("test", "tuky", all_tests())
 

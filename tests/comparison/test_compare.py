@@ -391,14 +391,14 @@ def test_policies_go_to_evaluate() -> None:
         ({"family": "both"}, "no family 'both'. Fix: use one of measure, all"),
         ({"alpha": 0.0}, "`alpha` must be between 0 and 0.5, got 0.0"),
         ({"alpha": float("nan")}, "`alpha` must be between 0 and 0.5, got nan"),
-        ({"resamples": 10}, "10 resamples are too few"),
-        ({"seed": -1}, "the seed -1 is below 0"),
+        ({"resamples": 10}, "at least 100 resamples are required, got 10"),
+        ({"seed": -1}, "seed must not be negative, got -1"),
         ({"min_difference": -0.1}, "`min_difference` must be a finite number >= 0, got -0.1"),
         ({"margin": 0.0}, "`margin` must be a positive number, got 0.0"),
         ({"test": "dunnett"}, "dunnett requires a baseline. Fix: set `baseline`"),
         ({"test": "tukey", "family": "all"}, "tukey corrects within one measure"),
         ({"measures": "AP"}, "AP was not evaluated. Fix: evaluate it, or use one of RR, P@2"),
-        ({"ci": "guess"}, "no interval method 'guess'"),
+        ({"ci": "guess"}, "interval method 'guess'"),
     ],
 )
 def test_wrong_options(options: dict, message: str) -> None:

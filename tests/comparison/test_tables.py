@@ -251,7 +251,7 @@ def test_small_numbers_do_not_look_like_none() -> None:
 
 
 def test_cells_in_every_form() -> None:
-    rows = (("x_y", Cell("0.4", rest="[1, 2]", mark="b-e", best=True)), ("z", Cell("0.3")), ("none", "-"))
+    rows = (("x_y", Cell("0.4", detail="[1, 2]", mark="b-e", best=True)), ("z", Cell("0.3")), ("none", "-"))
     table = TextTable(("run", "AP"), rows)
     assert table.text().splitlines() == [
         "run               AP",
@@ -264,7 +264,7 @@ def test_cells_in_every_form() -> None:
         r"z & 0.3 \\",
         r"none & - \\",
     ]
-    negative = TextTable(("",), ((Cell("-0.12", rest="[-2.0, 1e-05]"),),), labels=0)
+    negative = TextTable(("",), ((Cell("-0.12", detail="[-2.0, 1e-05]"),),), labels=0)
     assert negative.latex().splitlines()[4] == r"$-$0.12 [$-$2.0, 1e-05] \\"
     assert table.markdown().splitlines()[2:] == [
         "| x_y | **0.4**<sup>b-e</sup> [1, 2] |",

@@ -13,7 +13,7 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.write import write_qrels, write_run
 from judged.errors import InputError
-from judged.results.files import replaced
+from judged.results.files import atomic_write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,7 +136,7 @@ def test_an_unknown_format_and_a_missing_folder(tmp_path: Path) -> None:
         write_run(run, tmp_path / "a", "excel")
     with pytest.raises(InputError, match="cannot be written"):
         write_run(run, tmp_path / "none" / "a.run")
-    with pytest.raises(InputError, match="this is a folder"):
+    with pytest.raises(InputError, match="expected a file, got a folder"):
         write_run(run, tmp_path)
 
 
@@ -146,14 +146,14 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
     path.chmod(0o640)
 
     def fail() -> None:
-        with replaced(path) as part:
+        with atomic_write(path) as part:
             part.write_text("half")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail()
     assert path.read_text() == "old"
-    with replaced(path) as part:
+    with atomic_write(path) as part:
         part.write_text("new")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
     assert list(tmp_path.iterdir()) == [path]
@@ -162,7 +162,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     link, target = tmp_path / "link", tmp_path / "target"
     link.symlink_to(target)
-    with replaced(link) as part:
+    with atomic_write(link) as part:
         part.write_text("new")
     assert link.is_symlink()
     assert target.read_text() == "new"

@@ -32,7 +32,7 @@ from judged.labels import database as labels_database
 from judged.online.engine import Engine
 from judged.pipelines.experiments import results, runner, worker
 from judged.pipelines.experiments.limits import StepRecord
-from judged.results.files import replaced, replaced_folder
+from judged.results.files import atomic_folder, atomic_write
 from judged.studies.storage import StudyStore
 
 if TYPE_CHECKING:
@@ -176,10 +176,10 @@ m.script()
 
 def test_ctrl_c_while_an_old_folder_is_removed_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "x"
-    with replaced_folder(target) as folder:
+    with atomic_folder(target) as folder:
         (folder / "a").write_text("old")
     interrupt_first_removal(monkeypatch)
-    with pytest.raises(KeyboardInterrupt), replaced_folder(target) as folder:
+    with pytest.raises(KeyboardInterrupt), atomic_folder(target) as folder:
         (folder / "a").write_text("new")
     assert names(tmp_path) == ["x"]
     assert (target / "a").read_text() == "new"
@@ -200,7 +200,7 @@ def test_ctrl_c_while_an_engine_is_freed_leaves_no_temporary_folder(monkeypatch:
 def test_a_folder_that_another_process_made_meanwhile(new: bool, tmp_path: Path) -> None:
     """It is replaced, or stays where the command was to make a new one."""
     target = tmp_path / "x"
-    made = replaced_folder(target, new=new)
+    made = atomic_folder(target, new=new)
     (made.__enter__() / "a").write_text("ours")
     target.mkdir()
     (target / "a").write_text("theirs")
@@ -220,7 +220,7 @@ def test_a_new_file_that_another_process_made_meanwhile_stays(
     if not links:
         monkeypatch.setattr(os, "link", fails)
     for text in ("first", "second"):
-        with replaced(tmp_path / "x", new=True) as part:
+        with atomic_write(tmp_path / "x", new=True) as part:
             part.write_text(text)
     assert names(tmp_path) == ["x"]
     assert (tmp_path / "x").read_text() == "first"

@@ -12,7 +12,12 @@ from scipy import stats as reference
 
 from judged.errors import InputError
 from judged.online import queries
-from judged.stats.correction import chances_of_more, rate_limits, share_limits, told
+from judged.stats.correction import (
+    clopper_pearson_intervals,
+    hypergeometric_p_values,
+    poisson_rate_intervals,
+    select_discoveries,
+)
 from typed_logs import typed_log
 
 HOUR = 3_600_000
@@ -152,15 +157,15 @@ def test_p_values_and_limits_are_those_of_scipy() -> None:
     rng = np.random.default_rng(1)
     sizes = rng.integers(1, 60, 200)
     counts = rng.binomial(sizes, 0.3)
-    chance, least = chances_of_more(counts, sizes, int(counts.sum()), int(sizes.sum()))
+    chance, least = hypergeometric_p_values(counts, sizes, int(counts.sum()), int(sizes.sum()))
     of = reference.hypergeom(int(sizes.sum()), int(counts.sum()), sizes)
     assert chance == pytest.approx(of.sf(counts - 1), rel=1e-7)
     assert least == pytest.approx(of.sf(sizes - 1), rel=1e-7)
-    low, high = share_limits(counts, sizes, 0.9)
+    low, high = clopper_pearson_intervals(counts, sizes, 0.9)
     for at in range(0, 200, 17):
         limits = reference.binomtest(int(counts[at]), int(sizes[at])).proportion_ci(0.9)
         assert (low[at], high[at]) == pytest.approx((limits.low, limits.high))
-    low, high = rate_limits(counts.astype(float), np.ones(200), 0.95)
+    low, high = poisson_rate_intervals(counts.astype(float), np.ones(200), 0.95)
     assert high == pytest.approx(reference.chi2.ppf(0.975, 2 * counts + 2) / 2)
     assert low[counts > 0] == pytest.approx(reference.chi2.ppf(0.025, 2 * counts[counts > 0]) / 2)
 
@@ -173,7 +178,7 @@ def test_where_nothing_differs_few_logs_have_a_finding() -> None:
         sizes = 1 + rng.zipf(1.5, 300) % 400
         hits = rng.permutation(np.arange(sizes.sum()) < 0.35 * sizes.sum())
         counts = np.add.reduceat(hits, np.concatenate([[0], np.cumsum(sizes)[:-1]])).astype(np.int64)
-        mask, _ = told(*chances_of_more(counts, sizes, int(counts.sum()), int(sizes.sum())), 0.1)
+        mask, _ = select_discoveries(*hypergeometric_p_values(counts, sizes, int(counts.sum()), int(sizes.sum())), 0.1)
         any_found.append(mask.any())
     assert 0.01 < np.mean(any_found) < 0.12
 

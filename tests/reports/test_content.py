@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from judged import InputError, MeasureError, compare, evaluate
-from judged.results import Chart, Code, Lists, Sentences, Table
+from judged.results import Chart, Code, RankedLists, Sentences, Table
 from judged.scoring.default_measures import REPORTED_MEASURES
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def test_judged_lists(make: Callable[..., Report], evil: str) -> None:
     report = make(runs={"old": {"q00": ["good", "bad"]}, "new": {"q00": ["x", "bad", "good"]}}, baseline="old",
                   qrels={"q00": {"good": 2, "fair": 1, "bad": 0}}, attributes=None)  # fmt: skip
     part = section(report, "lists").blocks[1]
-    assert isinstance(part, Lists)
+    assert isinstance(part, RankedLists)
     assert part.title.startswith("Loss, topic q00: query q00 </script>")
     old, new = part.rankings
     assert (old.name, new.name) == ("old", "new")
@@ -132,7 +132,7 @@ def test_relevant_documents_that_are_not_shown_are_named(make: Callable[..., Rep
     report = make(qrels={"q00": grades}, runs={"old": {"q00": ["a", "b"]}, "new": {"q00": ["d", *far, "b"]}},
                   baseline="old", attributes=None, texts=None)  # fmt: skip
     part = section(report, "lists").blocks[1]
-    assert isinstance(part, Lists)
+    assert isinstance(part, RankedLists)
     assert part.sentences[1] == (
         "5 relevant documents are not among the first 10 of new: a (grade 3, not returned), b (grade 2, rank 16),"
         " c (grade 2, not returned), e (grade 1, not returned) and 1 other."
@@ -159,7 +159,7 @@ def test_one_run(make: Callable[..., Report], given: dict[str, Any]) -> None:
     value = evaluate(given["qrels"], given["runs"]["old"], "nDCG@10").value("nDCG@10")
     assert report.sentences[1].startswith(f"old has nDCG@10 {value:.4f} (95% interval ")
     part = section(report, "lists").blocks[1]
-    assert isinstance(part, Lists)
+    assert isinstance(part, RankedLists)
     assert len(part.rankings) == 1
     assert part.rankings[0].items[0].change == ""
 
@@ -292,7 +292,7 @@ def test_a_dialect(make: Callable[..., Report], given: dict[str, Any]) -> None:
     assert np.array_equal(report.scores.values, expected.values)
     assert notes(report, "Rules")[0].startswith("trec_eval-9: ")
     part = section(report, "lists").blocks[1]
-    assert isinstance(part, Lists)
+    assert isinstance(part, RankedLists)
     at = expected.query_ids.index(re.findall(r"topic (q\d\d)", part.title)[0])
     assert part.rankings[0].sentence.endswith(f" {expected.values[0, 0, at]:.4f}")
 

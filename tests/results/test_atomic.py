@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from judged.errors import InputError
-from judged.results.files import replaced_folder
+from judged.results.files import atomic_folder
 
 WRITER = """
 import sys, time
-from judged.results.files import replaced_folder
+from judged.results.files import atomic_folder
 for version in range(1_000_000):
-    with replaced_folder(sys.argv[1]) as folder:
+    with atomic_folder(sys.argv[1]) as folder:
         for name in "abc":
             (folder / name).write_text(str(version))
     print(version, flush=True)
@@ -27,27 +27,27 @@ for version in range(1_000_000):
 
 def test_a_failure_leaves_the_old_folder_and_nothing_beside_it(tmp_path: Path) -> None:
     target = tmp_path / "x"
-    with replaced_folder(target) as folder:
+    with atomic_folder(target) as folder:
         (folder / "a").write_text("old")
-    made = replaced_folder(target)
+    made = atomic_folder(target)
     (made.__enter__() / "b").write_text("new")
     assert not made.__exit__(RuntimeError, RuntimeError(), None)
     assert [path.name for path in target.iterdir()] == ["a"]
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
-    with replaced_folder(target) as folder:
+    with atomic_folder(target) as folder:
         (folder / "b").write_text("new")
     assert [path.name for path in target.iterdir()] == ["b"]
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
-    with pytest.raises(InputError, match="exists already"), replaced_folder(target, new=True):
+    with pytest.raises(InputError, match="exists already"), atomic_folder(target, new=True):
         pass
-    with pytest.raises(InputError), replaced_folder(target / "b" / "below"):
+    with pytest.raises(InputError), atomic_folder(target / "b" / "below"):
         pass
 
 
 def test_without_renameat2_the_folder_is_replaced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judged.results.files._EXCHANGE", 1 << 20)  # an unknown flag is refused
+    monkeypatch.setattr("judged.results.files._RENAME_EXCHANGE", 1 << 20)  # an unknown flag is refused
     for text in ("old", "new"):
-        with replaced_folder(tmp_path / "x") as folder:
+        with atomic_folder(tmp_path / "x") as folder:
             (folder / "a").write_text(text)
     assert (tmp_path / "x" / "a").read_text() == "new"
     assert len(list(tmp_path.iterdir())) == 1

@@ -36,10 +36,10 @@ holed = arrays.arrays(
 
 @pytest.mark.parametrize(("scale", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
 def test_alpha_of_the_published_example(scale: str, alpha: float) -> None:
-    found = krippendorff_alpha(OBSERVERS, scale)
-    assert round(found.value, 3) == alpha
-    assert (found.units, found.left_out, found.judges) == (11, 1, 4)
-    low, high = found.interval
+    result = krippendorff_alpha(OBSERVERS, scale)
+    assert round(result.value, 3) == alpha
+    assert (result.units, result.left_out, result.judges) == (11, 1, 4)
+    low, high = result.interval
     assert low < alpha < high <= 1
 
 
@@ -68,8 +68,8 @@ def alpha_by_definition(table: np.ndarray, scale: str) -> float:
 
 @given(holed, st.sampled_from(["nominal", "ordinal", "interval"]))
 def test_alpha_is_its_definition(table: np.ndarray, scale: str) -> None:
-    found = krippendorff_alpha(table, scale)
-    assert found.value == pytest.approx(alpha_by_definition(table, scale), abs=1e-9, nan_ok=True)
+    result = krippendorff_alpha(table, scale)
+    assert result.value == pytest.approx(alpha_by_definition(table, scale), abs=1e-9, nan_ok=True)
 
 
 @given(complete)
@@ -78,34 +78,34 @@ def test_kappas_are_those_of_statsmodels(table: np.ndarray) -> None:
     counts = np.zeros((4, 4))
     np.add.at(counts, (first.astype(int), second.astype(int)), 1)
     for weights in ("nominal", "linear", "quadratic"):
-        found = cohen_kappa(first, second, weights)
+        result = cohen_kappa(first, second, weights)
         if len(np.unique(table[:, :2])) == 1:
-            assert math.isnan(found.value)
-            assert found.sentence.endswith("is undefined: all grades are the same, and chance alone explains that.")
+            assert math.isnan(result.value)
+            assert result.sentence.endswith("is undefined: all grades are the same, and chance alone explains that.")
         else:
             plain = None if weights == "nominal" else weights
             expected = inter_rater.cohens_kappa(counts, wt=plain, return_results=False)
-            assert found.value == pytest.approx(expected, abs=1e-9)
-    found = fleiss_kappa(table)
+            assert result.value == pytest.approx(expected, abs=1e-9)
+    result = fleiss_kappa(table)
     if len(np.unique(table)) == 1:
-        assert math.isnan(found.value)
+        assert math.isnan(result.value)
     else:
-        assert found.value == pytest.approx(inter_rater.fleiss_kappa(inter_rater.aggregate_raters(table)[0]), abs=1e-9)
+        assert result.value == pytest.approx(inter_rater.fleiss_kappa(inter_rater.aggregate_raters(table)[0]), abs=1e-9)
 
 
 def test_cohen_by_hand() -> None:
     # 50 applications, two readers: 20 yes-yes, 5 yes-no, 10 no-yes, 15 no-no; chance 0.5 * 0.6 + 0.5 * 0.4
     first, second = np.repeat([1.0, 1.0, 0.0, 0.0], [20, 5, 10, 15]), np.repeat([1.0, 0.0, 1.0, 0.0], [20, 5, 10, 15])
-    found = cohen_kappa(first, second)
-    assert found.observed == pytest.approx(0.3)
-    assert found.expected == pytest.approx(0.5)
-    assert found.value == pytest.approx(0.4)
+    result = cohen_kappa(first, second)
+    assert result.observed == pytest.approx(0.3)
+    assert result.expected == pytest.approx(0.5)
+    assert result.value == pytest.approx(0.4)
 
 
 def test_fleiss_by_hand() -> None:
     # Fleiss 1971 in small: P = (1 + 1/3 + 1) / 3, chance (4/9)^2 + (5/9)^2
-    found = fleiss_kappa(np.array([[1, 1, 1], [0, 0, 1], [0, 0, 0]]))
-    assert found.value == pytest.approx((7 / 9 - 41 / 81) / (1 - 41 / 81))
+    result = fleiss_kappa(np.array([[1, 1, 1], [0, 0, 1], [0, 0, 0]]))
+    assert result.value == pytest.approx((7 / 9 - 41 / 81) / (1 - 41 / 81))
 
 
 def test_weights_use_the_distance_of_the_grades_themselves() -> None:
@@ -124,10 +124,10 @@ def test_fractional_grades_have_weighted_kappa_and_alpha() -> None:
 @pytest.mark.parametrize("function", [krippendorff_alpha, fleiss_kappa])
 def test_nothing_to_compare(function) -> None:
     for table in (np.zeros((0, 2)), np.full((3, 2), NAN), np.array([[1.0], [2.0]]), np.array([[1, NAN], [NAN, 2]])):
-        found = function(table)
-        assert math.isnan(found.value)
-        assert (found.interval, found.units) == (None, 0)
-        assert found.sentence.endswith("is undefined: no thing was judged by two judges.")
+        result = function(table)
+        assert math.isnan(result.value)
+        assert (result.interval, result.units) == (None, 0)
+        assert result.sentence.endswith("is undefined: no thing was judged by two judges.")
 
 
 def test_perfect_agreement_and_reversal() -> None:
@@ -145,10 +145,10 @@ def test_perfect_agreement_and_reversal() -> None:
 
 
 def test_confusion() -> None:
-    found = confusion(np.array([0, 0, 1, 2, NAN]), np.array([0, 1, 1, 5, 1]))
-    assert found.grades.tolist() == [0, 1, 2, 5]
-    assert found.counts.tolist() == [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
-    assert found.agreed == 0.5
+    result = confusion(np.array([0, 0, 1, 2, NAN]), np.array([0, 1, 1, 5, 1]))
+    assert result.grades.tolist() == [0, 1, 2, 5]
+    assert result.counts.tolist() == [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+    assert result.agreed == 0.5
     assert math.isnan(confusion(np.array([NAN]), np.array([1.0])).agreed)
 
 
@@ -157,11 +157,11 @@ def test_the_interval_is_that_of_the_jackknife_over_topics() -> None:
     first = rng.integers(0, 3, 60).astype(float)
     second = np.where(rng.random(60) < 0.6, first, rng.integers(0, 3, 60))
     topics = np.repeat(np.arange(12), 5) * 7 - 3  # any numbers name groups
-    found = cohen_kappa(first, second, groups=topics)
+    result = cohen_kappa(first, second, groups=topics)
     without = np.array([cohen_kappa(first[topics != one], second[topics != one]).value for one in np.unique(topics)])
-    pseudo = found.value + 11 * (without.mean() - without)
-    assert found.interval == pytest.approx(adjusted(pseudo[None], (-1, 1), 0.95)[0].tolist())
-    assert (found.groups, found.units) == (12, 60)
+    pseudo = result.value + 11 * (without.mean() - without)
+    assert result.interval == pytest.approx(adjusted(pseudo[None], (-1, 1), 0.95)[0].tolist())
+    assert (result.groups, result.units) == (12, 60)
 
 
 def test_things_by_themselves_are_groups_of_one() -> None:
@@ -205,15 +205,15 @@ def test_agreement_in_words() -> None:
 
 def test_wrong_input() -> None:
     good = np.array([0.0, 1.0])
-    with pytest.raises(InputError, match="no weights 'cubic'"):
+    with pytest.raises(InputError, match="`weights` 'cubic'"):
         cohen_kappa(good, good, "cubic")
-    with pytest.raises(InputError, match="no scale 'ratio'"):
+    with pytest.raises(InputError, match="`scale` 'ratio'"):
         krippendorff_alpha(np.zeros((2, 2)), "ratio")
-    with pytest.raises(InputError, match="1 dimensions"):
+    with pytest.raises(InputError, match="2 dimensions, got 1"):
         fleiss_kappa(good)
     with pytest.raises(InputError, match="infinite"):
         fleiss_kappa(np.array([[math.inf, 1.0]]))
-    with pytest.raises(InputError, match="2 things and groups of shape"):
+    with pytest.raises(InputError, match=r"`groups` must have shape \(2,\)"):
         cohen_kappa(good, good, groups=np.array([1]))
-    with pytest.raises(InputError, match="level 1 is not between"):
+    with pytest.raises(InputError, match="between 0 and 1, got 1"):
         cohen_kappa(good, good, level=1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judged.stats.paired import TESTS, paired_test
-from judged.stats.sample_size import least_p, out_of_reach
+from judged.stats.sample_size import cannot_be_significant, least_p
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less"])
@@ -14,16 +14,16 @@ from judged.stats.sample_size import least_p, out_of_reach
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 9])
 def test_the_clearest_difference_attains_it(n: int, test: str, alternative: str) -> None:
     lower = 0.1 + 0.01 * np.arange(n)
-    found = paired_test(np.full(n, 0.9), lower, test, alternative=alternative)
-    assert found.p == pytest.approx(least_p(n, test, alternative))
+    result = paired_test(np.full(n, 0.9), lower, test, alternative=alternative)
+    assert result.p == pytest.approx(least_p(n, test, alternative))
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less"])
 @pytest.mark.parametrize("test", ["randomisation", "bootstrap", "bca", "studentised"])
 def test_drawn_resamples_bound_it(test: str, alternative: str) -> None:
     lower = 0.1 + 0.01 * np.arange(30)
-    found = paired_test(np.full(30, 0.9), lower, test, alternative=alternative, resamples=199)
-    assert 0 < least_p(30, test, alternative, 199) == 1 / 200 <= found.p
+    result = paired_test(np.full(30, 0.9), lower, test, alternative=alternative, resamples=199)
+    assert 0 < least_p(30, test, alternative, 199) == 1 / 200 <= result.p
 
 
 def test_some_know_no_bound_and_one_topic_has_no_test() -> None:
@@ -32,8 +32,8 @@ def test_some_know_no_bound_and_one_topic_has_no_test() -> None:
 
 
 def test_a_limit_that_is_met_is_in_reach() -> None:
-    assert not out_of_reach(0.0625, 5)
-    assert not out_of_reach(3 * 2.0**-5 / 3, 6)
-    assert out_of_reach(0.0624, 5)
-    assert [out_of_reach(0.05 / family, 6) for family in (1, 2)] == [False, True]
-    assert [out_of_reach(0.05, n, alternative="less") for n in (4, 5)] == [True, False]
+    assert not cannot_be_significant(0.0625, 5)
+    assert not cannot_be_significant(3 * 2.0**-5 / 3, 6)
+    assert cannot_be_significant(0.0624, 5)
+    assert [cannot_be_significant(0.05 / family, 6) for family in (1, 2)] == [False, True]
+    assert [cannot_be_significant(0.05, n, alternative="less") for n in (4, 5)] == [True, False]

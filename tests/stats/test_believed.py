@@ -9,7 +9,7 @@ import pytest
 from calibration import paired
 
 from judged.stats.paired import paired_test
-from judged.stats.sample_size import LEAST_DIFFERING, believed, effective_differing, least_p
+from judged.stats.sample_size import MIN_DIFFERING, effective_differing, holds_error_rate, least_p
 
 BOOTSTRAPS = ("bootstrap", "bca", "studentised")
 TRIALS = 300
@@ -37,7 +37,7 @@ def test_two_topics_are_no_proof(method: str) -> None:
     found = paired_test([0.1, 0.2], [0.2, 0.35], method)
     assert (found.test, found.p, found.significant) == ("randomisation", 0.5, False)
     assert "2 topics" in found.note
-    assert str(LEAST_DIFFERING[method]) in found.note
+    assert str(MIN_DIFFERING[method]) in found.note
 
 
 @pytest.mark.parametrize("method", [*BOOTSTRAPS, "t"])
@@ -63,8 +63,8 @@ def test_the_least_p_is_attained_with_ties_too() -> None:
 
 def test_t_is_not_believed_where_few_of_many_topics_have_one_difference() -> None:
     """Four differences of the same size and sign among ties: t says 0.04, and one coin in eight does as much."""
-    assert not believed("t", 48, 4)
-    assert believed("t", 4, 4)
+    assert not holds_error_rate("t", 48, 4)
+    assert holds_error_rate("t", 4, 4)
     assert paired_test(np.zeros(48), [0.5] * 4 + [0.0] * 44, "t").p == pytest.approx(0.125, abs=0.01)
 
 

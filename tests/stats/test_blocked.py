@@ -365,7 +365,7 @@ def test_arrays_cannot_be_written_to() -> None:
 @pytest.mark.parametrize("test", EVERY)
 @pytest.mark.parametrize(
     ("scores", "problem"),
-    [([0.1, 0.2], "not a table"), ([[0.1, 0.2]], "too few"), ([[0.1, 0.2], [0.3, math.inf]], "infinite")],
+    [([0.1, 0.2], "2 dimensions"), ([[0.1, 0.2]], "at least 2 systems"), ([[0.1, 0.2], [0.3, math.inf]], "infinite")],
 )
 def test_what_is_no_table_of_scores_is_refused(test, scores: list[object], problem: str) -> None:
     with pytest.raises(InputError, match=problem):

@@ -84,6 +84,6 @@ def test_the_power_for_two_systems_is_that_of_theory() -> None:
         (lambda scores: tukey_hsd(scores).p.min(), 600),
         (lambda scores: randomised_tukey(scores, resamples=199).p.min(), 400),
     ):
-        found = rejected(least_p, lambda rng: normal(rng)[:2] + step, times)
+        result = rejected(least_p, lambda rng: normal(rng)[:2] + step, times)
         slack = 0.0 if times == 600 else 0.03  # 199 resamples cost some power
-        assert abs(found - expected) <= 3.3 * math.sqrt(expected * (1 - expected) / times) + slack
+        assert abs(result - expected) <= 3.3 * math.sqrt(expected * (1 - expected) / times) + slack

@@ -48,10 +48,10 @@ def test_its_interval_holds_the_mean_and_agrees_with_p(name: str) -> None:
     drawn = SHAPES[name](np.random.default_rng(7), (150, 20)) + 0.0
     held = 0
     for row in drawn:
-        found = bounded_mean(row, -LARGEST, LARGEST, level=0.9)
-        low, high = found.interval
+        result = bounded_mean(row, -LARGEST, LARGEST, level=0.9)
+        low, high = result.interval
         held += low <= 0 <= high
-        assert (found.p <= 0.1) == (low > 0 or high < 0)
+        assert (result.p <= 0.1) == (low > 0 or high < 0)
         assert -LARGEST <= low <= high <= LARGEST
     assert held >= 0.9 * len(drawn)
 
@@ -73,9 +73,9 @@ def test_the_bets_of_two_values_by_enumeration() -> None:
         variances = (0.25, (0.25 + (order[0] - before) ** 2) / 2)
         bets = [min(math.sqrt(2 * math.log(40) / (n * variance)), 0.95 / mean) for variance in variances]
         wealth.append(math.prod(1 + bet * (value - mean) for bet, value in zip(bets, order, strict=True)))
-    found = bounded_mean(values, 0, 1, null=mean, alternative="greater").p
+    result = bounded_mean(values, 0, 1, null=mean, alternative="greater").p
     assert abs(wealth[0] - wealth[1]) > 0.1
-    assert 1 / max(wealth) < found < 1 / min(wealth)
+    assert 1 / max(wealth) < result < 1 / min(wealth)
 
 
 def test_many_values_of_a_small_bet_by_hand() -> None:
@@ -94,16 +94,16 @@ def test_many_values_of_a_small_bet_by_hand() -> None:
 @settings(max_examples=30)
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=30), st.integers(0, 5), st.randoms())
 def test_order_scale_and_direction_change_nothing(values: list[float], seed: int, random: object) -> None:
-    found = bounded_mean(values, -1, 1, seed=seed)
+    result = bounded_mean(values, -1, 1, seed=seed)
     shuffled = list(values)
     random.shuffle(shuffled)
-    assert bounded_mean(shuffled, -1, 1, seed=seed).p == found.p
+    assert bounded_mean(shuffled, -1, 1, seed=seed).p == result.p
     mirrored = bounded_mean([-value for value in values], -1, 1, seed=seed)
-    assert mirrored.p == pytest.approx(found.p, rel=1e-9)
-    assert mirrored.interval == pytest.approx((-found.interval[1], -found.interval[0]), abs=1e-9)
+    assert mirrored.p == pytest.approx(result.p, rel=1e-9)
+    assert mirrored.interval == pytest.approx((-result.interval[1], -result.interval[0]), abs=1e-9)
     scaled = bounded_mean([3 * value + 5 for value in values], 2, 8, null=5, seed=seed)
-    assert scaled.p == pytest.approx(found.p, rel=1e-9)
-    assert bounded_p(np.array(values), 1.0, seed=seed) == found.p
+    assert scaled.p == pytest.approx(result.p, rel=1e-9)
+    assert bounded_p(np.array(values), 1.0, seed=seed) == result.p
 
 
 def test_a_wider_bound_is_weaker_evidence() -> None:
@@ -130,9 +130,9 @@ def test_one_sided_tests_look_one_way() -> None:
         ([], 0, 1, 0, "list of numbers"),
         ([math.nan], 0, 1, 0, "list of numbers"),
         ([[0.1]], 0, 1, 0, "list of numbers"),
-        ([0.5], 1, 1, 1, "do not enclose"),
-        ([0.5], 0, math.inf, 0, "do not enclose"),
-        ([0.5], 0, 1, 2, "do not enclose"),
+        ([0.5], 1, 1, 1, "must enclose"),
+        ([0.5], 0, math.inf, 0, "must enclose"),
+        ([0.5], 0, 1, 2, "must enclose"),
         ([0.5, 1.5], 0, 1, 0, "from 0 to 1, got 1.5"),
         ([0.5, -0.5], 0, 1, 0, "from 0 to 1, got -0.5"),
     ],
@@ -146,8 +146,8 @@ def test_values_outside_the_bounds_are_refused(
 
 def test_rows_of_differences_are_tested_each_by_itself() -> None:
     rows = np.random.default_rng(3).uniform(-0.2, 0.6, (3, 40))
-    found = bounded(rows, np.full(3, 1e-12), Options(max_difference=1.0, seed=4))
-    for row, one in zip(rows, found, strict=True):
+    result = bounded(rows, np.full(3, 1e-12), Options(max_difference=1.0, seed=4))
+    for row, one in zip(rows, result, strict=True):
         expected = bounded_mean(row, -1, 1, seed=4)
         assert (one.p, one.interval, one.statistic, one.seed) == (expected.p, expected.interval, expected.mean, 4)
     for options, message in ((Options(), "largest possible difference"), (Options(max_difference=0.5), "from -0.5")):
@@ -158,19 +158,19 @@ def test_rows_of_differences_are_tested_each_by_itself() -> None:
 @pytest.mark.parametrize("n", [2, 5, 6, 12])
 def test_as_a_paired_test_it_is_that_of_the_differences(n: int) -> None:
     first, second = np.random.default_rng(n).random((2, n))
-    found = paired_test(first, second, "bounded", max_difference=1.0, level=0.9)
+    result = paired_test(first, second, "bounded", max_difference=1.0, level=0.9)
     own = bounded_mean(second - first, -1.0, 1.0, level=0.9)
-    assert (found.test, found.p, found.interval) == ("bounded", pytest.approx(own.p), pytest.approx(own.interval))
+    assert (result.test, result.p, result.interval) == ("bounded", pytest.approx(own.p), pytest.approx(own.interval))
     clearest = paired_test(np.zeros(n), np.ones(n), "bounded", max_difference=1.0)
     assert least_p(n, "bounded") <= clearest.p * (1 + 1e-12)
     assert clearest.p == pytest.approx(least_p(n, "bounded"), rel=0.1)
 
 
 def test_topics_that_all_tie_do_not_show_that_all_others_do() -> None:
-    found = paired_test(np.zeros(8), np.zeros(8), "bounded", max_difference=1.0)
-    assert found.p == 1
-    assert found.interval == pytest.approx(bounded_mean(np.zeros(8), -1.0, 1.0).interval)
-    assert found.interval[1] > 0.3
+    result = paired_test(np.zeros(8), np.zeros(8), "bounded", max_difference=1.0)
+    assert result.p == 1
+    assert result.interval == pytest.approx(bounded_mean(np.zeros(8), -1.0, 1.0).interval)
+    assert result.interval[1] > 0.3
 
 
 def test_without_a_bound_it_is_refused() -> None:

@@ -97,9 +97,9 @@ def test_what_was_given_stays_as_it_was() -> None:
     ("given", "method", "message"),
     [
         ([0.1], "sidak", "no correction 'sidak'"),
-        ([1.1], "holm", "not between 0 and 1"),
-        ([-0.1], "holm", "not between 0 and 1"),
-        ([[0.1]], "holm", "2 dimensions"),
+        ([1.1], "holm", "between 0 and 1"),
+        ([-0.1], "holm", "between 0 and 1"),
+        ([[0.1]], "holm", "1 dimension, got 2"),
     ],
 )
 def test_what_cannot_be_used_is_refused(given: list[float], method: str, message: str) -> None:

@@ -26,36 +26,36 @@ def scores(n: int) -> st.SearchStrategy[Any]:
 
 def test_effects_by_hand() -> None:
     """Differences 1, 2, 3, -2: mean 1, deviation sqrt(14 / 3); three wins and a loss of four."""
-    found = effect_sizes([1, 1, 1, 3], [2, 3, 4, 1])
-    assert (found.difference, found.n, found.left_out) == (1.0, 4, 0)
-    assert found.dz == pytest.approx(1 / math.sqrt(14 / 3), rel=1e-14)
-    assert found.cliffs_delta == 0.5
+    result = effect_sizes([1, 1, 1, 3], [2, 3, 4, 1])
+    assert (result.difference, result.n, result.left_out) == (1.0, 4, 0)
+    assert result.dz == pytest.approx(1 / math.sqrt(14 / 3), rel=1e-14)
+    assert result.cliffs_delta == 0.5
     # 16 pairs of topics; 2, 3, 4, 1 against 1, 1, 1, 3: above 3 + 3 + 4 + 0 = 10, below 1 + 0 + 0 + 1 = 2
-    assert found.cliffs_delta_between == 0.5
-    assert math.isnan(found.standardised)
+    assert result.cliffs_delta_between == 0.5
+    assert math.isnan(result.standardised)
 
 
 def test_standardised_effect_by_hand() -> None:
     """Topic 1: systems 0, 1, 2 have deviation 1; topic 2: 0, 10, 20 have 10; topic 3 does not vary."""
     systems = np.array([[0.0, 0.0, 5.0], [1.0, 10.0, 5.0], [2.0, 20.0, 5.0]])
-    found = effect_sizes(systems[0], [2.0, 10.0, 5.0], reference=systems)
-    assert found.standardised == pytest.approx((2 / 1 + 10 / 10) / 2)
-    assert (found.standardised_topics, found.n) == (2, 3)
+    result = effect_sizes(systems[0], [2.0, 10.0, 5.0], reference=systems)
+    assert result.standardised == pytest.approx((2 / 1 + 10 / 10) / 2)
+    assert (result.standardised_topics, result.n) == (2, 3)
     assert standardise(systems)[:, 1].tolist() == [-1.0, 0.0, 1.0]
     assert np.isnan(standardise(systems)[:, 2]).all()
     assert standardise([[4.0, 0.0, 1.0]], reference=systems)[0, :2].tolist() == [3.0, -1.0]
 
 
 def test_standardised_scores_leave_out_what_is_missing() -> None:
-    found = standardise([[0.2, NAN, NAN], [0.6, 0.5, 0.1], [NAN, 0.7, NAN]])
-    assert found[:, 0].tolist() == pytest.approx([-math.sqrt(0.5), math.sqrt(0.5), NAN], nan_ok=True)
-    assert np.isnan(found[:, 2]).all()
+    result = standardise([[0.2, NAN, NAN], [0.6, 0.5, 0.1], [NAN, 0.7, NAN]])
+    assert result[:, 0].tolist() == pytest.approx([-math.sqrt(0.5), math.sqrt(0.5), NAN], nan_ok=True)
+    assert np.isnan(result[:, 2]).all()
 
 
 @given(arrays(np.float64, (5, 7), elements=st.floats(0, 1)))
 def test_standardised_scores_have_mean_0_and_deviation_1(values: Any) -> None:
-    found = standardise(values)
-    for topic in found.T:
+    result = standardise(values)
+    for topic in result.T:
         if not np.isnan(topic).any():
             assert topic.mean() == pytest.approx(0, abs=1e-9)
             assert topic.std(ddof=1) == pytest.approx(1, rel=1e-9)
@@ -64,8 +64,8 @@ def test_standardised_scores_have_mean_0_and_deviation_1(values: Any) -> None:
 @given(scores(8))
 def test_cliffs_delta_between_is_that_of_mann_and_whitney(values: Any) -> None:
     u = scipy_stats.mannwhitneyu(values[1], values[0], method="asymptotic").statistic
-    found = effect_sizes(values[0], values[1])
-    assert found.cliffs_delta_between == pytest.approx(2 * u / 64 - 1, abs=1e-12)
+    result = effect_sizes(values[0], values[1])
+    assert result.cliffs_delta_between == pytest.approx(2 * u / 64 - 1, abs=1e-12)
 
 
 @given(scores(6), st.permutations(range(6)))
@@ -78,9 +78,9 @@ def test_effects_turn_with_the_systems_and_do_not_see_the_order_of_topics(values
 def test_rounding_is_no_difference() -> None:
     first, second = [0.1 + 0.2, 0.7, 0.8 - 0.1], [0.3, 0.1 * 7, 0.7]
     assert first != second
-    found = effect_sizes(first, second)
-    assert (found.difference, found.cliffs_delta, found.cliffs_delta_between) == (0.0, 0.0, 0.0)
-    assert math.isnan(found.dz)
+    result = effect_sizes(first, second)
+    assert (result.difference, result.cliffs_delta, result.cliffs_delta_between) == (0.0, 0.0, 0.0)
+    assert math.isnan(result.dz)
     assert wins(first, second).ties == 3
     assert math.isnan(effect_sizes([0.1, 0.2, 0.3], [0.2, 0.3, 0.4]).dz)  # all the same but for rounding
 
@@ -89,10 +89,10 @@ def test_rounding_is_no_difference() -> None:
     ("first", "second", "n", "left"), [([], [], 0, 0), ([NAN, 1], [1, NAN], 0, 2), ([1, NAN], [2, 1], 1, 1)]
 )
 def test_too_few_topics(first: list[float], second: list[float], n: int, left: int) -> None:
-    found = effect_sizes(first, second)
-    assert (found.n, found.left_out) == (n, left)
-    assert math.isnan(found.dz)
-    assert math.isnan(found.difference) == (n == 0)
+    result = effect_sizes(first, second)
+    assert (result.n, result.left_out) == (n, left)
+    assert math.isnan(result.dz)
+    assert math.isnan(result.difference) == (n == 0)
     assert wins(first, second).wins == n
     tested = equivalence(first, second, 0.1)
     assert (tested.interval, tested.significant) == (None, False)
@@ -101,17 +101,17 @@ def test_too_few_topics(first: list[float], second: list[float], n: int, left: i
 
 
 def test_wins_by_hand() -> None:
-    found = wins([0.2, 0.4, 0.5, 0.3, NAN, 0.5], [0.3, 0.6, 0.5, 0.1, 0.1, 0.45], min_difference=0.1)
-    assert (found.wins, found.ties, found.losses, found.left_out) == (2, 2, 1, 1)  # 0.3 - 0.2 is just below 0.1
+    result = wins([0.2, 0.4, 0.5, 0.3, NAN, 0.5], [0.3, 0.6, 0.5, 0.1, 0.1, 0.45], min_difference=0.1)
+    assert (result.wins, result.ties, result.losses, result.left_out) == (2, 2, 1, 1)  # 0.3 - 0.2 is just below 0.1
 
 
 @given(scores(9), st.integers(0, 5))
 def test_wins_are_counted_in_whole_tenths(values: Any, tenths: int) -> None:
     whole = np.rint(values[1] * 10).astype(int) - np.rint(values[0] * 10).astype(int)
-    found = wins(values[0], values[1], tenths / 10)
+    result = wins(values[0], values[1], tenths / 10)
     least = max(tenths, 1)
-    assert (found.wins, found.losses) == (int((whole >= least).sum()), int((whole <= -least).sum()))
-    assert found.wins + found.ties + found.losses == 9
+    assert (result.wins, result.losses) == (int((whole >= least).sum()), int((whole <= -least).sum()))
+    assert result.wins + result.ties + result.losses == 9
 
 
 @pytest.mark.parametrize(("shift", "margin"), [(0.0, 0.05), (0.02, 0.05), (-0.04, 0.05), (0.1, 0.05), (0.0, 0.001)])
@@ -120,11 +120,11 @@ def test_equivalence_is_that_of_statsmodels(n: int, shift: float, margin: float)
     rng = np.random.default_rng(n)
     first = rng.random(n)
     second = first + shift + rng.normal(0, 0.03, n)
-    found = equivalence(first, second, margin)
+    result = equivalence(first, second, margin)
     p, upper, lower = ttost_paired(second, first, -margin, margin)
-    assert found.p == pytest.approx(p, rel=1e-9)
+    assert result.p == pytest.approx(p, rel=1e-9)
     worse = upper if upper[1] > lower[1] else lower
-    assert found.statistic == pytest.approx(abs(worse[0]) if worse[1] < 0.5 else -abs(worse[0]), rel=1e-9)
+    assert result.statistic == pytest.approx(abs(worse[0]) if worse[1] < 0.5 else -abs(worse[0]), rel=1e-9)
     one_sided = scipy_stats.ttest_1samp(second - first, -margin, alternative="greater")
     assert non_inferiority(first, second, margin).p == pytest.approx(one_sided.pvalue, rel=1e-9)
     turned = non_inferiority(second, first, margin, higher_is_better=False)
@@ -135,12 +135,12 @@ def test_equivalence_is_that_of_statsmodels(n: int, shift: float, margin: float)
 def test_equivalence_is_shown_exactly_where_the_interval_is_within_the_margin(
     values: Any, margin: float, level: float
 ) -> None:
-    found = equivalence(*values, margin, level=level)
-    low, high = found.interval or (NAN, NAN)
+    result = equivalence(*values, margin, level=level)
+    low, high = result.interval or (NAN, NAN)
     if min(abs(low + margin), abs(high - margin)) > 1e-9:
-        assert found.significant == (-margin < low and high < margin)
+        assert result.significant == (-margin < low and high < margin)
         assert non_inferiority(*values, margin, level=level).significant == (low > -margin)
-    assert found.interval_level == pytest.approx(1 - 2 * (1 - level))
+    assert result.interval_level == pytest.approx(1 - 2 * (1 - level))
 
 
 def test_equivalence_is_claimed_of_systems_at_the_margin_in_5_of_100_cases() -> None:
@@ -161,8 +161,8 @@ def test_equivalence_without_variation() -> None:
 
 def test_equivalence_in_words() -> None:
     first, second = [0.2, 0.4, 0.5, 0.1, 0.3, 0.2], [0.21, 0.4, 0.49, 0.12, 0.3, 0.2]
-    found = equivalence(first, second, margin=0.03)
-    assert found.sentence == (
+    result = equivalence(first, second, margin=0.03)
+    assert result.sentence == (
         "The data show that the two systems differ by less than 0.03 (p = 0.00073; 90% interval -0.0052 to 0.0118, "
         "6 topics). It takes these 6 topics to be like all others: a difference of 0.076 or more on up to 39.3% of all"
         " topics may show in none of them."
@@ -180,15 +180,15 @@ def test_equivalence_in_words() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: effect_sizes([1, 2], [1]), "cannot be paired"),
-        (lambda: effect_sizes([[1, 2]], [[1, 2]]), "cannot be paired"),
+        (lambda: effect_sizes([1, 2], [1]), "same length"),
+        (lambda: effect_sizes([[1, 2]], [[1, 2]]), "same length"),
         (lambda: effect_sizes([1, math.inf], [1, 2]), "infinite"),
-        (lambda: effect_sizes([1, 2], [1, 2], reference=[[1, 2, 3], [1, 2, 4]]), "3 topics, the scores 2"),
-        (lambda: standardise([1, 2]), "not a table"),
-        (lambda: standardise([[1, 2]]), "1 systems are too few"),
-        (lambda: wins([1], [2], -0.1), "below 0"),
-        (lambda: wins([1], [2], NAN), "below 0"),
-        (lambda: equivalence([1], [2], 0), "margin 0 is not above 0"),
+        (lambda: effect_sizes([1, 2], [1, 2], reference=[[1, 2, 3], [1, 2, 4]]), "2 topics of the scores, got 3"),
+        (lambda: standardise([1, 2]), "2 dimensions"),
+        (lambda: standardise([[1, 2]]), "at least 2 systems are required, got 1"),
+        (lambda: wins([1], [2], -0.1), "not be negative"),
+        (lambda: wins([1], [2], NAN), "not be negative"),
+        (lambda: equivalence([1], [2], 0), "`margin` must be positive, got 0"),
         (lambda: equivalence([1], [2], 0.1, level=0.5), "between 0.5 and 1"),
     ],
 )

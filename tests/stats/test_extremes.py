@@ -38,8 +38,8 @@ DUNNETT = {  # two-sided 5% points of the largest |t|, Dunnett (1964), for 1, 2,
 @pytest.mark.parametrize(("probability", "df"), HARTER)
 def test_the_studentised_range_is_that_of_the_tables(probability: float, df: float) -> None:
     for systems, expected in enumerate(HARTER[probability, df], start=2):
-        found = studentised_range_critical(systems, df, probability)
-        assert abs(found - expected) < 0.00501, systems
+        result = studentised_range_critical(systems, df, probability)
+        assert abs(result - expected) < 0.00501, systems
 
 
 @pytest.mark.parametrize("df", DUNNETT)
@@ -67,12 +67,12 @@ def test_two_means_give_students_t_also_far_out(df: int) -> None:
     t = np.array([1e-6, 0.01, 0.5, 2, 5, 10, 20, 35, 1000, 1e6])
     expected = 2 * scipy_stats.t.sf(t, df)
     kept = expected > 1e-290
-    for found in (
+    for result in (
         studentised_range_tail(t * math.sqrt(2), 2, df),
         baseline_tail(t * math.sqrt(2), 1, df),
     ):
-        assert found[kept] == pytest.approx(expected[kept], rel=1e-9)
-        assert (found[~kept] < 1e-280).all()
+        assert result[kept] == pytest.approx(expected[kept], rel=1e-9)
+        assert (result[~kept] < 1e-280).all()
 
 
 def test_tails_are_bounded_by_those_of_single_pairs() -> None:
@@ -97,18 +97,18 @@ def test_the_baselines_tail_is_that_of_a_multivariate_t(systems: int, df: int) -
 def test_dunnetts_p_values_for_groups_are_scipys() -> None:
     """Independent groups of 8 have (m + 1) 7 degrees of freedom, and the same distribution."""
     groups = np.random.default_rng(3).normal(size=(5, 8)) + np.array([0, 0.5, 1, 1.5, -0.2])[:, None]
-    found = scipy_stats.dunnett(*groups[1:], control=groups[0], random_state=1)
-    q = np.abs(np.asarray(found.statistic)) * math.sqrt(2)
-    assert baseline_tail(q, 4, 35) == pytest.approx(found.pvalue, abs=2e-4)
+    result = scipy_stats.dunnett(*groups[1:], control=groups[0], random_state=1)
+    q = np.abs(np.asarray(result.statistic)) * math.sqrt(2)
+    assert baseline_tail(q, 4, 35) == pytest.approx(result.pvalue, abs=2e-4)
 
 
 def test_the_ends_of_the_scale() -> None:
     q = np.array([0.0, math.inf, math.nan, 1e-12])
     for df in (1, 40, INF):
-        for found in (studentised_range_tail(q, 4, df), baseline_tail(q, 4, df)):
-            assert found[:2].tolist() == [1.0, 0.0]
-            assert math.isnan(found[2])
-            assert found[3] == pytest.approx(1.0, abs=1e-8)
+        for result in (studentised_range_tail(q, 4, df), baseline_tail(q, 4, df)):
+            assert result[:2].tolist() == [1.0, 0.0]
+            assert math.isnan(result[2])
+            assert result[3] == pytest.approx(1.0, abs=1e-8)
 
 
 def test_a_value_does_not_depend_on_the_others() -> None:

@@ -40,16 +40,16 @@ def test_the_p_value_is_that_of_all_arrangements_or_of_welchs_f() -> None:
     observed = welch(dealt(values, (0, 1, 2)), overall)
     ways = [welch(dealt(values, first), overall) for first in itertools.combinations(range(8), 3)]
     exact = np.mean([way >= observed - 1e-12 for way in ways])
-    found = heterogeneity(VALUES, [4, 4, 4, 9, 9, 9, 9, 9], resamples=20_000)
-    assert found.statistic == pytest.approx(observed, rel=1e-12)
+    result = heterogeneity(VALUES, [4, 4, 4, 9, 9, 9, 9, 9], resamples=20_000)
+    assert result.statistic == pytest.approx(observed, rel=1e-12)
     parts = dealt(values, (0, 1, 2))
     weights = np.array([len(part) / part.var(ddof=1) for part in parts])
     loose = sum((1 - weights / weights.sum()) ** 2 / (np.array([3, 5]) - 1))
     by_f = scipy_stats.f.sf(observed, 1, 1 / loose)  # Welch (1951) for two groups
     assert by_f > exact
-    assert found.p == pytest.approx(by_f, rel=1e-9)
-    assert (found.groups, found.n) == ((4, 9), (3, 5))
-    assert found.means == pytest.approx([-0.1 / 3, 0.22])
+    assert result.p == pytest.approx(by_f, rel=1e-9)
+    assert (result.groups, result.n) == ((4, 9), (3, 5))
+    assert result.means == pytest.approx([-0.1 / 3, 0.22])
 
 
 def test_the_share_between_groups_is_that_of_the_analysis_of_variance() -> None:
@@ -84,9 +84,9 @@ def test_without_variation_or_groups() -> None:
 
 def test_groups_that_do_not_vary_themselves() -> None:
     """All arrangements but one in 12870 / 2 show less: p is near that, not undefined."""
-    found = heterogeneity([0.0] * 8 + [1.0] * 8, [0] * 8 + [1] * 8)
-    assert found.p <= 3 / 10_001
-    assert found.between == pytest.approx(1.0)
+    result = heterogeneity([0.0] * 8 + [1.0] * 8, [0] * 8 + [1] * 8)
+    assert result.p <= 3 / 10_001
+    assert result.between == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -115,31 +115,31 @@ def test_a_small_group_that_varies_much_is_seldom_taken_for_different() -> None:
 
 def test_a_planted_difference_is_found() -> None:
     rng, groups = np.random.default_rng(9), np.repeat([0, 1, 2], 30)
-    found = [heterogeneity(rng.normal(0, 0.2, 90) + 0.2 * (groups == 1), groups, resamples=999).p for _ in range(50)]
-    assert np.mean([p <= 0.05 for p in found]) >= 0.9
+    result = [heterogeneity(rng.normal(0, 0.2, 90) + 0.2 * (groups == 1), groups, resamples=999).p for _ in range(50)]
+    assert np.mean([p <= 0.05 for p in result]) >= 0.9
 
 
 def test_one_group_against_the_rest_by_hand() -> None:
-    (found,) = against_rest([1.0, 2.0, 3.0, 5.0, 7.0], [[0, 0, 0, 1, 1]], resamples=1000)
-    assert (found.difference, found.n, found.n_rest) == (4.0, 2, 3)
+    (result,) = against_rest([1.0, 2.0, 3.0, 5.0, 7.0], [[0, 0, 0, 1, 1]], resamples=1000)
+    assert (result.difference, result.n, result.n_rest) == (4.0, 2, 3)
     overall = np.var([1, 2, 3, 5, 7], ddof=1)
-    assert found.statistic == pytest.approx(4 / math.sqrt((2 + overall) / 4 + (2 + overall) / 9))
+    assert result.statistic == pytest.approx(4 / math.sqrt((2 + overall) / 4 + (2 + overall) / 9))
     by_t = 2 * scipy_stats.t.sf(
-        found.statistic, (1 + 1 / 3) ** 2 / (1**2 / 1 + (1 / 3) ** 2 / 2)
+        result.statistic, (1 + 1 / 3) ** 2 / (1**2 / 1 + (1 / 3) ** 2 / 2)
     )  # Satterthwaite's freedom: errors 2/2 and 1/3
     assert by_t > 1 / 10  # of the 10 ways to choose 2 no other is as extreme
-    assert found.p == pytest.approx(by_t)
+    assert result.p == pytest.approx(by_t)
 
 
 def test_the_interval_is_welchs_with_whole_degrees_of_freedom() -> None:
     rng = np.random.default_rng(10)
     one, rest = rng.normal(0.3, 0.1, 12), rng.normal(0.4, 0.3, 30)
-    (found,) = against_rest(np.r_[one, rest], [[1] * 12 + [0] * 30])
+    (result,) = against_rest(np.r_[one, rest], [[1] * 12 + [0] * 30])
     theirs = scipy_stats.ttest_ind(one, rest, equal_var=False)
     limits = theirs.confidence_interval(0.95)
     half = scipy_stats.t.ppf(0.975, math.floor(theirs.df)) * (one.mean() - rest.mean()) / theirs.statistic
-    assert found.interval == pytest.approx((found.difference - half, found.difference + half), rel=1e-9)
-    assert found.interval[0] <= limits.low <= limits.high <= found.interval[1]
+    assert result.interval == pytest.approx((result.difference - half, result.difference + half), rel=1e-9)
+    assert result.interval[0] <= limits.low <= limits.high <= result.interval[1]
 
 
 def test_both_sides_of_a_division_are_one_test() -> None:
@@ -153,12 +153,12 @@ def test_both_sides_of_a_division_are_one_test() -> None:
 
 def test_groups_overlap_and_some_have_no_rest() -> None:
     values = [*VALUES, NAN]
-    found = against_rest(values, np.array([[1] * 9, [0] * 9, [1] * 4 + [0] * 5, [0] * 3 + [1] * 6, [1] + [0] * 8]))
-    assert [math.isnan(one.p) for one in found] == [True, True, False, False, True]
-    assert [one.n for one in found] == [8, 0, 4, 5, 1]
-    assert [one.interval is None for one in found] == [True, True, False, False, True]
+    result = against_rest(values, np.array([[1] * 9, [0] * 9, [1] * 4 + [0] * 5, [0] * 3 + [1] * 6, [1] + [0] * 8]))
+    assert [math.isnan(one.p) for one in result] == [True, True, False, False, True]
+    assert [one.n for one in result] == [8, 0, 4, 5, 1]
+    assert [one.interval is None for one in result] == [True, True, False, False, True]
     (alone,) = against_rest(values, [[1] * 4 + [0] * 5])
-    assert (alone.p, alone.interval) == (found[2].p, found[2].interval)  # the others do not change the draws
+    assert (alone.p, alone.interval) == (result[2].p, result[2].interval)  # the others do not change the draws
 
 
 def test_large_groups_have_welchs_distributions() -> None:
@@ -166,12 +166,12 @@ def test_large_groups_have_welchs_distributions() -> None:
     rng = np.random.default_rng(14)
     one, rest = rng.normal(0.3, 0.1, 300), rng.normal(0.32, 0.3, 500)
     values, mask = np.r_[one, rest], np.arange(800) < 300
-    (found,) = against_rest(values, [mask])
-    assert found.resamples is None
-    assert found.p == pytest.approx(scipy_stats.ttest_ind(one, rest, equal_var=False).pvalue, rel=0.02)
+    (result,) = against_rest(values, [mask])
+    assert result.resamples is None
+    assert result.p == pytest.approx(scipy_stats.ttest_ind(one, rest, equal_var=False).pvalue, rel=0.02)
     whole = heterogeneity(values, mask)
     assert whole.resamples is None
-    assert whole.p == pytest.approx(found.p, rel=1e-6)
+    assert whole.p == pytest.approx(result.p, rel=1e-6)
 
 
 def test_permutations_and_distributions_agree_where_one_gives_way_to_the_other() -> None:
@@ -190,14 +190,14 @@ def test_permutations_and_distributions_agree_where_one_gives_way_to_the_other()
 
 def test_many_topics_have_fewer_permutations() -> None:
     groups = np.r_[np.zeros(20_000, dtype=int), np.ones(30, dtype=int)]
-    found = heterogeneity(np.random.default_rng(16).random(20_030), groups)
-    assert found.resamples == (1 << 25) // 20_030
-    assert found.p > 1 / (found.resamples + 1)
+    result = heterogeneity(np.random.default_rng(16).random(20_030), groups)
+    assert result.resamples == (1 << 25) // 20_030
+    assert result.p > 1 / (result.resamples + 1)
 
 
 def test_no_variation_is_no_difference() -> None:
-    (found,) = against_rest([0.4] * 8, [[1] * 4 + [0] * 4])
-    assert (found.difference, found.interval, found.p) == (0.0, (0.0, 0.0), 1.0)
+    (result,) = against_rest([0.4] * 8, [[1] * 4 + [0] * 4])
+    assert (result.difference, result.interval, result.p) == (0.0, (0.0, 0.0), 1.0)
 
 
 def test_a_group_against_the_rest_errs_seldom() -> None:

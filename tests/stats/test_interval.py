@@ -44,8 +44,8 @@ def test_quantile_and_distribution_undo_each_other(probability: float, df: int) 
 @pytest.mark.parametrize("size", [2, 3, 10, 50, 1000])
 def test_students_interval_is_scipys(size: int, level: float) -> None:
     values = np.random.default_rng(size).beta(0.6, 1.4, size=(3, size))
-    found = mean_intervals(values, IntervalMethod("t", level))
-    for row, limits in zip(values, found, strict=True):
+    result = mean_intervals(values, IntervalMethod("t", level))
+    for row, limits in zip(values, result, strict=True):
         low, high = scipy_stats.t.interval(level, size - 1, loc=row.mean(), scale=scipy_stats.sem(row))
         assert limits.tolist() == pytest.approx([low, high], rel=1e-10)
 
@@ -69,17 +69,17 @@ def test_the_bootstrap_interval_is_scipys(kind: str, size: int) -> None:
         "binary": (rng.random(size) < 0.2).astype(float),
         "long tail": rng.lognormal(0, 1.0, size),
     }[kind]
-    found = mean_intervals(values[None, :], IntervalMethod("bootstrap", resamples=40_000))[0]
+    result = mean_intervals(values[None, :], IntervalMethod("bootstrap", resamples=40_000))[0]
     theirs = scipy_stats.bootstrap(
         (values,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(1)
     ).confidence_interval
     spread = values.std() / math.sqrt(size)
     plain = np.quantile(values[rng.integers(size, size=(20_000, size))].mean(axis=1), [0.025, 0.975])
     noise = 0.05 * spread if kind != "binary" else 1.01 / size  # a binary mean moves in steps of 1/n
-    assert found.tolist() == pytest.approx([theirs.low, theirs.high], abs=noise)
+    assert result.tolist() == pytest.approx([theirs.low, theirs.high], abs=noise)
     if kind in {"skewed", "long tail"} and size < 100:
-        assert found[0] > plain[0]  # the correction for skewness moves both ends up
-        assert found[1] > plain[1] + noise
+        assert result[0] > plain[0]  # the correction for skewness moves both ends up
+        assert result[1] > plain[1] + noise
 
 
 @pytest.mark.parametrize("method", ["adjusted", "bootstrap", "t"])
@@ -150,17 +150,17 @@ def test_rows_that_are_alike_have_the_same_interval() -> None:
 def test_rows_without_variation_or_without_enough_topics(method: IntervalMethod) -> None:
     nan = math.nan
     values = np.array([[0.25] * 4, [nan] * 4, [nan, 0.5, nan, nan], [nan, 0.5, 0.5, nan], [0.1, 0.2, nan, 0.3]])
-    found = mean_intervals(values, method)
-    assert np.isnan(found[:4]).all()  # no variation is no proof that there is none
-    assert found[4][0] < 0.2 < found[4][1]
+    result = mean_intervals(values, method)
+    assert np.isnan(result[:4]).all()  # no variation is no proof that there is none
+    assert result[4][0] < 0.2 < result[4][1]
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (2, 0), (2, 1), (0, 0)])
 def test_tables_of_odd_shape(shape: tuple[int, int]) -> None:
     for method in (ADJUSTED, BOOTSTRAP, STUDENT, IntervalMethod("none")):
-        found = mean_intervals(np.full(shape, 0.5), method)
-        assert found.shape == (shape[0], 2)
-        assert np.isnan(found).all()
+        result = mean_intervals(np.full(shape, 0.5), method)
+        assert result.shape == (shape[0], 2)
+        assert np.isnan(result).all()
 
 
 def test_no_interval_where_none_is_wanted() -> None:
@@ -172,8 +172,8 @@ def test_no_interval_where_none_is_wanted() -> None:
     st.sampled_from([0.01, 0.5, 0.95, 0.999999, 1 - 2**-53]),
 )
 def test_an_interval_lies_within_the_values(row: list[float], level: float) -> None:
-    found = mean_intervals(np.array([row]), IntervalMethod("bootstrap", level, resamples=200))[0]
-    assert np.isnan(found).all() or min(row) - 1e-12 <= found[0] <= found[1] <= max(row) + 1e-12
+    result = mean_intervals(np.array([row]), IntervalMethod("bootstrap", level, resamples=200))[0]
+    assert np.isnan(result).all() or min(row) - 1e-12 <= result[0] <= result[1] <= max(row) + 1e-12
 
 
 def test_the_values_stay_as_they_are() -> None:
@@ -187,12 +187,12 @@ def test_the_values_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "percentile"}, "no interval method 'percentile'. Fix: use one of adjusted, t, bootstrap, none"),
-        ({"level": 95}, "the confidence level 95 is not between 0 and 1. Fix: 0.95, say"),
-        ({"level": 0.0}, "the confidence level 0.0 is not between 0 and 1"),
-        ({"level": 1.0}, "the confidence level 1.0 is not between 0 and 1"),
-        ({"level": math.nan}, "the confidence level nan is not between 0 and 1"),
-        ({"resamples": 99}, "99 resamples are too few. Fix: at least 100"),
+        ({"name": "percentile"}, "interval method 'percentile'. Fix: use one of adjusted, t, bootstrap, none"),
+        ({"level": 95}, "the confidence level must be between 0 and 1, got 95. Fix: use 0.95"),
+        ({"level": 0.0}, "the confidence level must be between 0 and 1, got 0.0"),
+        ({"level": 1.0}, "the confidence level must be between 0 and 1, got 1.0"),
+        ({"level": math.nan}, "the confidence level must be between 0 and 1, got nan"),
+        ({"resamples": 99}, "at least 100 resamples are required, got 99"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, float], message: str) -> None:
@@ -225,10 +225,10 @@ def test_the_adjusted_interval_by_hand() -> None:
     skewness = third / size / (second / size) ** 1.5
     error = math.sqrt(second / (size - 1) / size)
     high = center + error * (t + skewness * (2 * t**2 + 1) / (18 * math.sqrt(size)))
-    low, found = mean_intervals(np.array([[0.0, 0.0, 1.0]]), ADJUSTED, (0, 1))[0]
-    assert (low, found) == (0.0, pytest.approx(min(high, 1.0), rel=1e-7))
-    low, found = mean_intervals(np.array([[0.0, 0.0, 1.0] * 5]), ADJUSTED, (0, 1))[0]
-    assert 0.05 < low < 1 / 3 < found < 0.65
+    low, result = mean_intervals(np.array([[0.0, 0.0, 1.0]]), ADJUSTED, (0, 1))[0]
+    assert (low, result) == (0.0, pytest.approx(min(high, 1.0), rel=1e-7))
+    low, result = mean_intervals(np.array([[0.0, 0.0, 1.0] * 5]), ADJUSTED, (0, 1))[0]
+    assert 0.05 < low < 1 / 3 < result < 0.65
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.3])

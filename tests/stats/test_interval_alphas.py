@@ -21,8 +21,8 @@ def test_p_is_held_against_the_alpha_of_its_interval(method: str) -> None:
         for _ in range(40):
             p = rng.random(size) ** rng.integers(1, 8)
             p[rng.random(size) < 0.1] = np.nan
-            found = adjust(p, method) <= 0.05
-            assert ((p <= interval_alphas(p, method, 0.05)) == found).all()
+            result = adjust(p, method) <= 0.05
+            assert ((p <= interval_alphas(p, method, 0.05)) == result).all()
 
 
 @pytest.mark.parametrize("test", ["randomisation", "t", "bootstrap", "studentised"])

@@ -76,9 +76,9 @@ def test_wilcoxon_and_sign_with_ties_by_enumeration(tenths: list[tuple[int, int]
         seen = sum(weight for weight, gap in zip(weights, gaps, strict=True) if gap > 0)
         every = [sum(itertools.compress(weights, kept)) for kept in itertools.product((0, 1), repeat=len(gaps))]
         upper, lower = (sum(map(test, every)) / len(every) for test in (seen.__le__, seen.__ge__))
-        found = {a: paired_test(first, second, method, alternative=a).p for a in ALTERNATIVES}
+        result = {a: paired_test(first, second, method, alternative=a).p for a in ALTERNATIVES}
         expected = {"two-sided": min(1, 2 * min(upper, lower)), "greater": upper, "less": lower}
-        assert found == pytest.approx(expected if gaps else dict.fromkeys(ALTERNATIVES, 1.0), rel=1e-12)
+        assert result == pytest.approx(expected if gaps else dict.fromkeys(ALTERNATIVES, 1.0), rel=1e-12)
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
@@ -176,9 +176,9 @@ def test_p_and_interval_never_disagree_about_zero(topics: int, alternative: str)
     for seed in range(60):
         scores = np.random.default_rng(seed).integers(0, 4, (2, topics)) / 10
         level = 0.8 if seed % 2 else 0.9
-        found = paired_test(*scores, alternative=alternative, resamples=300, level=level)
-        low, high = found.interval
-        assert found.significant == (low > 0 or high < 0), seed
+        result = paired_test(*scores, alternative=alternative, resamples=300, level=level)
+        low, high = result.interval
+        assert result.significant == (low > 0 or high < 0), seed
         ends_at_zero += 0.0 in {low, high}
     assert ends_at_zero >= 2
 
@@ -247,8 +247,8 @@ def test_bca_p_is_one_less_the_level_whose_interval_ends_at_zero(alternative: st
         p = paired_test(first, second, "bca", alternative=alternative, resamples=10_000).p
         if alternative != "two-sided" and p >= 0.45:
             continue
-        found = paired_test(first, second, "bca", alternative=alternative, resamples=10_000, level=1 - p)
-        assert min(abs(limit) for limit in found.interval) < 6e-4
+        result = paired_test(first, second, "bca", alternative=alternative, resamples=10_000, level=1 - p)
+        assert min(abs(limit) for limit in result.interval) < 6e-4
 
 
 def test_shifted_bootstrap_by_enumeration() -> None:
@@ -282,13 +282,13 @@ def test_posterior_is_students_distribution_about_the_mean() -> None:
     first, second = _pair(43)
     gaps = second - first
     belief = scipy_stats.t(42, gaps.mean(), scipy_stats.sem(gaps))
-    found = paired_test(first, second, "bayes", rope=0.02)
-    after = found.posterior
-    assert math.isnan(found.p)
-    assert not found.significant
+    result = paired_test(first, second, "bayes", rope=0.02)
+    after = result.posterior
+    assert math.isnan(result.p)
+    assert not result.significant
     assert (after.higher, after.lower) == pytest.approx((belief.sf(0), belief.cdf(0)), rel=1e-9)
     assert (after.practically_higher, after.equivalent, after.practically_lower) == pytest.approx(
         (belief.sf(0.02), belief.cdf(0.02) - belief.cdf(-0.02), belief.cdf(-0.02)), rel=1e-9
     )
-    assert found.interval == pytest.approx(belief.interval(0.95), rel=1e-9)
+    assert result.interval == pytest.approx(belief.interval(0.95), rel=1e-9)
     assert after.lower == pytest.approx(paired_test(first, second, "t", alternative="greater").p, rel=1e-12)

@@ -11,7 +11,13 @@ from scipy import stats as scipy_stats
 
 from judged import InputError
 from judged.stats import multiple as permutations
-from judged.stats.multiple import NullDistribution, _Keys, null_distribution, randomised_dunnett, randomised_tukey
+from judged.stats.multiple import (
+    NullDistribution,
+    _RandomOrders,
+    null_distribution,
+    randomised_dunnett,
+    randomised_tukey,
+)
 
 
 def enumerated(tenths: np.ndarray, baseline: int) -> tuple[np.ndarray, np.ndarray]:
@@ -39,10 +45,10 @@ def test_all_arrangements_give_the_p_values_of_whole_numbers(systems: int, topic
     pairs, against = enumerated(tenths, systems - 1)
     if topics == 1:  # a constant topic beside it changes nothing but the number of topics
         scores = np.hstack([scores, np.full((systems, 1), 0.3)])
-    found = randomised_tukey(scores)
-    assert found.exact
-    assert found.seed is None
-    assert found.p == pytest.approx(pairs, rel=1e-12)
+    result = randomised_tukey(scores)
+    assert result.exact
+    assert result.seed is None
+    assert result.p == pytest.approx(pairs, rel=1e-12)
     one = randomised_dunnett(scores, systems - 1)
     assert one.exact
     assert one.p == pytest.approx(against, rel=1e-12)
@@ -51,8 +57,8 @@ def test_all_arrangements_give_the_p_values_of_whole_numbers(systems: int, topic
 def test_drawn_arrangements_come_near_to_all_of_them() -> None:
     tenths = np.random.default_rng(8).integers(0, 5, size=(3, 5))
     pairs, against = enumerated(tenths, 0)
-    found, one = randomised_tukey(tenths / 10, resamples=1000, seed=3), randomised_dunnett(tenths / 10, resamples=5000)
-    for drawn, expected, resamples in ((found, pairs, 1000), (one, against, 5000)):
+    result, one = randomised_tukey(tenths / 10, resamples=1000, seed=3), randomised_dunnett(tenths / 10, resamples=5000)
+    for drawn, expected, resamples in ((result, pairs, 1000), (one, against, 5000)):
         assert not drawn.exact
         assert drawn.resamples == resamples
         error = np.sqrt(expected * (1 - expected) / resamples) + 1 / resamples
@@ -65,17 +71,17 @@ def test_drawn_arrangements_come_near_to_all_of_them() -> None:
 @pytest.mark.parametrize("few", [6, 0])
 def test_orders_from_the_list_and_from_sorted_keys_are_as_good(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both against all arrangements: 3 systems, 5 topics, of which 4 are permuted."""
-    monkeypatch.setattr(permutations, "_FEW", few)
+    monkeypatch.setattr(permutations, "_MAX_LISTED_SYSTEMS", few)
     tenths = np.random.default_rng(12).integers(0, 5, size=(3, 5))
     expected, _ = enumerated(tenths, 0)
-    found = randomised_tukey(tenths / 10, resamples=1200, seed=5)
+    result = randomised_tukey(tenths / 10, resamples=1200, seed=5)
     error = np.sqrt(expected * (1 - expected) / 1200) + 1 / 1200
-    assert not found.exact
-    assert (np.abs(found.p - expected) <= 4 * error).all()
+    assert not result.exact
+    assert (np.abs(result.p - expected) <= 4 * error).all()
 
 
 def test_every_order_is_as_likely() -> None:
-    orders = _Keys(4, np.random.default_rng(1)).orders(24_000)
+    orders = _RandomOrders(4, np.random.default_rng(1)).orders(24_000)
     counted = Counter(map(tuple, orders.tolist()))
     assert len(counted) == 24
     assert scipy_stats.chisquare(list(counted.values())).pvalue > 0.001
@@ -83,7 +89,7 @@ def test_every_order_is_as_likely() -> None:
 
 @pytest.mark.parametrize("systems", [2, 5, 37, 64, 65, 300])
 def test_orders_are_permutations(systems: int) -> None:
-    orders = _Keys(systems, np.random.default_rng(1)).orders(50)
+    orders = _RandomOrders(systems, np.random.default_rng(1)).orders(50)
     assert (np.sort(orders, axis=1) == np.arange(systems)).all()
     assert len(np.unique(orders[:, 0])) > 1
 
@@ -132,12 +138,14 @@ def test_what_must_be_exceeded_is_where_p_falls_to_alpha() -> None:
 def test_one_drawing_serves_systems_of_any_number() -> None:
     """More systems than a block holds scores of."""
     scores = np.random.default_rng(0).random((300, 3))
-    found = randomised_tukey(scores, resamples=200)
-    assert found.p.min() >= 1 / 201
-    assert found.p.shape == (300, 300)
+    result = randomised_tukey(scores, resamples=200)
+    assert result.p.min() >= 1 / 201
+    assert result.p.shape == (300, 300)
 
 
-@pytest.mark.parametrize(("resamples", "seed", "problem"), [(99, 0, "99 resamples"), (1000, -1, "seed -1")])
+@pytest.mark.parametrize(
+    ("resamples", "seed", "problem"), [(99, 0, "100 resamples are required, got 99"), (1000, -1, "seed.*-1")]
+)
 def test_numbers_that_make_no_sense_are_refused(resamples: int, seed: int, problem: str) -> None:
     for test in (randomised_tukey, randomised_dunnett):
         with pytest.raises(InputError, match=problem):

@@ -126,14 +126,14 @@ def test_plans_from_nothing() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: power(0.1, -1, 10), "deviation -1 makes no sense"),
-        (lambda: power(0.1, 1, 10, alpha=0), "alpha 0 is not between"),
-        (lambda: minimum_detectable(1, 10, power=0.05), "power 0.05 is not between 0.05 and 1"),
-        (lambda: topics_needed_t(0, 1), "cannot be planned for"),
-        (lambda: topics_needed_t(NAN, 1), "cannot be planned for"),
-        (lambda: plan([[1, 2]]), "1 systems are too few"),
-        (lambda: plan([[1, 2], [2, 1]], n=0), "0 topics make no sense"),
-        (lambda: plan_of_sd(NAN, 10), "is not a number"),
+        (lambda: power(0.1, -1, 10), "deviation must be finite and not negative, got -1"),
+        (lambda: power(0.1, 1, 10, alpha=0), "alpha must be between 0 and 1, got 0"),
+        (lambda: minimum_detectable(1, 10, power=0.05), "power must be between 0.05 and 1, got 0.05"),
+        (lambda: topics_needed_t(0, 1), "not 0, got 0"),
+        (lambda: topics_needed_t(NAN, 1), "finite and not 0, got nan"),
+        (lambda: plan([[1, 2]]), "at least 2 systems are required, got 1"),
+        (lambda: plan([[1, 2], [2, 1]], n=0), "positive integer, got 0"),
+        (lambda: plan_of_sd(NAN, 10), "must not be NaN"),
     ],
 )
 def test_what_is_refused(call: Any, message: str) -> None:

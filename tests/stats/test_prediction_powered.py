@@ -11,22 +11,22 @@ from scipy import stats
 
 from judged.errors import InputError
 from judged.stats.interval import adjusted
-from judged.stats.prediction_powered import Corrected, _estimated, _worth, prediction_powered
+from judged.stats.prediction_powered import PredictionPoweredMean, _estimate, _extra_known_values, prediction_powered
 from judged.stats.student import student_quantile
 
 
 def test_by_hand() -> None:
     known, predicted, others = np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 3.0]), np.array([2.0, 4.0, 5.0, 1.0])
-    found = prediction_powered(known, predicted, others, resamples=100)
+    result = prediction_powered(known, predicted, others, resamples=100)
     # cov = ((-4/3)(-4/3) + (-1/3)(2/3) + (5/3)(2/3)) / 2 = 4/3; all seven predictions have variance 16.857.../6
     spread = np.concatenate([predicted, others]).var(ddof=1)
     weight = (4 / 3) / ((1 + 3 / 4) * spread)
-    assert found.weight == pytest.approx(weight)
-    assert found.value == pytest.approx(weight * 3.0 + (known - weight * predicted).mean())
+    assert result.weight == pytest.approx(weight)
+    assert result.value == pytest.approx(weight * 3.0 + (known - weight * predicted).mean())
     left = known - weight * predicted
     variance = weight**2 * others.var(ddof=1) / 4 + ((left - left.mean()) ** 2).sum() / (2 - 1) / 3
-    assert found.interval[1] - found.value == pytest.approx(4.302653 * variance**0.5, rel=1e-6)  # t with 2 degrees
-    assert (found.n, found.predicted, found.holds) == (3, 4, False)
+    assert result.interval[1] - result.value == pytest.approx(4.302653 * variance**0.5, rel=1e-6)  # t with 2 degrees
+    assert (result.n, result.predicted, result.holds) == (3, 4, False)
 
 
 def test_weights_are_kept_between_0_and_1() -> None:
@@ -35,7 +35,7 @@ def test_weights_are_kept_between_0_and_1() -> None:
     y = rng.random(8)
     f, rest = np.stack([0.3 * y, -y, np.full(8, 0.5)]), np.stack([rng.random(5), rng.random(5), np.full(5, 0.5)])
     rest[0] = 0.2 + 0.01 * rest[0]
-    value, variance, weight = _estimated(np.stack([y, y, y]), f, rest)
+    value, variance, weight = _estimate(np.stack([y, y, y]), f, rest)
     assert weight.tolist() == [1.0, 0.0, 0.0]
     assert value == pytest.approx([rest[0].mean() + 0.7 * y.mean(), y.mean(), y.mean()])
     # a weight that is given takes no degree of freedom: sample variances of 8
@@ -45,8 +45,8 @@ def test_weights_are_kept_between_0_and_1() -> None:
 
 def test_what_predictions_are_worth_by_hand() -> None:
     """A variance of a third is that of three times as many values; none is worth less than nothing."""
-    found = _worth(np.array([3.0, 1.0, 1.0, 0.0, 1.0]), np.array([1.0, 1.0, 2.0, 0.0, 0.0]), 10)
-    assert found.tolist() == [20.0, 0.0, 0.0, 0.0, math.inf]
+    result = _extra_known_values(np.array([3.0, 1.0, 1.0, 0.0, 1.0]), np.array([1.0, 1.0, 2.0, 0.0, 0.0]), 10)
+    assert result.tolist() == [20.0, 0.0, 0.0, 0.0, math.inf]
 
 
 def test_intervals_by_hand() -> None:
@@ -62,16 +62,16 @@ def test_intervals_by_hand() -> None:
     assert 0 < plain.weight < 1
     error = math.sqrt(((left - left.mean()) ** 2).sum() / 8 / 10 + others)  # the weight takes a degree of freedom
     assert plain.interval == pytest.approx(stats.t.interval(0.9, 9, plain.value, error))
-    found = prediction_powered(y, f, rest, level=0.9, bounds=(0.0, 1.0), resamples=100)
-    assert found.value == plain.value == pytest.approx(plain.weight * rest.mean() + left.mean())
-    assert found.known_interval == pytest.approx(adjusted(y[None], (0.0, 1.0), 0.9)[0].tolist())
-    low, high = adjusted(left[None], (-found.weight, 1.0), 0.9)[0]  # of 0 - w * 1 to 1 - w * 0
+    result = prediction_powered(y, f, rest, level=0.9, bounds=(0.0, 1.0), resamples=100)
+    assert result.value == plain.value == pytest.approx(plain.weight * rest.mean() + left.mean())
+    assert result.known_interval == pytest.approx(adjusted(y[None], (0.0, 1.0), 0.9)[0].tolist())
+    low, high = adjusted(left[None], (-result.weight, 1.0), 0.9)[0]  # of 0 - w * 1 to 1 - w * 0
     half = stats.t.ppf(0.95, 10) * math.sqrt(others)
-    expected = found.value - math.hypot(left.mean() - low, half), found.value + math.hypot(high - left.mean(), half)
-    assert found.interval == pytest.approx(expected)
+    expected = result.value - math.hypot(left.mean() - low, half), result.value + math.hypot(high - left.mean(), half)
+    assert result.interval == pytest.approx(expected)
     wider = prediction_powered(y, f, rest, level=0.9, bounds=(-1.0, 3.0), resamples=100)
-    low, high = adjusted(left[None], (-1 - 3 * found.weight, 3 + found.weight), 0.9)[0]
-    expected = found.value - math.hypot(left.mean() - low, half), found.value + math.hypot(high - left.mean(), half)
+    low, high = adjusted(left[None], (-1 - 3 * result.weight, 3 + result.weight), 0.9)[0]
+    expected = result.value - math.hypot(left.mean() - low, half), result.value + math.hypot(high - left.mean(), half)
     assert wider.interval == pytest.approx(expected)
     for bounds in ((0.0, 0.99), (0.01, 1.0), (math.nan, 1.0), (0.0, math.inf)):  # none, for these values
         assert prediction_powered(y, f, rest, level=0.9, bounds=bounds, resamples=100).known_interval == (
@@ -81,9 +81,9 @@ def test_intervals_by_hand() -> None:
 
 def test_a_judge_that_is_off_by_the_same_everywhere_leaves_the_error_of_the_others() -> None:
     f, rest = np.array([0.0, 4, 8, 12, 16, 20]), np.array([9.0, 10, 11, 10, 9, 11, 10, 10, 9, 11, 10, 10])
-    found = prediction_powered(f + 1, f, rest, level=0.9, resamples=100)
-    assert (found.weight, found.value) == (1.0, 11.0)
-    assert found.interval == pytest.approx(stats.t.interval(0.9, 5, 11.0, stats.sem(rest)))
+    result = prediction_powered(f + 1, f, rest, level=0.9, resamples=100)
+    assert (result.weight, result.value) == (1.0, 11.0)
+    assert result.interval == pytest.approx(stats.t.interval(0.9, 5, 11.0, stats.sem(rest)))
 
 
 def test_what_predictions_are_worth_is_drawn_over_units() -> None:
@@ -91,18 +91,18 @@ def test_what_predictions_are_worth_is_drawn_over_units() -> None:
     rng = np.random.default_rng(4)
     y, rest = rng.random(9), rng.random(14)
     f = y + 0.15 * rng.standard_normal(9)
-    found = prediction_powered(y, f, rest, level=0.8, resamples=200, seed=5)
+    result = prediction_powered(y, f, rest, level=0.8, resamples=200, seed=5)
     chance = np.random.default_rng(5)
     rows, columns = chance.integers(0, 9, (200, 9)), chance.integers(0, 14, (200, 14))
     worths = [
         prediction_powered(y[row], f[row], rest[column], resamples=100).worth
         for row, column in zip(rows, columns, strict=True)
     ]
-    assert found.worth_interval == pytest.approx(tuple(np.quantile(worths, [0.1, 0.9])))
-    assert found.interval is not None
-    _, variance, _ = _estimated(y[None], f[None], rest[None])
-    assert found.worth == pytest.approx(9 * (np.var(y, ddof=1) / 9 / variance[0] - 1))
-    assert (found.level, found.n, found.predicted, found.known) == (0.8, 9, 14, y.mean())
+    assert result.worth_interval == pytest.approx(tuple(np.quantile(worths, [0.1, 0.9])))
+    assert result.interval is not None
+    _, variance, _ = _estimate(y[None], f[None], rest[None])
+    assert result.worth == pytest.approx(9 * (np.var(y, ddof=1) / 9 / variance[0] - 1))
+    assert (result.level, result.n, result.predicted, result.known_mean) == (0.8, 9, 14, y.mean())
     usual = prediction_powered(y, f, rest)
     assert usual == prediction_powered(y, f, rest, level=0.95, bounds=(math.nan, math.nan), resamples=1000, seed=0)
     assert len({usual.worth_interval, *(prediction_powered(y, f, rest, **more).worth_interval for more in (
@@ -118,36 +118,36 @@ def test_what_predictions_are_worth_is_drawn_over_units() -> None:
     ],
 )
 def test_sentences_of_what_predictions_are_worth(worth: tuple[float, float] | None, said: str) -> None:
-    found = Corrected(0.5, None, 0.5, 0.5, None, 25, 9, 3.2, worth, 0.95)
-    assert found.sentence == said
-    assert found.holds
-    assert not Corrected(0.5, None, 0.5, 0.5, None, 24, 9, 3.2, worth, 0.95).holds
+    result = PredictionPoweredMean(0.5, None, 0.5, 0.5, None, 25, 9, 3.2, worth, 0.95)
+    assert result.sentence == said
+    assert result.holds
+    assert not PredictionPoweredMean(0.5, None, 0.5, 0.5, None, 24, 9, 3.2, worth, 0.95).holds
 
 
 def test_predictions_that_leave_no_variance_are_worth_infinitely_many() -> None:
     """In most samples of a perfect judge's 0 and 0.9 the others are all drawn alike, and nothing varies."""
     known = np.array([0.0, 0.9] * 4)
-    found = prediction_powered(known, known / 0.9, [0.5, 0.5 + 1e-3], resamples=200)
-    assert found.worth_interval is not None
-    assert found.worth_interval[1] > found.worth_interval[0] >= 0
+    result = prediction_powered(known, known / 0.9, [0.5, 0.5 + 1e-3], resamples=200)
+    assert result.worth_interval is not None
+    assert result.worth_interval[1] > result.worth_interval[0] >= 0
 
 
 def test_three_known_values_and_two_others_are_the_fewest() -> None:
     assert prediction_powered([1, 2, 4], [1, 2, 3], [1, 2], resamples=100).n == 3
     for sizes in ((2, 2, 2), (3, 3, 1)):
-        with pytest.raises(InputError, match="too few"):
+        with pytest.raises(InputError, match="at least 3 known values"):
             prediction_powered(*(np.arange(size) for size in sizes))
     for odd in (([1, 2, 3], [1, 2], [1, 2]), ([[1, 2, 3]], [[1, 2, 3]], [1, 2]), ([1, 2, 3], [1, 2, 3], [[1, 2]])):
-        with pytest.raises(InputError, match="do not fit"):
+        with pytest.raises(InputError, match="shapes must be"):
             prediction_powered(*odd)
 
 
 def test_an_adversary_gets_no_weight() -> None:
     known = np.linspace(0, 1, 30)
-    found = prediction_powered(known, 1 - known, 1 - known)
-    assert (found.weight, found.value, found.worth, found.worth_interval) == (0.0, known.mean(), 0.0, (0.0, 0.0))
-    assert found.interval == pytest.approx(found.known_interval)
-    assert "worth none" in found.sentence
+    result = prediction_powered(known, 1 - known, 1 - known)
+    assert (result.weight, result.value, result.worth, result.worth_interval) == (0.0, known.mean(), 0.0, (0.0, 0.0))
+    assert result.interval == pytest.approx(result.known_interval)
+    assert "worth none" in result.sentence
 
 
 def test_the_estimated_weight_brings_a_bias_to_skew_values_that_a_given_one_does_not() -> None:
@@ -155,7 +155,7 @@ def test_the_estimated_weight_brings_a_bias_to_skew_values_that_a_given_one_does
 
     def errors(n: int) -> tuple[float, float, float]:
         known, others = (chance.random((20_000, size)) * (chance.random((20_000, size)) < 0.1) for size in (n, 8 * n))
-        value, variance, _ = _estimated(known, known, others)  # a perfect judge; the mean is 0.05
+        value, variance, _ = _estimate(known, known, others)  # a perfect judge; the mean is 0.05
         given = 0.5 * others.mean(axis=1) + (known - 0.5 * known).mean(axis=1)
         inside = np.abs(value - 0.05) <= student_quantile(0.975, n - 1) * variance**0.5
         return float(value.mean() - 0.05), float(given.mean() - 0.05), float(inside.mean())
@@ -195,7 +195,7 @@ def test_intervals_hold_their_level_and_cost_nothing(
     chance, draws = np.random.default_rng(n), 4000
     truth, seen = _drawn(kind, draws * (n + others), shape, chance)
     truth, seen = truth.reshape(draws, -1), seen.reshape(draws, -1)
-    value, variance, _ = _estimated(truth[:, :n], seen[:, :n], seen[:, n:])
+    value, variance, _ = _estimate(truth[:, :n], seen[:, :n], seen[:, n:])
     held = np.abs(value - shape[0] / sum(shape)) <= student_quantile(0.975, n - 1) * variance**0.5
     width = (variance / (truth[:, :n].var(axis=1, ddof=1) / n)) ** 0.5
     assert 0.93 - 0.01 <= held.mean() <= 0.97 + 0.01  # three standard errors of the simulation are 0.01

@@ -51,20 +51,20 @@ scores = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, m
 @pytest.mark.parametrize("at", range(3))
 def test_published_values(at: int) -> None:
     x, y, x_ties, y_ties = (np.array(side[at], dtype=float) for side in (X, Y, X_TIES, Y_TIES))
-    found = (
+    result = (
         kendall_tau(x, y_ties, "a"), kendall_tau(x_ties, y_ties, "b"), tau_ap(x, y), tau_ap(x, y_ties, "a"),
         tau_ap(x, y, "b"), tau_ap(x_ties, y_ties, "b"),
     )  # fmt: skip
-    assert [one.value for one in found] == pytest.approx(PUBLISHED[at], abs=5e-5)
+    assert [one.value for one in result] == pytest.approx(PUBLISHED[at], abs=5e-5)
 
 
 @given(scores)
 def test_tau_b_and_rho_are_those_of_scipy(pair: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = pair
     if len(set(x)) == 1 or len(set(y)) == 1:
-        for found in (kendall_tau(x, y), spearman(x, y), tau_ap(x, y, "b")):
-            assert math.isnan(found.value)
-            assert found.sentence.endswith("is undefined: one of the two rankings is a single tie.")
+        for result in (kendall_tau(x, y), spearman(x, y), tau_ap(x, y, "b")):
+            assert math.isnan(result.value)
+            assert result.sentence.endswith("is undefined: one of the two rankings is a single tie.")
         return
     assert kendall_tau(x, y).value == pytest.approx(scipy.stats.kendalltau(x, y).statistic, abs=1e-12)
     assert spearman(x, y).value == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-12)
@@ -73,11 +73,11 @@ def test_tau_b_and_rho_are_those_of_scipy(pair: tuple[np.ndarray, np.ndarray]) -
 @given(scores)
 def test_pairs_are_counted(pair: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = pair
-    found = kendall_tau(x, y)
+    result = kendall_tau(x, y)
     signs = [(x[i] - x[j]) * (y[i] - y[j]) for i, j in itertools.combinations(range(len(x)), 2)]
-    assert found.concordant == sum(sign > 0 for sign in signs)
-    assert found.discordant == sum(sign < 0 for sign in signs)
-    assert found.tied == sum(sign == 0 for sign in signs)
+    assert result.concordant == sum(sign > 0 for sign in signs)
+    assert result.discordant == sum(sign < 0 for sign in signs)
+    assert result.tied == sum(sign == 0 for sign in signs)
 
 
 def by_definition(truth: list[int], order: list[int]) -> float:
@@ -96,8 +96,8 @@ def test_tau_ap_a_is_the_mean_over_all_orders_of_the_tied(truth: list[int], esti
         if all(estimate[a] >= estimate[b] for a, b in itertools.pairwise(order))
     ]
     expected = np.mean([by_definition(truth, order) for order in falling])
-    found = tau_ap(np.array(truth, dtype=float), np.array(estimate, dtype=float))
-    assert found.value == pytest.approx(expected, abs=1e-12)
+    result = tau_ap(np.array(truth, dtype=float), np.array(estimate, dtype=float))
+    assert result.value == pytest.approx(expected, abs=1e-12)
 
 
 @given(scores)
@@ -120,8 +120,8 @@ def test_a_swap_at_the_top_counts_more() -> None:
 
 
 def test_what_is_missing_is_left_out() -> None:
-    found = kendall_tau(np.array([3.0, NAN, 2.0, 1.0]), np.array([1.0, 5.0, 2.0, 3.0]))
-    assert (found.value, found.n, found.left_out, found.discordant) == (-1.0, 3, 1, 3)
+    result = kendall_tau(np.array([3.0, NAN, 2.0, 1.0]), np.array([1.0, 5.0, 2.0, 3.0]))
+    assert (result.value, result.n, result.left_out, result.discordant) == (-1.0, 3, 1, 3)
     for function in (kendall_tau, tau_ap, spearman):
         for size in (0, 1):
             nothing = function(np.zeros(size), np.zeros(size))
@@ -136,11 +136,11 @@ def test_many_things_are_counted_in_parts() -> None:
 
 
 def test_words_and_wrong_input() -> None:
-    found = tau_ap(np.array([2.0, 1.0, 0.0]), np.array([2.0, 0.0, 1.0]))
-    assert found.sentence == "tau_AP,a is 0.500 over 3 ranked items: 1 of 3 pairs is ordered the other way round."
-    with pytest.raises(InputError, match=r'the true ranking has ties.*use ties="b"'):
+    result = tau_ap(np.array([2.0, 1.0, 0.0]), np.array([2.0, 0.0, 1.0]))
+    assert result.sentence == "tau_AP,a is 0.500 over 3 ranked items: 1 of 3 pairs is ordered the other way round."
+    with pytest.raises(InputError, match=r'must have no ties.*use ties="b"'):
         tau_ap(np.array([1.0, 1.0]), np.array([1.0, 2.0]))
-    with pytest.raises(InputError, match="two lists of the same length"):
+    with pytest.raises(InputError, match="same length"):
         spearman(np.zeros(2), np.zeros(3))
-    with pytest.raises(InputError, match="no treatment of ties 'c'"):
+    with pytest.raises(InputError, match=r"`ties`.*'c'"):
         kendall_tau(np.zeros(2), np.zeros(2), "c")

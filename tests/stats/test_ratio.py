@@ -84,13 +84,13 @@ def test_too_few_units_give_no_number() -> None:
     assert math.isnan(ratio_error(1, 3, 7, 9, 49, 21))
     assert math.isnan(ratio_error(0, 0, 0, 0, 0, 0))
     assert math.isnan(ratio_error(5, 0, 0, 0, 0, 0))
-    for found in (
+    for result in (
         ratio_interval(0.4, 0.1, 1, 0.95, share=True),
         ratio_interval(math.nan, math.nan, 9, 0.95, share=False),
         exact_share_interval(1, 0.95, 0),
         woodruff(0.5, math.nan, 1, 0.95),
     ):
-        assert np.isnan(found).all()
+        assert np.isnan(result).all()
 
 
 def test_many_at_once_are_each_alone() -> None:
@@ -117,14 +117,14 @@ def test_many_at_once_are_each_alone() -> None:
 @pytest.mark.parametrize("df", [1, 2, 5, 29, 99, 100, 100.5, 101, 150, 1000, 10**6])
 def test_quantiles_of_t_are_scipys(df: float) -> None:
     for probability in (0.9, 0.95, 0.975, 0.995, 0.9995):
-        found = float(student_quantiles(probability, np.array(df, dtype=float)))
-        assert found == pytest.approx(scipy_stats.t.ppf(probability, df), rel=1e-8 if df > 100 else 1e-9), probability
+        result = float(student_quantiles(probability, np.array(df, dtype=float)))
+        assert result == pytest.approx(scipy_stats.t.ppf(probability, df), rel=1e-8 if df > 100 else 1e-9), probability
 
 
 @given(st.floats(1.0, 100.0))
 def test_between_whole_degrees_of_freedom_t_is_a_little_too_wide(df: float) -> None:
-    found, exact = float(student_quantiles(0.975, np.array(df))), scipy_stats.t.ppf(0.975, df)
-    assert exact * (1 - 1e-9) <= found <= exact * (1.24 if df < 2 else 1.03)
+    result, exact = float(student_quantiles(0.975, np.array(df))), scipy_stats.t.ppf(0.975, df)
+    assert exact * (1 - 1e-9) <= result <= exact * (1.24 if df < 2 else 1.03)
 
 
 def test_the_interval_of_a_signed_value_is_students() -> None:
@@ -310,24 +310,24 @@ def covered(made: tuple[np.ndarray, np.ndarray, float], *, share: bool = True) -
 
 @pytest.mark.parametrize("users", [50, 200, 1000])
 def test_intervals_of_click_rates_hold_their_level_and_those_over_pages_do_not(users: int) -> None:
-    found, naive = covered(clicks(np.random.default_rng(users), users, 0.3, 2.0))
-    assert 0.93 <= found <= 0.97
+    result, naive = covered(clicks(np.random.default_rng(users), users, 0.3, 2.0))
+    assert 0.93 <= result <= 0.97
     assert naive < 0.80
 
 
 @pytest.mark.parametrize("users", [50, 500])
 def test_they_hold_for_reciprocal_ranks(users: int) -> None:
-    found, _ = covered(first_click_ranks(np.random.default_rng(users + 3), users))
-    assert 0.93 <= found <= 0.97
+    result, _ = covered(first_click_ranks(np.random.default_rng(users + 3), users))
+    assert 0.93 <= result <= 0.97
 
 
 @pytest.mark.parametrize(("users", "least", "most"), [(50, 0.93, 0.99), (500, 0.92, 0.98)])
 def test_rare_clicks_are_covered_where_the_plain_interval_fails(users: int, least: float, most: float) -> None:
     n, d, truth = clicks(np.random.default_rng(users + 4), users, 0.03, 3.0)
-    found, _ = covered((n, d, truth))
-    assert least <= found <= most
+    result, _ = covered((n, d, truth))
+    assert least <= result <= most
     value = n.sum(1) / d.sum(1)
     errors = np.array([ratio_error(*sums_of(*row)) for row in zip(n, d, strict=True)])
     plain = float((np.abs(value - truth) <= scipy_stats.t.ppf(0.975, users - 1) * errors).mean())
     assert plain < 0.91
-    assert plain < found - 0.03
+    assert plain < result - 0.03

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged.stats import resampling
-from judged.stats.resampling import ResampledTopics, SignFlips, least, resampled_sums, whole_numbers
+from judged.stats.resampling import ResampledTopics, SignFlips, kth_smallest, resampled_sums, to_integers
 
 
 def _sums(weights: resampling.Weights, *tables: np.ndarray) -> list[np.ndarray]:
@@ -56,25 +56,25 @@ def test_topics_are_drawn_with_replacement_as_many_as_there_are() -> None:
 def test_sums_do_not_depend_on_blocks_or_company(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit: the whole numbers leave nothing to the order of addition."""
     rng = np.random.default_rng(5)
-    numbers, _ = whole_numbers(rng.standard_normal((9, 31)) * 10.0 ** rng.integers(-3, 3, (9, 31)), 31)
+    numbers, _ = to_integers(rng.standard_normal((9, 31)) * 10.0 ** rng.integers(-3, 3, (9, 31)), 31)
     weights = kind(31, 3000, 2)
     (together,) = _sums(weights, numbers)
     alone = [_sums(weights, numbers[row : row + 1])[0][0] for row in range(9)]
     assert np.array_equal(together, np.stack(alone))
     backwards = np.concatenate(list(weights.blocks()))[:, ::-1] @ numbers[:, ::-1].T
     assert np.array_equal(together, backwards.T)
-    monkeypatch.setattr(resampling, "_HELD", 7000)
-    monkeypatch.setattr(resampling, "_KEPT", 0)
+    monkeypatch.setattr(resampling, "_MAX_SUMS", 7000)
+    monkeypatch.setattr(resampling, "_MAX_CACHED_WEIGHTS", 0)
     assert np.array_equal(together, _sums(weights, numbers)[0])
     assert all(np.array_equal(together, again) for again in _sums(weights, numbers, numbers))
 
 
 def test_many_blocks_of_resamples_make_one_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resampling, "_DRAWN", 100)
+    monkeypatch.setattr(resampling, "_BLOCK_WEIGHTS", 100)
     for weights in (SignFlips(11, 1000, 0), SignFlips(6, 64, 0), ResampledTopics(11, 1000, 0)):
         rows = np.concatenate(list(weights.blocks()))
         assert len(rows) == weights.count
-        values, _ = whole_numbers(np.linspace(-1, 2, weights.n)[None], weights.n)
+        values, _ = to_integers(np.linspace(-1, 2, weights.n)[None], weights.n)
         assert np.array_equal(_sums(weights, values)[0][0], rows @ values[0])
 
 
@@ -83,7 +83,7 @@ def test_many_blocks_of_resamples_make_one_sequence(monkeypatch: pytest.MonkeyPa
     st.integers(1, 50),
 )
 def test_whole_numbers_add_up_exactly_and_lose_nothing(values: list[float], times: int) -> None:
-    numbers, units = whole_numbers(np.array([values]), times)
+    numbers, units = to_integers(np.array([values]), times)
     whole = [int(number) for number in numbers[0]]
     assert [float(number) for number in whole] == numbers[0].tolist()
     assert times * sum(map(abs, whole)) < 1 << 53
@@ -93,8 +93,8 @@ def test_whole_numbers_add_up_exactly_and_lose_nothing(values: list[float], time
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=200), st.data())
 def test_least_is_what_sorting_gives(values: list[int], data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, len(values)))
-    assert least(np.array(values, dtype=float), rank) == sorted(values)[rank - 1]
-    assert least(np.array(values, dtype=float), 0) == -math.inf
+    assert kth_smallest(np.array(values, dtype=float), rank) == sorted(values)[rank - 1]
+    assert kth_smallest(np.array(values, dtype=float), 0) == -math.inf
 
 
 def test_least_of_many_in_any_order() -> None:
@@ -102,4 +102,4 @@ def test_least_of_many_in_any_order() -> None:
     rising = np.arange(100_000.0)
     for values in (rising, rising[::-1], np.random.default_rng(0).permutation(rising)):
         for rank in (1, 37, 2500, 50_000, 100_000):
-            assert least(values, rank) == rank - 1
+            assert kth_smallest(values, rank) == rank - 1

@@ -244,11 +244,11 @@ def test_discriminative_power_of_nothing() -> None:
 def test_reliability_is_that_of_shrout_and_fleiss() -> None:
     """Shrout and Fleiss (1979), tables 2 to 4; ICC(3,k) is E rho^2, ICC(2,k) is Phi; limits as R's psych gives them."""
     found = reliability(SHROUT_FLEISS)
-    assert found.generalisability.value == pytest.approx(0.909, abs=5e-4)
-    assert found.generalisability.interval == pytest.approx((0.676, 0.986), abs=6e-4)
+    assert found.generalizability.value == pytest.approx(0.909, abs=5e-4)
+    assert found.generalizability.interval == pytest.approx((0.676, 0.986), abs=6e-4)
     assert found.dependability.value == pytest.approx(0.620, abs=5e-4)
     assert found.dependability.interval == pytest.approx((0.071, 0.927), abs=6e-4)
-    one = found.at(1)
+    one = found.coefficients_for(1)
     assert one == pytest.approx((0.715, 0.290), abs=5e-4)
     # mean squares 11.24 (targets), 32.49 (judges), 1.02 (residual)
     assert found.variance_residual == pytest.approx(1.02, abs=5e-3)
@@ -265,9 +265,9 @@ def test_reliability_by_hand() -> None:
     found = reliability([[1, 2, 3], [4, 4, 7]])
     components = (found.variance_systems, found.variance_topics, found.variance_residual)
     assert components == pytest.approx((13 / 3, 1.5, 0.5))
-    assert found.generalisability.value == pytest.approx(1 - 0.5 / 13.5)
+    assert found.generalizability.value == pytest.approx(1 - 0.5 / 13.5)
     assert found.dependability.value == pytest.approx((13 / 3) / (13 / 3 + 2 / 3))
-    assert found.generalisability.topics_needed == math.ceil(19 * 0.5 / (13 / 3))
+    assert found.generalizability.topics_needed == math.ceil(19 * 0.5 / (13 / 3))
     assert found.dependability.topics_needed == math.ceil(19 * 2 / (13 / 3))
     assert found.shares == pytest.approx(tuple(part / (19 / 3) for part in components))
 
@@ -283,7 +283,7 @@ def test_variance_components_are_found_and_intervals_hold_the_truth(parts: tuple
         error = np.std(estimates, ddof=1) / math.sqrt(400)
         assert np.mean(estimates) == pytest.approx(value, abs=4 * error), name
         assert error < 0.06 * value, name
-    for at, kind in enumerate(("generalisability", "dependability")):
+    for at, kind in enumerate(("generalizability", "dependability")):
         held = [low <= truth[at] <= high for low, high in (getattr(one, kind).interval for one in found)]
         assert np.mean(held) == pytest.approx(0.95, abs=0.044), kind
 
@@ -292,11 +292,11 @@ def test_variance_components_are_found_and_intervals_hold_the_truth(parts: tuple
 def test_the_topics_of_a_target_reach_it(seed: int, target: float) -> None:
     found = reliability(table(seed, 6, 10), target=target)
     if found.variance_systems > 0:
-        for at, one in enumerate((found.generalisability, found.dependability)):
-            assert found.at(int(one.topics_needed))[at] >= target - 1e-9
-            assert one.topics_needed == 1 or found.at(int(one.topics_needed) - 1)[at] < target
-    assert not found.dependability.value > found.generalisability.value
-    for one in (found.generalisability, found.dependability):
+        for at, one in enumerate((found.generalizability, found.dependability)):
+            assert found.coefficients_for(int(one.topics_needed))[at] >= target - 1e-9
+            assert one.topics_needed == 1 or found.coefficients_for(int(one.topics_needed) - 1)[at] < target
+    assert not found.dependability.value > found.generalizability.value
+    for one in (found.generalizability, found.dependability):
         low, high = one.interval or (0.0, 1.0)
         assert low - 1e-12 <= one.value <= high + 1e-12
         fewest, most = one.topics_needed_interval or (1.0, math.inf)
@@ -310,20 +310,20 @@ def test_reliability_leaves_out_what_is_missing_and_does_not_see_scale_or_shift(
     found = reliability(holed)
     assert (found.n, found.left_out) == (11, 1)
     rest = reliability(np.delete(scores, 7, axis=1) * 10 + 3)
-    assert found.generalisability.value == pytest.approx(rest.generalisability.value, rel=1e-9)
+    assert found.generalizability.value == pytest.approx(rest.generalizability.value, rel=1e-9)
     assert found.dependability.interval == pytest.approx(rest.dependability.interval, rel=1e-9)
 
 
 def test_reliability_of_nothing() -> None:
     one = reliability([[0.1], [0.2]])
-    assert math.isnan(one.generalisability.value)
+    assert math.isnan(one.generalizability.value)
     assert "not defined" in one.sentence
     for same in ([[0.1, 0.1], [0.1, 0.1]], [[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]]):
-        assert math.isnan(reliability(same).generalisability.value)
+        assert math.isnan(reliability(same).generalizability.value)
     certain = reliability([[0.1, 0.1], [0.2, 0.2]])
-    assert (certain.generalisability.value, certain.generalisability.topics_needed) == (1.0, 1.0)
+    assert (certain.generalizability.value, certain.generalizability.topics_needed) == (1.0, 1.0)
     chance = reliability([[0, 1], [1, 0]])
-    assert (chance.generalisability.value, chance.generalisability.topics_needed) == (0.0, math.inf)
+    assert (chance.generalizability.value, chance.generalizability.topics_needed) == (0.0, math.inf)
     assert chance.dependability.interval is None
     assert "would take infinitely many and infinitely many topics" in chance.sentence
 
@@ -331,13 +331,16 @@ def test_reliability_of_nothing() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: leave_one_topic_out([1], [1, 2], lambda _: NAN), "cannot be paired"),
-        (lambda: leave_one_topic_out([1, 2], [2, 1], lambda _: NAN, alpha=1.0), "alpha 1.0 is not between"),
-        (lambda: stability([[1, 2, 3], [3, 2, 1]], size=2), "two separate sets of 2 topics cannot be drawn from 3"),
-        (lambda: stability([[1, 2, 3], [3, 2, 1]], resamples=0), "0 samples"),
-        (lambda: stability([[1, 2, 3]]), "1 systems are too few"),
-        (lambda: discriminative_power([[1, 2], [2, 1]], p_values=[[1.0]]), "do not fit"),
-        (lambda: reliability([[1, 2], [2, 1]], target=1.0), "target 1.0 is not between"),
+        (lambda: leave_one_topic_out([1], [1, 2], lambda _: NAN), "same length"),
+        (
+            lambda: leave_one_topic_out([1, 2], [2, 1], lambda _: NAN, alpha=1.0),
+            "alpha must be between 0 and 1, got 1.0",
+        ),
+        (lambda: stability([[1, 2, 3], [3, 2, 1]], size=2), "half of the 3 topics, got 2"),
+        (lambda: stability([[1, 2, 3], [3, 2, 1]], resamples=0), "must be positive, got 0"),
+        (lambda: stability([[1, 2, 3]]), "at least 2 systems are required, got 1"),
+        (lambda: discriminative_power([[1, 2], [2, 1]], p_values=[[1.0]]), "`p_values` must have shape"),
+        (lambda: reliability([[1, 2], [2, 1]], target=1.0), "target must be between 0 and 1, got 1.0"),
     ],
 )
 def test_what_is_refused(call: Any, message: str) -> None:

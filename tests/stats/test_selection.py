@@ -12,17 +12,17 @@ from judged.stats.selection import choose, may_be_best, select
 
 def test_the_choice_by_hand() -> None:
     # leaving out each topic, the others choose: B, A, A, A
-    found = select([[0.9, 0.1, 0.5, 0.6], [0.2, 0.6, 0.4, 0.7]], folds=4)
-    picked = {int(topic): int(found.picked[found.fold[topic]]) for topic in range(4)}
+    result = select([[0.9, 0.1, 0.5, 0.6], [0.2, 0.6, 0.4, 0.7]], folds=4)
+    picked = {int(topic): int(result.picked[result.fold[topic]]) for topic in range(4)}
     assert picked == {0: 1, 1: 0, 2: 0, 3: 0}
-    assert found.values.tolist() == [0.2, 0.1, 0.5, 0.6]
-    assert found.optimism == pytest.approx(0.525 - 0.35)
+    assert result.values.tolist() == [0.2, 0.1, 0.5, 0.6]
+    assert result.optimism == pytest.approx(0.525 - 0.35)
 
 
 def test_the_nested_choice_by_hand() -> None:
     """Six topics in three folds of two: what is chosen outside each fold is scored in it, deal by deal."""
     values = np.array([[0.9, 0.1, 0.5, 0.6, 0.2, 0.4], [0.2, 0.6, 0.4, 0.7, 0.5, 0.2]])
-    found = choose(values, folds=3, seed=5)
+    result = choose(values, folds=3, seed=5)
     rng, honest, first = np.random.default_rng(5), [], []
     for _ in range(20):
         fold = rng.permutation(np.arange(6) % 3)
@@ -30,10 +30,10 @@ def test_the_nested_choice_by_hand() -> None:
             outside = values[:, fold != at].sum(axis=1).round(12)
             honest.append(values[outside.argmax(), fold == at].sum())
             first.append(outside.argmax() == 0)
-    assert found.honest == pytest.approx(sum(honest) / 120)
-    assert found.shares == pytest.approx([np.mean(first), 1 - np.mean(first)])
-    assert (found.best, found.naive) == (0, pytest.approx(0.45))
-    assert found.optimism == pytest.approx(0.45 - found.honest)
+    assert result.honest == pytest.approx(sum(honest) / 120)
+    assert result.shares == pytest.approx([np.mean(first), 1 - np.mean(first)])
+    assert (result.best, result.naive) == (0, pytest.approx(0.45))
+    assert result.optimism == pytest.approx(0.45 - result.honest)
     assert choose(values[:, :5]).interval is None
     assert choose(values[:, :2]).naive == pytest.approx(0.5)
 
@@ -44,11 +44,11 @@ def test_the_nested_choice_by_hand() -> None:
 )
 def test_the_honest_number_has_a_fifth_of_the_bias_at_most(systems: int, spread: float, topic: float) -> None:
     """What is estimated: the true mean of what this procedure picks, over draws of 50 topics; intervals hold it."""
-    found = choices.picked(systems, spread, topic, 50, 400)
-    assert abs(found.honest) <= found.naive / 5
-    assert abs(found.one_deal) <= found.naive / 5
-    assert found.held > 0.95 - 3 * 0.011
-    assert systems > 12 or found.best > 0.95 - 3 * 0.011
+    result = choices.picked(systems, spread, topic, 50, 400)
+    assert abs(result.honest) <= result.naive / 5
+    assert abs(result.one_deal) <= result.naive / 5
+    assert result.held > 0.95 - 3 * 0.011
+    assert systems > 12 or result.best > 0.95 - 3 * 0.011
 
 
 def test_folds_are_even_and_hang_on_the_seed() -> None:

@@ -51,19 +51,19 @@ def test_near_ties_are_no_bulk_that_a_topic_could_be_apart_from() -> None:
 def test_a_verdict_that_the_bounded_test_shows_too_is_not_sensitive() -> None:
     first = np.zeros(200)
     second = np.concatenate([np.full(180, 0.3), np.full(20, -0.9)]) + 0.01 * (np.arange(200) % 2)
-    found = sensitivity(first, second, max_difference=1.0)
-    assert found.bounded_p < 0.05
-    assert (found.bounded_significant, found.sensitive, found.may_miss) == (True, False, False)
+    result = sensitivity(first, second, max_difference=1.0)
+    assert result.bounded_p < 0.05
+    assert (result.bounded_significant, result.sensitive, result.may_miss) == (True, False, False)
     differences = np.concatenate([np.full(194, 0.1), np.full(6, -1.0)]) + 0.01 * (np.arange(200) % 2)
-    found = sensitivity(first, differences, max_difference=1.0)
+    result = sensitivity(first, differences, max_difference=1.0)
     assert len(few_topics(differences)) == 6
-    assert (found.bounded_significant, found.few_topics) == (True, ())
+    assert (result.bounded_significant, result.few_topics) == (True, ())
 
 
 def test_without_bounds_the_few_topics_alone_decide() -> None:
-    found = sensitivity(np.zeros(N), _with(-0.5))
-    assert math.isnan(found.bounded_p)
-    assert (found.bounded_significant, found.sensitive, found.few_topics) == (False, True, (0,))
+    result = sensitivity(np.zeros(N), _with(-0.5))
+    assert math.isnan(result.bounded_p)
+    assert (result.bounded_significant, result.sensitive, result.few_topics) == (False, True, (0,))
     assert sensitivity(np.zeros(N), _with(0.03)).sensitive is False
 
 
@@ -96,8 +96,8 @@ def test_what_may_be_missed_by_hand() -> None:
     share = missed_share(10)
     assert (1 - share) * 0.1 + share * reversing_difference(0.1, 10, 0.02) == pytest.approx(0.02)
     assert math.isnan(sensitivity(np.zeros(10), np.full(10, 0.5), max_difference=1.0).reversing_difference)
-    found = [sensitivity(np.zeros(n), np.linspace(0.0, 0.03, n), max_difference=1.0) for n in (99, 100)]
-    assert [one.may_miss for one in found] == [True, False]
+    result = [sensitivity(np.zeros(n), np.linspace(0.0, 0.03, n), max_difference=1.0) for n in (99, 100)]
+    assert [one.may_miss for one in result] == [True, False]
 
 
 def _false_verdicts(share: float, size: float, n: int, trials: int = 2000) -> tuple[np.ndarray, np.ndarray]:
@@ -105,8 +105,8 @@ def _false_verdicts(share: float, size: float, n: int, trials: int = 2000) -> tu
     rng = np.random.default_rng([n, 1])
     rare = rng.random((trials, n)) < share
     drawn = np.where(rare, size, -size * share / (1 - share)) + 0.02 * rng.normal(size=(trials, n))
-    found = stats.ttest_1samp(drawn, 0, axis=1).pvalue <= 0.05
-    return drawn[found], rare[found].any(axis=1)
+    result = stats.ttest_1samp(drawn, 0, axis=1).pvalue <= 0.05
+    return drawn[result], rare[result].any(axis=1)
 
 
 @pytest.mark.parametrize(("share", "size"), [(0.05, -0.6), (0.1, 0.45)])
@@ -132,7 +132,7 @@ def test_true_differences_of_ordinary_shapes_are_seldom_called_sensitive(name: s
         "P@5": lambda: rng.choice([-0.4, -0.2, 0.0, 0.2, 0.4], shape, p=[0.1, 0.2, 0.4, 0.2, 0.1]),
     }[name]()
     drawn = drawn + 2.8 * drawn.std() / math.sqrt(n)
-    found = drawn[(stats.ttest_1samp(drawn, 0, axis=1).pvalue <= 0.05) & (drawn.mean(axis=1) > 0)]
-    labels = [sensitivity(np.zeros(n), row, max_difference=2.0).sensitive for row in found]
+    result = drawn[(stats.ttest_1samp(drawn, 0, axis=1).pvalue <= 0.05) & (drawn.mean(axis=1) > 0)]
+    labels = [sensitivity(np.zeros(n), row, max_difference=2.0).sensitive for row in result]
     assert len(labels) > 150
     assert np.mean(labels) <= 0.05

@@ -34,9 +34,9 @@ def test_the_note_stands_beside_the_result() -> None:
     rng = np.random.default_rng(3)
     even = rng.normal(0, 1, (6, 30))
     uneven = even * np.array([4.0, *[1.0] * 5])[:, None]
-    found = [tukey_hsd, dunnett, lambda x: randomised_tukey(x, **FEW), lambda x: randomised_dunnett(x, **FEW)]
-    assert not any(test(even).note for test in found)
-    assert all("times as much" in test(uneven).note and test(uneven).note in test(uneven).sentence for test in found)
+    result = [tukey_hsd, dunnett, lambda x: randomised_tukey(x, **FEW), lambda x: randomised_dunnett(x, **FEW)]
+    assert not any(test(even).note for test in result)
+    assert all("times as much" in test(uneven).note and test(uneven).note in test(uneven).sentence for test in result)
     assert not nemenyi(uneven).note
 
 

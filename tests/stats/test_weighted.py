@@ -12,7 +12,7 @@ from scipy import stats as scipy_stats
 
 from judged import InputError
 from judged.stats import IntervalMethod, mean_intervals
-from judged.stats.weighted import groups_of, means_of_groups, weighted_means
+from judged.stats.weighted import encode_groups, group_balanced_means, weighted_means
 
 BOOTSTRAP, STUDENT, NONE = IntervalMethod("bootstrap", resamples=1000), IntervalMethod("t"), IntervalMethod("none")
 NAN = math.nan
@@ -24,11 +24,11 @@ def test_by_hand() -> None:
     The standard error is sqrt(0.56 * 3/2) / 4 = 0.229129; 16 / 6 = 2.67 effective topics leave 2 degrees of freedom,
     whose 0.975 quantile is 4.302653.
     """
-    found = weighted_means([[0.2, 0.4, 0.9]], [1, 1, 2], STUDENT)
+    result = weighted_means([[0.2, 0.4, 0.9]], [1, 1, 2], STUDENT)
     half = 4.302653 * 0.22912878
-    assert found.values[0] == pytest.approx(0.6, abs=1e-15)
-    assert found.effective[0] == pytest.approx(16 / 6)
-    assert found.limits[0] == pytest.approx([0.6 - half, 0.6 + half], rel=1e-6)
+    assert result.values[0] == pytest.approx(0.6, abs=1e-15)
+    assert result.effective[0] == pytest.approx(16 / 6)
+    assert result.limits[0] == pytest.approx([0.6 - half, 0.6 + half], rel=1e-6)
 
 
 @pytest.mark.parametrize("method", [BOOTSTRAP, STUDENT, NONE])
@@ -36,11 +36,11 @@ def test_equal_weights_give_the_plain_mean_and_its_interval(method: IntervalMeth
     values = np.random.default_rng(1).beta(0.6, 1.4, size=(4, 30))
     values[1, :7] = values[2, 3] = NAN
     values[3] = 0.25
-    found = weighted_means(values, np.full(30, 3.7), method)
-    assert found.values == pytest.approx(np.nanmean(values, axis=1), rel=1e-13)
-    assert found.limits == pytest.approx(mean_intervals(values, method), rel=1e-9, nan_ok=True)
-    assert found.n.tolist() == [30, 23, 29, 30]
-    assert found.effective == pytest.approx(found.n)
+    result = weighted_means(values, np.full(30, 3.7), method)
+    assert result.values == pytest.approx(np.nanmean(values, axis=1), rel=1e-13)
+    assert result.limits == pytest.approx(mean_intervals(values, method), rel=1e-9, nan_ok=True)
+    assert result.n.tolist() == [30, 23, 29, 30]
+    assert result.effective == pytest.approx(result.n)
 
 
 @pytest.mark.parametrize("method", [BOOTSTRAP, STUDENT])
@@ -59,10 +59,10 @@ def test_a_topic_without_weight_might_as_well_not_be_there(method: IntervalMetho
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 9)), min_size=1, max_size=12), st.floats(0.01, 1000))
 def test_a_weight_is_so_many_topics_and_scale_means_nothing(rows: list[tuple[float, int]], scale: float) -> None:
     values, weights = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    found = weighted_means(values[None], weights, NONE).values[0]
-    assert found == pytest.approx(np.repeat(values, weights.astype(int)).mean(), rel=1e-12, abs=1e-15)
-    assert weighted_means(values[None], weights * scale, NONE).values[0] == pytest.approx(found, rel=1e-12, abs=1e-15)
-    assert values.min() - 1e-15 <= found <= values.max() + 1e-15
+    result = weighted_means(values[None], weights, NONE).values[0]
+    assert result == pytest.approx(np.repeat(values, weights.astype(int)).mean(), rel=1e-12, abs=1e-15)
+    assert weighted_means(values[None], weights * scale, NONE).values[0] == pytest.approx(result, rel=1e-12, abs=1e-15)
+    assert values.min() - 1e-15 <= result <= values.max() + 1e-15
 
 
 @pytest.mark.parametrize("method", [BOOTSTRAP, STUDENT])
@@ -108,13 +108,13 @@ def test_intervals_hold_the_truth(method: IntervalMethod, spread: float, least: 
 
 
 def test_edges() -> None:
-    found = weighted_means([[0.5, NAN, NAN], [NAN, NAN, NAN], [0.1, 0.1, 0.1], [0.2, 0.4, NAN]], [1, 2, 3], BOOTSTRAP)
-    assert found.n.tolist() == [1, 0, 3, 2]
-    assert found.values.tolist()[0] == 0.5
-    assert math.isnan(found.values[1])
-    assert np.isnan(found.limits[:2]).all()
-    assert np.isnan(found.limits[2]).all()  # no variation is no proof that there is none
-    assert found.effective.tolist()[1] == 0.0
+    result = weighted_means([[0.5, NAN, NAN], [NAN, NAN, NAN], [0.1, 0.1, 0.1], [0.2, 0.4, NAN]], [1, 2, 3], BOOTSTRAP)
+    assert result.n.tolist() == [1, 0, 3, 2]
+    assert result.values.tolist()[0] == 0.5
+    assert math.isnan(result.values[1])
+    assert np.isnan(result.limits[:2]).all()
+    assert np.isnan(result.limits[2]).all()  # no variation is no proof that there is none
+    assert result.effective.tolist()[1] == 0.0
 
 
 @pytest.mark.parametrize("weights", [[1, -1], [1, math.inf], [1, 2, 3], [[1, 2]]])
@@ -133,23 +133,23 @@ def test_the_mean_of_means_by_hand() -> None:
 
     Satterthwaite: 0.05^2 / (0.01^2 + 0.04^2) = 1.47, so 1 degree of freedom: 12.7062 times the error.
     """
-    found = means_of_groups([[0.2, 0.4, 0.9, 0.5, 99.0]], [0, 0, 7, 7, -1])
+    result = group_balanced_means([[0.2, 0.4, 0.9, 0.5, 99.0]], [0, 0, 7, 7, -1])
     half = 12.7062047 * math.sqrt(0.05) / 2
-    assert found.values[0] == pytest.approx(0.5)
-    assert found.limits[0] == pytest.approx([0.5 - half, 0.5 + half], rel=1e-6)
-    assert found.n.tolist() == [4]
+    assert result.values[0] == pytest.approx(0.5)
+    assert result.limits[0] == pytest.approx([0.5 - half, 0.5 + half], rel=1e-6)
+    assert result.n.tolist() == [4]
 
 
 def test_each_group_counts_the_same() -> None:
     values = np.array([[0.0] * 30 + [1.0] * 2])
     groups = [0] * 30 + [1] * 2
-    found = means_of_groups(values, groups)
-    assert found.values.tolist() == [0.5]
-    assert np.isnan(found.limits).all()  # neither group varies
-    assert found.effective[0] == pytest.approx(4 / (1 / 30 + 1 / 2))
-    assert math.isnan(means_of_groups(values, [0] * 32, None).limits[0, 0])
-    assert math.isnan(means_of_groups([[NAN, 1.0]], [0, 1]).values[0])
-    assert math.isnan(means_of_groups([[0.5, 1.0]], [-1, -1]).values[0])
+    result = group_balanced_means(values, groups)
+    assert result.values.tolist() == [0.5]
+    assert np.isnan(result.limits).all()  # neither group varies
+    assert result.effective[0] == pytest.approx(4 / (1 / 30 + 1 / 2))
+    assert math.isnan(group_balanced_means(values, [0] * 32, None).limits[0, 0])
+    assert math.isnan(group_balanced_means([[NAN, 1.0]], [0, 1]).values[0])
+    assert math.isnan(group_balanced_means([[0.5, 1.0]], [-1, -1]).values[0])
 
 
 def test_intervals_of_the_mean_of_means_hold_the_truth() -> None:
@@ -157,11 +157,11 @@ def test_intervals_of_the_mean_of_means_hold_the_truth() -> None:
     rng, groups = np.random.default_rng(7), np.repeat([0, 1, 2], [10, 25, 60])
     centre, spread = np.array([0.2, 0.5, 0.8])[groups], np.array([0.15, 0.1, 0.05])[groups]
     samples = rng.normal(centre, spread, size=(1000, len(groups)))
-    limits = means_of_groups(samples, groups).limits
+    limits = group_balanced_means(samples, groups).limits
     held = np.mean((limits[:, 0] <= 0.5) & (limits[:, 1] >= 0.5))
     assert abs(held - 0.95) <= 3.3 * math.sqrt(0.95 * 0.05 / 1000)
 
 
 def test_groups_of_members() -> None:
-    assert groups_of(np.array([[1, 0, 0], [0, 0, 1]], dtype=bool)).tolist() == [0, -1, 1]
-    assert groups_of(np.array([[1, 0], [1, 1]], dtype=bool)) is None
+    assert encode_groups(np.array([[1, 0, 0], [0, 0, 1]], dtype=bool)).tolist() == [0, -1, 1]
+    assert encode_groups(np.array([[1, 0], [1, 1]], dtype=bool)) is None

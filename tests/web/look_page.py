@@ -20,10 +20,10 @@ from judged.results import (
     Chart,
     Code,
     Column,
-    Item,
-    Line,
-    Lists,
-    Ranking,
+    RankedDocument,
+    RankedList,
+    RankedLists,
+    ReferenceLine,
     Sentences,
     Table,
 )
@@ -78,7 +78,7 @@ def _table() -> Table:
             kinds=["", "", "good", "bad"],
         ),
         Column(
-            "change", (0.0, -0.0338, 0.0907, float("nan")), CHANGE, "Change", beside=["", "p 0.1500", "p 0.0004", ""]
+            "change", (0.0, -0.0338, 0.0907, float("nan")), CHANGE, "Change", details=["", "p 0.1500", "p 0.0004", ""]
         ),
         Column("documents", (48_000, 6_980, 48_000, 12), COUNT, "Documents"),
         Column(
@@ -125,15 +125,23 @@ def _charts() -> tuple[Chart, ...]:
         Chart("bars", "Bars", runs, said, kind="bars", y="run"),
         Chart("columns", "Columns, -0.25 at the least", topics, said, kind="columns", x="topic", y="value"),
         Chart(
-            "points", "Points", topics, said, "points", x="first", y="second", diagonal=True, lines=(Line("y", 0.3),)
+            "points",
+            "Points",
+            topics,
+            said,
+            "points",
+            x="first",
+            y="second",
+            diagonal=True,
+            lines=(ReferenceLine("y", 0.3),),
         ),
         Chart("lines", "Lines", curves, said, "lines", x="k", y="value", colour="run", spread="cutoff"),
     )
 
 
-def _lists() -> Lists:
+def _lists() -> RankedLists:
     items = (
-        Item(
+        RankedDocument(
             "1",
             "msmarco_passage_04_812345678_and_a_long_rest",
             "3",
@@ -141,11 +149,11 @@ def _lists() -> Lists:
             change="up 2",
             text="The beginning of a text.",
         ),
-        Item("2", "d2", "0", relevant=False, change="same"),
-        Item("3", "d3", "", None, change="new"),
+        RankedDocument("2", "d2", "0", relevant=False, change="same"),
+        RankedDocument("3", "d3", "", None, change="new"),
     )
-    rankings = (Ranking("bm25", "nDCG@10 0.4213", items), Ranking(_LONG, "nDCG@10 0.5120", items[::-1]))
-    return Lists("lists", "Ranked lists", ("Two lists of one topic; the difference is -0.0907.",), rankings)
+    rankings = (RankedList("bm25", "nDCG@10 0.4213", items), RankedList(_LONG, "nDCG@10 0.5120", items[::-1]))
+    return RankedLists("lists", "Ranked lists", ("Two lists of one topic; the difference is -0.0907.",), rankings)
 
 
 def with_look(workspace: Any) -> FastAPI:

@@ -13,8 +13,8 @@ from playwright.sync_api import expect
 import judged
 from browsing import served
 from judged.results import CHANGE, TEXT, Chart, Column, Table
-from judged.results.charts import cut
-from judged.results.html import look, named, prose, specifications
+from judged.results.charts import shorten_label
+from judged.results.html import name_html, prose, specifications, stylesheet
 from web.look_page import example, with_look
 
 if TYPE_CHECKING:
@@ -69,16 +69,16 @@ def test_pages_have_no_style_of_their_own(page: Path) -> None:
 
 
 def test_workbench_and_files_share_the_look() -> None:
-    assert look().startswith("/*")
-    assert "--text-s:" in look()
-    assert "bdi.name" in look()
+    assert stylesheet().startswith("/*")
+    assert "--text-s:" in stylesheet()
+    assert "bdi.name" in stylesheet()
 
 
 @pytest.mark.parametrize(
     "name", ["bm25", "x" * 80 + "_2024-05-31", "<b>" * 20, "\N{HEBREW LETTER ALEF}" * 40, "a -0.5 b"]
 )
 def test_a_name_is_whole_whatever_is_shown_of_it(name: str) -> None:
-    written = named(name)
+    written = name_html(name)
     assert re.fullmatch("<bdi.*</bdi>", written)
     assert unescape(re.sub("<[^>]*>", "", written)) == name
     titles = re.findall(r'title="([^"]*)"', written)
@@ -94,7 +94,7 @@ def test_a_minus_is_one_in_numbers_alone() -> None:
 def test_charts_cut_long_names_alone(name: str) -> None:
     table = Table("runs", (Column("run", [name], TEXT), Column("value", [-0.25], CHANGE)))
     spec = str(specifications([Chart("dots", "", table, "", y="run")])["dots"])
-    assert cut() in spec
+    assert shorten_label() in spec
     assert name in spec
     assert "\N{MINUS SIGN}0.2500" in spec
 

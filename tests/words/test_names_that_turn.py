@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 import judged
 from judged.interface.pages.workspace import open_workspace
-from judged.results.escaping import isolated
+from judged.results.escaping import isolate_directions
 from judged.web.app import make_app
 
 TURNS = "\u202e"
@@ -55,7 +55,7 @@ def check(page: str) -> None:
 
 
 def test_only_the_name_is_held() -> None:
-    made = isolated(f"<p>The run a{TURNS}b, of (x{TURNS}y): 0.5 &lt; c{TURNS}d.</p>")
+    made = isolate_directions(f"<p>The run a{TURNS}b, of (x{TURNS}y): 0.5 &lt; c{TURNS}d.</p>")
     held = [f"a{TURNS}b", f"x{TURNS}y", f"c{TURNS}d"]
     assert made == f"<p>The run <bdi>{held[0]}</bdi>, of (<bdi>{held[1]}</bdi>): 0.5 &lt; <bdi>{held[2]}</bdi>.</p>"
 

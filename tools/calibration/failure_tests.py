@@ -16,7 +16,7 @@ import numpy as np
 
 from calibration import Measured
 from judged.pipelines.traces.failure_tests import LEAST, FailureTest, of_topics
-from judged.stats.classical import allowing_for_skew
+from judged.stats.classical import with_hall_tests
 from judged.stats.paired import paired_tests
 from judged.stats.slice_differences import against_rest
 
@@ -65,7 +65,7 @@ def measure(trials: int) -> Iterator[Measured]:
 def over_topics(shape: str, n: int, trials: int) -> tuple[float, float]:
     """Return how often a mean of 0 is found to be above 0, and how often the interval holds 0."""
     gaps = SHAPES[shape](np.random.default_rng([21, n]), (trials, n))
-    tests = allowing_for_skew(gaps, _tests(gaps))
+    tests = with_hall_tests(gaps, _tests(gaps))
     p = np.array([test.p / 2 if test.difference > 0 else 1 - test.p / 2 for test in tests])
     held = [test.interval is not None and test.interval[0] <= 0 <= test.interval[1] for test in tests]
     return float((p <= 0.05).mean()), float(np.mean(held))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.stats.classical import allowing_for_skew
+from judged.stats.classical import with_hall_tests
 from judged.stats.effect import equivalence
 from judged.stats.paired import paired_tests
 
@@ -61,7 +61,7 @@ def _rates(gaps: np.ndarray, margin: float, situation: str) -> Iterator[Measured
     for loss in (0.2, 1.0):
         more = np.column_stack([gaps, np.full(trials, -loss)])
         found[f"one more that lost {loss:g}"] = _greater(more + margin)
-    found["Hall's too"] = allowing_for_skew(gaps + margin, tests)
+    found["Hall's too"] = with_hall_tests(gaps + margin, tests)
     for method, some in found.items():
         yield Measured(method, situation, n, _passed(some), trials)
     if "false" in situation:

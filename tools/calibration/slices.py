@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.stats.classical import allowing_for_skew
+from judged.stats.classical import with_hall_tests
 from judged.stats.correction import adjust
 from judged.stats.paired import paired_tests
 from judged.stats.slice_differences import heterogeneity
@@ -63,7 +63,7 @@ def claimed(n: int, shape: str, trials: int, planted: float = 0.0) -> dict[str, 
     values = np.vstack([np.zeros(n), gaps])
     pairs = [(0, row + 1) for row in range(len(gaps))]
     alone = paired_tests(values, pairs, "randomisation", resamples=_RESAMPLES)
-    both = allowing_for_skew(gaps, alone)
+    both = with_hall_tests(gaps, alone)
     rates: dict[str, float] = {}
     for method, tests in (("the randomisation test alone", alone), ("compare_slices", both)):
         families = np.array([one.p for one in tests]).reshape(trials, SLICES)

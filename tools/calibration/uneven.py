@@ -13,7 +13,7 @@ import numpy as np
 
 from calibration import Measured
 from judged.stats.analysis_of_variance import nemenyi
-from judged.stats.blocked_results import UNEVEN, complete
+from judged.stats.blocked_results import UNEVEN, complete_scores
 from judged.stats.correction import adjust
 from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
 from judged.stats.paired import paired_tests
@@ -42,7 +42,7 @@ TESTS: dict[str, Callable[[Any], float]] = {
     "dunnett": lambda scores: dunnett(scores, 1).p.min(),
     "dunnett, uneven baseline": lambda scores: dunnett(scores, 0).p.min(),
     "randomised-dunnett, uneven baseline": lambda scores: randomised_dunnett(scores, 0, resamples=RESAMPLES).p.min(),
-    "noted": lambda scores: 0.0 if complete(scores).unevenness > UNEVEN else 1.0,
+    "noted": lambda scores: 0.0 if complete_scores(scores).unevenness > UNEVEN else 1.0,
 }
 
 

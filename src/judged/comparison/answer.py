@@ -28,7 +28,7 @@ from judged.comparison.pair import (
 from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
 from judged.results.decimals import counted, decimal
-from judged.results.table import order_of
+from judged.results.table import best_first_order
 from judged.results.types import cached_property
 from judged.scoring.evaluation.summary import ESTIMATE
 
@@ -85,7 +85,7 @@ class MeasureComparison:
 
     def order(self) -> list[int]:
         """Return the indices of the systems from best to worst; systems without a value come last."""
-        return order_of([estimate.value for estimate in self.estimates], lower_is_better=self.lower_is_better)
+        return best_first_order([estimate.value for estimate in self.estimates], lower_is_better=self.lower_is_better)
 
     def best(self) -> set[int]:
         """Return the indices of the systems with the best value."""

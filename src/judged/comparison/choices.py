@@ -12,7 +12,7 @@ from judged.results.decimals import counted
 from judged.results.spelling import one_of
 from judged.scoring.measures.grammar import split_condition
 from judged.stats.inputs import ROUNDING, check_resampling
-from judged.stats.sample_size import least_p, out_of_reach
+from judged.stats.sample_size import cannot_be_significant, least_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -200,7 +200,9 @@ def has_too_few_topics(pair: Pair, family: int, choices: Choices) -> bool:
     # The sentence of a pair without any difference mentions that already.
     may_differ = difference.n > 0 and not (difference.n > 1 and difference.differing == 0)
     alpha, n = choices.alpha_per_comparison(family), difference.n
-    return may_differ and out_of_reach(alpha, n, difference.test, resamples=_UNLIMITED, differing=difference.differing)
+    return may_differ and cannot_be_significant(
+        alpha, n, difference.test, resamples=_UNLIMITED, differing=difference.differing
+    )
 
 
 def describe_least_p(difference: Difference, family: int, choices: Choices, *, all_pairs: bool = False) -> str:

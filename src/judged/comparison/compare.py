@@ -21,7 +21,7 @@ from judged.scoring.measures.aggregates import logarithms
 from judged.stats.inputs import complete_topics, paired_differences, spread
 from judged.stats.interval import IntervalMethod
 from judged.stats.results import Difference
-from judged.stats.sample_size import detectable, out_of_reach
+from judged.stats.sample_size import cannot_be_significant, detectable
 from judged.stats.sensitivity import sensitivity
 from judged.stats.sufficiency import insufficiency
 
@@ -412,7 +412,7 @@ def _detectable(
     # Mean difference found with 80% power. NaN: unknown for this test, no variance, or too few topics.
     differences, _ = paired_differences(first, second)
     alpha, n = choices.alpha_per_comparison(family), len(differences)
-    if result.test in _NO_DETECTABLE or out_of_reach(alpha, n, result.test, resamples=choices.resamples):
+    if result.test in _NO_DETECTABLE or cannot_be_significant(alpha, n, result.test, resamples=choices.resamples):
         return math.nan
     if insufficiency(n, "verdict"):
         return math.nan

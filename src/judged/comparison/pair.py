@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from judged.comparison.choices import JOINT_TESTS
 from judged.results import NUMBER, TEXT, Column, Show, Table, columns_of, number
-from judged.results.decimals import beside, counted, decimal, p_text
+from judged.results.decimals import counted, decimal, format_distinct, p_text
 from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.results import TEST_NAMES
-from judged.stats.sensitivity import doubts_of
+from judged.stats.sensitivity import sensitivity_sentences
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Pair:
         if p < least:
             return p_text(p, alpha).removeprefix("= ").replace(" ", "")
         limits = (0.0, alpha) if self.result.posterior is None else (alpha / 2, 1 - alpha / 2)
-        return "-" if math.isnan(p) else beside(p, limits, "f", 3)
+        return "-" if math.isnan(p) else format_distinct(p, limits, "f", 3)
 
     @property
     def sentence(self) -> str:
@@ -276,7 +276,7 @@ class Pair:
     def _caveats(self) -> Iterator[str]:
         if self.insufficiency is not None:
             yield self.insufficiency.sentence("topic")
-        yield from doubts_of(self.sensitivity, self.few_topics)
+        yield from sensitivity_sentences(self.sensitivity, self.few_topics)
 
     @property
     def topics_sentence(self) -> str:

@@ -10,7 +10,7 @@ from judged.errors import InputError
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Show, Table, columns_of
 from judged.results.blocks import Note
 from judged.scoring.evaluation.evaluate import build_run_function
-from judged.stats.sample_size import Plan, amount, plan
+from judged.stats.sample_size import Plan, format_difference, plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance
 
-_AMOUNT = Show(amount, "float64")
+_AMOUNT = Show(format_difference, "float64")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,7 +20,7 @@ from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.layout import refuse_same_names
 from judged.data.topic_files import plain_name, refuse_wide
 from judged.errors import InputError, JudgedWarning
-from judged.results.decimals import is_number, meant_as_number, read_number
+from judged.results.decimals import is_number, read_number, resembles_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -169,7 +169,7 @@ def _warn_of_numbers(texts: Any, name: str) -> None:
     if any(text.isdigit() and text[0] == "0" and text != "0" for text in counted):
         return
     known = sum(counted.values())
-    numbers = {text: times for text, times in counted.items() if meant_as_number(text)}
+    numbers = {text: times for text, times in counted.items() if resembles_number(text)}
     odd = [text for text in counted if not (re.match(_NUMBER, text) and is_number(text))]
     if 2 * sum(numbers.values()) > known:
         rows = sum(counted[text] for text in odd)

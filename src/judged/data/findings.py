@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from judged.errors import NO_CONTENT
 from judged.results import COUNT, TEXT, Answer, Block, Code, Sentences, Table, columns_of
-from judged.results.blocks import SEVERAL
+from judged.results.blocks import MIN_GROUPED
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def lines(findings: Iterable[Finding]) -> tuple[str, ...]:
 
 def _lines(alike: Sequence[Finding]) -> Sequence[str]:
     worst = sorted(alike, key=lambda finding: -finding.count)
-    if len(paths := list(dict.fromkeys(finding.path for finding in worst))) < SEVERAL:
+    if len(paths := list(dict.fromkeys(finding.path for finding in worst))) < MIN_GROUPED:
         return [str(finding) for finding in alike]
     which = "such as" if worst[0].count == worst[-1].count else "worst"
-    return [f"{worst[0]} {len(paths)} files have it, {which} {', '.join(paths[:SEVERAL])}"]
+    return [f"{worst[0]} {len(paths)} files have it, {which} {', '.join(paths[:MIN_GROUPED])}"]

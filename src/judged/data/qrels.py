@@ -17,7 +17,7 @@ from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
 from judged.data.sources import Source, open_source
 from judged.errors import InputError
-from judged.results.files import replaced
+from judged.results.files import atomic_write
 from judged.results.types import cached_property
 
 if TYPE_CHECKING:
@@ -269,5 +269,5 @@ def write_origin(origin: Origin | None, path: str | Path) -> None:
         return
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     document = {"schema": _SCHEMA, "file_sha256": digest, "origin": asdict(origin)}
-    with replaced(beside) as part:
+    with atomic_write(beside) as part:
         part.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -22,7 +22,7 @@ from judged.data.rows import table_of
 from judged.errors import InputError
 from judged.results.blocks import Note
 from judged.results.escaping import csv_text
-from judged.results.files import replaced, unwritten
+from judged.results.files import atomic_write, raise_write_error
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -263,14 +263,14 @@ class TableSet:
                 if others := [file.name for file in place.glob(f"{name}.*") if file.name != f"{name}.jsonl"]:
                     fix = f"move {others[0]} away, or name another folder"
                     raise InputError(f"the folder has a table {name} already", fix=fix, path=str(place / others[0]))
-                with replaced(place / f"{name}.jsonl") as part, part.open("w", encoding="utf-8") as file:
+                with atomic_write(place / f"{name}.jsonl") as part, part.open("w", encoding="utf-8") as file:
                     by = order.get(name, self.keys.get(name, ()))
                     table = tables[name].sort_by([(column, "ascending") for column in by]) if by else tables[name]
                     for row in table.to_pylist():
                         known = {column: value for column, value in row.items() if value is not None}
                         file.write(json.dumps(known, ensure_ascii=False) + "\n")
         except OSError as error:
-            unwritten(place, error)
+            raise_write_error(place, error)
 
 
 def _said(rows: Table, key: Sequence[str]) -> str:

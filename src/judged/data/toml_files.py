@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from judged.errors import InputError
-from judged.results.spelling import spelled
+from judged.results.spelling import canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator
@@ -277,7 +277,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     ('write margin', 'use one of margin, slice')
     """
     names = list(known)
-    if (right := spelled(name, names)) in names:
+    if (right := canonical_name(name, names)) in names:
         return f"write {right}"
     if "margin" in names and name in _MARGINS:
         return "write margin"

@@ -17,7 +17,7 @@ from judged.data.objects import with_scores
 from judged.data.qrels import write_origin
 from judged.errors import InputError
 from judged.results.escaping import csv_row
-from judged.results.files import replaced
+from judged.results.files import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -119,7 +119,7 @@ def _chosen(path: Path, format: str | None) -> str:
 
 def _write(table: Table, kind: Kind, path: Path, format: str | None) -> None:
     chosen = _chosen(path, format)
-    with replaced(path) as part:
+    with atomic_write(path) as part:
         if chosen == "parquet":
             from pyarrow import parquet
 

@@ -11,7 +11,7 @@ import numpy as np
 from judged.comparison.slicing.parts import compare_subsets
 from judged.results import CHANGE, COUNT, NUMBER, TEXT, Column, Show, Table, columns_of, counted, listed, p_value
 from judged.results.decimals import decimal, p_text
-from judged.results.table import order_of
+from judged.results.table import best_first_order
 from judged.scoring.measures.aggregates import aggregate
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def changes_table(changes: Sequence[Change], title: str, note: str, part: Show =
     columns = (
         Column("run", [change.system for change in changes], TEXT, only="" if runs else "data"),
         *columns_of(changes, ("slice", TEXT), ("part", part, "of")),
-        Column("n", [test.n for test in tests], COUNT, "topics", beside=few),
+        Column("n", [test.n for test in tests], COUNT, "topics", details=few),
         Column("difference", [test.difference for test in tests], CHANGE, title, ci=[test.interval for test in tests]),
         Column("adjusted", [test.decisive_p for test in tests], p_value(alpha), "p", mark=stars),
         *columns_of(changes, "small", "significant"),
@@ -206,7 +206,9 @@ Up in the order of the runs: b from place 2 to 1.')
         rows.append(row | {"difference": row["after"] - row["before"]})
     lower_is_better = measure.properties.higher_is_better is False
     for name, place in (("before", "place"), ("after", "place_after")):
-        for rank, i in enumerate(order_of([row[name] for row in rows], lower_is_better=lower_is_better), start=1):
+        for rank, i in enumerate(
+            best_first_order([row[name] for row in rows], lower_is_better=lower_is_better), start=1
+        ):
             rows[i][place] = rank
     rows.sort(key=lambda row: row["place_after"])
     moved = [row for row in rows if abs(row["difference"]) > 0]  # False for NaN

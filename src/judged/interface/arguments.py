@@ -19,7 +19,7 @@ from judged.errors import InputError, JudgedWarning, MissingExtraError
 from judged.interface.options import Choice, shared, with_options
 from judged.results.answer import FORMS, PICTURES, SUFFIXES
 from judged.results.blocks import Note, first_few
-from judged.results.escaping import on_terminal, visible
+from judged.results.escaping import escape_controls, on_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ def bar(label: str, length: int) -> Generator[Callable[[str, int | None], None] 
     half_length = max(1, (columns - width - _BAR_WIDTH_AROUND - 3) // 2)
 
     def fitting(label: str) -> str:
-        text = visible(label)
+        text = escape_controls(label)
         return text if len(text) <= 2 * half_length + 3 else f"{text[:half_length]}...{text[-half_length:]}"
 
     progress = click.progressbar(
@@ -147,13 +147,15 @@ def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
 
 def form_of(out: Path | None, formats_by_suffix: Mapping[str, str]) -> str:
     """Return the format of a result from the extension of the file. A command with other outputs has ``--to``."""
-    from judged.results.answer import form_by_name
+    from judged.results.answer import form_by_suffix
 
     target_options = [param for param in click.get_current_context().command.params if "--to" in param.opts]
     alternatives = [
         f"--to {param.metavar}" for param in target_options if isinstance(param, click.Option) and param.metavar
     ]
-    return form_by_name(out or "", formats_by_suffix, "a result", ask=" or ".join(["--format", *alternatives]))
+    return form_by_suffix(
+        out or "", formats_by_suffix, "a result", alternative=" or ".join(["--format", *alternatives])
+    )
 
 
 @contextmanager
@@ -457,9 +459,9 @@ def write_result(content: str | bytes, output: Path | None) -> None:
     if output is None or str(output) == "-":
         click.echo(content)
         return
-    from judged.results.files import replaced
+    from judged.results.files import atomic_write
 
-    with replaced(output) as temporary:
+    with atomic_write(output) as temporary:
         if isinstance(content, bytes):
             temporary.write_bytes(content)
         else:

@@ -54,10 +54,10 @@ class Choice(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the accepted name that the value spells."""
-        from judged.results.spelling import spelled
+        from judged.results.spelling import canonical_name
 
         try:
-            return super().convert(spelled(value, self.choices) if isinstance(value, str) else value, param, ctx)
+            return super().convert(canonical_name(value, self.choices) if isinstance(value, str) else value, param, ctx)
         except click.BadParameter as error:
             if ctx and param and param.name == "topics" and any(other.name == "where" for other in ctx.command.params):
                 from judged.data.expression import among

@@ -16,7 +16,7 @@ from judged.labels.labels import KINDS
 from judged.labels.store import NewTask
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, columns_of, number
 from judged.results.decimals import counted
-from judged.results.table import beginning
+from judged.results.table import truncated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -131,7 +131,7 @@ class LabelStatus(Answer):
         counts = tuple((name, COUNT) for name in ("tasks", "done", "left", "labels", "skipped"))
         seconds = ("seconds", number(1), "median s")
         judges = columns_of(self.judges, ("judge", TEXT), ("kind", TEXT), *counts, seconds, ("last", TEXT))
-        texts = Column("query", [row["query"] for row in self.topics], beginning(60))
+        texts = Column("query", [row["query"] for row in self.topics], truncated(60))
         columns = [*columns_of(self.topics, ("query_id", TEXT, "topic")), *([texts] if any(texts.values) else [])]
         columns += columns_of(self.topics, ("pairs", COUNT), ("graded", COUNT), ("labels", COUNT))
         kinds = columns_of(self.kinds, ("kind", TEXT), ("judges", COUNT), ("labels", COUNT), seconds)

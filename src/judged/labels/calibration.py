@@ -33,7 +33,7 @@ from judged.scoring.judging import judge as judge_run
 from judged.scoring.measures.grammar import parse
 from judged.stats.agreement import cohen_kappa
 from judged.stats.inputs import check_resampling, check_share
-from judged.stats.prediction_powered import LEAST
+from judged.stats.prediction_powered import MIN_N
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.data.run import Run
     from judged.results import Block
-    from judged.stats.prediction_powered import Corrected
+    from judged.stats.prediction_powered import PredictionPoweredMean
 
 _TWO, _SIGNED = number(3), number(3, "+")
 _CONTESTED, _MANY = 100, 12
@@ -278,7 +278,7 @@ def calibrate(
     contested: list[Contested] = []
     grades: dict[str, Table] = {}
     notes: tuple[Note, ...] = ()
-    others, fewest, labeled = 0, LEAST, len(people.topics)
+    others, fewest, labeled = 0, MIN_N, len(people.topics)
     for judge, own in judges.items():
         valid, invalid = _valid(own, top)
         grades_of = parse_judges([{"people": people, judge: valid}], None)
@@ -288,7 +288,7 @@ def calibrate(
         agreed = agree({"people": people, judge: valid}, runs=given, measures=measure, level=level)
         if len(judges) == 1:
             grades[judge] = agreed.confusion()
-        found: list[Corrected] = []
+        found: list[PredictionPoweredMean] = []
         seen = None
         if scores is not None:
             seen = ScoresByBoth.of(scores, evaluate(valid, given, measure))
@@ -325,9 +325,9 @@ def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterato
     if not means:
         text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labelled"
         yield Note("nothing-to-correct", text)
-    if fewest < LEAST:
+    if fewest < MIN_N:
         text = (
-            f"{fewest} topics judged by people are fewer than {LEAST}: intervals of differences do not hold their level"
+            f"{fewest} topics judged by people are fewer than {MIN_N}: intervals of differences do not hold their level"
         )
         yield Note("few-topics", text)
     if labeled:
@@ -372,7 +372,7 @@ def _judge(
     grades: Judges,
     asked: tuple[int, float, float],
     seen: ScoresByBoth | None,
-    found: Sequence[Corrected],
+    found: Sequence[PredictionPoweredMean],
 ) -> JudgeCalibration:
     invalid, rel, level = asked
     pair, effect = agreed.pairs[0], agreed.systems[0] if agreed.systems else None

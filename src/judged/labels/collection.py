@@ -15,7 +15,7 @@ from judged.errors import InputError
 from judged.labels.labels import Labels
 from judged.results import COUNT, NUMBER, TEXT, Answer, Sentences, Table, columns_of
 from judged.results.decimals import counted, percent
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.scoring.evaluation import runs_of
 from judged.scoring.evaluation.evaluate import score_lists
 from judged.scoring.evaluation.notes import origin_notes
@@ -124,7 +124,7 @@ class Collection(Answer):
         return tuple(said)
 
 
-@hinting
+@with_parameter_hints
 def check_collection(
     qrels: Any,
     runs: Any,

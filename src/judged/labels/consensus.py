@@ -18,7 +18,7 @@ from judged.labels.labels import ADJUDICATOR, KINDS, Labels
 from judged.results.blocks import Note
 from judged.results.decimals import counted
 from judged.results.types import ReadOnly
-from judged.stats.agreement import coded
+from judged.stats.agreement import encode_grades
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -130,7 +130,7 @@ def _apart(labels: Labels) -> tuple[Floats, Floats]:
 
 def _one_grade(grades: Floats, by: str, smoothing: float) -> tuple[Floats, Bools, bool]:
     """Give the grade of each pair, whether several grades have most votes, and whether an estimate settled."""
-    classes, codes = coded(grades)
+    classes, codes = encode_grades(grades)
     votes = np.stack([(codes == code).sum(axis=1) for code in range(len(classes))], axis=1)
     tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
     if by.startswith("dawid-skene"):
@@ -238,7 +238,7 @@ def dawid_skene(
         raise InputError(
             "smoothing is no number from 0, or nothing can be iterated", fix="leave the options as they are"
         )
-    classes, codes = coded(table)
+    classes, codes = encode_grades(table)
     thing, column = np.nonzero(codes >= 0)
     judge = column if owner is None else np.asarray(owner)[column]
     shape = (int(judge.max()) + 1 if owner is not None else table.shape[1], len(classes), len(classes))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judged.comparison.slicing.topic_slices import Slicing
     from judged.results.types import Bools, Floats, Ints
     from judged.scoring.evaluation import Scores
-    from judged.stats.prediction_powered import Corrected
+    from judged.stats.prediction_powered import PredictionPoweredMean
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class ScoresByBoth(ReadOnly):
         norm = math.sqrt(float((one**2).sum() * (other**2).sum()))
         return float((one * other).sum() / norm) if norm else math.nan
 
-    def corrected(self, level: float, resamples: int, seed: int) -> list[Corrected]:
+    def corrected(self, level: float, resamples: int, seed: int) -> list[PredictionPoweredMean]:
         """Correct the mean of each system; none where nothing is known by the model alone."""
         if self.people.shape[1] < 3 or self.rest.shape[1] < 2:
             return []
@@ -93,7 +93,7 @@ class ScoresByBoth(ReadOnly):
 
 
 def corrected_means(
-    judge: str, seen: ScoresByBoth, found: Sequence[Corrected], level: float
+    judge: str, seen: ScoresByBoth, found: Sequence[PredictionPoweredMean], level: float
 ) -> Iterator[CorrectedMean]:
     """Give each system's means, and its corrected difference from the first one."""
     for at, one in enumerate(found):
@@ -101,7 +101,7 @@ def corrected_means(
         apart = prediction_powered(*away, level=level, resamples=100)
         whole = float(np.concatenate([seen.model[at], seen.rest[at]]).mean())
         ends = apart.interval if at else None
-        people = one.known, one.known_interval
+        people = one.known_mean, one.known_interval
         yield CorrectedMean(
             judge, seen.runs[at], *people, whole, one.value, one.interval, one.weight, apart.value, ends
         )

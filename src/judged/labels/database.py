@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from judged.errors import InputError, JudgedError, OutputError, is_full
-from judged.results.files import replaced
+from judged.results.files import atomic_write
 
 if TYPE_CHECKING:
     import sqlite3
@@ -78,7 +78,7 @@ def _make(path: str | Path, layout: Layout, begin: Callable[[Connection], Any]) 
     """Make a file of SQLite that has all tables from the first moment; one that another process has made stays."""
     made = engine_of("sqlite://")
     _prepare(made, layout, begin, new=True, shown=str(path))
-    with made.connect() as connection, replaced(path, new=True) as part:
+    with made.connect() as connection, atomic_write(path, new=True) as part:
         part.write_bytes(cast("sqlite3.Connection", connection.connection.driver_connection).serialize())
     made.dispose()
 

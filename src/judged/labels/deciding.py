@@ -12,7 +12,7 @@ from judged.data.run import Run
 from judged.errors import InputError, MeasureError
 from judged.results import COUNT, TEXT, Answer, Sentences, Table, columns_of, significant
 from judged.results.decimals import counted
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.scoring.judging import judge
 from judged.scoring.measures.dcg import CG, DCG, NCG, nDCG
 from judged.scoring.measures.grammar import parse
@@ -105,7 +105,7 @@ class Decision(Answer):
         return said, left
 
 
-@hinting
+@with_parameter_hints
 def decide(
     qrels: Any,
     first: Any,

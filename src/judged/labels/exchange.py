@@ -22,7 +22,7 @@ from judged.errors import InputError, JudgedWarning, add_path_to_errors
 from judged.labels.labels import KINDS, SCHEMA, Labels, utc_text
 from judged.results.decimals import counted, read_grade, read_number
 from judged.results.escaping import csv_lines
-from judged.results.files import replaced
+from judged.results.files import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -366,7 +366,7 @@ def write_labels(labels: Labels, path: str | Path, *, notes: bool = False) -> No
     suffix = Path(path).suffix.lower() or ".csv"
     if suffix not in {".csv", ".jsonl", ".parquet"}:
         raise InputError("labels are not written so", fix="name a .csv, .jsonl or .parquet", path=str(path))
-    with replaced(path) as part:
+    with atomic_write(path) as part:
         if suffix == ".csv":
             part.write_text(csv_lines([table.column_names, *_cells(table)]) + "\n", encoding="utf-8")
         elif suffix == ".parquet":

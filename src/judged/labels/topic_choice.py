@@ -15,7 +15,7 @@ from judged.data.fact_files import read_facts, typed_facts
 from judged.data.rows import table_of
 from judged.errors import InputError
 from judged.labels.pooling import allocated
-from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, beginning, counted, significant
+from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, counted, significant, truncated
 from judged.results.spelling import one_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class ChosenTopics(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the topics with their weights."""
-        shows = {"text": beginning(60), "query_id": TEXT, "stratum": TEXT, "count": COUNT}
+        shows = {"text": truncated(60), "query_id": TEXT, "stratum": TEXT, "count": COUNT}
         made = [
             Column(name, self.topics[name].to_pylist(), shows.get(name, significant(4)), "topic" if at == 0 else None)
             for at, name in enumerate(self.topics.column_names)

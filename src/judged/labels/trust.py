@@ -23,8 +23,8 @@ from judged.results import COUNT, SHARE, TEXT, Answer, Sentences, Table, columns
 from judged.results.blocks import Note
 from judged.results.decimals import decimal, percent
 from judged.results.table import p_value
-from judged.stats.agreement import ENOUGH, krippendorff_alpha
-from judged.stats.correction import adjust, share_limits
+from judged.stats.agreement import MIN_GROUPS, krippendorff_alpha
+from judged.stats.correction import adjust, clopper_pearson_intervals
 from judged.stats.inputs import spread
 from judged.stats.sufficiency import insufficiency
 
@@ -233,7 +233,7 @@ def quality(
     known = _known(labels) if gold is None else _by_pair(Qrels.of(gold).table.to_pylist(), "relevance")
     judges = _judges(given, known, scale, level)
     notes: list[Note] = []
-    if overall.groups < ENOUGH and overall.interval is not None:
+    if overall.groups < MIN_GROUPS and overall.interval is not None:
         text = f"With {overall.groups} topics, intervals cover the true value less often than stated"
         notes.append(Note("few-topics", text))
     return LabelQuality(
@@ -337,7 +337,7 @@ def _judges(
 def _share(count: int, size: int, level: float) -> tuple[float, float] | None:
     if insufficiency(size):
         return None
-    low, high = share_limits(np.array([count]), np.array([size]), level)
+    low, high = clopper_pearson_intervals(np.array([count]), np.array([size]), level)
     return float(low[0]), float(high[0])
 
 

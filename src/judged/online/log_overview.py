@@ -31,7 +31,7 @@ from judged.online.log import LogAnswer, about, need, need_column
 from judged.online.metrics import OnlineMetric
 from judged.online.slicing import pages_where
 from judged.online.statistics.changes import decomposition, part_interval
-from judged.results import TEXT, Column, Sentences, Table, beginning, counted
+from judged.results import TEXT, Column, Sentences, Table, counted, truncated
 from judged.stats.ratio import RatioDifference
 from judged.stats.sufficiency import insufficiency
 
@@ -138,7 +138,7 @@ class Overview(LogAnswer):
             "queries",
             (
                 Column("metric", [str(change.metric) for change, _, _ in rows], TEXT),
-                Column("query", [query for _, query, _ in rows], beginning(60)),
+                Column("query", [query for _, query, _ in rows], truncated(60)),
                 Column(
                     "moved", [value for _, _, value in rows], each=[in_metric(change.other) for change, _, _ in rows]
                 ),

@@ -18,9 +18,14 @@ from judged.online.facts.reformulation import REFORMULATIONS, begin_next_queries
 from judged.online.log import LogAnswer, about, need, need_column
 from judged.online.metrics import missing, online_metric
 from judged.online.slicing import pages_where
-from judged.results import COUNT, NUMBER, SHARE, Column, Section, Sentences, Table, beginning, counted, number
+from judged.results import COUNT, NUMBER, SHARE, Column, Section, Sentences, Table, counted, number, truncated
 from judged.results.spelling import one_of
-from judged.stats.correction import chances_of_more, rate_limits, share_limits, told
+from judged.stats.correction import (
+    clopper_pearson_intervals,
+    hypergeometric_p_values,
+    poisson_rate_intervals,
+    select_discoveries,
+)
 from judged.stats.sufficiency import MIN_UNITS
 
 if TYPE_CHECKING:
@@ -46,7 +51,7 @@ _METRIC = {"zero": "ZeroResults", "left": "PageCTR", "low-ctr": "CTRAtRank", "sl
 _DEEPEST = 20  # ranks whose CTR is expected
 _PARTS = 1_000_000_000  # in which the CTR of a rank is counted: sums of whole numbers are the same in any order
 _SLOW = 0.9  # share of the first answers that come sooner than a slow one
-_TEXT = beginning(60)
+_TEXT = truncated(60)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -226,7 +231,7 @@ class _Chosen:
     def told(self, chance: Floats, least: Floats, users: Ints) -> tuple[Bools, Column]:
         """Choose what can be told, and lay out the p-values; of fewer than six users nothing can."""
         few = users < MIN_UNITS["verdict"]
-        mask, adjusted = told(np.where(few, 1.0, chance), np.where(few, 1.0, least), self.fdr)
+        mask, adjusted = select_discoveries(np.where(few, 1.0, chance), np.where(few, 1.0, least), self.fdr)
         return mask, Column("p", adjusted.tolist(), NUMBER, only="data")
 
 
@@ -304,7 +309,7 @@ def _troubles(found: ArrowTable, all_of: Mapping[str, int], chosen: _Chosen) -> 
 
     for name, counts, sizes in (("left", "abandoned", "answered"), ("slow", "slow", "timed")):
         hits, of = column[counts], column[sizes]
-        mask, p = chosen.told(*chances_of_more(hits, of, all_of[counts], all_of[sizes]), of)
+        mask, p = chosen.told(*hypergeometric_p_values(hits, of, all_of[counts], all_of[sizes]), of)
         excess = hits - of * all_of[counts] / max(all_of[sizes], 1)
         columns = [query, _numbers("users", of), _numbers(name, hits, name), _share("share", hits, of, chosen.level)]
         if name == "slow":
@@ -322,7 +327,7 @@ def _troubles(found: ArrowTable, all_of: Mapping[str, int], chosen: _Chosen) -> 
     mask, p = chosen.told(chance, least, column["users"])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(rows, clicks / expected, np.nan)
-        limits = rate_limits(clicks / spread, expected / spread, chosen.level)
+        limits = poisson_rate_intervals(clicks / spread, expected / spread, chosen.level)
     yield "low-ctr", chosen.table(
         "low_ctr", mask, expected - clicks, query, users, _numbers("clicks", clicks),
         Column("expected", expected.tolist(), number(1)),
@@ -347,8 +352,8 @@ def _again(log: InteractionLog, texts: Relation, settings: FactSettings, chosen:
         ORDER BY a.text, b.text, n.kind""")
     again, users = found["again"].to_numpy(), found["users"].to_numpy()
     columns = (
-        Column("query", found["text"].to_pylist(), beginning(50)),
-        Column("changed_to", found["changed"].to_pylist(), beginning(50), "changed to"),
+        Column("query", found["text"].to_pylist(), truncated(50)),
+        Column("changed_to", found["changed"].to_pylist(), truncated(50), "changed to"),
         Column("change", found["kind"].to_pylist()),
         _numbers("users", users),
         _numbers("again", again, "asked again"),
@@ -373,7 +378,7 @@ def _changes(
     found = log.engine.arrow(f"FROM {counts} WHERE before + after >= {chosen.min_users} ORDER BY text")
     before, after = found["before"].to_numpy(), found["after"].to_numpy()
     query = Column("query", found["text"].to_pylist(), _TEXT)
-    low, high = share_limits(after, before + after, chosen.level)
+    low, high = clopper_pearson_intervals(after, before + after, chosen.level)
     times = max(all_before, 1) / max(all_after, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, ends = times * after / before, (times * low / (1.0 - low), times * high / (1.0 - high))
@@ -386,7 +391,9 @@ def _changes(
                "share since / before", ci=_ends(*ends)),
     )  # fmt: skip
     for name, hits, all_hits in (("rising", after, all_after), ("falling", before, all_before)):
-        mask, p = chosen.told(*chances_of_more(hits, before + after, all_hits, all_before + all_after), before + after)
+        mask, p = chosen.told(
+            *hypergeometric_p_values(hits, before + after, all_hits, all_before + all_after), before + after
+        )
         weight = np.abs(after - expected)
         if name == "rising":
             yield "new", chosen.table("new", mask & (before == 0), weight, *columns[:3], p)
@@ -399,7 +406,9 @@ def _numbers(name: str, values: Any, title: str | None = None) -> Column:
 
 def _share(name: str, counts: Any, sizes: Any, level: float) -> Column:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Column(name, (counts / sizes).tolist(), SHARE, ci=_ends(*share_limits(counts, sizes, level)))
+        return Column(
+            name, (counts / sizes).tolist(), SHARE, ci=_ends(*clopper_pearson_intervals(counts, sizes, level))
+        )
 
 
 def _ends(low: Floats, high: Floats) -> list[tuple[float, float]]:

@@ -29,7 +29,7 @@ from judged.results import (
     columns_of,
     counted,
 )
-from judged.results.blocks import Line
+from judged.results.blocks import ReferenceLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -176,8 +176,8 @@ class OverTime(Answer):
     def _section(self, at: int, series: Series) -> Section:
         name, said, over = str(series.metric), sentences_of(series, self.scores.over), self.scores.over
         table = _periods([series], over)
-        lines = [Line("x", series.points[change.point].start_ms) for change in series.changes]
-        lines += [] if math.isnan(series.centre) else [Line("y", series.centre)]
+        lines = [ReferenceLine("x", series.points[change.point].start_ms) for change in series.changes]
+        lines += [] if math.isnan(series.centre) else [ReferenceLine("y", series.centre)]
         chart = Chart(
             f"series{at}",
             f"{name} by {series.every}",

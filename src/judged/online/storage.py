@@ -15,7 +15,7 @@ from judged.errors import InputError
 from judged.online.engine import Engine, Relation, duckdb_library, identifier, literal, whole_files
 from judged.online.findings import Account, LogFinding
 from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog, need
-from judged.results.files import replaced_folder
+from judged.results.files import atomic_folder
 
 if TYPE_CHECKING:
     from judged.online.readers.files import Part
@@ -71,7 +71,7 @@ def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
     kept: dict[str, Any] = {"judged_log": VERSION, **{name: getattr(log, name) for name in _ABOUT}}
     kept |= {"has": sorted(log.has), **{name: list(map(asdict, kept[name])) for name in ("findings", "accounts")}}
     about = json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
-    with replaced_folder(folder) as part:
+    with atomic_folder(folder) as part:
         for name in TABLES:
             _write(getattr(log, name), part / f"{name}.parquet")
         (part / ABOUT).write_text(about, encoding="utf-8")

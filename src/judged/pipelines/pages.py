@@ -28,7 +28,7 @@ from judged.pipelines.experiments import conclude
 from judged.pipelines.experiments.conclusions import Conclusions
 from judged.pipelines.rag import explain, waterfall
 from judged.pipelines.traces import Failures, TraceFunnel, Traces, Why, failures, funnel, why
-from judged.results import TEXT, Answer, Column, Lists, Table
+from judged.results import TEXT, Answer, Column, RankedLists, Table
 from judged.scoring.default_measures import DEFAULT_MEASURE
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _shown(_: Workspace, _asked: Parameters, answer: Answer | None) -> dict[str,
         return first_rows(with_links(table, "query_id", address))
 
     blocks = replace_tables(answer.blocks() if answer else (), topics=topics, lost=topics)
-    beside = [block for block in blocks if isinstance(block, Lists)]
+    beside = [block for block in blocks if isinstance(block, RankedLists)]
     return {"beside": beside, "blocks": [block for block in blocks if block not in beside]}
 
 

@@ -12,8 +12,8 @@ from judged.errors import InputError, MissingExtraError
 from judged.results import Answer, Section, Sentences, Table
 from judged.results.blocks import flat, rounded
 from judged.results.charts import PICTURES, save_chart
-from judged.results.escaping import isolated, markdown_text
-from judged.results.files import unwritten
+from judged.results.escaping import isolate_directions, markdown_text
+from judged.results.files import raise_write_error
 from judged.results.html import html, page, sentences
 from judged.results.text_formats import markdown, text
 
@@ -125,7 +125,9 @@ class Report(Answer):
         return "\n\n".join([*head, markdown(rounded(self.sections, digits), every, 2, charts=True)])
 
     def _repr_html_(self) -> str:
-        return isolated("\n".join([sentences(self.sentences), html([self.table("board")]), sentences(self.warnings)]))
+        return isolate_directions(
+            "\n".join([sentences(self.sentences), html([self.table("board")]), sentences(self.warnings)])
+        )
 
     def save_charts(self, folder: str | Path, *, form: str = "svg") -> tuple[Path, ...]:
         """Write every chart to a folder, which is made if there is none, and give the files.
@@ -149,7 +151,7 @@ class Report(Answer):
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            unwritten(folder, error)
+            raise_write_error(folder, error)
         files = {name: Path(folder) / f"{name}.{form}" for name in self.charts()}
         for name, file in files.items():
             save_chart(self.chart(name), file, form, self.charts()[name].title)

@@ -16,7 +16,19 @@ from judged.diagnosis.matrix import matrix as matrix_of_runs
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.errors import JudgedError
 from judged.reports.material import DEPTH, ReportPart, listed, quoted, shortened
-from judged.results import CHANGE, NUMBER, TEXT, Block, Chart, Column, Line, Lists, Section, Sentences, Table
+from judged.results import (
+    CHANGE,
+    NUMBER,
+    TEXT,
+    Block,
+    Chart,
+    Column,
+    RankedLists,
+    ReferenceLine,
+    Section,
+    Sentences,
+    Table,
+)
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal
 from judged.scoring.evaluation.evaluate import select_measures
@@ -186,7 +198,7 @@ def differences(material: Material) -> ReportPart | None:
         x="gain",
         y="label",
         colour="side",
-        lines=(Line("x", 0.0, dashed=False),),
+        lines=(ReferenceLine("x", 0.0, dashed=False),),
         x_title=f"{material.lead}: {candidate} against {baseline}",
         colours={"gain": PALETTE[0], "loss": PALETTE[1]},
         legend=False,
@@ -290,7 +302,7 @@ def lists(material: Material) -> ReportPart | None:
     with suppress(JudgedError):  # the section about stages names why there is none
         split = material.stages
     alone = len(runs) == 1
-    sides = [block for block in answer.blocks() if isinstance(block, Lists)]
+    sides = [block for block in answer.blocks() if isinstance(block, RankedLists)]
     parts = [
         _part(block, at, what, split and _missed(split, topic), alone=alone)
         for at, (topic, what, block) in enumerate(zip(topics, chosen.values(), sides, strict=True), 1)
@@ -304,7 +316,7 @@ def lists(material: Material) -> ReportPart | None:
     return ReportPart(section, {} if alone else {"diff": answer})
 
 
-def _part(block: Lists, at: int, what: str, lost: str | None, *, alone: bool) -> Lists:
+def _part(block: RankedLists, at: int, what: str, lost: str | None, *, alone: bool) -> RankedLists:
     """Say why a topic is shown, and what is missing; of the only run, which is beside itself, show one list."""
     rankings, said = block.rankings, block.sentences
     if alone:

@@ -13,7 +13,7 @@ from judged.diagnosis.stages import stages
 from judged.errors import InputError
 from judged.results import Chart, Table
 from judged.results.decimals import counted
-from judged.results.table import order_of
+from judged.results.table import best_first_order
 from judged.results.types import cached_property
 from judged.scoring.evaluation import dialect_of
 from judged.scoring.evaluation.dialects import without_self
@@ -80,7 +80,7 @@ class Material:
     @cached_property
     def ranked(self) -> tuple[str, ...]:
         """The names of the runs from best to worst by the first measure."""
-        order = order_of([one.value for one in self.estimates], lower_is_better=self.better < 0)
+        order = best_first_order([one.value for one in self.estimates], lower_is_better=self.better < 0)
         return tuple(self.scores.run_names[at] for at in order)
 
     @property

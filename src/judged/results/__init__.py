@@ -1,7 +1,17 @@
-"""What results are made of, and the forms in which people and programs have them."""
+"""Results and their output formats for people and programs."""
 
-from judged.results.answer import FORMS, PICTURES, SUFFIXES, Answer, Several
-from judged.results.blocks import Block, Chart, Code, Item, Line, Lists, Ranking, Section, Sentences
+from judged.results.answer import FORMS, PICTURES, SUFFIXES, Answer, AnswerList
+from judged.results.blocks import (
+    Block,
+    Chart,
+    Code,
+    RankedDocument,
+    RankedList,
+    RankedLists,
+    ReferenceLine,
+    Section,
+    Sentences,
+)
 from judged.results.decimals import counted, listed, wrapped
 from judged.results.table import (
     ANY,
@@ -16,12 +26,12 @@ from judged.results.table import (
     Show,
     Table,
     bars,
-    beginning,
     columns_of,
     number,
     p_value,
     plain,
     significant,
+    truncated,
 )
 
 __all__ = [
@@ -37,21 +47,20 @@ __all__ = [
     "TEXT",
     "YES_NO",
     "Answer",
+    "AnswerList",
     "Block",
     "Chart",
     "Code",
     "Column",
-    "Item",
-    "Line",
-    "Lists",
-    "Ranking",
+    "RankedDocument",
+    "RankedList",
+    "RankedLists",
+    "ReferenceLine",
     "Section",
     "Sentences",
-    "Several",
     "Show",
     "Table",
     "bars",
-    "beginning",
     "columns_of",
     "counted",
     "listed",
@@ -59,5 +68,6 @@ __all__ = [
     "p_value",
     "plain",
     "significant",
+    "truncated",
     "wrapped",
 ]

@@ -1,4 +1,4 @@
-"""An answer: what every result of judged is, and the forms in which it comes."""
+"""Base class of results, with all output formats."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.errors import InputError, MissingExtraError
-from judged.results.blocks import Chart, Lists, Sentences, flat, lines, rounded
-from judged.results.escaping import isolated, visible
-from judged.results.files import replaced
-from judged.results.table import Table, asked, plain
+from judged.results.blocks import Chart, RankedLists, Sentences, flat, lines, rounded
+from judged.results.escaping import escape_controls, isolate_directions
+from judged.results.files import atomic_write
+from judged.results.table import Table, plain, select_visible
 from judged.results.text_formats import latex, markdown, text
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PICTURES = ("png", "svg", "pdf")
 FORMS = ("table", "markdown", "latex", "csv", "json", "html", *PICTURES, "parquet")
-"""What every answer can be written as: the text of a terminal, and the others."""
+"""Output formats of every answer; ``table`` is the text of a terminal."""
 SUFFIXES = {
     "": "table",
     ".txt": "table",
@@ -42,154 +42,149 @@ SUFFIXES = {
 }
 
 
-def form_by_name(path: str | Path, known: Mapping[str, str], what: str, *, ask: str = "a form") -> str:
-    """Tell a form by the end of a file's name.
+def form_by_suffix(path: str | Path, forms: Mapping[str, str], noun: str, *, alternative: str = "a form") -> str:
+    """Return the format for a file name's suffix.
 
     Parameters
     ----------
     path
         The file.
     known
-        The form of each ending.
-    what
-        What is written, and `ask`, how else its form can be said: both for the message.
+        Format of each suffix.
+    what, ask
+        Noun for the output, and another way to choose the format, for the error message.
 
     Raises
     ------
     InputError
-        If nothing is known by this end.
+        If the suffix is unknown.
 
     Examples
     --------
-    >>> form_by_name("out/report.MD", {".md": "markdown", ".html": "html"}, "a report")
+    >>> form_by_suffix("out/report.MD", {".md": "markdown", ".html": "html"}, "a report")
     'markdown'
     """
     suffix = Path(path).suffix.lower()
-    if suffix in known:
-        return known[suffix]
-    ends = ", ".join(filter(None, known))
+    if suffix in forms:
+        return forms[suffix]
+    suffixes = ", ".join(filter(None, forms))
     raise InputError(
-        f"no form of {what} is known by {suffix or 'no ending'}",
-        fix=f"give {ask}, or a name that ends in {ends}",
+        f"the format of {noun} is unknown for {suffix or 'a name without suffix'}",
+        fix=f"use {alternative}, or a name that ends in {suffixes}",
         path=str(path),
     )
 
 
-_LABELS = "<style>th.label, td.label { text-align: left !important }</style>"  # notebooks know none of our classes
+_LABELS = "<style>th.label, td.label { text-align: left !important }</style>"  # notebooks do not have our style sheet
 
-_FORMS = dict.fromkeys(("to_df", "to_frame", "to_dataframe"), "to_pandas to_polars")
-"""Names that other libraries give to forms, where they are not ours with to_ before them."""
+_CONVERSIONS = dict.fromkeys(("to_df", "to_frame", "to_dataframe"), "to_pandas to_polars")
+"""Methods for the conversion names of other libraries, if they differ from ours with to_ before them."""
 
 
 class Answer:
-    """What every result is: blocks for people, tables for data, notes, and what it rests on.
+    """Base class of results: blocks for people, tables for data, notes, and provenance.
 
-    A subclass is a frozen data class of the result itself. It gives `blocks` and, for JSON, `facts`; every form is
-    inherited.
+    A subclass is a frozen data class of the result. It defines `blocks` and, for JSON, `facts`, and inherits all output
+    formats.
 
     Attributes
     ----------
     kind : str
-        One word for the kind of answer: with `version` the schema of its JSON.
+        One word for the kind of answer; with `version` it names the JSON schema.
     notes : tuple of Note
-        What should be known before the numbers are used.
+        Warnings about the numbers.
     provenance : Provenance or None
-        What the numbers rest on, as the head of JSON has it.
+        Inputs and settings, written at the head of JSON.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
     main: ClassVar[str] = ""
-    """The table that CSV and data frames hold where none is named; empty for the first one."""
+    """Default table of CSV and data frames; empty: the first one."""
     stacked: ClassVar[bool] = False
-    """Whether its charts belong together: a picture shows all of them, below one another, where none is named."""
+    """Whether a picture shows all charts by default, one below the other."""
     notes: tuple[Note, ...] = ()
     provenance: Any = None
 
     @property
     def title(self) -> str:
-        """What it answers, as a page is headed."""
+        """Title of a page."""
         return self.kind.capitalize()
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What may be concluded, and what not."""
+        """Conclusions and their limits."""
         return ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The notes as texts; what is said of many subjects is one line."""
+        """Notes as texts; a note about many subjects is one line."""
         return lines(self.notes)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give all that people see, in order; what is folded is shown to those who ask for it."""
+        """Return all blocks for people, in order, including folded ones."""
         raise NotImplementedError
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what JSON says of the answer as a whole, before its tables."""
+        """Return the values of JSON about the answer as a whole, before its tables."""
         return {}
 
     def tables(self) -> dict[str, Table]:
-        """Give the tables of CSV, JSON and data frames by name: those that are shown, and those that are drawn."""
+        """Return the tables of CSV, JSON, and data frames by name, including those of charts."""
         return _tables(list(flat(self.blocks())))
 
     def table(self, name: str | None = None) -> Table:
-        """Give a table by its name; the main one for None.
+        """Return a table by name. Default: the main table.
 
         Raises
         ------
         InputError
-            If there is none of this name.
+            If no table has this name.
         """
         tables = self.tables()
-        chosen = name or self.main or next(iter(tables), "")
-        if chosen not in tables:
-            raise InputError(f"no table {chosen!r} in this answer", fix=f"use one of {', '.join(tables)}")
-        return tables[chosen]
+        name = name or self.main or next(iter(tables), "")
+        if name not in tables:
+            raise InputError(f"no table {name!r} in this answer", fix=f"use one of {', '.join(tables)}")
+        return tables[name]
 
-    def _seen(self, digits: int | None) -> tuple[Block, ...]:
-        """Give what people see, with so many decimals; and of which topics that is, where not all count."""
+    def _visible_blocks(self, digits: int | None) -> tuple[Block, ...]:
+        """Return the blocks for people with `digits` decimals, and the condition on topics if there is one."""
         where = getattr(self.provenance, "where", "")
-        over = (Sentences((f"Over the topics where {where}.",)),) if where else ()
-        return (*rounded(self.blocks(), digits), *over)
+        condition = (Sentences((f"Over the topics where {where}.",)),) if where else ()
+        return (*rounded(self.blocks(), digits), *condition)
 
     def text(
-        self,
-        width: int | None = None,
-        *,
-        unfold: Iterable[str] = (),
-        digits: int | None = None,
-        colour: bool = False,
+        self, width: int | None = None, *, unfold: Iterable[str] = (), digits: int | None = None, colour: bool = False
     ) -> str:
-        """Write for a terminal of this width; with what is folded, by the names of blocks, and so many decimals."""
-        return text(self._seen(digits), width, unfold, colour=colour)
+        """Render for a terminal of this width, including the folded blocks named in `unfold`."""
+        return text(self._visible_blocks(digits), width, unfold, colour=colour)
 
     def markdown(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
-        """Write as Markdown, the numbers of tables with so many decimals."""
-        return markdown(self._seen(digits), unfold)
+        """Render as Markdown, with `digits` decimals in tables."""
+        return markdown(self._visible_blocks(digits), unfold)
 
     def latex(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
-        """Write the tables as LaTeX (package booktabs), their numbers with so many decimals."""
+        """Render the tables as LaTeX (package booktabs), with `digits` decimals."""
         where = getattr(self.provenance, "where", "")
-        said = f"\n% over the topics where {visible(where)}" if where else ""
-        return latex(rounded(self.blocks(), digits), unfold) + said
+        condition = f"\n% over the topics where {escape_controls(where)}" if where else ""
+        return latex(rounded(self.blocks(), digits), unfold) + condition
 
     def html(self, *, digits: int | None = None) -> str:
-        """Write as a page of HTML that fetches nothing, the numbers of tables with so many decimals."""
+        """Render as a self-contained HTML page, with `digits` decimals in tables."""
         from judged.results.html import page
 
-        return page(self.title, (), self._seen(digits), self.notes)
+        return page(self.title, (), self._visible_blocks(digits), self.notes)
 
     def csv(self, table: str | None = None) -> str:
-        """Write a table in full precision, the main one for None."""
+        """Render a table as CSV in full precision. Default: the main table."""
         return self.table(table).csv()
 
     def to_arrow(self, table: str | None = None) -> ArrowTable:
-        """Give a table as an Arrow table, the main one for None."""
+        """Return a table as an Arrow table. Default: the main table."""
         return self.table(table).to_arrow()
 
     def to_pandas(self, table: str | None = None) -> Any:
-        """Give a table as a data frame of pandas, the main one for None.
+        """Return a table as a pandas data frame. Default: the main table.
 
         Raises
         ------
@@ -201,7 +196,7 @@ class Answer:
         return self.to_arrow(table).to_pandas()
 
     def to_polars(self, table: str | None = None) -> Any:
-        """Give a table as a data frame of Polars, the main one for None.
+        """Return a table as a Polars data frame. Default: the main table.
 
         Raises
         ------
@@ -215,57 +210,57 @@ class Answer:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Tell who asks for a form by pandas' name for it what it is called here."""
-            forms = _FORMS.get(name, name.removeprefix("to_") if name.startswith("to_") else "").split()
-            meant = [f"{form}()" for form in forms if hasattr(Answer, form)]
-            hint = f": write {', '.join(meant)} or save(path)" if meant else ""
+            """Raise AttributeError with a hint for conversion names of other libraries."""
+            names = _CONVERSIONS.get(name, name.removeprefix("to_") if name.startswith("to_") else "").split()
+            methods = [f"{method}()" for method in names if hasattr(Answer, method)]
+            hint = f": write {', '.join(methods)} or save(path)" if methods else ""
             message = f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
             raise AttributeError(message, name=name, obj=self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON: None for what is not known."""
-        made: dict[str, Any] = {"schema": f"judged.{self.kind}/{self.version}"}
-        made |= {} if self.provenance is None else self.provenance.to_dict()
-        made |= plain(self.facts())
+        """Convert everything to plain Python values for JSON; None for missing values."""
+        record: dict[str, Any] = {"schema": f"judged.{self.kind}/{self.version}"}
+        record |= {} if self.provenance is None else self.provenance.to_dict()
+        record |= plain(self.facts())
         blocks = list(flat(self.blocks()))
-        made |= {name: table.records() for name, table in _tables(blocks).items()}
+        record |= {name: table.records() for name, table in _tables(blocks).items()}
         for block in blocks:
-            if isinstance(block, Lists) and block.only != "people":
-                made[block.name] = plain(_lists(block))
+            if isinstance(block, RankedLists) and block.only != "people":
+                record[block.name] = plain(_list_records(block))
         if self.sentences:
-            made["sentences"] = list(self.sentences)
-        made["notes"] = [plain(vars(note)) for note in self.notes]
-        return made
+            record["sentences"] = list(self.sentences)
+        record["notes"] = [plain(vars(note)) for note in self.notes]
+        return record
 
     def json(self) -> str:
-        """Write `to_dict` as JSON."""
+        """Render `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def charts(self) -> dict[str, Chart]:
-        """Give all charts by name."""
+        """Return all charts by name."""
         return {block.name: block for block in flat(self.blocks()) if isinstance(block, Chart)}
 
     def chart(self, name: str | None = None, **changes: Any) -> Any:
-        """Draw a chart by its name with altair; ``width`` and others of `Chart` may be changed.
+        """Draw a chart with altair; `changes` are attributes of `Chart` such as ``width``.
 
-        Without a name it is the first one, or all of them where they belong together.
+        Default: the first chart, or all of them if the answer is `stacked`.
 
         Raises
         ------
         InputError
-            If there is none.
+            If there is no such chart.
         MissingExtraError
             If altair is not installed.
         """
         charts = self.charts()
-        chosen = name or next(iter(charts), "")
-        if chosen not in charts:
-            problem = f"no chart {chosen!r} in this answer" if charts else "there is no chart of this"
-            raise InputError(problem, fix=f"use one of {', '.join(charts)}" if charts else "take another form")
-        from judged.results.chart_drawings import drawn
+        selected = name or next(iter(charts), "")
+        if selected not in charts:
+            problem = f"no chart {selected!r} in this answer" if charts else "this answer has no chart"
+            raise InputError(problem, fix=f"use one of {', '.join(charts)}" if charts else "use another format")
+        from judged.results.chart_drawings import draw_charts
 
-        shown = charts.values() if name is None and self.stacked else [charts[chosen]]
-        return drawn(*(replace(chart, **changes) for chart in shown))
+        chart_list = charts.values() if name is None and self.stacked else [charts[selected]]
+        return draw_charts(*(replace(chart, **changes) for chart in chart_list))
 
     def written(
         self,
@@ -276,27 +271,27 @@ class Answer:
         chart: str | None = None,
         digits: int | None = None,
     ) -> str | bytes:
-        """Write in one of the forms: a text, or the bytes of a picture or of Parquet.
+        """Render in one of the formats: a text, or the bytes of a picture or of Parquet.
 
         Parameters
         ----------
         form
-            Its name, such as ``latex``.
+            Name in `FORMS`, such as ``latex``.
         unfold
-            Names of blocks that are shown only to those who ask for them.
+            Names of folded blocks to include.
         table, chart
-            Which table CSV and Parquet hold, and which chart a picture shows; None for the main one.
+            Table of CSV and Parquet, chart of a picture. Default: the main one.
         digits
-            Decimals of the numbers and intervals of tables for people; data have all of them. None: as each column
-            says, mostly 4. More are written where a number would seem to be a 0 or 1 that it is not; p-values, counts
-            and percentages have rules of their own.
+            Decimals of numbers and intervals in tables for people; data have full precision. None: the format of each
+            column, usually 4. More are used if a number would otherwise look like 0 or 1. p-values, counts, and
+            percentages have fixed formats.
 
         Raises
         ------
         InputError
-            If there is no such form.
+            If the format is unknown.
         MissingExtraError
-            If a library is not installed that it takes.
+            If a required library is not installed.
         """
         forms: dict[str, Callable[[], str]] = {
             "table": lambda: self.text(unfold=unfold, digits=digits),
@@ -314,29 +309,29 @@ class Answer:
             import pyarrow as pa
             from pyarrow import parquet
 
-            head = {name: value for name, value in self.to_dict().items() if name not in self.tables()}
-            stored = self.to_arrow(table).replace_schema_metadata({"judged": json.dumps(head)})
+            metadata = {name: value for name, value in self.to_dict().items() if name not in self.tables()}
+            arrow = self.to_arrow(table).replace_schema_metadata({"judged": json.dumps(metadata)})
             target = pa.BufferOutputStream()
-            parquet.write_table(stored, target)
+            parquet.write_table(arrow, target)
             return target.getvalue().to_pybytes()
         if form not in forms:
-            raise InputError(f"no form {form!r} is known", fix=f"use one of {', '.join(FORMS)}")
+            raise InputError(f"unknown format {form!r}", fix=f"use one of {', '.join(FORMS)}")
         return forms[form]()
 
     def save(self, path: str | Path, form: str | None = None, **options: Any) -> None:
-        """Write to a file, whole or not at all, in the form that its name ends in; options are those of `written`.
+        """Write to a file atomically, in the format of its suffix; `options` are those of `written`.
 
         Raises
         ------
         InputError
-            If no form is known by the name, or the file cannot be written.
+            If the suffix is unknown, or the file cannot be written.
         """
-        made = self.written(form or form_by_name(path, SUFFIXES, "a result"), **options)
-        with replaced(path) as temporary:
-            if isinstance(made, bytes):
-                temporary.write_bytes(made)
+        content = self.written(form or form_by_suffix(path, SUFFIXES, "a result"), **options)
+        with atomic_write(path) as temporary:
+            if isinstance(content, bytes):
+                temporary.write_bytes(content)
             else:
-                temporary.write_text(made + "\n", encoding="utf-8", errors="backslashreplace")
+                temporary.write_text(content + "\n", encoding="utf-8", errors="backslashreplace")
 
     def __repr__(self) -> str:
         return "\n".join([self.text(), *(f"warning: {text}" for text in self.warnings)])
@@ -344,14 +339,14 @@ class Answer:
     def _repr_html_(self) -> str:
         from judged.results.html import html, sentences
 
-        blocks = asked(flat(asked(self._seen(None), ())), ())
-        shown = [block for block in blocks if isinstance(block, (Table, Sentences))]
-        return isolated("\n".join([_LABELS, html(shown), sentences(self.warnings)]))
+        blocks = select_visible(flat(select_visible(self._visible_blocks(None), ())), ())
+        visible = [block for block in blocks if isinstance(block, (Table, Sentences))]
+        return isolate_directions("\n".join([_LABELS, html(visible), sentences(self.warnings)]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Several(Answer):
-    """Answers to one question each, one below the other; their tables are numbered: ``1.steps``."""
+class AnswerList(Answer):
+    """Several answers, one below the other; their tables are numbered: ``1.steps``."""
 
     kind: ClassVar[str] = "several"
 
@@ -360,45 +355,48 @@ class Several(Answer):
 
     @property
     def title(self) -> str:
-        """What they answer."""
+        """Titles of the answers."""
         return "; ".join(answer.title for answer in self.answers)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the blocks of each."""
+        """Return the blocks of all answers."""
         return tuple(block for answer in self.answers for block in answer.blocks())
 
     def tables(self) -> dict[str, Table]:
-        """Give the tables of each, by its number and their names."""
+        """Return the tables of all answers, by number and name."""
         return {
-            f"{at}.{name}": table
-            for at, answer in enumerate(self.answers, 1)
+            f"{number}.{name}": table
+            for number, answer in enumerate(self.answers, 1)
             for name, table in answer.tables().items()
         }
 
     def table(self, name: str | None = None) -> Table:
-        """Give a table by its number and name.
+        """Return a table by number and name.
 
         Raises
         ------
         InputError
-            If there is none of this name, or none was named.
+            If no table has this name, or `name` is None.
         """
         if name is None:
-            raise InputError(f"there are {len(self.answers)} answers, and one table holds one", fix="ask for one")
+            raise InputError(f"a table name is required for {len(self.answers)} answers", fix="request one answer")
         return super().table(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all answers as plain Python values, ready for JSON."""
-        return {"schema": f"judged.{self.kind}/{self.version}", "answers": [part.to_dict() for part in self.answers]}
+        """Convert all answers to plain Python values for JSON."""
+        return {
+            "schema": f"judged.{self.kind}/{self.version}",
+            "answers": [answer.to_dict() for answer in self.answers],
+        }
 
 
 def _tables(blocks: list[Block]) -> dict[str, Table]:
-    shown = {block.name: block for block in blocks if isinstance(block, Table)}
-    drawn = {block.table.name: block.table for block in blocks if isinstance(block, Chart)}
-    return {name: table for name, table in (shown | (drawn | shown)).items() if table.only != "people"}
+    tables = {block.name: block for block in blocks if isinstance(block, Table)}
+    chart_tables = {block.table.name: block.table for block in blocks if isinstance(block, Chart)}
+    return {name: table for name, table in (tables | (chart_tables | tables)).items() if table.only != "people"}
 
 
-def _lists(block: Lists) -> dict[str, Any]:
+def _list_records(block: RankedLists) -> dict[str, Any]:
     rankings = [
         {"name": ranking.name, "sentence": ranking.sentence, "documents": [dict(vars(item)) for item in ranking.items]}
         for ranking in block.rankings

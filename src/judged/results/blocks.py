@@ -1,4 +1,4 @@
-"""What an answer is made of, beside typed tables: sentences, charts, ranked lists, commands, and sections of these."""
+"""Blocks of an answer besides tables: sentences, charts, ranked lists, commands, and sections; and notes."""
 
 from __future__ import annotations
 
@@ -14,84 +14,84 @@ if TYPE_CHECKING:
 
 
 Severity: TypeAlias = Literal["error", "warning"]
-"""``error``: the numbers of the subject mean nothing. ``warning``: they are to be read with it in mind."""
+"""``error``: the numbers of the subject are invalid. ``warning``: they require caution."""
 
-SEVERAL = 3
-"""From so many subjects on, notes of one rule are one line."""
+MIN_GROUPED = 3
+"""Number of subjects from which notes with the same rule are combined into one line."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """What should be known before numbers are used.
+    """Warning or error about the numbers of a result.
 
     >>> print(Note("missing-topics", "nothing returned for 1 of 4 topics", "bm25", 1))
     bm25: nothing returned for 1 of 4 topics
     """
 
-    rule: str  # what kind of note it is: a short name that does not change, such as `missing-topics`
-    text: str  # what is said, without its subject
-    subject: str = ""  # of what, such as the name of a run; empty where it is of all of them
-    weight: float = 0.0  # how much the subject is affected, against others by the same rule
-    severity: Severity = "warning"  # whether numbers mean nothing, or are to be read with it in mind
-    of: str = "runs"  # what its subject is one of
+    rule: str  # stable short name of the kind of note, such as `missing-topics`
+    text: str  # message without the subject
+    subject: str = ""  # such as the name of a run; empty for the result as a whole
+    weight: float = 0.0  # how much the subject is affected, compared with others of the same rule
+    severity: Severity = "warning"
+    of: str = "runs"  # plural noun for subjects
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.text}" if self.subject else self.text
 
 
 def lines(notes: Iterable[Note]) -> tuple[str, ...]:
-    """Write notes for people, errors first: what is said of three subjects or more in one line for each rule.
+    """Format notes, errors first; notes of one rule about three subjects or more are one line.
 
-    >>> lines([Note("missing-topics", f"{at} topics missing", f"run{at}", at) for at in range(1, 60)])
+    >>> lines([Note("missing-topics", f"{n} topics missing", f"run{n}", n) for n in range(1, 60)])
     ('59 runs, worst run59, run58, run57; for run59: 59 topics missing',)
     >>> lines([Note("extra-topics", "no judgments for 12 topics", run, 12) for run in "abcdefgh"])
     ('8 runs, such as a, b, c: no judgments for 12 topics',)
-    >>> lines([Note("left-out", f"{at} topics left out", run) for run in "ab" for at in (3, 4)])
+    >>> lines([Note("left-out", f"{n} topics left out", run) for run in "ab" for n in (3, 4)])
     ('a: 3 topics left out', 'a: 4 topics left out', 'b: 3 topics left out', 'b: 4 topics left out')
     """
     return tuple(text for _, text in with_severity(notes))
 
 
 def with_severity(notes: Iterable[Note]) -> tuple[tuple[Severity, str], ...]:
-    """Write notes as `lines` does, each line with its severity.
+    """Format notes as in `lines`, and return each line with its severity.
 
     >>> with_severity([Note("a", "ties"), Note("b", "no ranking", severity="error")])
     (('error', 'no ranking'), ('warning', 'ties'))
     """
     ordered = sorted(notes, key=lambda note: note.severity != "error")
-    times = Counter(rule for rule, _ in {(note.rule, note.subject) for note in ordered if note.subject})
-    kinds: dict[str | Note, list[Note]] = {}
+    subjects_per_rule = Counter(rule for rule, _ in {(note.rule, note.subject) for note in ordered if note.subject})
+    groups: dict[str | Note, list[Note]] = {}
     for note in ordered:
-        grouped = note.subject and times[note.rule] >= SEVERAL
-        kinds.setdefault(note.rule if grouped else note, []).append(note)
-    return tuple((alike[0].severity, _line(alike)) for alike in kinds.values())
+        is_grouped = note.subject and subjects_per_rule[note.rule] >= MIN_GROUPED
+        groups.setdefault(note.rule if is_grouped else note, []).append(note)
+    return tuple((group[0].severity, _grouped_line(group)) for group in groups.values())
 
 
-def first_few(names: Sequence[str], most: int = 5) -> str:
-    """Name some of many, and count them; never is one alone left out.
+def first_few(names: Sequence[str], limit: int = 5) -> str:
+    """List some of many names and their number; a single name is never left out.
 
-    >>> first_few(["q1", "q2", "q3"], most=2), first_few(["q1", "q2", "q3"], most=1)
+    >>> first_few(["q1", "q2", "q3"], 2), first_few(["q1", "q2", "q3"], 1)
     ('q1, q2, q3', 'q1, ... (3 in all)')
     """
-    return ", ".join(names) if len(names) <= most + 1 else f"{', '.join(names[:most])}, ... ({len(names)} in all)"
+    return ", ".join(names) if len(names) <= limit + 1 else f"{', '.join(names[:limit])}, ... ({len(names)} in all)"
 
 
-def _line(alike: Sequence[Note]) -> str:
-    """Count the subjects, name three of those most affected, and say what is said of all, or else of the first."""
-    if len(alike) < SEVERAL:
-        return str(alike[0])
-    worst = sorted(alike, key=lambda note: -note.weight)
+def _grouped_line(group: Sequence[Note]) -> str:
+    """Format notes of one rule: number of subjects, the three most affected, and the common or the worst text."""
+    if len(group) < MIN_GROUPED:
+        return str(group[0])
+    worst = sorted(group, key=lambda note: -note.weight)
     names = list(dict.fromkeys(note.subject for note in worst))
-    shown = len(names) if len(names) <= SEVERAL + 1 else SEVERAL
-    which = "worst" if worst[0].weight > worst[-1].weight else "such as" if shown < len(names) else "namely"
-    subjects = f"{len(names)} {worst[0].of}, {which} {', '.join(names[:shown])}"
-    same = all(note.text == worst[0].text for note in alike)
-    return f"{subjects}: {worst[0].text}" if same else f"{subjects}; for {worst[0]}"
+    n_names = len(names) if len(names) <= MIN_GROUPED + 1 else MIN_GROUPED
+    relation = "worst" if worst[0].weight > worst[-1].weight else "such as" if n_names < len(names) else "namely"
+    subjects = f"{len(names)} {worst[0].of}, {relation} {', '.join(names[:n_names])}"
+    is_same_text = all(note.text == worst[0].text for note in group)
+    return f"{subjects}: {worst[0].text}" if is_same_text else f"{subjects}; for {worst[0]}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sentences:
-    """Texts under a title; what stands in backticks is code."""
+    """Sentences with a title; text in backticks is code."""
 
     texts: tuple[str, ...]
     name: str = "sentences"
@@ -101,7 +101,7 @@ class Sentences:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Code:
-    """Commands or files, to be copied as they stand."""
+    """Commands or files to copy."""
 
     texts: tuple[str, ...]
     name: str = "commands"
@@ -109,8 +109,8 @@ class Code:
     folded: bool = False
 
 
-class Line(NamedTuple):
-    """A reference line across a chart."""
+class ReferenceLine(NamedTuple):
+    """Reference line across a chart."""
 
     axis: Literal["x", "y"]
     value: float
@@ -119,69 +119,68 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chart:
-    """A picture that is drawn from a table, with what it says in words.
+    """Chart of a table, with its message as a sentence.
 
-    Rows without a number are not drawn. The interval of a column is drawn with it; what people see of the table is what
-    a tooltip says.
+    Rows without a number are omitted. Intervals of the columns are drawn; tooltips show the visible columns.
 
     Parameters
     ----------
     name
-        One word of letters and digits; also the name of its file.
-    title
-        What is drawn, and `subtitle` how.
+        One word of letters and digits; also its file name.
+    title, subtitle
+        Content of the chart, and explanation.
     table
-        What is drawn.
+        Data.
     sentence
-        What someone who cannot see the chart should learn from it.
+        Text alternative: the main message.
     kind
-        ``dots``, with intervals, one below the other; ``bars`` likewise; ``columns``, which stand side by side without
-        names; ``points`` of two numbers each; ``lines``.
+        ``dots`` with intervals and ``bars`` (horizontal, one row per name), ``columns`` (vertical, without names),
+        ``points`` (two numbers), or ``lines``.
     x, y
-        Columns across and up; of dots and bars `y` holds names. Axes are called by the titles of their columns, or by
-        `x_title` and `y_title`. Bars may go from `x` to `x2`.
+        Columns of the axes; for dots and bars `y` has names. Axis titles are the headings, or `x_title` and `y_title`.
+        Bars can extend from `x` to `x2`.
     colour
-        The column of the series, in order of appearance or of `colours`, which may choose colours by name.
-    loud
-        Of dots and lines: the series that stand out, while the others are grey. Where none does, and there are more
-        than eight, each has a panel of its own.
+        Column of the series; `colours` optionally maps names to colors and sets their order.
+    highlighted
+        Series of dots and lines that are drawn in color, the others in gray. If it is empty and there are more than
+        eight series, each has a panel.
     legend
-        Whether colours are explained.
+        Whether there is a legend of colors.
     hollow
-        A column of true and false: which marks are hollow.
+        Boolean column: which marks are hollow.
     label
-        The column of names beside points.
+        Column of point labels.
     faint
-        A column of true and false: which points are many, and so small, grey and without a name.
+        Boolean column: which points are small, gray, and without label.
     facet
-        The column of the panels, which stand side by side on the same axes.
+        Column of panels, which share their axes.
     corners
-        Of points: what the corners mean: right above and below, left above and below.
+        Labels of the corners of points: upper right, lower right, upper left, lower left.
     diagonal
-        Of points: whether the line on which both numbers are the same is drawn.
+        Whether points have a line of equal numbers.
     path
-        A column of true and false: which points are joined by `steps`, as Vega-Lite calls them.
+        Boolean column: which points are joined by a line with the Vega-Lite interpolation `steps`.
     lines
         Reference lines.
     band
-        Of points: a column whose intervals lie behind them as an area.
+        Column of points with intervals that are drawn as an area.
     spread
-        How `x` is spread: ``cutoff`` for whole numbers from first to last, ``amount`` for what may be logarithmic,
-        ``time`` for milliseconds since 1970, in UTC.
+        Scale of `x`: ``cutoff`` for integers from first to last, ``amount`` (logarithmic if the range is wide), or
+        ``time`` for milliseconds since 1970 in UTC.
     percent
-        The axes of shares, ``x``, ``y`` or ``xy``: their numbers are written in per cent.
+        Axes in percent: ``x``, ``y``, or ``xy``.
     from_zero
-        Whether 0 is on the axis `x`.
+        Whether the axis `x` includes 0.
     reach
-        What lies on the axis ``x`` or ``y`` in any case.
+        Values that the axis ``x`` or ``y`` must include.
     width, height
-        Pixels; None for a height that fits.
+        In pixels; None for an automatic height.
     numbers
-        What people read of the numbers, where the table is too long for that; None for the table.
+        Shorter table for people. Default: `table`.
     draw
-        Draws it with altair in place of the above, where no kind does. Only forms that have pictures call it.
+        Function that draws the chart with altair instead of `kind`; called only for pictures.
     folded
-        Whether it is drawn only for those who ask for it.
+        Whether it is hidden unless requested by name.
     """
 
     name: str
@@ -196,7 +195,7 @@ class Chart:
     y_title: str = ""
     colour: str = ""
     colours: Mapping[str, str] = field(default_factory=dict[str, str])
-    loud: tuple[str, ...] = ()
+    highlighted: tuple[str, ...] = ()
     legend: bool = True
     hollow: str = ""
     label: str = ""
@@ -206,7 +205,7 @@ class Chart:
     diagonal: bool = False
     path: str = ""
     steps: str = "step-after"
-    lines: tuple[Line, ...] = ()
+    lines: tuple[ReferenceLine, ...] = ()
     band: str = ""
     spread: Literal["", "cutoff", "amount", "time"] = ""
     percent: str = ""
@@ -221,43 +220,43 @@ class Chart:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Item:
-    """One document of a ranked list."""
+class RankedDocument:
+    """Document of a ranked list."""
 
     rank: str
     doc_id: str
-    grade: str = ""  # empty where there is no judgment
-    relevant: bool | None = None  # None where it is not judged
-    best: bool = False  # whether no document of the topics has a higher grade
-    change: str = ""  # where it stands in the other list, in a word or two
+    grade: str = ""  # empty if it is unjudged
+    relevant: bool | None = None  # None if it is unjudged
+    best: bool = False  # whether it has the highest grade of the topic
+    change: str = ""  # position in the other list, in a few words
     sign: str = ""  # the same for narrow columns: ``↑2``
-    text: str = ""  # the beginning of its text, where that is known
+    text: str = ""  # beginning of its text, if known
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking:
-    """One ranked list: the name of the run, what is said of it, and its first documents."""
+class RankedList:
+    """Ranked list: name of the run, comment, and first documents."""
 
     name: str
     sentence: str
-    items: tuple[Item, ...]
+    items: tuple[RankedDocument, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Lists:
-    """Ranked lists of one topic next to each other."""
+class RankedLists:
+    """Ranked lists of one topic, side by side."""
 
     name: str
     title: str
     sentences: tuple[str, ...]
-    rankings: tuple[Ranking, ...]
+    rankings: tuple[RankedList, ...]
     folded: bool = False
-    only: Literal["", "people"] = ""  # ``people`` where a table has the same for data
+    only: Literal["", "people"] = ""  # ``people`` if a table has the same data
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Section:
-    """One question and its answer, of several that stand together."""
+    """Question and its answer, one of several."""
 
     name: str
     title: str
@@ -266,17 +265,17 @@ class Section:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Its answer in words: the sentences that have no title."""
+        """Answer in words: the sentences without a title."""
         return next((block.texts for block in self.blocks if isinstance(block, Sentences) and not block.title), ())
 
 
-Block: TypeAlias = Table | Chart | Lists | Sentences | Code | Section
+Block: TypeAlias = Table | Chart | RankedLists | Sentences | Code | Section
 
 
 def rounded(blocks: Iterable[Block], digits: int | None) -> tuple[Block, ...]:
-    """Give blocks whose tables have so many decimals for people; None: as they are."""
+    """Return the blocks with `digits` decimals in tables for people; None: unchanged."""
 
-    def one(block: Block) -> Block:
+    def rounded_block(block: Block) -> Block:
         match block:
             case Table():
                 return block.rounded(digits)
@@ -288,11 +287,11 @@ def rounded(blocks: Iterable[Block], digits: int | None) -> tuple[Block, ...]:
             case _:
                 return block
 
-    return tuple(blocks) if digits is None else tuple(map(one, blocks))
+    return tuple(blocks) if digits is None else tuple(map(rounded_block, blocks))
 
 
 def flat(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Give all blocks, those of sections in their place."""
+    """Yield all blocks, with sections replaced by their blocks."""
     for block in blocks:
         if isinstance(block, Section):
             yield from flat(block.blocks)

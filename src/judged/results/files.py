@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all."""
+"""Atomic writing of files and folders, and the cache folder."""
 
 from __future__ import annotations
 
@@ -14,92 +14,91 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 
-_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE, of renameat2
-_NO_FAULT_OF_THE_NAME = {errno.EFBIG, errno.EIO, errno.EPIPE}
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # constants of renameat2
+_DEVICE_ERRORS = {errno.EFBIG, errno.EIO, errno.EPIPE}
 
 
 @contextmanager
-def replaced(path: str | Path, *, new: bool = False) -> Generator[Path]:
-    """Give a temporary path in the same folder, which takes the place of ``path`` if all goes well.
+def atomic_write(path: str | Path, *, new: bool = False) -> Generator[Path]:
+    """Yield a temporary path in the same folder, which replaces ``path`` if no error occurs.
 
-    `new`: a file that another process has made meanwhile stays.
-
-    A failure leaves an old file as it was, and nothing new beside it.
+    `new`: do not replace a file that another process has created in the meantime. An error leaves an old file unchanged
+    and no new files.
     """
     path = Path(path)
-    part: Path | None = None
+    temporary: Path | None = None
     if "\0" in str(path):
-        raise InputError("this cannot be the name of a file", fix="remove the zero byte", path=repr(str(path)))
+        raise InputError("a file name must not contain a zero byte", fix="remove it", path=repr(str(path)))
     try:
         if path.is_dir():
-            raise InputError("this is a folder", fix="name a file in it", path=str(path))
-        if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced, it is written to
-            import shutil  # they are seldom needed, and import much
+            raise InputError("expected a file, got a folder", fix="name a file in it", path=str(path))
+        if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+            import shutil  # rarely needed and slow to import
             import tempfile
 
             with tempfile.TemporaryDirectory() as folder:
-                whole = Path(folder) / "whole"
-                yield whole
-                with whole.open("rb") as source, path.open("wb") as special:
-                    shutil.copyfileobj(source, special)
+                complete = Path(folder) / "complete"
+                yield complete
+                with complete.open("rb") as source, path.open("wb") as device:
+                    shutil.copyfileobj(source, device)
             return
-        target = path.resolve()  # a link stays, the file that it leads to is replaced
-        part = target.with_name(f".{os.urandom(8).hex()}.part")  # a name of its own: the target's may be the longest
-        part.touch(exist_ok=False)
-        yield part
+        target = path.resolve()  # a link stays, and its target is replaced
+        temporary = target.with_name(
+            f".{os.urandom(8).hex()}.part"
+        )  # not derived from the target's name, which may have the maximum length
+        temporary.touch(exist_ok=False)
+        yield temporary
         if target.exists():
-            part.chmod(target.stat().st_mode & 0o777)
+            temporary.chmod(target.stat().st_mode & 0o777)
         if new:
-            with suppress(OSError):  # it has been made meanwhile, or the file system has no links
-                os.link(part, target)
+            with suppress(OSError):  # created in the meantime, or no links on this file system
+                os.link(temporary, target)
         if not (new and target.exists()):
-            part.replace(target)
+            temporary.replace(target)
     except OSError as error:
-        unwritten(path, error)
+        raise_write_error(path, error)
     finally:
-        if part is not None:
-            with suppress(OSError):  # it was renamed, or could not be made
-                part.unlink()
+        if temporary is not None:
+            with suppress(OSError):  # renamed, or never created
+                temporary.unlink()
 
 
 @contextmanager
-def replaced_folder(path: str | Path, *, new: bool = False) -> Generator[Path]:
-    """Give a temporary folder beside ``path``, which takes its place if all goes well.
+def atomic_folder(path: str | Path, *, new: bool = False) -> Generator[Path]:
+    """Yield a temporary folder in the same parent folder, which replaces ``path`` if no error occurs.
 
-    `new`: what is there already is refused.
-
-    A folder that is there is exchanged and then removed, in one step on Linux: whenever the process ends, even killed,
-    the old or the new folder is there, whole.
+    `new`: raise an error if the folder exists. An existing folder is exchanged, in one step on Linux, and then removed:
+    whenever the process ends, even if it is killed, the old or the new folder is complete.
     """
     try:
         target = Path(path).resolve()
-        exists = InputError("this exists already", fix="name a new folder", path=str(path))
+        exists = InputError("the folder exists already", fix="name a new folder", path=str(path))
         if new and target.exists():
             raise exists
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        unwritten(path, error)
-    part = target.with_name(f".{os.urandom(8).hex()}.part")
+        raise_write_error(path, error)
+    temporary = target.with_name(f".{os.urandom(8).hex()}.part")
     try:
-        part.mkdir()
-        yield part
+        temporary.mkdir()
+        yield temporary
         try:
-            part.replace(target)  # nothing, or an empty folder
+            temporary.replace(target)  # no folder, or an empty one
         except OSError:
             if not target.is_dir():
                 raise
-            if new:  # another process has made it meanwhile
+            if new:  # created by another process in the meantime
                 raise exists from None
-            _exchange(part, target)
+            _exchange(temporary, target)
     except OSError as error:
-        unwritten(path, error)
+        raise_write_error(path, error)
     finally:
-        remove_folder(part)
+        remove_folder(temporary)
 
 
 def remove_folder(path: str | Path) -> None:
-    """Remove a folder, if it exists, also when Ctrl-C interrupts this."""
-    import shutil  # seldom needed, and imports much
+    """Remove a folder, if it exists, even if Ctrl-C interrupts the removal."""
+    import shutil  # rarely needed and slow to import
 
     try:
         shutil.rmtree(path, ignore_errors=True)
@@ -107,21 +106,21 @@ def remove_folder(path: str | Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _exchange(one: Path, other: Path) -> None:
-    """Exchange the names of two folders: at once where the system can (renameat2), or else one after the other."""
+def _exchange(first: Path, second: Path) -> None:
+    """Exchange the names of two folders: in one step if the system supports it (renameat2), otherwise in three."""
     import ctypes
 
     rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
-    if rename is None or rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE):
-        between = one.with_name(f".{os.urandom(8).hex()}.part")
-        other.rename(between)
-        one.rename(other)
-        between.rename(one)
+    if rename is None or rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE):
+        temporary = first.with_name(f".{os.urandom(8).hex()}.part")
+        second.rename(temporary)
+        first.rename(second)
+        temporary.rename(first)
 
 
 @contextmanager
-def disk_of(path: str | Path) -> Generator[None]:
-    """Name a file or folder where what is written there fails because its disk is full."""
+def named_disk_errors(path: str | Path) -> Generator[None]:
+    """Add the path to the error of a full disk, in a with statement."""
     try:
         yield
     except OSError as error:
@@ -130,22 +129,22 @@ def disk_of(path: str | Path) -> Generator[None]:
         raise
 
 
-def unwritten(path: str | Path, error: OSError) -> NoReturn:
-    """Say that nothing could be written: for the name, which was given, or for the place, which fails."""
-    if is_full(error) or error.errno in _NO_FAULT_OF_THE_NAME:
+def raise_write_error(path: str | Path, error: OSError) -> NoReturn:
+    """Raise OutputError for a failing device, or InputError for a path that cannot be written."""
+    if is_full(error) or error.errno in _DEVICE_ERRORS:
         raise OutputError(str(path), error) from None
     raise InputError(
-        f"this file cannot be written ({error.strerror or error})",
-        fix="choose a folder that you may write to",
+        f"the file cannot be written ({error.strerror or error})",
+        fix="choose a folder with write permission",
         path=str(path),
     ) from None
 
 
 def cache_folder() -> Path | None:
-    """Give the folder, which is made if it is not there; None where nothing can be kept."""
-    known = next(filter(None, map(os.environ.get, ("XDG_CACHE_HOME", "LOCALAPPDATA"))), None)
-    with suppress(RuntimeError, OSError):  # who runs in a container may have no home, or may not write there
-        folder = Path(known or Path.home() / ".cache") / "judged"
+    """Return the cache folder, which is created if necessary; None if there can be none."""
+    base = next(filter(None, map(os.environ.get, ("XDG_CACHE_HOME", "LOCALAPPDATA"))), None)
+    with suppress(RuntimeError, OSError):  # a container may have no home folder, or a read-only one
+        folder = Path(base or Path.home() / ".cache") / "judged"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
     return None

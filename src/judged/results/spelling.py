@@ -1,4 +1,4 @@
-"""Names of choices, options and parameters as people spell them: one table for Python and the command line."""
+"""Other spellings of choices, options, and parameters, for Python and the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-_OTHER = {
+_OTHER_CHOICES = {
     "t": "ttest pairedt pairedttest student students studentst studentsttest",
     "randomisation": "permutation permutationtest randomisationtest fisher fisherrandomisation",
     "wilcoxon": "signedrank wilcoxonsignedrank",
@@ -25,7 +25,7 @@ _OTHER = {
     "by": "benjaminiyekutieli fdrby",
     "bonferroni": "bonf",
 }
-"""What choices are called elsewhere, without hyphens and the like."""
+"""Other names of choices, without hyphens and blanks."""
 OTHER_NAMES = {
     "digits": "decimals precision round rounding places decimal-places float-format",
     "min-difference": "delta min-delta min-diff mindiff epsilon threshold minimum",
@@ -76,34 +76,35 @@ OTHER_NAMES = {
     "costs": "cost-file latency",
     "judge": "assessor annotator rater",
 }
-"""Of each option and parameter, what people write in its place."""
+"""Other names of options and parameters."""
 
 
-def _key(name: str) -> str:
-    """Drop what makes no difference: case, hyphens, spaces, and z for s."""
+def _normalize(name: str) -> str:
+    """Remove differences that do not matter: case, hyphens, spaces, and z for s."""
     return re.sub(r"[\W_]", "", name.casefold()).replace("iz", "is")
 
 
-_MEANT = {other: name for name, others in _OTHER.items() for other in others.split()}
+_CHOICE_BY_SPELLING = {other: name for name, others in _OTHER_CHOICES.items() for other in others.split()}
 
 
-def spelled(given: str, known: Iterable[str]) -> str:
-    """Spell a choice as it is known, or leave it.
+def canonical_name(value: str, choices: Iterable[str]) -> str:
+    """Return the choice that a spelling means, or the spelling itself.
 
-    >>> [spelled(name, ["t", "holm", "randomised-tukey", "bh"]) for name in ("t-test", "Holm", "Randomized Tukey", "x")]
+    >>> choices = ["t", "holm", "randomised-tukey", "bh"]
+    >>> [canonical_name(name, choices) for name in ("t-test", "Holm", "Randomized Tukey", "x")]
     ['t', 'holm', 'randomised-tukey', 'x']
     """
-    names = list(known)
-    if given in names:
-        return given
-    keys = {_key(name): name for name in names}
-    own = _key(given)
-    other = _MEANT.get(own, "")
-    return keys.get(own, other if other in names else given)
+    names = list(choices)
+    if value in names:
+        return value
+    name_by_key = {_normalize(name): name for name in names}
+    key = _normalize(value)
+    other_name = _CHOICE_BY_SPELLING.get(key, "")
+    return name_by_key.get(key, other_name if other_name in names else value)
 
 
-def one_of(what: str, given: str, known: Iterable[str]) -> str:
-    """Give the choice that is meant.
+def one_of(noun: str, value: str, choices: Iterable[str]) -> str:
+    """Return the choice that a spelling means.
 
     >>> one_of("correction", "Benjamini-Hochberg", ["holm", "bh"])
     'bh'
@@ -111,42 +112,42 @@ def one_of(what: str, given: str, known: Iterable[str]) -> str:
     Raises
     ------
     InputError
-        If it is none of them.
+        If there is no such choice.
     """
-    names = list(known)
-    name = spelled(given, names) if isinstance(given, str) else given  # pyright: ignore[reportUnnecessaryIsInstance]
+    names = list(choices)
+    name = canonical_name(value, names) if isinstance(value, str) else value  # pyright: ignore[reportUnnecessaryIsInstance]
     if name not in names:
-        from difflib import get_close_matches  # only wrong names need it
+        from difflib import get_close_matches  # only needed for errors
 
-        close = get_close_matches(str(given).casefold(), names, 1)
+        close = get_close_matches(str(value).casefold(), names, 1)
         fix = f"did you mean {close[0]}? One of {', '.join(names)}" if close else f"use one of {', '.join(names)}"
-        raise InputError(f"no {what} {given!r}", fix=fix)
+        raise InputError(f"no {noun} {value!r}", fix=fix)
     return name
 
 
-def hint(name: str, given: Mapping[str, Any], known: Iterable[str]) -> str:
-    """Say of the first parameter that a function does not have which one is meant; empty where nobody can tell.
+def hint(name: str, arguments: Mapping[str, Any], parameters: Iterable[str]) -> str:
+    """Return a message for the first unknown parameter of a call that resembles another one; empty if there is none.
 
     >>> hint("evaluate", {"metrics": ["AP"]}, ["qrels", "runs", "measures"])
     "evaluate() got an unexpected keyword argument 'metrics': write measures"
     """
-    names = list(known)
-    for written in given:
-        option = written.replace("_", "-")
-        ours = [name for name in names if option in OTHER_NAMES.get(name.replace("_", "-"), "").split()]
-        if written not in names and ours:
-            return f"{name}() got an unexpected keyword argument {written!r}: write {', or '.join(ours)}"
+    names = list(parameters)
+    for argument in arguments:
+        option = argument.replace("_", "-")
+        matches = [name for name in names if option in OTHER_NAMES.get(name.replace("_", "-"), "").split()]
+        if argument not in names and matches:
+            return f"{name}() got an unexpected keyword argument {argument!r}: write {', or '.join(matches)}"
     return ""
 
 
-def hinting(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Let the error of a parameter that a function does not have name the one that is meant."""
-    known = inspect.signature(function).parameters
+def with_parameter_hints(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Decorate a function so that the error of an unknown parameter suggests the right one."""
+    parameters = inspect.signature(function).parameters
 
     @wraps(function)
-    def call(*args: Parameters.args, **given: Parameters.kwargs) -> Result:
-        if given.keys() - known and (problem := hint(function.__name__, given, known)):
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        if kwargs.keys() - parameters and (problem := hint(function.__name__, kwargs, parameters)):
             raise TypeError(problem)
-        return function(*args, **given)
+        return function(*args, **kwargs)
 
     return call

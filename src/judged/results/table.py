@@ -1,6 +1,6 @@
-"""A typed table: the one declaration of what terminal, Markdown, LaTeX, CSV, JSON, data frames and pages show.
+"""Typed tables, from which all forms are written: terminal, Markdown, LaTeX, CSV, JSON, data frames, and pages.
 
-Its columns hold values in full precision, and know how each is written for people.
+Columns hold values in full precision, and a rule to format each value for people.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from judged.errors import JudgedError
 from judged.results.decimals import decimal, listed, p_text, percent
-from judged.results.escaping import Cell, TextTable, csv_lines, visible
+from judged.results.escaping import Cell, TextTable, csv_lines, escape_controls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,61 +22,60 @@ if TYPE_CHECKING:
     from judged.results.blocks import Block
     from judged.results.types import Table as ArrowTable
 
-_WIDTH, _LEAST = 100, 40  # of texts below rows, where no width is given, and at least
-_BAR, _EIGHTHS = 24, " ▏▎▍▌▋▊▉"  # characters of the longest bar, and the parts of one
+_DEFAULT_WIDTH, _MIN_WIDTH = 100, 40  # widths of texts below rows
+_BAR, _EIGHTHS = 24, " ▏▎▍▌▋▊▉"  # characters of the longest bar, and eighths of a character
 Type: TypeAlias = Literal["", "float64", "int64", "string", "bool"]
-"""Of a column in a data frame; empty: as its values are."""
-Limits: TypeAlias = tuple[float, float] | None
-"""Low and high end of an interval; None where there is none."""
+"""Type of a column in a data frame; empty: inferred from the values."""
+IntervalLimits: TypeAlias = tuple[float, float] | None
+"""Lower and upper limit of an interval; None without one."""
 
 
 class Show(NamedTuple):
-    """How the values of a column are written for people."""
+    """Format of the values of a column for people."""
 
     write: Callable[[Any], str]
     type: Type = ""
-    limit: Callable[[float], str] | None = None  # writes the ends of an interval; None: as the values
-    digits: Callable[[int], Show] | None = None  # the same with so many decimals; None: it has its own rule
+    limit: Callable[[float], str] | None = None  # formats interval limits; None: like the values
+    digits: Callable[[int], Show] | None = None  # returns this format with other decimals; None: fixed
 
 
 def number(digits: int = 4, sign: str = "") -> Show:
-    """Write so many decimals, and the ends of intervals with one less; with the sign ``+``, changes."""
+    """Return a format with `digits` decimals, and one less for interval limits; the sign ``+`` marks changes."""
     return Show(
         lambda value: decimal(value, digits, sign),
         "float64",
-        lambda end: decimal(end, max(digits - 1, 1), sign),
-        lambda asked: number(asked, sign),
+        lambda limit: decimal(limit, max(digits - 1, 1), sign),
+        lambda new_digits: number(new_digits, sign),
     )
 
 
 def significant(digits: int = 6, sign: str = "") -> Show:
-    """Write so many significant digits, for amounts of any size."""
+    """Return a format with `digits` significant digits, for amounts of any size."""
     return Show(lambda value: f"{value:{sign}.{digits}g}", "float64")
 
 
 def p_value(alpha: float) -> Show:
-    """Write p-values, with as many digits as tell them from alpha."""
+    """Return a format of p-values with as many digits as are needed to compare them with alpha."""
     return Show(lambda p: p_text(p, alpha).removeprefix("= "), "float64")
 
 
-def beginning(most: int) -> Show:
-    """Write texts up to so many characters."""
-    return Show(lambda text: text if len(text) <= most else f"{text[: most - 1]}…", "string")
+def truncated(limit: int) -> Show:
+    """Return a format of texts that truncates them to `limit` characters."""
+    return Show(lambda text: text if len(text) <= limit else f"{text[: limit - 1]}…", "string")
 
 
-def _anything(value: Any) -> str:
-    """Write a value by its type."""
+def _format_any(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return decimal(value)
     if isinstance(value, (tuple, list)):
-        return ", ".join(map(_anything, value))
+        return ", ".join(map(_format_any, value))
     return str(value)
 
 
-AS_IT_IS = Show(lambda text: text, "string")
-ANY = Show(_anything)
+UNCHANGED = Show(lambda text: text, "string")
+ANY = Show(_format_any)
 TEXT = Show(str, "string")
 COUNT = Show(lambda value: f"{value:.0f}", "int64")
 SHARE = Show(percent, "float64")
@@ -86,61 +85,60 @@ P_VALUE = Show(decimal, "float64")
 YES_NO = Show(lambda value: "yes" if value else "no", "bool")
 
 
-def _kept(show: Show, values: Sequence[Any], limits: Sequence[Limits]) -> Show:
-    """Keep what some values and intervals were written as, without the function that wrote them."""
+def _recorded_format(show: Show, values: Sequence[Any], limits: Sequence[IntervalLimits]) -> Show:
+    """Return a format with the recorded texts of some values and intervals, which can be pickled."""
     texts = {repr(value): show.write(value) for value in values if not missing(value)}
-    ends = [end for two in limits if two is not None for end in two if not math.isnan(end)]
-    written = {repr(end): (show.limit or show.write)(end) for end in ends}
-    return Show(partial(_look_up, texts), show.type, partial(_look_up, written))
+    bounds = [bound for pair in limits if pair is not None for bound in pair if not math.isnan(bound)]
+    bound_texts = {repr(bound): (show.limit or show.write)(bound) for bound in bounds}
+    return Show(partial(_look_up, texts), show.type, partial(_look_up, bound_texts))
 
 
 def _look_up(texts: Mapping[str, str], value: Any) -> str:
-    """Give a value as it was written, by how Python writes it."""
     return texts[repr(value)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Column:
-    """One column: what it holds, and how people see it.
+    """Column of a table: values and their format.
 
     Parameters
     ----------
     name
-        The key in JSON, CSV and data frames.
+        Key in JSON, CSV, and data frames.
     values
-        One a row, in full precision; None or NaN where something is not known.
+        One per row, in full precision; None or NaN for missing values.
     show
-        How values are written for people.
+        Format for people.
     title
-        The heading for people; None for the name.
+        Heading for people. Default: `name`.
     ci
-        The interval of each value. In JSON it is ``<name>_ci``, elsewhere ``<name>_low`` and ``<name>_high``; that of a
-        column named ``value`` is ``ci``, ``ci_low``, ``ci_high``.
-    beside
-        What is said behind each value, such as how much it changed.
+        Interval of each value. In JSON ``<name>_ci``, elsewhere ``<name>_low`` and ``<name>_high``; without ``<name>_``
+        for a column named ``value``.
+    details
+        Text after each value, such as its change.
     mark
-        Raised signs, such as stars.
+        Superscripts, such as stars.
     best
-        Which values are set off.
+        Which values are highlighted.
     links
-        Where a page leads from each value; empty for nowhere.
+        Address that each value links to on a page; empty for none.
     kinds
-        What kind of value each is, as a page sets off its mark: ``good``, ``bad``; empty for a usual one.
+        CSS class of each value on a page: ``good``, ``bad``, or empty.
     only
-        ``data`` for what people do not see, ``json`` for what no cell has room for, ``people`` for what data have in
-        other columns, ``terminal`` for what other forms draw.
+        Where the column appears: ``data`` (not for people), ``json`` (values that do not fit a cell), ``people`` (not
+        in data), ``terminal`` (drawn in other forms); empty for everywhere.
     below
-        Whether it is a text that a terminal has room for only below its row.
+        Whether a terminal shows the texts below the rows.
     each
-        How each value is written, where rows are of different units; in place of `show`, which says the type.
+        Format of each value, if rows have different units; `show` is then only used for the type.
     """
 
     name: str
     values: Sequence[Any]
     show: Show = ANY
     title: str | None = None
-    ci: Sequence[Limits] | None = None
-    beside: Sequence[str] = ()
+    ci: Sequence[IntervalLimits] | None = None
+    details: Sequence[str] = ()
     mark: Sequence[str] = ()
     best: Sequence[bool] = ()
     links: Sequence[str] = ()
@@ -150,131 +148,133 @@ class Column:
     each: Sequence[Show] = ()
 
     def __post_init__(self) -> None:
-        parts = (self.ci or (), self.beside, self.mark, self.best, self.links, self.kinds, self.each)
+        parts = (self.ci or (), self.details, self.mark, self.best, self.links, self.kinds, self.each)
         if any(len(part) not in {0, len(self.values)} for part in parts):
-            raise JudgedError(f"column {self.name!r}: its parts are of different length")
+            raise JudgedError(f"column {self.name!r}: all parts must have one entry per row")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Give what goes to another process: functions stay behind, and what they wrote goes."""
+        """Return the state for pickling, in which formats are replaced by the texts that they produced."""
         limits = self.ci or [None] * len(self.values)
-        each = [_kept(show, [value], [ends]) for show, value, ends in zip(self.each, self.values, limits, strict=False)]
-        show = Show(str, self.show.type) if each else _kept(self.show, self.values, limits)
+        each = [
+            _recorded_format(show, [value], [interval])
+            for show, value, interval in zip(self.each, self.values, limits, strict=False)
+        ]
+        show = Show(str, self.show.type) if each else _recorded_format(self.show, self.values, limits)
         return {**vars(self), "show": show, "each": each}
 
     @property
     def heading(self) -> str:
-        """What stands above it for people."""
+        """Heading for people."""
         return self.name if self.title is None else self.title
 
     @property
     def nested(self) -> bool:
-        """Whether its values are of several numbers each, which JSON alone has room for."""
+        """Whether values consist of several numbers, which only JSON can hold."""
         return self.only == "json" or any(isinstance(value, Mapping) for value in self.values)
 
     def cells(self) -> list[str]:
-        """Write every value for people; where units differ, all intervals as wide as one another: numbers align."""
+        """Format all values for people. If units differ, intervals are padded to the same width to align numbers."""
         shows = self.each or [self.show] * len(self.values)
-        rests = [self._rest(row, show) for row, show in enumerate(shows)]
-        width = max(map(len, rests), default=0) if self.each else 0
-        return [
-            self._cell(row, show, rest.rjust(width)) for row, (show, rest) in enumerate(zip(shows, rests, strict=True))
-        ]
+        details = [self._detail(row, show) for row, show in enumerate(shows)]
+        width = max(map(len, details), default=0) if self.each else 0
+        padded = [detail.rjust(width) for detail in details]
+        return [self._cell(row, show, detail) for row, (show, detail) in enumerate(zip(shows, padded, strict=True))]
 
-    def _rest(self, row: int, show: Show) -> str:
-        parts = [_interval(self.ci[row], show)] if self.ci else []
-        parts += [self.beside[row]] if self.beside else []
+    def _detail(self, row: int, show: Show) -> str:
+        parts = [_format_interval(self.ci[row], show)] if self.ci else []
+        parts += [self.details[row]] if self.details else []
         return " ".join(part for part in parts if part)
 
-    def _cell(self, row: int, show: Show, rest: str) -> str:
+    def _cell(self, row: int, show: Show, detail: str) -> str:
         number = "-" if missing(self.values[row]) else show.write(self.values[row])
         mark, best = self.mark[row] if self.mark else "", bool(self.best and self.best[row])
-        return Cell(number, rest=rest, mark=mark, best=best) if rest or mark or best else number
+        return Cell(number, detail=detail, mark=mark, best=best) if detail or mark or best else number
 
     def take(self, rows: Sequence[int]) -> Column:
-        """Give some rows, in this order."""
-        chosen = {
+        """Return the column with these rows, in this order."""
+        parts = {
             name: [part[row] for row in rows]
-            for name in ("values", "ci", "beside", "mark", "best", "links", "kinds", "each")
+            for name in ("values", "ci", "details", "mark", "best", "links", "kinds", "each")
             if (part := getattr(self, name)) is not None and len(part)
         }
-        return replace(self, **chosen)
+        return replace(self, **parts)
 
     def rounded(self, digits: int) -> Column:
-        """Write values with so many decimals, where they have no rule of their own."""
-        show, *each = (shown.digits(digits) if shown.digits else shown for shown in (self.show, *self.each))
+        """Return the column with `digits` decimals, unless its format is fixed."""
+        show, *each = (format_.digits(digits) if format_.digits else format_ for format_ in (self.show, *self.each))
         return replace(self, show=show, each=each)
 
     def data(self) -> Iterator[tuple[str, Sequence[Any], Type]]:
-        """Give names, values and types of what it is in CSV and data frames: an interval is two columns."""
-        yield self.name, [_flat(value) for value in self.values], self.show.type
+        """Yield names, values, and types of its columns in CSV and data frames; an interval is two columns."""
+        yield self.name, [_cell_value(value) for value in self.values], self.show.type
         if self.ci is not None:
             stem = "ci" if self.name == "value" else self.name
-            for end, name in enumerate(("low", "high")):
-                yield f"{stem}_{name}", [_flat(limits and limits[end]) for limits in self.ci], "float64"
+            for side, name in enumerate(("low", "high")):
+                yield f"{stem}_{name}", [_cell_value(limits and limits[side]) for limits in self.ci], "float64"
 
     def items(self, row: int) -> Iterator[tuple[str, Any]]:
-        """Give keys and values of one row as JSON has them."""
+        """Yield keys and values of one row in JSON."""
         yield self.name, plain(self.values[row])
         if self.ci is not None:
             yield "ci" if self.name == "value" else f"{self.name}_ci", plain(self.ci[row])
 
 
 def bars(values: Sequence[float]) -> Column:
-    """Draw a bar of characters for each number, the longest for the largest: a column that terminals alone show.
+    """Return a column for terminals with a bar of characters for each number; the longest is that of the maximum.
 
     >>> [bar.rstrip() for bar in bars([1.0, 0.4, 0.0, math.nan]).cells()]
     ['████████████████████████', '█████████▋', '', '']
     """
-    top = max((value for value in values if not math.isnan(value)), default=0.0)
-    eighths = [round(8 * _BAR * value / top) if top > 0 and not math.isnan(value) else 0 for value in values]
-    drawn = [("█" * (count // 8) + _EIGHTHS[count % 8]).rstrip().ljust(_BAR) for count in eighths]
-    return Column("bars", drawn, AS_IT_IS, "", only="terminal")
+    maximum = max((value for value in values if not math.isnan(value)), default=0.0)
+    eighths = [round(8 * _BAR * value / maximum) if maximum > 0 and not math.isnan(value) else 0 for value in values]
+    texts = [("█" * (count // 8) + _EIGHTHS[count % 8]).rstrip().ljust(_BAR) for count in eighths]
+    return Column("bars", texts, UNCHANGED, "", only="terminal")
 
 
-def columns_of(rows: Sequence[Any], *named: str | tuple[str, Show] | tuple[str, Show, str]) -> tuple[Column, ...]:
-    """Make columns of attributes, or keys, of rows: of a name, how it is shown, and a title; of a name for data alone.
+def columns_of(rows: Sequence[Any], *fields: str | tuple[str, Show] | tuple[str, Show, str]) -> tuple[Column, ...]:
+    """Build columns from attributes, or keys, of rows: name, format, and title; a name only for a data column.
 
-    A ``value`` has the interval that stands beside it as ``ci``.
+    The column ``value`` has the attribute ``ci`` of the rows as its interval.
 
     >>> [(column.name, column.values, column.heading, column.only) for column in columns_of([1j], ("imag", ANY, "i"))]
     [('imag', [1.0], 'i', '')]
     """
-    made: list[Column] = []
-    for given in named:
-        name, show = (given, ANY) if isinstance(given, str) else given[:2]
-        title = given[2] if not isinstance(given, str) and len(given) == 3 else None
+    columns: list[Column] = []
+    for field in fields:
+        name, show = (field, ANY) if isinstance(field, str) else field[:2]
+        title = field[2] if not isinstance(field, str) and len(field) == 3 else None
         values = [row[name] if isinstance(row, Mapping) else getattr(row, name) for row in rows]
         ci = [row.ci for row in rows] if name == "value" and all(hasattr(row, "ci") for row in rows) else None
-        made.append(Column(name, values, show, title, ci, only="data" if isinstance(given, str) else ""))
-    return tuple(made)
+        columns.append(Column(name, values, show, title, ci, only="data" if isinstance(field, str) else ""))
+    return tuple(columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Columns of equal length, with what a reader must know of them.
+    """Table: columns of equal length with a title and a note.
 
     Parameters
     ----------
     name
-        Its key in JSON and its name in a file; one word.
+        Key in JSON and name in a file; one word.
     columns
-        Each with its values and how they are written.
+        Values and their formats.
     title
-        What stands above it.
+        Title for people.
     note
-        What its marks mean and by which rules it was made, without a full stop.
+        Meaning of marks and rules of the computation, without a full stop.
     labels
-        So many columns that people see name the row, and stand left.
+        Number of visible columns that name the row; they are left-aligned.
     folded
-        Whether it is shown only to those who ask for it.
+        Whether it is hidden unless requested by name.
     only
-        ``data`` for what people see in another table, ``people`` for what data have in another one.
+        ``data`` or ``people`` if it is omitted for the other; empty for both.
     one_piece
-        Whether intervals are left out where they would break it into several pieces.
+        Whether a terminal omits intervals that would split the table into several blocks.
     kinds
-        What kind of row each is, as a page sets it off: ``chosen``, ``small``; empty for a usual one.
+        CSS class of each row on a page: ``chosen``, ``small``, or empty.
     groups
-        The heading that each row stands under, empty for none; rows of one heading follow one another.
+        Heading of each row, or empty; rows with the same heading must be adjacent.
 
     Examples
     --------
@@ -305,60 +305,61 @@ class Table:
         return len(self.columns[0].values) if self.columns else 0
 
     def __bool__(self) -> bool:
-        return True  # an empty table is a table
+        return True  # so that an empty table is not omitted
 
     @property
     def shown(self) -> tuple[Column, ...]:
-        """The columns that people see."""
+        """Columns for people."""
         return tuple(column for column in self.columns if column.only in {"", "people"})
 
     @property
     def data(self) -> tuple[Column, ...]:
-        """The columns of CSV, JSON and data frames."""
+        """Columns of CSV, JSON, and data frames."""
         return tuple(column for column in self.columns if column.only not in {"people", "terminal"})
 
     def column(self, name: str) -> Column:
-        """Give a column by its name."""
+        """Return the column with this name."""
         return next(column for column in self.columns if column.name == name)
 
     def take(self, rows: Sequence[int]) -> Table:
-        """Give some rows, in this order."""
+        """Return the table with these rows, in this order."""
         kinds, groups = ([part[row] for row in rows] if part else () for part in (self.kinds, self.groups))
         columns = tuple(column.take(rows) for column in self.columns)
         return replace(self, columns=columns, kinds=kinds, groups=groups)
 
     def changed(self, name: str, **changes: Any) -> Table:
-        """Give the table with one column written in another way: with ``links`` for a page, another ``show``."""
+        """Return the table with changes to one column, such as ``links`` for a page or another ``show``."""
         columns = (replace(column, **changes) if column.name == name else column for column in self.columns)
         return replace(self, columns=tuple(columns))
 
     def showing(self, *names: str) -> Table:
-        """Give the table with these columns, in this order, as all that people see of it."""
-        rest = (replace(column, only="data") for column in self.columns if column.name not in names)
-        return replace(self, columns=(*(replace(self.column(name), only="") for name in names), *rest))
+        """Return the table with these columns, in this order, as its only columns for people."""
+        hidden = (replace(column, only="data") for column in self.columns if column.name not in names)
+        return replace(self, columns=(*(replace(self.column(name), only="") for name in names), *hidden))
 
     def rounded(self, digits: int | None) -> Table:
-        """Give the table with so many decimals for people, where a column has no rule of its own; None: as it is."""
+        """Return the table with `digits` decimals for people, unless a column's format is fixed; None: unchanged."""
         if digits is None:
             return self
         return replace(self, columns=tuple(column.rounded(digits) for column in self.columns))
 
     def grid(self) -> TextTable:
-        """Write all values for people."""
+        """Format all values for people."""
         columns = [column.cells() for column in self.shown]
         header = tuple(column.heading for column in self.shown)
         rows = tuple(zip(*columns, strict=True))
         if self.groups:
-            headed = zip(self.groups, ("", *self.groups), rows, strict=False)
+            grouped = zip(self.groups, ("", *self.groups), rows, strict=False)
             parts = [
-                ([_heading(group, len(header))] if group not in {"", last} else []) + [_indented(row) if group else row]
-                for group, last, row in headed
+                ([_heading(group, len(header))] if group not in {"", previous} else [])
+                + [_indent_row(row) if group else row]
+                for group, previous, row in grouped
             ]
             rows = tuple(row for part in parts for row in part)
         return TextTable(header, rows, labels=min(self.labels, len(header)))
 
     def text(self, width: int | None = None, *, colour: bool = False) -> str:
-        """Draw for a terminal."""
+        """Render for a terminal."""
         if any(column.only == "terminal" for column in self.columns):
             columns = (
                 replace(column, only="people" if column.only == "terminal" else column.only) for column in self.columns
@@ -366,57 +367,66 @@ class Table:
             return replace(self, columns=tuple(columns)).text(width, colour=colour)
         if any(column.below for column in self.shown):
             return self._with_texts_below(width, colour=colour)
-        drawn, said = self.grid().text(width=width, colour=colour), ""
-        wide = [column for column in self.shown if column.ci is not None] if self.one_piece else []
-        for count in range(1, len(wide) + 1):
-            if "\n\n" not in drawn:
+        text, omission = self.grid().text(width=width, colour=colour), ""
+        with_intervals = [column for column in self.shown if column.ci is not None] if self.one_piece else []
+        for count in range(1, len(with_intervals) + 1):
+            if "\n\n" not in text:
                 break
-            bare = tuple(replace(column, ci=None) if column in wide[:count] else column for column in self.shown)
-            drawn = replace(self, columns=bare).grid().text(width=width, colour=colour)
-            of = "" if count == len(wide) else f" of {listed([column.heading for column in wide[:count]])}"
-            said = f"\n\nThere is no room for the intervals{of}: the other forms have them."
-        return drawn + said
+            narrowed = tuple(
+                replace(column, ci=None) if column in with_intervals[:count] else column for column in self.shown
+            )
+            text = replace(self, columns=narrowed).grid().text(width=width, colour=colour)
+            which = (
+                ""
+                if count == len(with_intervals)
+                else f" of {listed([column.heading for column in with_intervals[:count]])}"
+            )
+            omission = f"\n\nThere is no room for the intervals{which}: the other forms have them."
+        return text + omission
 
     def _with_texts_below(self, width: int | None, *, colour: bool) -> str:
-        """Draw for a terminal, with texts in lines of their own below each row."""
-        under = [(column, column.cells()) for column in self.shown if column.below]
-        rest = tuple(column for column in self.shown if not column.below)
+        """Render for a terminal, with some columns as texts below each row."""
+        text_columns = [(column, column.cells()) for column in self.shown if column.below]
+        columns = tuple(column for column in self.shown if not column.below)
         labels = self.labels - sum(column.below for column in self.shown[: self.labels])
-        head, *lines = replace(self, columns=rest, labels=labels).text(width, colour=colour).split("\n")
-        how: Any = {"subsequent_indent": "  ", "max_lines": 2, "placeholder": " ..."}
+        head, *lines = replace(self, columns=columns, labels=labels).text(width, colour=colour).split("\n")
+        options: Any = {"subsequent_indent": "  ", "max_lines": 2, "placeholder": " ..."}
         for row in range(len(self)):
-            texts = [f"{column.heading}: {cells[row]}" for column, cells in under if column.values[row]]
-            parts = [textwrap.wrap(visible(text), max((width or _WIDTH) - 4, _LEAST), **how) for text in texts]
+            texts = [f"{column.heading}: {cells[row]}" for column, cells in text_columns if column.values[row]]
+            parts = [
+                textwrap.wrap(escape_controls(text), max((width or _DEFAULT_WIDTH) - 4, _MIN_WIDTH), **options)
+                for text in texts
+            ]
             lines[row] = "\n    ".join([lines[row], *(line for part in parts for line in part)])
         return "\n".join([head, *lines])
 
     def markdown(self) -> str:
-        """Write as a Markdown table."""
+        """Render as a Markdown table."""
         return self.grid().markdown()
 
     def latex(self) -> str:
-        """Write as a LaTeX tabular (package booktabs)."""
+        """Render as a LaTeX tabular (package booktabs)."""
         return self.grid().latex()
 
     def csv(self) -> str:
-        """Write all values in full precision; nothing where something is not known."""
-        columns = self._flat()
+        """Render as CSV in full precision; missing values are empty."""
+        columns = self._cell_value()
         rows = zip(*([_csv_cell(value) for value in values] for _, values, _ in columns), strict=True)
         return csv_lines([[name for name, _, _ in columns], *rows])
 
     def records(self) -> list[dict[str, Any]]:
-        """Give one dict a row, as JSON has it."""
+        """Return one dict per row, as in JSON."""
         return [dict(item for column in self.data for item in column.items(row)) for row in range(len(self))]
 
     def to_arrow(self) -> ArrowTable:
-        """Give an Arrow table of all values; an interval is two columns."""
+        """Convert to an Arrow table; an interval is two columns."""
         import pyarrow as pa
 
-        arrays = {name: pa.array(values, type=kind or None) for name, values, kind in self._flat()}
+        arrays = {name: pa.array(values, type=kind or None) for name, values, kind in self._cell_value()}
         return pa.table(arrays)
 
-    def _flat(self) -> list[tuple[str, Sequence[Any], Any]]:
-        """Give names, values and types of the columns that fit into cells: what is nested stands in JSON alone."""
+    def _cell_value(self) -> list[tuple[str, Sequence[Any], Any]]:
+        """Return names, values, and types of the columns for cells; nested columns are only in JSON."""
         return [part for column in self.data if not column.nested for part in column.data()]
 
 
@@ -424,10 +434,10 @@ def _heading(group: str, width: int) -> tuple[str, ...]:
     return (Cell(group, best=True), *[""] * (width - 1))
 
 
-def _indented(row: Sequence[str]) -> tuple[str, ...]:
-    """Set the first cell of a row in, which other forms than a terminal's do not show."""
+def _indent_row(row: Sequence[str]) -> tuple[str, ...]:
+    """Indent the first cell of a row, which is only visible in a terminal."""
     first = row[0] if isinstance(row[0], Cell) else Cell(row[0])
-    return (Cell(f"  {first.number}", rest=first.rest, mark=first.mark, best=first.best), *row[1:])
+    return (Cell(f"  {first.number}", detail=first.detail, mark=first.mark, best=first.best), *row[1:])
 
 
 def _csv_cell(value: Any) -> str:
@@ -436,7 +446,7 @@ def _csv_cell(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else repr(value)
 
 
-def _interval(limits: Limits, show: Show) -> str:
+def _format_interval(limits: IntervalLimits, show: Show) -> str:
     if limits is None or any(map(math.isnan, limits)):
         return ""
     low, high = map(show.limit or show.write, limits)
@@ -444,12 +454,12 @@ def _interval(limits: Limits, show: Show) -> str:
 
 
 def missing(value: Any) -> bool:
-    """Whether a value is not known."""
+    """Return whether a value is None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def plain(value: Any) -> Any:
-    """Give a value of plain Python for JSON: a number that is not finite becomes None, anything else a text.
+    """Convert a value to plain Python for JSON: None for numbers that are not finite, a text for other types.
 
     >>> import numpy as np
     >>> plain((1.5, math.nan, "t", np.arange(2), {"a": np.float64(2)}))
@@ -472,16 +482,16 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _flat(value: Any) -> Any:
-    """Give what can stand in one cell: a list becomes one text; infinity stays."""
+def _cell_value(value: Any) -> Any:
+    """Convert a value for one cell: a list becomes one text; infinity stays."""
     if isinstance(value, float):
         return None if math.isnan(value) else float(value)
     flat = plain(value)
     return "; ".join(map(str, flat)) if isinstance(flat, list) else flat
 
 
-def asked(blocks: Iterable[Block], unfold: Iterable[str]) -> list[Block]:
-    """Leave out what is folded and not asked for, and the tables that only data have."""
+def select_visible(blocks: Iterable[Block], unfold: Iterable[str]) -> list[Block]:
+    """Select the blocks for people that are not folded, or are in `unfold`."""
     names = set(unfold)
     return [
         block
@@ -490,7 +500,7 @@ def asked(blocks: Iterable[Block], unfold: Iterable[str]) -> list[Block]:
     ]
 
 
-def order_of(values: Sequence[float], *, lower_is_better: bool) -> list[int]:
-    """Give places from the best number to the worst, those without one last, equal ones as they are given."""
+def best_first_order(values: Sequence[float], *, lower_is_better: bool) -> list[int]:
+    """Return the indices of values from best to worst; NaN last, equal values in their order."""
     side = 1 if lower_is_better else -1
-    return sorted(range(len(values)), key=lambda at: (math.isnan(values[at]), side * values[at]))
+    return sorted(range(len(values)), key=lambda i: (math.isnan(values[i]), side * values[i]))

@@ -1,4 +1,4 @@
-"""Names of array types; data classes with read-only arrays; properties that are computed once."""
+"""Array type aliases, data classes with read-only arrays, and cached properties."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
     Hashes: TypeAlias = NDArray[np.uint64]
 
-    # pyarrow ships no types. These aliases say what is meant; pyright sees Any.
+    # pyarrow has no type stubs: these aliases document the type, and pyright sees Any
     Table: TypeAlias = Any
     Batch: TypeAlias = Any
     Strings: TypeAlias = Any
 
 
 class ReadOnly:
-    """A data class with arrays that nobody can write to."""
+    """Base class of data classes with read-only arrays."""
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -36,14 +36,14 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
 else:
 
     class cached_property(functools.cached_property):  # noqa: N801
-        """A property that is computed when it is first read.
+        """Property that is computed when it is first read, without the lock of Python 3.11.
 
-        That of Python 3.11 computes it for one object at a time: whoever reads it of another one waits.
+        That lock is shared by all objects, so that threads wait for the properties of other objects.
         """
 
         def __get__(self, instance: Any, owner: Any = None) -> Any:
-            """Compute it; from then on the object has it, and nobody comes here."""
+            """Compute the value and store it in the instance, which then bypasses this descriptor."""
             if instance is None:
                 return self
-            made = instance.__dict__[self.attrname] = self.func(instance)
-            return made
+            value = instance.__dict__[self.attrname] = self.func(instance)
+            return value

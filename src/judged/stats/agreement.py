@@ -1,4 +1,4 @@
-"""Agreement of judges: kappas and alpha, with intervals. Sees only grades: a row a judged thing, a column a judge."""
+"""Agreement of judges: kappas and alpha, with intervals. A row of grades is a judged unit, a column a judge."""
 
 from __future__ import annotations
 
@@ -23,35 +23,31 @@ if TYPE_CHECKING:
 Weights: TypeAlias = Literal["nominal", "linear", "quadratic"]
 Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
 _SAME = 1e-12
-ENOUGH = 40
-"""Groups from which an interval holds nearly what it says; with fewer it covers the value in 86 to 100% of samples."""
+MIN_GROUPS = 40
+"""Number of groups from which an interval has nearly its nominal coverage; with fewer it covers 86% to 100%."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far judges agree beyond chance."""
+    """Agreement of judges beyond chance."""
 
     name: str
-    value: float  # 1 for no disagreement, 0 for as much as by chance, below 0 for more; NaN where it is undefined
-    # observed, expected: the mean distance of two grades that one thing was given, and of two grades put together by
-    # chance: the value is 1 - observed / expected
-    observed: float
-    expected: float
-    # of the jackknife over groups: the adjusted t interval (see `IntervalMethod`) of its pseudo-values, between the
-    # bounds -1 and 1, with the degrees of freedom of Kish's effective number of groups where some have more things
+    value: float  # 1 - observed / expected: 1 for no disagreement, 0 for chance, below 0 for more; NaN if undefined
+    observed: float  # mean distance of two grades of the same unit
+    expected: float  # mean distance of two grades paired by chance
+    # Jackknife over groups: the adjusted t interval (see `IntervalMethod`) of the pseudo-values, within -1 and 1. If
+    # groups differ in size, the degrees of freedom are those of Kish's effective number of groups.
     interval: tuple[float, float] | None
     level: float
-    # units, groups, judges: how many judged things count, in how many groups (topics) that were left out as a whole,
-    # and by how many judges
-    units: int
-    groups: int
+    units: int  # judged units that are included
+    groups: int  # groups (topics) of these units; the jackknife leaves out one group at a time
     judges: int
-    left_out: int  # things that do not count, because too few judges graded them
-    note: str = ""  # why there is no value or no interval
+    left_out: int  # units with too few grades
+    note: str = ""  # reason why there is no value or no interval
 
     @property
     def sentence(self) -> str:
-        """Say in plain words what was found."""
+        """Result in one sentence."""
         if math.isnan(self.value):
             return f"{self.name} is undefined: {self.note}."
         within = ""
@@ -71,64 +67,59 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class Confusion(ReadOnly):
-    """How often each grade of one judge met each grade of another."""
+    """Confusion matrix of the grades of two judges."""
 
-    grades: Floats  # (K,): all grades of either, rising
+    grades: Floats  # (K,): all grades of either judge, ascending
     counts: Ints = field(repr=False)  # (K, K): rows: the first judge's grade; columns: the second's
 
     @property
     def agreed(self) -> float:
-        """The share of equal grades; NaN where nothing is shared."""
+        """Share of equal grades. NaN if no unit has both grades."""
         total = int(self.counts.sum())
         return float(np.trace(self.counts) / total) if total else math.nan
 
 
 def confusion(first: Floats, second: Floats) -> Confusion:
-    """Count the pairs of grades of two judges: (U,) and (U,), NaN where one did not judge.
+    """Count the pairs of grades of two judges: (U,) and (U,), NaN where a judge gave no grade.
 
     >>> confusion(np.array([0, 0, 1, 2]), np.array([0, 1, 1, np.nan])).counts.tolist()
     [[1, 1], [0, 1]]
     """
-    table = _matrix(np.stack([np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)], axis=1))
-    both = table[_complete(table)]
-    grades, codes = coded(both)
-    size = len(grades)
-    counts = np.bincount(codes[:, 0] * size + codes[:, 1], minlength=size * size).reshape(size, size)
+    matrix = _check_matrix(np.stack([first, second], axis=1))
+    complete = matrix[_is_complete(matrix)]
+    grades, codes = encode_grades(complete)
+    n_grades = len(grades)
+    counts = np.bincount(codes[:, 0] * n_grades + codes[:, 1], minlength=n_grades**2).reshape(n_grades, n_grades)
     return Confusion(grades, counts.astype(np.int64))
 
 
 def cohen_kappa(
-    first: Floats,
-    second: Floats,
-    weights: Weights = "nominal",
-    *,
-    groups: Ints | None = None,
-    level: float = 0.95,
+    first: Floats, second: Floats, weights: Weights = "nominal", *, groups: Ints | None = None, level: float = 0.95
 ) -> Agreement:
-    """Compare two judges (Cohen 1960; weighted: Cohen 1968).
+    """Compute Cohen's kappa of two judges (Cohen 1960; weighted: Cohen 1968).
 
     Parameters
     ----------
     first, second : (U,) float64
-        The grades of each thing; NaN: not judged, and left out.
+        Grades of each unit. Units with a NaN (not judged) are left out.
     weights
-        ``nominal``: equal or not. ``linear``, ``quadratic``: by the distance of the grades themselves or its square, so
-        that a grade that nobody gave still counts as a step (other tools count the steps between the grades that
-        occur).
+        ``nominal``: equal or not. ``linear``, ``quadratic``: the distance of the grades, or its square. The distance
+        uses the grades themselves, so that an unused grade still counts as a step (other tools count the steps
+        between the grades that occur).
     groups : (U,) int64 or None
-        Things of one group (a topic) vary together; each is one by itself for None.
+        Group (topic) of each unit; units of a group may be correlated. None: each unit is its own group.
     level
-        Of the interval.
+        Confidence level of the interval.
 
     Returns
     -------
     Agreement
-        NaN where one grade is all that both judges gave: chance then explains everything.
+        NaN if both judges gave only one and the same grade: chance then explains everything.
 
     Raises
     ------
     InputError
-        If the arrays do not fit each other, or an option makes no sense.
+        If the arrays differ in length, or an option is invalid.
 
     Examples
     --------
@@ -138,20 +129,21 @@ def cohen_kappa(
     0.4
     """
     if weights not in get_args(Weights):
-        raise InputError(f"no weights {weights!r}", fix=f"use one of {', '.join(get_args(Weights))}")
-    table = _matrix(np.stack([np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)], axis=1))
+        raise InputError(f"unknown `weights` {weights!r}", fix=f"use one of {', '.join(get_args(Weights))}")
+    matrix = _check_matrix(np.stack([first, second], axis=1))
     name = {"nominal": "Cohen's kappa"}.get(weights, f"{weights} weighted kappa")
-    return _agreement(name, table, _complete(table), groups, Rule(weights, "apart", 0), level)
+    return _agreement(name, matrix, _is_complete(matrix), groups, ChanceModel(weights, "by judge", 0), level)
 
 
 def fleiss_kappa(grades: Floats, *, groups: Ints | None = None, level: float = 0.95) -> Agreement:
-    """Compare any number of judges who all judged the same things (Fleiss 1971).
+    """Compute Fleiss' kappa of judges who all graded the same units (Fleiss 1971).
 
-    Things that some judge did not grade are left out; `krippendorff_alpha` makes use of them.
+    Units without a grade of every judge are left out; `krippendorff_alpha` uses them.
 
     Parameters
     ----------
     grades : (U, J) float64
+        NaN: not judged.
     groups, level
         As for `cohen_kappa`.
 
@@ -160,26 +152,23 @@ def fleiss_kappa(grades: Floats, *, groups: Ints | None = None, level: float = 0
     >>> round(fleiss_kappa(np.array([[1, 1, 1], [0, 0, 1], [0, 0, 0]])).value, 3)
     0.55
     """
-    table = _matrix(grades)
-    return _agreement("Fleiss' kappa", table, _complete(table), groups, Rule("nominal", "things", 0), level)
+    matrix = _check_matrix(grades)
+    model = ChanceModel("nominal", "by unit", 0)
+    return _agreement("Fleiss' kappa", matrix, _is_complete(matrix), groups, model, level)
 
 
 def krippendorff_alpha(
-    grades: Floats,
-    scale: Scale = "ordinal",
-    *,
-    groups: Ints | None = None,
-    level: float = 0.95,
+    grades: Floats, scale: Scale = "ordinal", *, groups: Ints | None = None, level: float = 0.95
 ) -> Agreement:
-    """Compare any number of judges, where not every judge graded everything (Krippendorff 2011).
+    """Compute Krippendorff's alpha; not every judge has to grade every unit (Krippendorff 2011).
 
     Parameters
     ----------
     grades : (U, J) float64
-        NaN: not judged. Things with fewer than two grades are left out.
+        NaN: not judged. Units with fewer than two grades are left out.
     scale
-        What the distance of two grades is: ``nominal``, equal or not; ``ordinal``, how many grades were given between
-        the two; ``interval``, the square of their difference.
+        Distance of two grades. ``nominal``: equal or not; ``ordinal``: number of grades given between the two;
+        ``interval``: square of their difference.
     groups, level
         As for `cohen_kappa`.
 
@@ -189,149 +178,157 @@ def krippendorff_alpha(
     0.5333
     """
     if scale not in get_args(Scale):
-        raise InputError(f"no scale {scale!r}", fix=f"use one of {', '.join(get_args(Scale))}")
-    table = _matrix(grades)
-    several = (~np.isnan(table)).sum(axis=1) > 1
-    rule = Rule("quadratic" if scale == "interval" else scale, "grades", 1)
-    return _agreement(f"Krippendorff's alpha ({scale})", table, several, groups, rule, level)
+        raise InputError(f"unknown `scale` {scale!r}", fix=f"use one of {', '.join(get_args(Scale))}")
+    matrix = _check_matrix(grades)
+    is_paired = (~np.isnan(matrix)).sum(axis=1) > 1
+    model = ChanceModel("quadratic" if scale == "interval" else scale, "by grade", 1)
+    return _agreement(f"Krippendorff's alpha ({scale})", matrix, is_paired, groups, model, level)
 
 
-def _agreement(name: str, table: Floats, counts_in: Bools, groups: Ints | None, rule: Rule, level: float) -> Agreement:
+def _agreement(
+    name: str, matrix: Floats, is_included: Bools, groups: Ints | None, model: ChanceModel, level: float
+) -> Agreement:
     if not 0 < level < 1:
-        raise InputError(f"the level {level} is not between 0 and 1", fix="use 0.95, for example")
-    codes, size = _groups(groups, len(table), counts_in)
-    kept = table[counts_in]
+        raise InputError(f"`level` must be between 0 and 1, got {level}", fix="use 0.95, for example")
+    units, judges = matrix.shape
+    group_codes, n_groups = _encode_groups(groups, units, is_included)
+    included = matrix[is_included]
     note, observed, expected = "", math.nan, math.nan
     value, interval = math.nan, None
-    if not len(kept):
+    if not len(included):
         note = "no thing was judged by two judges"
     else:
-        counts = counted(kept, codes, size, rule)
-        met, chance = distances(np.ones((1, size)), counts, rule)
-        observed, expected = float(met[0]), float(chance[0])
-        value = float(beyond_chance(met, chance)[0])
+        counts = count_grades(included, group_codes, n_groups, model)
+        observed_distance, expected_distance = mean_distances(np.ones((1, n_groups)), counts, model)
+        observed, expected = observed_distance.item(), expected_distance.item()
+        value = float(beyond_chance(observed_distance, expected_distance)[0])
         if math.isnan(value):
             note = "all grades are the same, and chance alone explains that"
-        elif lacking := insufficiency(size, weights=(things := np.bincount(codes))):
-            note = f"{lacking.sentence('group').removesuffix('.')}, so there is no interval"
-        elif (varied := _varied_groups(kept, codes)) < MIN_UNITS["verdict"]:
+        elif shortage := insufficiency(n_groups, weights=(units_per_group := np.bincount(group_codes))):
+            note = f"{shortage.sentence('group').removesuffix('.')}, so there is no interval"
+        elif (n_varied := _varied_groups(included, group_codes)) < MIN_UNITS["verdict"]:
             note = (
-                f"{varied} groups have another grade than the most frequent one, so there is no interval:"
+                f"{n_varied} groups have another grade than the most frequent one, so there is no interval:"
                 f" with fewer than {MIN_UNITS['verdict']} it covers too rarely"
             )
         else:
-            without = left_out(counts, size, rule)
-            few = f"{size} groups are few: docs/calibration.md says how far to trust the interval"
-            note = "" if size >= ENOUGH else few
-            if np.isnan(without).any():
+            leave_one_out = leave_one_group_out(counts, n_groups, model)
+            warning = f"{n_groups} groups are few: docs/calibration.md says how far to trust the interval"
+            note = "" if n_groups >= MIN_GROUPS else warning
+            if np.isnan(leave_one_out).any():
                 note = "without one of the groups all grades are the same, so there is no interval"
-            elif np.ptp(without) <= _SAME:
+            elif np.ptp(leave_one_out) <= _SAME:
                 note = "the value is the same without any of the groups, so there is no interval"
             else:
-                pseudo = value + (size - 1) * (without.mean() - without)
-                low, high = adjusted(pseudo[None], (-1, 1), level)[0] - value
-                wider = _widening(things, level)
+                pseudo_values = value + (n_groups - 1) * (leave_one_out.mean() - leave_one_out)
+                low, high = adjusted(pseudo_values[None], (-1, 1), level)[0] - value
+                wider = _widening(units_per_group, level)
                 interval = max(value + min(wider * low, 0.0), -1.0), min(value + max(wider * high, 0.0), 1.0)
-    return Agreement(
-        name, value, observed, expected, interval, level, len(kept), size, table.shape[1], len(table) - len(kept), note
-    )
+    left_out = units - len(included)
+    return Agreement(name, value, observed, expected, interval, level, len(included), n_groups, judges, left_out, note)
 
 
-def _widening(things: Ints, level: float) -> float:
-    """Return by how much an interval over groups is wider if it rests on their effective number; 1 for equal ones."""
-    size, effective = len(things), float(things.sum()) ** 2 / float(things @ things)
-    few, many = student_quantiles((1 + level) / 2, np.array([effective - 1.0, size - 1.0])).tolist()
-    return max(few / many * math.sqrt((1.0 - 1.0 / size) / (1.0 - 1.0 / effective)), 1.0)
+def _widening(units_per_group: Ints, level: float) -> float:
+    """Return the factor by which the effective number of groups widens an interval; 1 for groups of equal size."""
+    n, effective = len(units_per_group), float(units_per_group.sum()) ** 2 / float(units_per_group @ units_per_group)
+    wide_quantile, quantile = student_quantiles((1 + level) / 2, np.array([effective - 1.0, n - 1.0])).tolist()
+    return max(wide_quantile / quantile * math.sqrt((1.0 - 1.0 / n) / (1.0 - 1.0 / effective)), 1.0)
 
 
-def _varied_groups(table: Floats, codes: Ints) -> int:
-    """Count the groups with another grade than the most frequent one: what an interval rests on if a grade is rare."""
-    values, counts = np.unique(table[~np.isnan(table)], return_counts=True)
-    other = (~np.isnan(table) & (table != values[counts.argmax()])).any(axis=1)
-    return len(np.unique(codes[other]))
+def _varied_groups(matrix: Floats, group_codes: Ints) -> int:
+    """Count groups with a grade other than the most frequent one. If a grade is rare, only these carry information."""
+    grades, counts = np.unique(matrix[~np.isnan(matrix)], return_counts=True)
+    has_other_grade = (~np.isnan(matrix) & (matrix != grades[counts.argmax()])).any(axis=1)
+    return len(np.unique(group_codes[has_other_grade]))
 
 
-def _matrix(grades: Floats) -> Floats:
-    table = np.asarray(grades, dtype=np.float64)
-    if table.ndim != 2:
-        raise InputError(f"the grades have {table.ndim} dimensions", fix="give one row a thing, one column a judge")
-    if np.isinf(table).any():
-        raise InputError("a grade is infinite", fix="give finite numbers, and NaN for what was not judged")
-    return table
+def _check_matrix(grades: Floats) -> Floats:
+    matrix = np.asarray(grades, dtype=np.float64)
+    if matrix.ndim != 2:
+        problem = f"`grades` must have 2 dimensions, got {matrix.ndim}"
+        raise InputError(problem, fix="pass one row per unit and one column per judge")
+    if np.isinf(matrix).any():
+        raise InputError("grades must be finite or NaN, got an infinite grade", fix="use NaN for missing grades")
+    return matrix
 
 
-def _complete(table: Floats) -> Bools:
-    """Mark the things that every one of at least two judges graded."""
-    return (~np.isnan(table)).sum(axis=1) == max(table.shape[1], 2)
+def _is_complete(matrix: Floats) -> Bools:
+    """Return whether every judge graded the unit, and there are at least two judges: (U,)."""
+    return (~np.isnan(matrix)).sum(axis=1) == max(matrix.shape[1], 2)
 
 
-def _groups(groups: Ints | None, units: int, counts_in: Bools) -> tuple[Ints, int]:
-    """Give the group of each thing that counts, as codes from 0, and how many there are."""
+def _encode_groups(groups: Ints | None, units: int, is_included: Bools) -> tuple[Ints, int]:
+    """Return the group of each included unit, as codes from 0, and the number of groups."""
     if groups is None:
-        count = int(counts_in.sum())
-        return np.arange(count), count
+        n = int(is_included.sum())
+        return np.arange(n), n
     groups = np.asarray(groups)
     if groups.shape != (units,):
-        raise InputError(f"{units} things and groups of shape {groups.shape}", fix="give one group a thing")
-    names, codes = np.unique(groups[counts_in], return_inverse=True)
+        raise InputError(f"`groups` must have shape ({units},), got {groups.shape}", fix="pass one group per unit")
+    names, codes = np.unique(groups[is_included], return_inverse=True)
     return codes.ravel().astype(np.int64), len(names)
 
 
 _CHUNK = 128  # groups left out at a time
 
 
-class Rule(NamedTuple):
-    """What tells one coefficient from another."""
+class ChanceModel(NamedTuple):
+    """Distance and chance model of a coefficient of agreement."""
 
     distance: Literal["nominal", "linear", "quadratic", "ordinal"]  # of two grades
-    # how grades meet by chance, and how a thing counts: `apart`, each judge's own grades against the other's; `things`,
-    # the grades of all judges in one urn, each thing counts once; `grades`, one urn, each grade counts once
-    chance: Literal["apart", "things", "grades"]
-    drawn: int  # how many grades have been taken from the urn before the second is drawn
+    # Pairing by chance. `by judge`: a grade of the first judge with one of the second (Cohen). `by unit`, `by grade`:
+    # two grades from one urn with the grades of all judges; each unit (Fleiss) or each grade (Krippendorff) has the
+    # same weight.
+    pooling: Literal["by judge", "by unit", "by grade"]
+    removed: int  # 1: the second grade is drawn without replacement; 0: with replacement
 
 
 class Counts(NamedTuple):
-    """What the coefficient is made of, by group; sums over any multiset of groups are what it needs."""
+    """Counts of grades by group. A coefficient of any multiset of groups depends only on their sums."""
 
-    grades: Floats  # (K,): rising
-    # one, other: (P,): the pairs of grades that met, as codes
-    one: Ints
-    other: Ints
-    met: Any  # (G, P): how often, weighted
-    # urn, second_urn: (G, K): how often each grade can be drawn
+    grades: Floats  # (K,): ascending
+    # (P,): the observed pairs of grades, as codes
+    first: Ints
+    second: Ints
+    pairs: Any  # (G, P): weighted number of each pair
+    # (G, K): number of each grade in the urn of the first draw and of the second
     urn: Any
     second_urn: Any
 
 
-def coded(table: Floats) -> tuple[Floats, Ints]:
-    """Give the distinct grades, rising, and each grade's place among them; -1 for NaN."""
-    known = ~np.isnan(table)
-    grades, found = np.unique(table[known], return_inverse=True)
-    codes = np.full(table.shape, -1, dtype=np.int64)
-    codes[known] = found.ravel()
+def encode_grades(matrix: Floats) -> tuple[Floats, Ints]:
+    """Return the distinct grades, ascending, and the position of each grade among them; -1 for NaN."""
+    is_graded = ~np.isnan(matrix)
+    grades, positions = np.unique(matrix[is_graded], return_inverse=True)
+    codes = np.full(matrix.shape, -1, dtype=np.int64)
+    codes[is_graded] = positions.ravel()
     return grades, codes
 
 
-def counted(table: Floats, group: Ints, groups: int, rule: Rule) -> Counts:
-    """Count by group: (U, J) grades, NaN where there is none, and the group of each row as a code from 0."""
-    grades, codes = coded(table)
-    size, known = len(grades), codes >= 0
-    many = known.sum(axis=1)
-    weight = {"apart": np.ones(len(table)), "things": 2 / (many * (many - 1)), "grades": 2 / (many - 1)}[rule.chance]
-    rows, keys = list[Any](), list[Any]()
-    for one, other in combinations(range(table.shape[1]), 2):
-        both = np.flatnonzero(known[:, one] & known[:, other])
-        rows.append(both)
-        keys.append(codes[both, one] * size + codes[both, other])
-    row, key = np.concatenate(rows), np.concatenate(keys)
-    pairs, place = np.unique(key, return_inverse=True)
-    met = _sparse(weight[row], group[row], place.ravel(), (groups, len(pairs)))
-    columns = [codes[:, :1], codes[:, 1:]] if rule.chance == "apart" else [codes, codes]
+def count_grades(matrix: Floats, group: Ints, groups: int, model: ChanceModel) -> Counts:
+    """Count grades by group; `matrix` is (U, J) with NaN for missing grades, `group` has a code from 0 per unit."""
+    grades, codes = encode_grades(matrix)
+    n_grades, is_graded = len(grades), codes >= 0
+    grades_per_unit = is_graded.sum(axis=1)
+    weight = {
+        "by judge": np.ones(len(matrix)),
+        "by unit": 2 / (grades_per_unit * (grades_per_unit - 1)),
+        "by grade": 2 / (grades_per_unit - 1),
+    }[model.pooling]
+    units, pair_codes = list[Any](), list[Any]()
+    for first, second in combinations(range(matrix.shape[1]), 2):
+        common = np.flatnonzero(is_graded[:, first] & is_graded[:, second])
+        units.append(common)
+        pair_codes.append(codes[common, first] * n_grades + codes[common, second])
+    unit, pair_code = np.concatenate(units), np.concatenate(pair_codes)
+    distinct_pairs, pair_index = np.unique(pair_code, return_inverse=True)
+    pair_counts = _sparse(weight[unit], group[unit], pair_index.ravel(), (groups, len(distinct_pairs)))
+    columns = [codes[:, :1], codes[:, 1:]] if model.pooling == "by judge" else [codes, codes]
     urns: list[Any] = []
-    for column in columns:
-        at, judge = np.nonzero(column >= 0)
-        urns.append(_sparse(np.ones(len(at)), group[at], column[at, judge], (groups, size)))
-    return Counts(grades, pairs // size, pairs % size, met, *urns)
+    for judge_codes in columns:
+        urn_unit, judge = np.nonzero(judge_codes >= 0)
+        urns.append(_sparse(np.ones(len(urn_unit)), group[urn_unit], judge_codes[urn_unit, judge], (groups, n_grades)))
+    return Counts(grades, distinct_pairs // n_grades, distinct_pairs % n_grades, pair_counts, *urns)
 
 
 def _sparse(values: Floats, rows: Ints, columns: Ints, shape: tuple[int, int]) -> Any:
@@ -342,36 +339,38 @@ def _sparse(values: Floats, rows: Ints, columns: Ints, shape: tuple[int, int]) -
     return matrix
 
 
-def distances(times: Floats, counts: Counts, rule: Rule) -> tuple[Floats, Floats]:
-    """Give the mean distance that was met and that is expected, where each group counts some times: (B, G) to (B,)."""
-    met, urn, second = (np.asarray(times @ part) for part in (counts.met, counts.urn, counts.second_urn))
-    pairs, drawn = met.sum(axis=1), urn.sum(axis=1) * (second.sum(axis=1) - rule.drawn)
-    if rule.distance == "ordinal":
-        place = np.cumsum(urn, axis=1) - urn / 2  # how many grades were given below, and half of the equal ones
-        observed = (met * (place[:, counts.one] - place[:, counts.other]) ** 2).sum(axis=1)
-        centred = place - ((urn * place).sum(axis=1) / urn.sum(axis=1))[:, None]
-        expected = 2 * urn.sum(axis=1) * (urn * centred**2).sum(axis=1)
+def mean_distances(times: Floats, counts: Counts, model: ChanceModel) -> tuple[Floats, Floats]:
+    """Return the observed and the expected mean distance with each group counted `times` times: (B, G) to (B,)."""
+    pairs, urn, second_urn = (
+        np.asarray(times @ by_group) for by_group in (counts.pairs, counts.urn, counts.second_urn)
+    )
+    total_pairs, chance_pairs = pairs.sum(axis=1), urn.sum(axis=1) * (second_urn.sum(axis=1) - model.removed)
+    if model.distance == "ordinal":
+        midrank = np.cumsum(urn, axis=1) - urn / 2  # grades below, and half of the equal ones
+        observed = (pairs * (midrank[:, counts.first] - midrank[:, counts.second]) ** 2).sum(axis=1)
+        centered = midrank - ((urn * midrank).sum(axis=1) / urn.sum(axis=1))[:, None]
+        expected = 2 * urn.sum(axis=1) * (urn * centered**2).sum(axis=1)
     else:
-        apart = np.abs(counts.grades[:, None] - counts.grades)
-        apart = {"nominal": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[rule.distance]
-        observed = met @ apart[counts.one, counts.other]
-        expected = ((urn @ apart) * second).sum(axis=1)
-    nothing = np.full(len(times), np.nan)
+        gap = np.abs(counts.grades[:, None] - counts.grades)
+        distance = {"nominal": (gap > 0).astype(np.float64), "linear": gap, "quadratic": gap**2}[model.distance]
+        observed = pairs @ distance[counts.first, counts.second]
+        expected = ((urn @ distance) * second_urn).sum(axis=1)
+    undefined = np.full(len(times), np.nan)
     return (
-        np.divide(observed, pairs, out=nothing.copy(), where=pairs > 0),
-        np.divide(expected, drawn, out=nothing, where=drawn > 0),
+        np.divide(observed, total_pairs, out=undefined.copy(), where=total_pairs > 0),
+        np.divide(expected, chance_pairs, out=undefined, where=chance_pairs > 0),
     )
 
 
-def beyond_chance(met: Floats, chance: Floats) -> Floats:
-    """Give 1 minus the met distance over the expected one; NaN where chance expects none."""
-    return 1.0 - np.divide(met, chance, out=np.full(len(met), np.nan), where=chance > 0)
+def beyond_chance(observed: Floats, expected: Floats) -> Floats:
+    """Return 1 minus observed over expected distance; NaN where the expected distance is 0."""
+    return 1.0 - np.divide(observed, expected, out=np.full(len(observed), np.nan), where=expected > 0)
 
 
-def left_out(counts: Counts, groups: int, rule: Rule) -> Floats:
-    """Give the coefficient without each group in turn: (G,); NaN where the others alone have none."""
+def leave_one_group_out(counts: Counts, groups: int, model: ChanceModel) -> Floats:
+    """Compute the coefficient without each group in turn: (G,); NaN where it is undefined."""
     values = np.empty(groups)
     for start in range(0, groups, _CHUNK):
         size = min(_CHUNK, groups - start)
-        values[start : start + size] = beyond_chance(*distances(1.0 - np.eye(size, groups, start), counts, rule))
+        values[start : start + size] = beyond_chance(*mean_distances(1.0 - np.eye(size, groups, start), counts, model))
     return values

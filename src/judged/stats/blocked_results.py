@@ -1,4 +1,4 @@
-"""What comparisons of many systems over the same topics found, and what may be said about it."""
+"""Results of comparisons of many systems over the same topics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simultaneous(ReadOnly):
-    """Many comparisons of which one error rate holds: what `AllPairs` and `AgainstBaseline` have in common."""
+    """Simultaneous comparisons with one error rate: base class of `AllPairs` and `AgainstBaseline`."""
 
     test: str
     means: Floats
@@ -42,30 +42,29 @@ class Simultaneous(ReadOnly):
 
     @property
     def significant(self) -> Bools:
-        """What differs at the level of the family, in the shape of `p`; nothing with too few topics for a verdict."""
+        """Whether each comparison is significant at the family's level, shaped like `p`; False with too few topics."""
         enough = insufficiency(self.n, "verdict") is None
         return (self.p <= significance(self.level) * (1 + ROUNDING)) & enough
 
-    def _said(self, found: str, family: str, what: str) -> str:
-        """Say what was found, and what it takes to be found."""
+    def _describe(self, findings: str, family: str, quantity: str) -> str:
         name = TEST_NAMES[self.test][0].upper() + TEST_NAMES[self.test][1:]
         if self.n < 2:
             return f"{name}: {self.note}."
-        if lacking := insufficiency(self.n, "verdict"):
-            return f"{name}: {lacking.sentence('topic')}"
-        least = f"the {what} must differ by more than {self.critical:.4g}"
+        if shortage := insufficiency(self.n, "verdict"):
+            return f"{name}: {shortage.sentence('topic')}"
+        requirement = f"the {quantity} must differ by more than {self.critical:.4g}"
         if math.isinf(self.critical):
-            least = "no difference could be significant with so few arrangements"
+            requirement = "no difference could be significant with so few arrangements"
         return (
-            f"{name} over {topics_text(self.n)}: {found} with p <= {significance(self.level):g} for all {family}"
-            f" together ({least}). For the others, neither a difference nor its absence is shown."
-            f"{_end(self.note)}"
+            f"{name} over {topics_text(self.n)}: {findings} with p <= {significance(self.level):g} for all {family}"
+            f" together ({requirement}). For the others, neither a difference nor its absence is shown."
+            f"{_note_text(self.note)}"
         )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AllPairs(Simultaneous):
-    """Every pair of systems, compared so that the error rate holds for all pairs together.
+    """All pairs of systems, compared with one error rate for all pairs together.
 
     Attributes
     ----------
@@ -74,50 +73,49 @@ class AllPairs(Simultaneous):
     means : (S,)
         Mean score of each system.
     differences : (S, S)
-        ``differences[first, second]``: mean of the second system minus mean of the first, of scores whatever the
-        method.
+        ``differences[first, second]``: mean score of the second system minus that of the first, for every test.
     p : (S, S)
         Adjusted for all pairs: at most ``1 - level`` is significant for the family. 1 on the diagonal; NaN with
         fewer than two topics.
     statistic : (S, S)
-        What the test looks at, without sign: a studentised range (``tukey``, ``nemenyi``), or the difference itself
+        Test statistic without sign: a studentized range (``tukey``, ``nemenyi``), or the difference itself
         (``randomised-tukey``). 0 on the diagonal.
     low, high : (S, S), or None
-        Simultaneous intervals of `differences`, where the test gives some.
+        Simultaneous intervals of `differences`, if the test has them.
     critical
-        A difference greater than this is significant: of mean scores, or of mean ranks for ``nemenyi``. Infinite
-        where no difference could be.
+        Larger differences of mean scores (of mean ranks for ``nemenyi``) are significant. Infinite if no difference
+        can be.
     level
-        Of the family of all pairs.
+        Confidence level of the family of all pairs.
     n, left_out
-        Topics that were used; topics that lack a score for some system.
+        Topics that were used; topics without a score for some system.
     ranks : (S,), or None
-        For ``nemenyi``: the mean rank of each system; 1 is the highest score.
+        For ``nemenyi``: mean rank of each system; 1 is the highest score.
     resamples, exact, seed
-        Of a randomised test: how many arrangements were drawn, or listed where `exact`.
+        Of a randomization test: number of permutations, drawn or (if `exact`) all.
     note
-        What else a reader must know.
+        Warning about the result.
     """
 
     ranks: Floats | None = None
 
     @property
     def pairs(self) -> int:
-        """How many pairs were compared."""
+        """Number of pairs."""
         return math.comb(len(self.means), 2)
 
     @property
     def sentence(self) -> str:
-        """What may be concluded, and what not, in plain words."""
-        found = int(np.count_nonzero(np.triu(self.significant, 1)))
-        differ = "differs" if found == 1 else "differ"
-        said = f"{found} of {counted(self.pairs, 'pair')} of systems {differ}"
-        return self._said(said, "pairs", "mean scores" if self.ranks is None else "mean ranks")
+        """Result in a few sentences, with its limits."""
+        n_significant = int(np.count_nonzero(np.triu(self.significant, 1)))
+        verb = "differs" if n_significant == 1 else "differ"
+        findings = f"{n_significant} of {counted(self.pairs, 'pair')} of systems {verb}"
+        return self._describe(findings, "pairs", "mean scores" if self.ranks is None else "mean ranks")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AgainstBaseline(Simultaneous):
-    """Every system against one baseline, compared so that the error rate holds for all of them together.
+    """All systems compared with one baseline, with one error rate for all of them together.
 
     Attributes
     ----------
@@ -132,9 +130,9 @@ class AgainstBaseline(Simultaneous):
     statistic : (S,)
         Dunnett's t, with sign, or the difference itself.
     low, high : (S,), or None
-        Simultaneous intervals of `differences`, where the test gives some.
+        Simultaneous intervals of `differences`, if the test has them.
     critical
-        A difference of mean scores greater than this is significant. Infinite where no difference could be.
+        Larger differences of mean scores are significant. Infinite if no difference can be.
     level, n, left_out, resamples, exact, seed, note
         As in `AllPairs`.
     """
@@ -143,33 +141,28 @@ class AgainstBaseline(Simultaneous):
 
     @property
     def sentence(self) -> str:
-        """What may be concluded, and what not, in plain words."""
+        """Result in a few sentences, with its limits."""
         higher = int(np.count_nonzero(self.significant & (self.differences > 0)))
         lower = int(np.count_nonzero(self.significant & (self.differences < 0)))
-        said = (
-            f"of {counted(len(self.means) - 1, 'system')}, {higher} {_is(higher)} better than the baseline and {lower}"
-            f" {_is(lower)} worse"
+        findings = (
+            f"of {counted(len(self.means) - 1, 'system')}, {higher} {_is_or_are(higher)} better than the baseline and"
+            f" {lower} {_is_or_are(lower)} worse"
         )
-        return self._said(said, "of them", "means")
+        return self._describe(findings, "of them", "means")
 
 
 @dataclass(frozen=True)
 class Factor:
-    """One source of variation: systems or topics."""
+    """Source of variation of a two-way ANOVA: systems or topics."""
 
-    # squares, df, mean_square: sum of squares, degrees of freedom, and one over the other
-    squares: float
+    squares: float  # sum of squares
     df: int
     mean_square: float
-    # f, p: against the residual variance. NaN where neither varies; F is infinite where only the factor does.
-    f: float
+    f: float  # over the residual variance; NaN if neither varies, infinite if only the factor varies
     p: float
-    # eta_squared, omega_squared: share of the variance that it explains; omega squared is corrected for luck, and can
-    # fall below 0
-    eta_squared: float
-    omega_squared: float
-    # partial_eta_squared, partial_omega_squared: the same share with the other factor left aside
-    partial_eta_squared: float
+    eta_squared: float  # share of the variance that the factor explains
+    omega_squared: float  # the same without bias; can be below 0
+    partial_eta_squared: float  # share without the variance of the other factor
     partial_omega_squared: float
 
 
@@ -182,13 +175,13 @@ class Anova(ReadOnly):
     systems, topics
         The two factors.
     residual_squares, residual_df, residual_variance
-        What neither explains: interaction of systems and topics, and noise, which cannot be told apart.
+        Of the residual: interaction of systems and topics plus noise, which cannot be separated.
     total_squares
-        Of all scores around their mean.
+        Sum of squares of all scores around their mean.
     n, left_out
-        Topics that were used; topics that lack a score for some system.
+        Topics that were used; topics without a score for some system.
     note
-        What else a reader must know.
+        Warning about the result.
     """
 
     systems: Factor
@@ -203,7 +196,7 @@ class Anova(ReadOnly):
 
     @property
     def sentence(self) -> str:
-        """What may be concluded, and what not, in plain words."""
+        """Result in a few sentences, with its limits."""
         if self.n < 2:
             return f"Two-way ANOVA: {self.note}."
         if not self.total_squares:
@@ -213,13 +206,13 @@ class Anova(ReadOnly):
             f"Two-way ANOVA over {topics_text(self.n)}: systems explain {systems.eta_squared:.1%} of the variance of"
             f" scores, topics {self.topics.eta_squared:.1%}; that all systems have the same mean:"
             f" F({systems.df}, {self.residual_df}) = {systems.f:.4g}, p {p_text(systems.p, None)}."
-            f" It does not say which systems differ.{_end(self.note)}"
+            f" It does not say which systems differ.{_note_text(self.note)}"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Friedman(ReadOnly):
-    """Friedman's test that all systems tend to the same rank, with the F of Iman and Davenport.
+    """Friedman's test that all systems have the same expected rank, with the F of Iman and Davenport.
 
     Attributes
     ----------
@@ -228,13 +221,13 @@ class Friedman(ReadOnly):
     chi_square, df, p
         Friedman's statistic, corrected for ties, and its approximate p-value, which is conservative.
     f, f_df, f_p
-        That of Iman and Davenport (1980), which is nearer to the truth: prefer it.
+        Statistic and p-value of Iman and Davenport (1980); more accurate and to be preferred.
     concordance
-        Kendall's W, from 0 (topics rank the systems by luck) to 1 (all topics alike).
+        Kendall's W, from 0 (topics rank the systems at random) to 1 (all topics rank them in the same order).
     n, left_out
-        Topics that were used; topics that lack a score for some system.
+        Topics that were used; topics without a score for some system.
     note
-        What else a reader must know.
+        Warning about the result.
     """
 
     ranks: Floats
@@ -251,22 +244,22 @@ class Friedman(ReadOnly):
 
     @property
     def sentence(self) -> str:
-        """What may be concluded, and what not, in plain words."""
+        """Result in a few sentences, with its limits."""
         if self.n < 2:
             return f"Friedman's test: {self.note}."
         return (
             f"Friedman's test over {topics_text(self.n)}: topics agree on the order of systems with W = "
             f"{self.concordance:.3g} (0 not at all, 1 fully); that all systems tend to the same rank: "
             f"F({self.f_df[0]}, {self.f_df[1]}) = {self.f:.4g}, p {p_text(self.f_p, None)}. "
-            f"It does not say which systems differ.{_end(self.note)}"
+            f"It does not say which systems differ.{_note_text(self.note)}"
         )
 
 
-def _is(number: int) -> str:
+def _is_or_are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _end(note: str) -> str:
+def _note_text(note: str) -> str:
     return f" Note: {note}." if note else ""
 
 
@@ -276,61 +269,63 @@ NO_RESIDUAL = (
     "which only the randomised test puts into proportion"
 )
 UNEVEN = 1.2
-"""From here on tests that take all differences to vary alike err too often, by simulation (docs/calibration.md)."""
+"""Unevenness from which tests that assume equal variances err too often, by simulation (docs/calibration.md)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Complete:
-    """The topics that have a score for every system."""
+class CompleteScores:
+    """Scores of the topics that every system has a score for."""
 
     scores: Floats  # (S, n)
-    left_out: int  # topics that lack a score for some system
+    left_out: int  # topics without a score for some system
 
     @property
     def n(self) -> int:
-        """How many topics there are."""
+        """Number of topics."""
         return self.scores.shape[1]
 
     @property
     def means(self) -> Floats:
-        """The mean score of each system: (S,); NaN without a topic."""
+        """Mean score of each system: (S,); NaN without topics."""
         return self.scores.mean(axis=1) if self.n else np.full(len(self.scores), np.nan)
 
     @property
     def differences(self) -> Floats:
-        """Mean of the second system minus that of the first, [first, second]: (S, S); 0 if it is only rounding."""
-        found = self.means - self.means[:, np.newaxis]
-        return np.where(np.abs(found) <= self.tolerance, 0.0, found)
+        """Mean of the second system minus that of the first, [first, second]: (S, S); rounding error is set to 0."""
+        differences = self.means - self.means[:, np.newaxis]
+        return np.where(np.abs(differences) <= self.tolerance, 0.0, differences)
 
     @property
     def tolerance(self) -> float:
-        """Scores, or means of scores, that differ by no more than this are equal but for rounding."""
+        """Largest difference of scores, or of their means, that is only rounding error."""
         return ROUNDING * float(np.abs(self.scores).max(initial=0.0))
 
     @property
     def counted(self) -> dict[str, Any]:
-        """The means and numbers of topics that every result of these tells, by the names of its fields."""
+        """Fields that all results share: means and numbers of topics."""
         return {"means": self.means, "n": self.n, "left_out": self.left_out}
 
     @property
     def note(self) -> str:
-        """What a reader must know about the number of topics."""
+        """Warning about the number of topics."""
         return "" if self.n > 1 else NO_VARIATION
 
     @property
     def unevenness(self) -> float:
-        """How many times as widely as all on average the differences of the most uneven system from others spread."""
+        """Largest root mean variance of a system's differences from the others, relative to that of all pairs."""
         if self.n < 2:
             return 1.0
         covariance = np.cov(self.scores)
-        own = np.diagonal(covariance)
-        variances = np.maximum(own + own[:, np.newaxis] - 2 * covariance, 0.0)
-        spread = float(variances.mean())
-        return float(np.sqrt(variances.mean(axis=1).max() / spread)) if spread > self.tolerance**2 else 1.0
+        variance = np.diagonal(covariance)
+        variances = np.maximum(variance + variance[:, np.newaxis] - 2 * covariance, 0.0)
+        mean_variance = float(variances.mean())
+        return (
+            float(np.sqrt(variances.mean(axis=1).max() / mean_variance)) if mean_variance > self.tolerance**2 else 1.0
+        )
 
     @property
-    def uneven(self) -> str:
-        """What a reader must know of a test that takes all differences to vary alike."""
+    def uneven_note(self) -> str:
+        """Warning for tests that assume equal variances of all differences."""
         if self.unevenness <= UNEVEN:
             return ""
         return (
@@ -340,23 +335,22 @@ class Complete:
         )
 
 
-def complete(values: ArrayLike) -> Complete:
-    """Keep the topics that have a score for every system.
+def complete_scores(values: ArrayLike) -> CompleteScores:
+    """Select the topics that every system has a score for; `values` is (S, T) with NaN for missing scores.
 
-    >>> complete([[0.1, 0.2, float("nan")], [0.3, 0.4, 0.5]])
-    Complete(scores=array([[0.1, 0.2], [0.3, 0.4]]), left_out=1)
+    >>> complete_scores([[0.1, 0.2, float("nan")], [0.3, 0.4, 0.5]])
+    CompleteScores(scores=array([[0.1, 0.2], [0.3, 0.4]]), left_out=1)
     """
-    # `values`: (S, T): S systems over T topics. NaN: the topic has no score for that system.
     scores, left_out = complete_topics(score_matrix(values))
-    return Complete(scores, left_out)
+    return CompleteScores(scores, left_out)
 
 
 def significance(level: float) -> float:
-    """Give ``1 - level`` without the last bits of the subtraction."""
+    """Return ``1 - level``, rounded to remove the error of the subtraction."""
     return round(1 - level, 12)
 
 
-def in_errors(differences: Floats, error: float) -> Floats:
-    """Divide differences by their standard error; 0 stays 0, anything else over an error of 0 is infinite."""
+def studentize(differences: Floats, error: float) -> Floats:
+    """Divide differences by their standard error; 0 stays 0, and other differences over an error of 0 are infinite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(differences == 0.0, 0.0, differences / error)

@@ -1,4 +1,4 @@
-"""Paired tests without resampling: Student, Wilcoxon, signs, and the Bayesian reading of Student's t."""
+"""Paired tests without resampling: Student, Wilcoxon, signs, the Bayesian t, and Hall's correction for skewness."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ EXACT_RANKS = 100  # topics up to which Wilcoxon's null distribution is computed
 
 
 def student(differences: Floats, _rounding: Floats, options: Options) -> list[PairedResult]:
-    """Test whether the mean of each row of (P, T) is 0 by Student's t; no row may hold one value only."""
+    """Test whether the mean of each row of (P, T) is 0 by Student's t; no row may be constant."""
     from scipy.special import stdtr, stdtrit
 
     topics = differences.shape[1]
-    half = float(stdtrit(topics - 1, (1 + options.two_sided_level) / 2))
-    found: list[PairedResult] = []
+    quantile = float(stdtrit(topics - 1, (1 + options.two_sided_level) / 2))
+    results: list[PairedResult] = []
     for mean, error in _means_and_errors(differences):
         t = mean / error
         p = options.p_of(float(stdtr(topics - 1, t)), float(stdtr(topics - 1, -t)))
-        found.append(PairedResult(t, p, options.interval(mean - half * error, mean + half * error)))
-    return found
+        results.append(PairedResult(t, p, options.interval(mean - quantile * error, mean + quantile * error)))
+    return results
 
 
 def bayes(differences: Floats, _rounding: Floats, options: Options) -> list[PairedResult]:
-    """Give the posterior of each mean difference under normal differences and the reference prior 1 / sigma."""
-    # (mean difference - its true value) / standard error then has Student's t distribution: the interval is that of the
-    # t-test, but it may be read as "the true mean difference is in here with this probability".
+    """Compute the posterior of each mean difference for normal differences and the reference prior 1 / sigma."""
+    # (mean difference - its true value) / standard error has Student's t distribution, so the credible interval equals
+    # the confidence interval of the t-test.
     from scipy.special import stdtr, stdtrit
 
     topics = differences.shape[1]
-    half = float(stdtrit(topics - 1, (1 + options.two_sided_level) / 2))
-    found: list[PairedResult] = []
+    quantile = float(stdtrit(topics - 1, (1 + options.two_sided_level) / 2))
+    results: list[PairedResult] = []
     for mean, error in _means_and_errors(differences):
         higher, above, below = (
             float(stdtr(topics - 1, t))
@@ -52,114 +52,115 @@ def bayes(differences: Floats, _rounding: Floats, options: Options) -> list[Pair
         )
         lower = float(stdtr(topics - 1, -mean / error))
         posterior = Posterior(higher, lower, above, max(0.0, 1 - above - below), below, options.rope)
-        limits = options.interval(mean - half * error, mean + half * error)
-        found.append(PairedResult(higher, math.nan, limits, posterior=posterior))
-    return found
+        limits = options.interval(mean - quantile * error, mean + quantile * error)
+        results.append(PairedResult(higher, math.nan, limits, posterior=posterior))
+    return results
 
 
 def wilcoxon(differences: Floats, _rounding: Floats, options: Options) -> list[PairedResult]:
     """Test by Wilcoxon's signed ranks whether each row of (P, T) is symmetric about 0."""
-    # Differences of 0 are dropped before ranking (Wilcoxon's own convention, not Pratt's); equal sizes share their mean
-    # rank. Up to `EXACT_RANKS` topics the null distribution is exact, ties or not; above, it is normal with the
-    # variance that ties leave, without a continuity correction. The statistic is the sum of the ranks of the topics
-    # where the second system is higher.
-    found: list[PairedResult] = []
+    # Differences of 0 are dropped before ranking (Wilcoxon's convention, not Pratt's); ties share their mean rank. Up
+    # to `EXACT_RANKS` topics the null distribution is exact, even with ties. Above, it is normal with the variance
+    # corrected for ties, without a continuity correction. The statistic is the rank sum of the topics where the second
+    # system is higher.
+    results: list[PairedResult] = []
     for row in differences:
-        seen = row[row != 0]
-        doubled = _doubled_ranks(np.abs(seen))
-        total = int(doubled[seen > 0].sum())
-        exact = len(seen) <= EXACT_RANKS
+        non_zero = row[row != 0]
+        double_ranks = _double_ranks(np.abs(non_zero))
+        double_rank_sum = int(double_ranks[non_zero > 0].sum())
+        exact = len(non_zero) <= EXACT_RANKS
         if exact:
-            chances = _rank_sum_chances(doubled)
-            lower, upper = float(chances[: total + 1].sum()), float(chances[total:].sum())
+            probabilities = _rank_sum_distribution(double_ranks)
+            lower = float(probabilities[: double_rank_sum + 1].sum())
+            upper = float(probabilities[double_rank_sum:].sum())
         else:
-            z = (total - doubled.sum() / 2) / math.sqrt(float((doubled**2).sum()) / 4)
+            z = (double_rank_sum - double_ranks.sum() / 2) / math.sqrt(float((double_ranks**2).sum()) / 4)
             lower, upper = math.erfc(-z / math.sqrt(2)) / 2, math.erfc(z / math.sqrt(2)) / 2
-        found.append(PairedResult(total / 2, options.p_of(lower, upper), exact=exact, note=_dropped(row, seen)))
-    return found
+        p, note = options.p_of(lower, upper), _dropped_note(row, non_zero)
+        results.append(PairedResult(double_rank_sum / 2, p, exact=exact, note=note))
+    return results
 
 
 def signs(differences: Floats, _rounding: Floats, options: Options) -> list[PairedResult]:
-    """Count wins of each row of (P, T) against a fair coin; differences of 0 are dropped. Statistic: the wins."""
+    """Test the number of wins of each row of (P, T) against a fair coin; differences of 0 are dropped."""
     from scipy.special import bdtr
 
-    found: list[PairedResult] = []
+    results: list[PairedResult] = []
     for row in differences:
-        seen = row[row != 0]
-        wins = int(np.count_nonzero(seen > 0))
-        lower, upper = (float(bdtr(most, len(seen), 0.5)) for most in (wins, len(seen) - wins))
-        found.append(PairedResult(float(wins), options.p_of(lower, upper), exact=True, note=_dropped(row, seen)))
-    return found
+        non_zero = row[row != 0]
+        wins = int(np.count_nonzero(non_zero > 0))
+        lower, upper = (float(bdtr(successes, len(non_zero), 0.5)) for successes in (wins, len(non_zero) - wins))
+        p, note = options.p_of(lower, upper), _dropped_note(row, non_zero)
+        results.append(PairedResult(float(wins), p, exact=True, note=note))
+    return results
 
 
 def _means_and_errors(differences: Floats) -> list[tuple[float, float]]:
-    """Give the mean of each row, and its standard error."""
     errors = differences.std(axis=1, ddof=1) / math.sqrt(differences.shape[1])
     return list(zip(differences.mean(axis=1).tolist(), errors.tolist(), strict=True))
 
 
-def _doubled_ranks(sizes: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Give twice the mean rank of each value: whole numbers."""
-    _, group, members = np.unique(sizes, return_inverse=True, return_counts=True)
-    last = np.cumsum(members)
-    return (2 * last - members + 1)[group.ravel()]
+def _double_ranks(sizes: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return twice the mean rank of each value: integers."""
+    _, group, group_sizes = np.unique(sizes, return_inverse=True, return_counts=True)
+    last = np.cumsum(group_sizes)
+    return (2 * last - group_sizes + 1)[group.ravel()]
 
 
-def _rank_sum_chances(doubled: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
-    """Give the chance of each sum of ranks (doubled) when each rank counts with probability one half."""
-    chances = np.zeros(int(doubled.sum()) + 1)
-    chances[0] = 1.0
-    for rank in doubled.tolist():
-        shifted = chances[:-rank].copy()
-        chances[rank:] += shifted
-        chances /= 2
-    return chances
+def _rank_sum_distribution(double_ranks: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+    """Return the null distribution of the doubled rank sum; each rank is included with probability 1/2."""
+    probabilities = np.zeros(int(double_ranks.sum()) + 1)
+    probabilities[0] = 1.0
+    for rank in double_ranks.tolist():
+        shifted = probabilities[:-rank].copy()
+        probabilities[rank:] += shifted
+        probabilities /= 2
+    return probabilities
 
 
-def _dropped(row: Floats, seen: Floats) -> str:
-    """Say how many differences of 0 the test left out."""
-    ties = len(row) - len(seen)
+def _dropped_note(row: Floats, non_zero: Floats) -> str:
+    ties = len(row) - len(non_zero)
     return f"{ties} of {len(row)} topics without a difference do not count in this test" if ties else ""
 
 
-SECOND = "; on slices with Hall's test too, which sees skewness, the larger p and the wider interval"
-"""What captions say of it, behind the name of the test."""
+HALL = "; on slices with Hall's test too, which sees skewness, the larger p and the wider interval"
+"""Text for captions, after the name of the test."""
 
 
-def allowing_for_skew(gaps: Iterable[Floats], tests: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Take the larger p-value of each test and of Hall's, and the wider of their limits."""
-    # Tests that flip signs, and Student's t, take differences to spread alike to both sides: of a dozen topics with
-    # many small losses and a few large gains they reject a mean of 0 twice as often as they say. Hall's transformation
-    # of t takes the skewness out of it (Hall 1992). What none of the topics shows, no test sees. `gaps`: P rows of
-    # (T,): the differences that were tested, NaN where a topic has none.
-    return tuple(_larger(test, row[~np.isnan(row)]) for test, row in zip(tests, gaps, strict=True))
+def with_hall_tests(gaps: Iterable[Floats], tests: Sequence[Difference]) -> tuple[Difference, ...]:
+    """Return the tests with the larger p-value of each test and Hall's, and the wider of their intervals."""
+    # Sign-flip tests and Student's t assume symmetric differences: for a dozen topics with many small losses and a few
+    # large gains, they reject a mean of 0 twice too often. Hall's transformation removes the skewness of t (Hall 1992).
+    # No test detects skewness that the sample does not show. `gaps`: P rows of (T,), the tested differences with NaN
+    # for missing ones.
+    return tuple(_with_hall_test(test, row[~np.isnan(row)]) for test, row in zip(tests, gaps, strict=True))
 
 
-def _larger(test: Difference, gaps: Floats) -> Difference:
-    symmetric = test.test in {"randomisation", "t", "ratio"} and not math.isnan(test.p)
-    if not symmetric or len(gaps) < 3 or not spread(gaps):
+def _with_hall_test(test: Difference, gaps: Floats) -> Difference:
+    assumes_symmetry = test.test in {"randomisation", "t", "ratio"} and not math.isnan(test.p)
+    if not assumes_symmetry or len(gaps) < 3 or not spread(gaps):
         return test
-    p, low, high = _hall(gaps, Options(test.alternative, test.level))
+    p, low, high = _hall_test(gaps, Options(test.alternative, test.level))
     interval = None if test.interval is None else (min(test.interval[0], low), max(test.interval[1], high))
     return replace(test, p=max(test.p, p), interval=interval)
 
 
-def _hall(gaps: Floats, options: Options) -> tuple[float, float, float]:
-    """Give the p-value, and the limits, of Hall's monotone cubic of Student's t."""
+def _hall_test(gaps: Floats, options: Options) -> tuple[float, float, float]:
+    """Return the p-value and the limits of Hall's monotone cubic transformation of Student's t."""
     n, mean, deviation = len(gaps), float(gaps.mean()), gaps - gaps.mean()
     error = float(gaps.std(ddof=1)) / math.sqrt(n)
-    apart = deviation / np.abs(deviation).max()  # of tiny differences the cubes would vanish
-    skewness = float((apart**3).mean() / (apart**2).mean() ** 1.5) * math.sqrt(n * (n - 1)) / (n - 2)
-    lean = skewness / math.sqrt(n)
+    scaled = deviation / np.abs(deviation).max()  # avoids underflow of cubes
+    skewness = float((scaled**3).mean() / (scaled**2).mean() ** 1.5) * math.sqrt(n * (n - 1)) / (n - 2)
+    skew = skewness / math.sqrt(n)
 
-    def symmetric(t: float) -> float:
-        return t + lean / 3 * t**2 + lean**2 / 27 * t**3 + lean / 6
+    def transform(t: float) -> float:
+        return t + skew / 3 * t**2 + skew**2 / 27 * t**3 + skew / 6
 
-    def back(quantile: float) -> float:
-        return 3 / lean * (math.cbrt(1 + lean * (quantile - lean / 6)) - 1) if abs(lean) > 1e-9 else quantile
+    def inverse(quantile: float) -> float:
+        return 3 / skew * (math.cbrt(1 + skew * (quantile - skew / 6)) - 1) if abs(skew) > 1e-9 else quantile
 
-    seen = symmetric(mean / error)
-    lower, upper = student_cdf(seen, n - 1), student_cdf(-seen, n - 1)
+    statistic = transform(mean / error)
+    lower, upper = student_cdf(statistic, n - 1), student_cdf(-statistic, n - 1)
     quantile = student_quantile((1 + options.two_sided_level) / 2, n - 1)
-    limits = options.interval(mean - back(quantile) * error, mean - back(-quantile) * error)
+    limits = options.interval(mean - inverse(quantile) * error, mean - inverse(-quantile) * error)
     return options.p_of(lower, upper), *limits

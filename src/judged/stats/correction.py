@@ -1,4 +1,4 @@
-"""Correct p-values for the number of comparisons made."""
+"""Correction of p-values for the number of comparisons."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ CORRECTIONS = {
 
 
 def adjust(p_values: ArrayLike, correction: str = "holm") -> Floats:
-    """Give p-values that may be compared with alpha although many comparisons were made.
+    """Adjust p-values for the number of comparisons, so that they can be compared with alpha.
 
     Parameters
     ----------
     p_values
-        (N,) from 0 to 1. NaN: a comparison that was not made; it stays NaN and does not count.
+        (N,) from 0 to 1. NaN: no comparison; it stays NaN and is not counted.
     correction
         A name in `CORRECTIONS`.
 
     Returns
     -------
     (N,) float64
-        In the order given; never below the p-value given, at most 1, and in the same order of size.
+        In the order of `p_values`; at least the original p-value, at most 1, and ranked in the same way.
 
     Raises
     ------
     InputError
-        If there is no such method, or a value is not a probability.
+        If `correction` is unknown, or a value is not between 0 and 1.
 
     Examples
     --------
@@ -61,186 +61,188 @@ def adjust(p_values: ArrayLike, correction: str = "holm") -> Floats:
     [0.03, 0.06, 0.06]
     """
     correction = one_of("correction", correction, CORRECTIONS)
-    given = np.array(p_values, dtype=np.float64)
-    if given.ndim != 1:
-        raise InputError(f"the p-values have {given.ndim} dimensions", fix="give a list of numbers")
-    made = ~np.isnan(given)
-    counted = given[made]
-    if np.any((counted < 0) | (counted > 1)):
-        raise InputError("a p-value is not between 0 and 1", fix="give probabilities, or NaN for no comparison")
-    order = np.argsort(counted, kind="stable")
-    adjusted = np.empty_like(counted)
-    adjusted[order] = np.minimum(_RULES[correction](counted[order]), 1.0) if len(order) else counted
-    given[made] = np.maximum(adjusted, counted)  # a product may round below its factor
-    return given
+    result = np.array(p_values, dtype=np.float64)
+    if result.ndim != 1:
+        raise InputError(f"`p_values` must have 1 dimension, got {result.ndim}", fix="pass a list of numbers")
+    is_comparison = ~np.isnan(result)
+    compared = result[is_comparison]
+    if np.any((compared < 0) | (compared > 1)):
+        raise InputError("p-values must be between 0 and 1", fix="use NaN for comparisons without a p-value")
+    order = np.argsort(compared, kind="stable")
+    adjusted = np.empty_like(compared)
+    adjusted[order] = np.minimum(_ADJUSTMENTS[correction](compared[order]), 1.0) if len(order) else compared
+    result[is_comparison] = np.maximum(adjusted, compared)  # a product may be rounded to less than its factor
+    return result
 
 
 def interval_alphas(p_values: ArrayLike, correction: str, alpha: float) -> Floats:
-    """Give 1 - level for an interval of each comparison that excludes 0 just where its corrected p is at most alpha.
+    """Return 1 - level for intervals of comparisons that exclude 0 only where the corrected p-value is <= alpha.
 
     >>> interval_alphas([0.01, 0.02, 0.3], "holm", 0.05).round(4).tolist()  # the second is found at 0.05 / 2
     [0.0167, 0.025, 0.0167]
     >>> interval_alphas([0.01, 0.02, 0.3], "bh", 0.06).tolist()
     [0.04, 0.04, 0.04]
     """
-    # For Bonferroni, Holm and Hochberg it is alpha / N, so that together the N intervals hold all true values with
-    # probability 1 - alpha; but for what only a later step finds significant, it is that of the last step that was
-    # taken. For `bh` and `by` it is the share of alpha that the R significant ones had: then at most alpha of the
-    # intervals of significant comparisons are expected to miss (Benjamini and Yekutieli 2005). Returns in the order
-    # given; NaN for a comparison that was not made.
+    # Bonferroni, Holm, and Hochberg: alpha / N, so that all N intervals cover together with probability 1 - alpha; a
+    # comparison that only a later step finds significant uses the alpha of that step. `bh` and `by`: R alpha / N for
+    # R significant comparisons, so that at most alpha of their intervals are expected to miss the true value
+    # (Benjamini and Yekutieli 2005). NaN for comparisons that are NaN in `p_values`.
     adjusted = adjust(p_values, correction)
-    made = int(np.count_nonzero(~np.isnan(adjusted)))
-    found = adjusted <= alpha * (1 + _ROUNDING)
-    rejected = int(np.count_nonzero(found))
-    share = max(rejected, 1) if correction in {"bh", "by"} else 1
-    harmonic = _harmonic(made) if correction == "by" else 1.0
-    base = alpha if correction == "none" or not made else alpha * share / (made * harmonic)
-    later = found & (np.asarray(p_values) > base * (1 + _ROUNDING))
-    alphas = np.where(later, alpha / max(made - rejected + 1, 1), base)
+    n = int(np.count_nonzero(~np.isnan(adjusted)))
+    is_significant = adjusted <= alpha * (1 + _ROUNDING)
+    rejected = int(np.count_nonzero(is_significant))
+    n_selected = max(rejected, 1) if correction in {"bh", "by"} else 1
+    harmonic = _harmonic(n) if correction == "by" else 1.0
+    base = alpha if correction == "none" or not n else alpha * n_selected / (n * harmonic)
+    is_later_step = is_significant & (np.asarray(p_values) > base * (1 + _ROUNDING))
+    alphas = np.where(is_later_step, alpha / max(n - rejected + 1, 1), base)
     return np.where(np.isnan(adjusted), np.nan, alphas)
 
 
 def corrected_family(
-    found: Sequence[Difference],
+    differences: Sequence[Difference],
     method: str,
     alpha: float,
-    again: Callable[[list[int], float], Sequence[Difference]],  # tests those at some places of `found` at another level
+    retest: Callable[[list[int], float], Sequence[Difference]],  # tests the differences at these indices at a level
 ) -> list[Difference]:
-    """Correct the p-values of a family, and give each difference the interval that goes with its corrected p."""
-    p_values = [one.p for one in found]
+    """Correct the p-values of a family, and add to each difference the interval that matches its corrected p-value."""
+    p_values = [difference.p for difference in differences]
     adjusted = adjust(p_values, method).tolist()
     alphas = interval_alphas(p_values, method, alpha)
     name = method if np.count_nonzero(~np.isnan(alphas)) > 1 else "none"
-    made = [one.corrected(p, name, alpha) for one, p in zip(found, adjusted, strict=True)]
-    off = [
-        at for at, one in enumerate(found) if one.interval is not None and abs(1 - one.level - alphas[at]) > _ROUNDING
+    corrected = [difference.corrected(p, name, alpha) for difference, p in zip(differences, adjusted, strict=True)]
+    mismatched = [
+        i
+        for i, difference in enumerate(differences)
+        if difference.interval is not None and abs(1 - difference.level - alphas[i]) > _ROUNDING
     ]
-    for wanted in sorted({float(alphas[at]) for at in off}):
-        places = [at for at in off if alphas[at] == wanted]
-        for at, one in zip(places, again(places, 1 - wanted), strict=True):
-            made[at] = replace(made[at], level=one.level, interval=one.interval)
-    return made
+    for new_alpha in sorted({float(alphas[i]) for i in mismatched}):
+        indices = [i for i in mismatched if alphas[i] == new_alpha]
+        for i, retested in zip(indices, retest(indices, 1 - new_alpha), strict=True):
+            corrected[i] = replace(corrected[i], level=retested.level, interval=retested.interval)
+    return corrected
 
 
-def _left(rising: Floats) -> Any:
-    """Give how many hypotheses are left at each step: N, N - 1, ..., 1."""
-    return np.arange(len(rising), 0, -1)
+def _remaining_hypotheses(sorted_p: Floats) -> Any:
+    """Return the number of hypotheses that remain at each step: N, N - 1, ..., 1."""
+    return np.arange(len(sorted_p), 0, -1)
 
 
 def _harmonic(count: int) -> float:
     return float((1.0 / np.arange(1, count + 1)).sum())
 
 
-def _least_from_above(steps: Floats) -> Floats:
-    return np.minimum.accumulate(steps[::-1])[::-1]
+def _running_minimum(adjusted: Floats) -> Floats:
+    return np.minimum.accumulate(adjusted[::-1])[::-1]
 
 
-_RULES: dict[str, Callable[[Floats], Floats]] = {
-    "none": lambda rising: rising,
-    "bonferroni": lambda rising: rising * len(rising),
-    "holm": lambda rising: np.maximum.accumulate(rising * _left(rising)),
-    "hochberg": lambda rising: _least_from_above(rising * _left(rising)),
-    "bh": lambda rising: _least_from_above(rising * len(rising) / _left(rising)[::-1]),
-    "by": lambda rising: _least_from_above(rising * len(rising) * _harmonic(len(rising)) / _left(rising)[::-1]),
+_ADJUSTMENTS: dict[str, Callable[[Floats], Floats]] = {
+    "none": lambda sorted_p: sorted_p,
+    "bonferroni": lambda sorted_p: sorted_p * len(sorted_p),
+    "holm": lambda sorted_p: np.maximum.accumulate(sorted_p * _remaining_hypotheses(sorted_p)),
+    "hochberg": lambda sorted_p: _running_minimum(sorted_p * _remaining_hypotheses(sorted_p)),
+    "bh": lambda sorted_p: _running_minimum(sorted_p * len(sorted_p) / _remaining_hypotheses(sorted_p)[::-1]),
+    "by": lambda sorted_p: _running_minimum(
+        sorted_p * len(sorted_p) * _harmonic(len(sorted_p)) / _remaining_hypotheses(sorted_p)[::-1]
+    ),
 }
 
 
-def share_limits(counts: Ints, sizes: Ints, level: float) -> tuple[Floats, Floats]:
-    """Give the interval of each share ``counts / sizes`` by Clopper and Pearson (Biometrika 1934).
+def clopper_pearson_intervals(counts: Ints, sizes: Ints, level: float) -> tuple[Floats, Floats]:
+    """Compute the Clopper-Pearson interval of each proportion ``counts / sizes`` (Biometrika 1934).
 
-    >>> [end.round(4).tolist() for end in share_limits(np.array([0, 3]), np.array([10, 3]), 0.95)]
+    >>> [limit.round(4).tolist() for limit in clopper_pearson_intervals(np.array([0, 3]), np.array([10, 3]), 0.95)]
     [[0.0, 0.2924], [0.3085, 1.0]]
     """
     from scipy.special import betaincinv
 
-    missed, rest = (1.0 - level) / 2.0, sizes - counts
-    low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), rest + 1, missed), 0.0)
-    high = np.where(rest > 0, betaincinv(counts + 1, np.maximum(rest, 1), 1.0 - missed), 1.0)
+    tail, failures = (1.0 - level) / 2.0, sizes - counts
+    low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), failures + 1, tail), 0.0)
+    high = np.where(failures > 0, betaincinv(counts + 1, np.maximum(failures, 1), 1.0 - tail), 1.0)
     return low, high
 
 
-def rate_limits(counts: Floats, expected: Floats, level: float) -> tuple[Floats, Floats]:
-    """Give the interval of each rate ``counts / expected`` of a Poisson count (Garwood, Biometrika 1936).
+def poisson_rate_intervals(counts: Floats, expected: Floats, level: float) -> tuple[Floats, Floats]:
+    """Compute the interval of each rate ``counts / expected`` of a Poisson count (Garwood, Biometrika 1936).
 
-    >>> [end.round(3).tolist() for end in rate_limits(np.array([0.0, 10.0]), np.array([1.0, 1.0]), 0.95)]
+    >>> [limit.round(3).tolist() for limit in poisson_rate_intervals(np.array([0.0, 10.0]), np.array([1.0, 1.0]), 0.95)]
     [[0.0, 4.795], [3.689, 18.39]]
     """
-    # Whole numbers are not asked for: counts divided by how much more they vary than a Poisson count are none.
+    # Counts may be fractions: overdispersed counts are divided by their dispersion.
     from scipy.special import gammaincinv
 
-    missed = (1.0 - level) / 2.0
-    low = gammaincinv(np.maximum(counts, 1e-9), missed)  # exactly 0 for no count
-    return low / expected, gammaincinv(counts + 1.0, 1.0 - missed) / expected
+    tail = (1.0 - level) / 2.0
+    low = gammaincinv(np.maximum(counts, 1e-9), tail)  # exactly 0 for a count of 0
+    return low / expected, gammaincinv(counts + 1.0, 1.0 - tail) / expected
 
 
-def chances_of_more(counts: Ints, sizes: Ints, all_counts: int, all_sizes: int) -> tuple[Floats, Floats]:
-    """Give the chance that a group has so many or more, had all that there are been dealt to the groups at random.
+def hypergeometric_p_values(counts: Ints, sizes: Ints, all_counts: int, all_sizes: int) -> tuple[Floats, Floats]:
+    """Compute Fisher's exact test, one-sided, of each group against all others.
 
-    Fisher's exact test, one-sided, of each group against all others. The lady who names three of four cups rightly:
+    Returns the p-values P(X >= counts) and the smallest p-value possible for each group size. In the tea-tasting
+    experiment, three of four cups are identified correctly:
 
-    >>> [chances.round(4).tolist() for chances in chances_of_more(np.array([3]), np.array([4]), 4, 8)]
+    >>> [p.round(4).tolist() for p in hypergeometric_p_values(np.array([3]), np.array([4]), 4, 8)]
     [[0.2429], [0.0143]]
     """
-    # `sizes`: of the groups, `counts`: how many of their members have it; `all_counts`, `all_sizes`: of all groups. The
-    # second array is the least chance that a group of this size can have.
+    # `counts` of the `sizes` members of each group have the property, `all_counts` of `all_sizes` over all groups.
     from scipy.special import gammaln
 
-    def chosen(n: Floats | int, k: Floats) -> Floats:
-        """Give the logarithm of the number of ways to choose k of n."""
+    def log_binomial(n: Floats | int, k: Floats) -> Floats:
         return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
-    chance, least = np.ones(len(sizes)), np.ones(len(sizes))
+    p_values, smallest_p = np.ones(len(sizes)), np.ones(len(sizes))
     order = np.argsort(sizes, kind="stable")
     starts = np.unique(sizes[order], return_index=True)[1]
     for members in np.split(order, starts[1:]):
         if not len(members):
             continue
         size = int(sizes[members[0]])
-        had = np.arange(min(size, all_counts) + 1.0)  # a number that is too small has no chance
-        chances = np.exp(chosen(all_counts, had) + chosen(all_sizes - all_counts, size - had)
-                         - chosen(all_sizes, np.array(float(size))))  # fmt: skip
-        tails = np.minimum(np.cumsum(chances[::-1])[::-1], 1.0)
-        chance[members] = tails[counts[members]]
-        least[members] = tails[-1]
-    return chance, least
+        count = np.arange(min(size, all_counts) + 1.0)  # the probability of an impossible count is exp(-inf) = 0
+        log_ways = log_binomial(all_counts, count) + log_binomial(all_sizes - all_counts, size - count)
+        probabilities = np.exp(log_ways - log_binomial(all_sizes, np.array(float(size))))
+        tails = np.minimum(np.cumsum(probabilities[::-1])[::-1], 1.0)
+        p_values[members] = tails[counts[members]]
+        smallest_p[members] = tails[-1]
+    return p_values, smallest_p
 
 
-def told(p_values: Floats, least: Floats, fdr: float) -> tuple[Bools, Floats]:
-    """Choose groups with at most this share of false ones on average, and adjust p-values for how many could be.
+def select_discoveries(p_values: Floats, smallest_p: Floats, fdr: float) -> tuple[Bools, Floats]:
+    """Select groups with a false discovery rate of at most `fdr`, and return their adjusted p-values.
 
-    A group that is so small that its p-value cannot be small is not counted among the tests (Gilbert, Applied
-    Statistics 2005, after Tarone); among the others it is Benjamini and Hochberg's rule.
+    Groups that are too small to have a small p-value are not counted as tests (Tarone 1990; Gilbert, Applied
+    Statistics 2005). The others are tested by the procedure of Benjamini and Hochberg.
 
-    >>> told(np.array([0.01, 0.5, 0.5]), np.array([0.001, 0.4, 0.4]), 0.05)
+    >>> select_discoveries(np.array([0.01, 0.5, 0.5]), np.array([0.001, 0.4, 0.4]), 0.05)
     (array([ True, False, False]), array([0.01,  nan,  nan]))
     """
-    ordered = np.sort(least)
-    tests = next(m for m in itertools.count(1) if np.searchsorted(ordered, fdr / m, "right") <= m)
-    testable = least <= fdr / tests
+    sorted_smallest = np.sort(smallest_p)
+    n_tests = next(m for m in itertools.count(1) if np.searchsorted(sorted_smallest, fdr / m, "right") <= m)
+    is_testable = smallest_p <= fdr / n_tests
     adjusted = np.full(len(p_values), np.nan)
-    if testable.any():
-        adjusted[testable] = adjust(p_values[testable], "bh")
+    if is_testable.any():
+        adjusted[is_testable] = adjust(p_values[is_testable], "bh")
     return adjusted <= fdr, adjusted
 
 
 @dataclass(frozen=True, eq=False)
 class Discoveries(ReadOnly):
-    """The topics that lost.
+    """Topics with a significant loss.
 
     Parameters
     ----------
     fdr
-        The false discovery rate: on average, at most this share of the topics found has no real loss.
+        False discovery rate: expected share of the selected topics without a real loss, at most.
     threshold
-        The topics found lost at least this much; NaN where none is found.
+        Smallest loss of a selected topic; NaN if none is selected.
     mask
-        (T,): the topics found.
+        (T,): whether each topic is selected.
     estimate
-        The estimated share of false findings, (1 + gains as large) / losses as large; NaN where none is found.
+        Estimated false discovery proportion, (1 + gains as large) / losses as large; NaN if no topic is selected.
     n
-        Topics that have a difference, 0 among them.
+        Topics with a difference, including 0.
     losses, gains
-        How many of them lost, and gained, by more than rounding.
+        Topics that lost, or gained, by more than rounding error.
     left_out
         Topics without a difference (NaN).
     """
@@ -256,17 +258,17 @@ class Discoveries(ReadOnly):
 
     @property
     def count(self) -> int:
-        """How many topics are found."""
+        """Number of selected topics."""
         return int(np.count_nonzero(self.mask))
 
     @property
     def fewest(self) -> int:
-        """The fewest losses that can be told from luck at this rate; a verdict requires six in any case."""
+        """Minimum number of losses for any discovery at this rate; a verdict requires six in any case."""
         return math.ceil(1 / self.fdr * (1 - ROUNDING))
 
     @property
     def sentence(self) -> str:
-        """What may be concluded, and what not."""
+        """Result in a few sentences, with its limits."""
         if self.count:
             as_large = round(self.estimate * self.count) - 1
             return (
@@ -276,15 +278,15 @@ class Discoveries(ReadOnly):
                 " of them are."
             )
         if self.losses < self.fewest:
-            seen = "no topic lost" if not self.losses else f"only {self.losses} of {topics_text(self.n)} lost"
+            losses = "no topic lost" if not self.losses else f"only {self.losses} of {topics_text(self.n)} lost"
             return (
-                f"No single topic can be said to have lost: {seen}, and at a false discovery rate of {self.fdr:.0%}"
+                f"No single topic can be said to have lost: {losses}, and at a false discovery rate of {self.fdr:.0%}"
                 f" fewer than {self.fewest} losses can never be told from luck."
             )
-        if lacking := insufficiency(self.losses, "verdict"):
+        if shortage := insufficiency(self.losses, "verdict"):
             return (
                 f"No single topic can be said to have lost: only {self.losses} of {topics_text(self.n)} lost, and at"
-                f" least {lacking.required:g} losses are required."
+                f" least {shortage.required:g} losses are required."
             )
         return (
             f"No single topic can be said to have lost at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
@@ -293,22 +295,22 @@ class Discoveries(ReadOnly):
 
 
 def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> Discoveries:
-    """Find the topics that really lost.
+    """Select the topics with a significant loss.
 
-    If a topic has no real loss, it is as likely to gain as to lose by an amount, whatever the amount, and
-    independently of other topics (symmetric noise; this is assumed, and nothing in the data can show it). Then the
-    topics that gained by at least c tell how many of those that lost by at least c are luck. The smallest c with
-    (1 + gains) / losses of at most ``fdr`` holds the false discovery rate at ``fdr``, in finite samples (Barber and
-    Candès 2015: SeqStep+, the threshold of knockoff+).
+    The method assumes symmetric noise: a topic without a real loss is as likely to gain as to lose by any amount,
+    independently of other topics. The data cannot confirm this. Then the number of topics that gained at least c
+    estimates how many of those that lost at least c did so by chance. The smallest c with (1 + gains) / losses of at
+    most ``fdr`` controls the false discovery rate in finite samples (Barber and Candès 2015: SeqStep+, the threshold
+    of knockoff+).
 
     Parameters
     ----------
     differences
-        (T,): new minus old, by topic. NaN: the topic is left out, and counted.
+        (T,): new minus old, by topic. Topics with a NaN are left out and counted.
     fdr
-        The false discovery rate, between 0 and 1. Fewer than 1 / `fdr` losses, or than six, are never declared.
+        False discovery rate, between 0 and 1. Fewer than 1 / `fdr` losses, or fewer than six, are never selected.
     scale
-        The size of the scores: differences, and differences of differences, up to 1e-12 of it are rounding.
+        Size of the scores: smaller differences (of differences) than 1e-12 times it count as 0.
 
     Returns
     -------
@@ -317,43 +319,43 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     Raises
     ------
     InputError
-        If they are not a row of finite numbers, or the rate is not a share.
+        If `differences` is not a list of finite numbers, or `fdr` is not between 0 and 1.
 
     Examples
     --------
-    >>> found = losers([-0.5] * 9 + [-0.4, -0.1, 0.1, 0.0])
-    >>> found.count, found.threshold, round(found.estimate, 3)
+    >>> losses = losers([-0.5] * 9 + [-0.4, -0.1, 0.1, 0.0])
+    >>> losses.count, losses.threshold, round(losses.estimate, 3)
     (10, 0.4, 0.1)
     >>> print(losers([-0.5] * 9).sentence)
     No single topic can be said to have lost: only 9 of 9 topics lost, and at a false discovery rate of 10% fewer
     than 10 losses can never be told from luck.
     """
     check_share("false discovery rate", fdr)
-    given = np.asarray(differences, dtype=np.float64)
-    if given.ndim != 1 or np.isinf(given).any():
+    changes = np.asarray(differences, dtype=np.float64)
+    if changes.ndim != 1 or np.isinf(changes).any():
         raise InputError(
-            "the differences are not a row of finite numbers", fix="give one difference a topic, NaN for none"
+            "`differences` must be a list of finite numbers", fix="pass one per topic, NaN for a missing one"
         )
-    slack = ROUNDING * max(scale, float(np.nanmax(np.abs(given), initial=0.0)))
-    known = given[~np.isnan(given)]
-    losses, gains = np.sort(-known[known < -slack]), np.sort(known[known > slack])
+    tolerance = ROUNDING * max(scale, float(np.nanmax(np.abs(changes), initial=0.0)))
+    present = changes[~np.isnan(changes)]
+    losses, gains = np.sort(-present[present < -tolerance]), np.sort(present[present > tolerance])
     threshold, estimate = math.nan, math.nan
     if not insufficiency(len(losses), "verdict"):
-        threshold, estimate = _threshold(losses, gains, fdr, slack)
-    mask = np.zeros(len(given), dtype=np.bool_) if math.isnan(threshold) else given <= -threshold + slack
+        threshold, estimate = _threshold(losses, gains, fdr, tolerance)
+    mask = np.zeros(len(changes), dtype=np.bool_) if math.isnan(threshold) else changes <= -threshold + tolerance
     return Discoveries(
-        fdr, threshold, mask, estimate, len(known), len(losses), len(gains), left_out=len(given) - len(known)
+        fdr, threshold, mask, estimate, len(present), len(losses), len(gains), left_out=len(changes) - len(present)
     )
 
 
-def _threshold(losses: Floats, gains: Floats, fdr: float, slack: float) -> tuple[float, float]:
-    """Give the least loss that the rule admits, and its estimated rate."""
-    # Only losses need be tried as thresholds: between one and the next the topics found stay, and the gains that speak
-    # against them only become fewer.
-    as_low = len(losses) - np.searchsorted(losses, losses - slack)
-    as_high = len(gains) - np.searchsorted(gains, losses - slack)
-    estimates = (1 + as_high) / np.maximum(as_low, 1)
-    admitted = np.flatnonzero(estimates <= fdr * (1 + ROUNDING))
-    if not len(admitted):
+def _threshold(losses: Floats, gains: Floats, fdr: float, tolerance: float) -> tuple[float, float]:
+    """Return the smallest loss that satisfies the SeqStep+ rule, and its estimated false discovery proportion."""
+    # Only losses are candidate thresholds: between two of them, the selected topics stay the same and the number of
+    # gains only decreases.
+    losses_beyond = len(losses) - np.searchsorted(losses, losses - tolerance)
+    gains_beyond = len(gains) - np.searchsorted(gains, losses - tolerance)
+    estimates = (1 + gains_beyond) / np.maximum(losses_beyond, 1)
+    admissible = np.flatnonzero(estimates <= fdr * (1 + ROUNDING))
+    if not len(admissible):
         return math.nan, math.nan
-    return float(losses[admitted[0]]), float(estimates[admitted[0]])
+    return float(losses[admissible[0]]), float(estimates[admissible[0]])

@@ -1,4 +1,4 @@
-"""How large a difference is: effect sizes, wins and losses."""
+"""Size of a difference: effect sizes, wins and losses, equivalence and non-inferiority."""
 
 from __future__ import annotations
 
@@ -21,89 +21,86 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Effects:
-    """The difference of two systems over the same topics, in several units."""
+    """Difference of two systems over the same topics, in several units."""
 
-    difference: float  # mean of second minus first, in the measure's own unit. NaN without a topic.
-    # Cohen's d for paired data: the mean of the differences over their standard deviation (n - 1). NaN if that is 0, or
-    # for one topic.
+    difference: float  # mean of second minus first, in the unit of the measure; NaN without topics
+    # Cohen's d for paired data: mean of the differences over their standard deviation (n - 1). NaN if that is 0, or for
+    # one topic.
     dz: float
-    # the mean difference after each topic's scores were divided by their standard deviation over the reference systems
-    # (Webber, Moffat and Zobel 2008), so that no topic weighs more because scores vary more on it. NaN without
-    # reference systems.
+    # Mean difference after the scores of each topic are divided by their standard deviation over the reference systems
+    # (Webber, Moffat and Zobel 2008), so that topics with a larger variance do not weigh more. NaN without reference.
     standardised: float
-    standardised_topics: int  # the topics that it rests on: those where the reference systems do not all score the same
-    # Cliff's delta within pairs: the share of topics that the second system wins, minus the share that it loses. From
-    # -1 to 1; ties count as neither.
+    standardised_topics: int  # topics on which the scores of the reference systems vary
+    # Cliff's delta within pairs: share of topics that the second system wins minus the share that it loses, -1 to 1.
     cliffs_delta: float
-    # Cliff's delta of the two sets of scores as if they were not paired: the probability that the second system on one
-    # topic scores higher than the first on another or the same, minus that it scores lower
+    # Cliff's delta of unpaired scores: P(score of the second system on any topic > score of the first on any topic)
+    # minus P(<)
     cliffs_delta_between: float
-    # n, left_out: topics with a score for both, and without
-    n: int
+    n: int  # topics with both scores
     left_out: int
 
 
 def effect_sizes(first: ArrayLike, second: ArrayLike, *, reference: ArrayLike | None = None) -> Effects:
-    """Give the size of the difference between two systems in several units.
+    """Compute the size of the difference between two systems in several units.
 
     Parameters
     ----------
     first, second
-        (T,): scores by topic; NaN where the topic has none.
+        (T,): scores by topic; NaN for missing scores.
     reference
-        (S, T): scores of the systems by which topics are standardised, such as all systems of the collection. The two
-        that are compared may be among them; with these two alone, every difference would be the same.
+        (S, T): scores of the systems that standardize topics, such as all systems of the collection. They may include
+        the two compared systems, but these two alone would make all standardized differences equal.
 
     Raises
     ------
     InputError
-        If the shapes do not fit.
+        If the shapes differ.
 
     Examples
     --------
-    >>> found = effect_sizes([0.2, 0.4, 0.5, 0.1], [0.3, 0.6, 0.5, 0.3])
-    >>> round(found.difference, 3), round(found.dz, 3), found.cliffs_delta
+    >>> effects = effect_sizes([0.2, 0.4, 0.5, 0.1], [0.3, 0.6, 0.5, 0.3])
+    >>> round(effects.difference, 3), round(effects.dz, 3), effects.cliffs_delta
     (0.125, 1.306, 0.75)
     """
     differences, left_out = paired_differences(first, second)
-    size = len(differences)
+    n = len(differences)
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    counted = ~(np.isnan(a) | np.isnan(b))
-    mean = float(differences.mean()) if size else math.nan
-    deviation = spread(differences)
-    standardised = np.empty(0) if reference is None else _standardised(differences, reference, counted)
+    in_both = ~(np.isnan(a) | np.isnan(b))
+    mean = float(differences.mean()) if n else math.nan
+    sd = spread(differences)
+    standardized = np.empty(0) if reference is None else _standardized_differences(differences, reference, in_both)
     return Effects(
         difference=mean,
-        dz=mean / deviation if deviation > 0 else math.nan,
-        standardised=float(standardised.mean()) if len(standardised) else math.nan,
-        standardised_topics=len(standardised),
-        cliffs_delta=float(np.sign(differences).mean()) if size else math.nan,
-        cliffs_delta_between=_dominance(a[counted], b[counted]),
-        n=size,
+        dz=mean / sd if sd > 0 else math.nan,
+        standardised=float(standardized.mean()) if len(standardized) else math.nan,
+        standardised_topics=len(standardized),
+        cliffs_delta=float(np.sign(differences).mean()) if n else math.nan,
+        cliffs_delta_between=_cliffs_delta(a[in_both], b[in_both]),
+        n=n,
         left_out=left_out,
     )
 
 
 def standardise(values: ArrayLike, *, reference: ArrayLike | None = None) -> Floats:
-    """Standardise scores topic by topic: minus the mean, over the standard deviation (S - 1) of reference systems.
+    """Standardize scores by topic: subtract the mean and divide by the standard deviation (S - 1) of reference systems.
 
     Parameters
     ----------
     values
-        (S, T): scores by system and topic; NaN where there is none.
+        (S, T): scores by system and topic; NaN for missing scores.
     reference
-        (R, T): the systems that give mean and deviation; the values themselves if left out.
+        (R, T): systems that define mean and standard deviation. Default: `values`.
 
     Returns
     -------
     (S, T) float64
-        z-scores (Webber, Moffat and Zobel 2008). NaN for a score that is NaN, and for topics on which fewer than two
-        reference systems have a score, or all score the same.
+        z-scores (Webber, Moffat and Zobel 2008). NaN for missing scores, and for topics on which fewer than two
+        reference systems have a score or all have the same score.
 
     Raises
     ------
     InputError
-        If the shapes do not fit.
+        If the shapes differ.
 
     Examples
     --------
@@ -111,129 +108,125 @@ def standardise(values: ArrayLike, *, reference: ArrayLike | None = None) -> Flo
     [[-0.756, nan], [-0.378, nan], [1.134, nan]]
     """
     scores = score_matrix(values, least=1)
-    mean, deviation = _by_topic(scores if reference is None else reference, scores.shape[1])
-    return (scores - mean) / deviation
+    mean, sd = _topic_statistics(scores if reference is None else reference, scores.shape[1])
+    return (scores - mean) / sd
 
 
-def _by_topic(reference: ArrayLike, topics: int) -> tuple[Floats, Floats]:
-    """Give mean and standard deviation of each topic over the reference systems; NaN where scores do not vary."""
+def _topic_statistics(reference: ArrayLike, topics: int) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of each topic over the reference systems; NaN if scores do not vary."""
     scores = score_matrix(reference)
     if scores.shape[1] != topics:
-        raise InputError(f"the reference has {scores.shape[1]} topics, the scores {topics}", fix="give the same topics")
-    counted = ~np.isnan(scores)
-    size = counted.sum(axis=0)
-    filled = np.where(counted, scores, 0.0)
-    mean = filled.sum(axis=0) / np.maximum(size, 1)
-    squares = (np.where(counted, scores - mean, 0.0) ** 2).sum(axis=0)
-    deviation = np.sqrt(squares / np.maximum(size - 1, 1))
-    varied = (size > 1) & (deviation > ROUNDING * np.abs(filled).max(axis=0))
-    return np.where(varied, mean, np.nan), np.where(varied, deviation, np.nan)
+        problem = f"`reference` must have the {topics} topics of the scores, got {scores.shape[1]}"
+        raise InputError(problem, fix="use the same topics")
+    is_scored = ~np.isnan(scores)
+    n = is_scored.sum(axis=0)
+    filled = np.where(is_scored, scores, 0.0)
+    mean = filled.sum(axis=0) / np.maximum(n, 1)
+    squares = (np.where(is_scored, scores - mean, 0.0) ** 2).sum(axis=0)
+    sd = np.sqrt(squares / np.maximum(n - 1, 1))
+    is_varied = (n > 1) & (sd > ROUNDING * np.abs(filled).max(axis=0))
+    return np.where(is_varied, mean, np.nan), np.where(is_varied, sd, np.nan)
 
 
-def _standardised(differences: Floats, reference: ArrayLike, counted: Bools) -> Floats:
-    _, deviation = _by_topic(reference, len(counted))
-    units = differences / deviation[counted]
-    return units[~np.isnan(units)]
+def _standardized_differences(differences: Floats, reference: ArrayLike, in_both: Bools) -> Floats:
+    _, sd = _topic_statistics(reference, len(in_both))
+    standardized = differences / sd[in_both]
+    return standardized[~np.isnan(standardized)]
 
 
-def _dominance(a: Floats, b: Floats) -> float:
-    """Give P(b > a) - P(b < a) over all pairs, equal but for rounding counting as ties; by sorting."""
+def _cliffs_delta(a: Floats, b: Floats) -> float:
+    """Return P(b > a) - P(b < a) over all pairs; values within rounding are ties."""
     if not len(a):
         return math.nan
-    ordered, slack = np.sort(a), ROUNDING * np.abs(b)
-    below = np.searchsorted(ordered, b - slack, side="left")
-    above = len(a) - np.searchsorted(ordered, b + slack, side="right")
+    sorted_a, tolerance = np.sort(a), ROUNDING * np.abs(b)
+    below = np.searchsorted(sorted_a, b - tolerance, side="left")
+    above = len(a) - np.searchsorted(sorted_a, b + tolerance, side="right")
     return float((below - above).sum() / (len(a) * len(b)))
 
 
 @dataclass(frozen=True)
 class Wins:
-    """On how many topics the second system is higher, about the same, or lower."""
+    """Number of topics on which the second system is higher, tied, or lower."""
 
     wins: int  # of the second system
-    ties: int  # of the second system
-    losses: int  # of the second system
-    min_difference: float = 0.0  # the least difference that is a win or a loss; a smaller one is a tie
+    ties: int
+    losses: int
+    min_difference: float = 0.0  # smaller differences are ties
     left_out: int = 0  # topics without a score for both
 
 
 def wins(first: ArrayLike, second: ArrayLike, min_difference: float = 0.0) -> Wins:
-    """Count the topics that the second system wins, ties and loses.
+    """Count the topics that the second system wins, ties, and loses.
 
     Parameters
     ----------
     first, second
-        (T,): scores by topic; NaN where the topic has none.
+        (T,): scores by topic; NaN for missing scores.
     min_difference
-        The least difference that counts, in the measure's unit; one of exactly this size counts.
+        Smallest difference that is a win or a loss, in the unit of the measure.
 
     Raises
     ------
     InputError
-        If the shapes do not fit, or the minimum is negative.
+        If the shapes differ, or `min_difference` is negative.
 
     Examples
     --------
-    >>> found = wins([0.2, 0.4, 0.5, 0.3], [0.3, 0.6, 0.5, 0.1], min_difference=0.15)
-    >>> found.wins, found.ties, found.losses
+    >>> counts = wins([0.2, 0.4, 0.5, 0.3], [0.3, 0.6, 0.5, 0.1], min_difference=0.15)
+    >>> counts.wins, counts.ties, counts.losses
     (1, 2, 1)
     """
     if not min_difference >= 0:
-        raise InputError(f"the minimum difference {min_difference} is below 0", fix="give 0 or more")
+        raise InputError(f"`min_difference` must not be negative, got {min_difference}", fix="use 0 or more")
     differences, left_out = paired_differences(first, second)
-    counts = (differences != 0) & (np.abs(differences) >= min_difference * (1 - ROUNDING) - ROUNDING)
-    won, lost = int((counts & (differences > 0)).sum()), int((counts & (differences < 0)).sum())
-    return Wins(won, len(differences) - won - lost, lost, float(min_difference), left_out)
+    is_decided = (differences != 0) & (np.abs(differences) >= min_difference * (1 - ROUNDING) - ROUNDING)
+    n_wins, n_losses = int((is_decided & (differences > 0)).sum()), int((is_decided & (differences < 0)).sum())
+    return Wins(n_wins, len(differences) - n_wins - n_losses, n_losses, float(min_difference), left_out)
 
 
-def share_bound(seen: int, n: int, level: float = 0.95) -> float:
-    """Give the largest share of all topics that is not ruled out, where so many of n had something (Clopper-Pearson).
+def share_bound(count: int, n: int, level: float = 0.95) -> float:
+    """Return the upper confidence bound of a proportion with `count` of n observed (Clopper-Pearson).
 
     >>> round(share_bound(0, 48), 3), round(share_bound(3, 48), 3), share_bound(5, 5)
     (0.061, 0.154, 1.0)
     """
     from scipy.special import betaincinv
 
-    return 1.0 if seen >= n else float(betaincinv(seen + 1, n - seen, level))
+    return 1.0 if count >= n else float(betaincinv(count + 1, n - count, level))
 
 
 def unseen_loss(margin: float, n: int, level: float = 0.95) -> float:
-    """Give the loss that outweighs a margin on as many topics as n may have missed altogether.
+    """Compute the loss that would offset a margin on the largest share of topics that n topics may all have missed.
 
     >>> round(unseen_loss(0.02, 48), 2), round(unseen_loss(0.02, 150), 2)
     (0.33, 1.01)
     """
-    # On a share of topics up to `share_bound(0, n)` such a loss is not ruled out, whatever a test of the mean says.
+    # No sample of n topics rules out such a loss on a share `share_bound(0, n)` of all topics, whatever its mean.
     return margin / share_bound(0, n, level)
 
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Whether the second system is as good as the first, within a margin: two one-sided t-tests, or one of them."""
+    """Test whether the second system is as good as the first within a margin: one or two one-sided t-tests."""
 
-    # `equivalence`: the difference is within the margin on either side. `non-inferiority`: the second system is not
-    # worse than the first by the margin or more.
+    # `equivalence`: |difference| < margin. `non-inferiority`: the second system is worse by less than the margin.
     kind: Literal["equivalence", "non-inferiority"]
     difference: float  # mean of second minus first
     margin: float
-    higher_is_better: bool  # of the measure; matters for non-inferiority alone
-    statistic: float  # t; of two tests, that of the one with the larger p
-    # the probability of data that speak as clearly for it, were it at the margin. NaN for fewer than two topics.
-    p: float
-    # of level 1 - 2 alpha: it lies within the margin exactly where `significant` is true
-    interval: tuple[float, float] | None
-    # interval_level, level: 1 - 2 alpha, and 1 - alpha of each one-sided test
-    interval_level: float
-    level: float
+    higher_is_better: bool  # of the measure; used by non-inferiority only
+    statistic: float  # t; the smaller one of two tests
+    p: float  # p-value for a true difference at the margin; NaN for fewer than two topics
+    interval: tuple[float, float] | None  # within the margin exactly if `significant`, given enough topics
+    interval_level: float  # 1 - 2 alpha
+    level: float  # 1 - alpha of each one-sided test
     significant: bool  # whether `p < alpha`, with enough topics for a verdict
-    # n, left_out: topics that were compared; topics that lack a score for one of the two
-    n: int
+    n: int  # topics with both scores
     left_out: int
-    note: str = ""  # what else a reader must know
+    note: str = ""  # warning about the result
 
     @property
     def sentence(self) -> str:
-        """What may be concluded, and what not."""
+        """Result in a few sentences, with its limits."""
         claim = (
             f"the two systems differ by less than {self.margin:g}"
             if self.kind == "equivalence"
@@ -248,11 +241,11 @@ class Equivalence:
         )
         note = f" Note: {self.note}." if self.note else ""
         if self.significant:
-            return f"The data show that {claim} ({numbers}).{self._unseen()}{note}"
+            return f"The data show that {claim} ({numbers}).{self._rare_difference_note()}{note}"
         return f"The data do not show that {claim} ({numbers}); that is no proof of the contrary.{note}"
 
-    def _unseen(self) -> str:
-        """Say what is so rare that these topics may not show it, and yet outweighs the margin; of shares, to 1."""
+    def _rare_difference_note(self) -> str:
+        """Describe differences too rare for these topics to show that would offset the margin; for measures up to 1."""
         share, size = share_bound(0, self.n, self.level), unseen_loss(self.margin, self.n, self.level)
         if size > 1:
             return ""
@@ -265,37 +258,37 @@ class Equivalence:
 def equivalence(first: ArrayLike, second: ArrayLike, margin: float, *, level: float = 0.95) -> Equivalence:
     """Test whether two systems differ by less than a margin: two one-sided paired t-tests (TOST, Schuirmann 1987).
 
-    A difference that is not significant is no proof of equality; this is the test for it. The margin must be chosen
-    before the scores are seen: the largest difference that nobody would care about.
+    The absence of a significant difference does not show equality; this test does. Choose the margin before you see the
+    scores: the largest difference that does not matter.
 
-    A mean is at the mercy of rare large differences. Where 6 % of all topics lose 0.5, the loss is at a margin of 0.03,
-    and yet the test shows that it is less in 53 % of samples of 10 topics, 24 % of 25, and 15 % of 50, in place of 5 %
-    (docs/calibration.md): none, or few, of the sample were among them.
+    Rare large differences can invalidate the test. If 6% of all topics lose 0.5, the true loss is 0.03. With a margin
+    of 0.03, the test shows equivalence in 53% of samples of 10 topics, 24% of 25, and 15% of 50, instead of 5%
+    (docs/calibration.md), because few or none of these topics are in the sample.
 
     Parameters
     ----------
     first, second
-        (T,): scores by topic; NaN where the topic has none.
+        (T,): scores by topic; NaN for missing scores.
     margin
-        Above 0, in the measure's unit.
+        Positive, in the unit of the measure.
     level
         1 - alpha of each of the two tests, above 0.5.
 
     Returns
     -------
     Equivalence
-        Where all differences are the same, t is infinite and p is 0 or 1: the sample shows no variation, which the
-        note says. Fewer than two topics give no p, and fewer than six no verdict.
+        If all differences are the same, t is infinite, p is 0 or 1, and `note` warns about it. Fewer than two topics
+        have no p-value, and fewer than six no verdict.
 
     Raises
     ------
     InputError
-        If the shapes do not fit, or an option makes no sense.
+        If the shapes differ, or an option is out of range.
 
     Examples
     --------
-    >>> found = equivalence([0.2, 0.4, 0.5, 0.1, 0.3, 0.2], [0.21, 0.4, 0.49, 0.12, 0.3, 0.2], margin=0.03)
-    >>> found.significant, round(found.p, 4)
+    >>> test = equivalence([0.2, 0.4, 0.5, 0.1, 0.3, 0.2], [0.21, 0.4, 0.49, 0.12, 0.3, 0.2], margin=0.03)
+    >>> test.significant, round(test.p, 4)
     (True, 0.0007)
     """
     return _equivalence("equivalence", first, second, margin, level)
@@ -306,12 +299,12 @@ def non_inferiority(
 ) -> Equivalence:
     """Test whether the second system is worse than the first by less than a margin: a one-sided paired t-test.
 
-    Parameters and degenerate cases are those of `equivalence`.
+    Parameters and special cases are those of `equivalence`.
 
     Raises
     ------
     InputError
-        If the shapes do not fit, or an option makes no sense.
+        If the shapes differ, or an option is out of range.
 
     Examples
     --------
@@ -331,26 +324,28 @@ def _equivalence(
     higher_is_better: bool = True,
 ) -> Equivalence:
     if not 0 < margin < math.inf:
-        raise InputError(f"the margin {margin} is not above 0", fix="give the largest difference that does not matter")
+        raise InputError(
+            f"`margin` must be positive, got {margin}", fix="use the largest difference that does not matter"
+        )
     check_share("level", level, 0.5)
     differences, left_out = paired_differences(first, second)
-    size, deviation = len(differences), spread(differences)
-    mean = float(differences.mean()) if size else math.nan
-    within = 1 - 2 * (1 - level)
+    n, sd = len(differences), spread(differences)
+    mean = float(differences.mean()) if n else math.nan
+    interval_level = 1 - 2 * (1 - level)
     statistic, p, interval = math.nan, math.nan, None
     note = "it takes at least two topics with a score for both systems"
-    if size > 1:
-        error = deviation / math.sqrt(size)
-        distances = (margin + mean, margin - mean)  # from the lower end, and from the upper
+    if n > 1:
+        error = sd / math.sqrt(n)
+        distances = (margin + mean, margin - mean)  # to the lower and the upper margin
         if kind == "non-inferiority":
             distances = (distances[0] if higher_is_better else distances[1],)
-        statistic, p = _one_sided(min(distances), error, size - 1)
-        half = _quantile(level, size - 1) * error
+        statistic, p = _one_sided_t(min(distances), error, n - 1)
+        half = _quantile(level, n - 1) * error
         interval = (mean - half, mean + half)
         note = "" if error else "all differences are the same, so the t-test takes their mean for exact"
-    lacking = insufficiency(size, "verdict")
-    if size > 1 and lacking:
-        note = lacking.sentence("topic").removesuffix(".")
+    shortage = insufficiency(n, "verdict")
+    if n > 1 and shortage:
+        note = shortage.sentence("topic").removesuffix(".")
     return Equivalence(
         kind,
         mean,
@@ -359,17 +354,17 @@ def _equivalence(
         statistic,
         p,
         interval,
-        within,
+        interval_level,
         level,
-        p < 1 - level and lacking is None,
-        size,
+        p < 1 - level and shortage is None,
+        n,
         left_out,
         note,
     )
 
 
-def _one_sided(distance: float, error: float, df: int) -> tuple[float, float]:
-    """Give t and P(T >= t) for a mean that is so far on the right side of its limit."""
+def _one_sided_t(distance: float, error: float, df: int) -> tuple[float, float]:
+    """Return t and P(T >= t) for a mean at this distance inside of the margin."""
     from scipy.special import stdtr
 
     if error == 0:

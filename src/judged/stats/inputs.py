@@ -1,4 +1,4 @@
-"""What tests and effects of paired scores have in common: which topics count, and when numbers are the same."""
+"""Checks of scores and options, and rounding rules that tests and effect sizes share."""
 
 from __future__ import annotations
 
@@ -15,52 +15,53 @@ if TYPE_CHECKING:
 
     from judged.results.types import Floats
 
-ROUNDING = 1e-12  # of the larger number: scores are sums of fractions, and what is equal may differ in the last bits
+ROUNDING = 1e-12  # times the larger number: scores are sums of fractions, so equal scores may differ in the last bits
 
-MOST_RESAMPLES = 1_000_000
-"""More would take hours, and change no digit that is printed."""
+MAX_RESAMPLES = 1_000_000
+"""More resamples take hours and do not change any printed digit."""
 
 
 def paired_differences(first: ArrayLike, second: ArrayLike) -> tuple[Floats, int]:
-    """Subtract the first from the second, over the topics that have a score for both.
+    """Subtract the first scores from the second, over the topics with both scores.
 
     >>> paired_differences([0.1, 0.5, float("nan")], [0.1, 0.75, 1.0])
     (array([0.  , 0.25]), 1)
     """
-    # `first`, `second`: (T,): scores by topic; NaN where the topic has none. Returns differences: exactly 0 where the
-    # two scores are equal but for rounding. Returns left_out: T - n.
+    # `first`, `second`: (T,), NaN for missing scores. Returns the n differences, exactly 0 for scores that are equal
+    # within rounding, and the number of topics that are left out, T - n.
     a, b = _numbers(first), _numbers(second)
     if a.ndim != 1 or a.shape != b.shape:
         raise InputError(
-            f"scores of shapes {a.shape} and {b.shape} cannot be paired", fix="give one score per topic for each"
+            f"paired scores must have the same length, got shapes {a.shape} and {b.shape}", fix="pass one per topic"
         )
-    counted = ~(np.isnan(a) | np.isnan(b))
-    a, b = a[counted], b[counted]
+    in_both = ~(np.isnan(a) | np.isnan(b))
+    a, b = a[in_both], b[in_both]
     differences = b - a
     differences[np.abs(differences) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))] = 0.0
-    return differences, int(len(counted) - len(a))
+    return differences, int(len(in_both) - len(a))
 
 
 def score_matrix(values: ArrayLike, *, least: int = 2) -> Floats:
-    """Check scores of systems by topic: (S, T), with at least so many systems."""
+    """Check scores of systems by topic, (S, T), with at least `least` systems."""
     scores = _numbers(values)
     if scores.ndim != 2:
         raise InputError(
-            f"scores of shape {scores.shape} are not a table", fix="give one row per system, one column per topic"
+            f"scores must have 2 dimensions, got shape {scores.shape}",
+            fix="pass one row per system, one column per topic",
         )
     if len(scores) < least:
-        raise InputError(f"{len(scores)} systems are too few", fix=f"give at least {least}")
+        raise InputError(f"at least {least} systems are required, got {len(scores)}", fix="add a system")
     return scores
 
 
 def complete_topics(values: Floats) -> tuple[Floats, int]:
-    """Keep the topics that have a score for every system; say how many do not."""
-    kept = values[:, np.flatnonzero(~np.isnan(values).any(axis=0))]
-    return kept, values.shape[1] - kept.shape[1]
+    """Return the scores of the topics that every system has a score for, and the number of the other topics."""
+    complete = values[:, np.flatnonzero(~np.isnan(values).any(axis=0))]
+    return complete, values.shape[1] - complete.shape[1]
 
 
 def spread(differences: Floats) -> float:
-    """Give the standard deviation (n - 1): exactly 0 where all are the same but for rounding, NaN for fewer than two.
+    """Return the standard deviation (n - 1): exactly 0 for values equal within rounding, NaN for fewer than two.
 
     >>> spread(np.array([0.1, 0.2, 0.3])).__round__(6), spread(np.array([0.1, 0.3 - 0.2])), spread(np.array([0.1]))
     (0.1, 0.0, nan)
@@ -73,13 +74,15 @@ def spread(differences: Floats) -> float:
 
 
 def check_share(name: str, value: float, low: float = 0.0, high: float = 1.0) -> None:
-    """Refuse what is not strictly between two bounds."""
+    """Raise InputError unless a value is strictly between two bounds."""
     if not low < value < high:
-        raise InputError(f"the {name} {value} is not between {low:g} and {high:g}", fix=f"give a {name} between them")
+        raise InputError(
+            f"the {name} must be between {low:g} and {high:g}, got {value}", fix="use a value between them"
+        )
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Raise InputError for what is not a whole number of at least `least`.
+    """Raise InputError unless a value is an integer of at least `least`.
 
     >>> check_count("limit", "x")
     Traceback (most recent call last):
@@ -92,17 +95,17 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
 
 
 def check_resampling(resamples: int, seed: int) -> None:
-    """Raise InputError for a number of resamples or a seed that makes no sense."""
+    """Raise InputError unless the number of resamples and the seed are in range."""
     if resamples < 100:
-        raise InputError(f"{resamples} resamples are too few", fix="at least 100")
-    if resamples > MOST_RESAMPLES:
-        raise InputError(f"{resamples:,} resamples would never end", fix=f"at most {MOST_RESAMPLES:,}")
+        raise InputError(f"at least 100 resamples are required, got {resamples}", fix="use 10000, for example")
+    if resamples > MAX_RESAMPLES:
+        raise InputError(f"at most {MAX_RESAMPLES:,} resamples are allowed, got {resamples:,}", fix="use 100000")
     if seed < 0:
-        raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
+        raise InputError(f"the seed must not be negative, got {seed}", fix="use 0, for example")
 
 
 def topics_text(n: int) -> str:
-    """Write a number of topics.
+    """Format a number of topics.
 
     >>> topics_text(1), topics_text(43)
     ('1 topic', '43 topics')
@@ -113,5 +116,5 @@ def topics_text(n: int) -> str:
 def _numbers(values: ArrayLike) -> Floats:
     numbers = np.asarray(values, dtype=np.float64)
     if np.isinf(numbers).any():
-        raise InputError("a score is infinite", fix="give finite scores, NaN where a topic has none")
+        raise InputError("scores must be finite, got an infinite one", fix="use NaN for missing scores")
     return numbers

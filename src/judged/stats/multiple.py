@@ -1,9 +1,9 @@
-"""Permutations within topics: what a statistic of the systems' sums would be if systems made no difference.
+"""Multiple comparisons of systems, and permutation of scores within topics.
 
-If they made none, each topic's scores could have come in any order. For few systems the sums of all orders of some
-topics together are listed, and drawn from the list. For more, a random order is made by sorting random keys that carry
-the systems' numbers in their last bits: numpy sorts short rows of whole numbers several times faster than it can
-argsort, or shuffle, them.
+If systems do not differ, each topic's scores could occur in any order. For few systems, the sums of all orders of some
+topics are listed, and samples are drawn from the list. For more systems, a random order comes from sorting random keys
+with the system's number in the lowest bits: numpy sorts short rows of integers several times faster than it can argsort
+or shuffle them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,20 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.stats.analysis_of_variance import (
-    anova_of,
+    anova_of_scores,
     baseline_critical,
     baseline_tail,
     studentised_range_critical,
     studentised_range_tail,
 )
-from judged.stats.blocked_results import NO_RESIDUAL, AgainstBaseline, AllPairs, complete, in_errors, significance
+from judged.stats.blocked_results import (
+    NO_RESIDUAL,
+    AgainstBaseline,
+    AllPairs,
+    complete_scores,
+    significance,
+    studentize,
+)
 from judged.stats.inputs import check_resampling, check_share
 
 if TYPE_CHECKING:
@@ -35,151 +42,153 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from judged.results.types import Floats, Ints
-    from judged.stats.blocked_results import Complete
+    from judged.stats.blocked_results import CompleteScores
 
     Statistic: TypeAlias = Callable[[Floats], Floats]
 
 
-_BLOCK = 1 << 16  # scores permuted together: they stay in a cache
+_BLOCK = 1 << 16  # scores permuted at a time, so that they fit into a CPU cache
 _THREADS = max(1, min(os.cpu_count() or 1, 8))
-_FEW = 6  # systems whose 720 orders are listed
-_LISTED = 1 << 12  # sums in one list
+_MAX_LISTED_SYSTEMS = 6  # systems up to which all orders (720) are listed
+_MAX_LIST = 1 << 12  # maximum length of a list of sums
 
 
 @dataclass(frozen=True, eq=False)
 class NullDistribution:
-    """What a statistic is when systems make no difference."""
+    """Null distribution of a statistic, if systems do not differ."""
 
-    sorted: Floats  # (B,): one value an arrangement, rising
-    exact: bool  # whether these are all arrangements there are, not a sample
+    sorted: Floats  # (B,): one value per arrangement, ascending
+    exact: bool  # whether these are all arrangements, not a sample
 
     def p(self, observed: Floats, tolerance: float) -> Floats:
-        """Give the chance of a value at least as large; what is equal within the tolerance counts."""
-        # (b + 1) / (B + 1) of a sample, the observed arrangement being one more, and the share b / B of all
-        # arrangements.
-        below = np.searchsorted(self.sorted, observed - tolerance, side="left")
-        reached = np.asarray(len(self.sorted) - below, dtype=np.float64)
+        """Return the probability of a value at least as large; values within the tolerance are equal."""
+        # b / B of all arrangements; (b + 1) / (B + 1) of a sample, because the observed arrangement is one more
+        n_below = np.searchsorted(self.sorted, observed - tolerance, side="left")
+        n_extreme = np.asarray(len(self.sorted) - n_below, dtype=np.float64)
         if self.exact:
-            return reached / len(self.sorted)
-        return (reached + 1.0) / (len(self.sorted) + 1.0)
+            return n_extreme / len(self.sorted)
+        return (n_extreme + 1.0) / (len(self.sorted) + 1.0)
 
     def critical(self, alpha: float) -> float:
-        """Give the value that must be exceeded for a p-value of at most alpha; infinite if none is enough."""
+        """Return the value that must be exceeded for a p-value of at most alpha; infinite if no value can be."""
         count = len(self.sorted)
-        allowed = alpha * count if self.exact else alpha * (count + 1) - 1.0
-        most = math.floor(allowed + 1e-9)
-        if most < int(self.exact):  # the observed arrangement is one of all
+        limit = alpha * count if self.exact else alpha * (count + 1) - 1.0
+        max_extreme = math.floor(limit + 1e-9)
+        if max_extreme < int(self.exact):  # the observed arrangement is one of them
             return math.inf
-        return float(self.sorted[count - most - 1])
+        return float(self.sorted[count - max_extreme - 1])
 
 
-def permuted(
-    blocks: Complete,
+def permutation_result(
+    blocks: CompleteScores,
     differences: Floats,
-    largest: Statistic,
+    statistic: Statistic,
     level: float,
     resamples: int,
     seed: int,
     *,
     relabelling: bool,
 ) -> dict[str, Any]:
-    """Hold differences against the largest one that permuted scores give: fields of a result of many systems."""
+    """Test differences against the null distribution of the largest one; return fields of the result class."""
     check_share("level", level)
     check_resampling(resamples, seed)
-    told: dict[str, Any] = {"differences": differences, "level": level, **blocks.counted}
+    fields: dict[str, Any] = {"differences": differences, "level": level, **blocks.counted}
     if blocks.n < 2:
-        return {**told, "p": np.full_like(differences, np.nan), "critical": math.nan, "note": blocks.note}
-    null = null_distribution(blocks.scores, largest, resamples, seed, relabelling=relabelling)
+        return {**fields, "p": np.full_like(differences, np.nan), "critical": math.nan, "note": blocks.note}
+    null = null_distribution(blocks.scores, statistic, resamples, seed, relabelling=relabelling)
     return {
-        **told,
+        **fields,
         "p": null.p(np.abs(differences), blocks.tolerance),
         "critical": null.critical(significance(level)),
         "resamples": len(null.sorted),
         "exact": null.exact,
         "seed": None if null.exact else seed,
-        "note": blocks.uneven,
+        "note": blocks.uneven_note,
     }
 
 
 def null_distribution(
     scores: Floats, statistic: Statistic, resamples: int, seed: int, *, relabelling: bool
 ) -> NullDistribution:
-    """Permute scores within topics."""
-    # `scores`: (S, n), complete. `statistic`: from sums over topics (B, S) to one value each (B,).
-    moving = scores.max(axis=0) > scores.min(axis=0)
-    fixed = scores[:, ~moving].sum(axis=1)
-    table = np.ascontiguousarray(scores[:, moving].T)  # a row per topic
-    free = len(table) - int(relabelling and len(table) > 0)
-    fixed = fixed + table[free:].sum(axis=0)
+    """Compute the null distribution of a statistic by permuting scores within topics."""
+    # `scores`: (S, n), complete. `statistic`: maps sums over topics (B, S) to values (B,). `relabelling`: whether it
+    # does not depend on the order of the systems; then one topic can stay fixed.
+    is_varied = scores.max(axis=0) > scores.min(axis=0)
+    fixed_sums = scores[:, ~is_varied].sum(axis=1)
+    varied_scores = np.ascontiguousarray(scores[:, is_varied].T)  # one row per topic
+    n_permuted = len(varied_scores) - int(relabelling and len(varied_scores) > 0)
+    fixed_sums = fixed_sums + varied_scores[n_permuted:].sum(axis=0)
     systems = len(scores)
-    arrangements = _arrangements(systems, free, resamples)
+    arrangements = _count_arrangements(systems, n_permuted, resamples)
     exact = arrangements is not None
     count = arrangements if exact else resamples
-    orders = _orders(systems) if (exact and free) or systems <= _FEW else None
+    orders = _all_orders(systems) if (exact and n_permuted) or systems <= _MAX_LISTED_SYSTEMS else None
     size = max(16, _BLOCK // systems)
-    block = partial(_block, table[:free], fixed, statistic, orders, None if exact else seed)
+    block_statistics = partial(
+        _block_statistics, varied_scores[:n_permuted], fixed_sums, statistic, orders, None if exact else seed
+    )
     starts = range(0, count, size)
     with ThreadPoolExecutor(_THREADS) as pool:
-        values = pool.map(lambda start: block(start, min(start + size, count)), starts)
+        values = pool.map(lambda start: block_statistics(start, min(start + size, count)), starts)
         return NullDistribution(np.sort(np.concatenate(list(values))) / scores.shape[1], exact)
 
 
-def _orders(systems: int) -> Ints:
-    """List all orders of the systems, one a row."""
+def _all_orders(systems: int) -> Ints:
+    """Return all orders of the systems, one per row."""
     return np.array(list(itertools.permutations(range(systems))), dtype=np.int64)
 
 
-def _lists(table: Floats, orders: Ints) -> Iterator[Floats]:
-    """List the sums of the systems (C, S) for all orders of some topics together; every topic is in one list."""
-    # They are made again for each block, as those of many topics would fill the memory.
-    listed = np.zeros((1, table.shape[1]))
+def _sum_lists(table: Floats, orders: Ints) -> Iterator[Floats]:
+    """Yield lists (C, S) of the systems' sums for all orders of some topics; each topic is in one list."""
+    # Computed again for each block, because the lists of many topics would fill the memory.
+    sums = np.zeros((1, table.shape[1]))
     for row in table:
-        if len(listed) > 1 and len(listed) * len(orders) > _LISTED:
-            yield listed
-            listed = np.zeros((1, len(row)))
-        listed = (listed[:, np.newaxis] + row.take(orders)).reshape(-1, len(row))
-    yield listed
+        if len(sums) > 1 and len(sums) * len(orders) > _MAX_LIST:
+            yield sums
+            sums = np.zeros((1, len(row)))
+        sums = (sums[:, np.newaxis] + row.take(orders)).reshape(-1, len(row))
+    yield sums
 
 
-def _arrangements(systems: int, topics: int, most: int) -> int | None:
-    """Count the arrangements; None if there are more than that."""
+def _count_arrangements(systems: int, topics: int, limit: int) -> int | None:
+    """Return the number of arrangements, or None if it exceeds `limit`."""
     if not topics:
         return 1
-    if systems > 12 or topics * math.lgamma(systems + 1) > math.log(most) + 1.0:
+    if systems > 12 or topics * math.lgamma(systems + 1) > math.log(limit) + 1.0:
         return None
     count = math.factorial(systems) ** topics
-    return count if count <= most else None
+    return count if count <= limit else None
 
 
-def _block(
+def _block_statistics(
     table: Floats,
-    fixed: Floats,
+    fixed_sums: Floats,
     statistic: Statistic,
     orders: Ints | None,
     seed: int | None,
     start: int,
     stop: int,
 ) -> Floats:
-    """Give the statistic of some arrangements: those of these numbers, or with a seed random ones."""
-    sums = np.broadcast_to(fixed, (stop - start, len(fixed))).copy()
+    """Return the statistic of arrangements `start` to `stop`, or of random ones if there is a seed."""
+    sums = np.broadcast_to(fixed_sums, (stop - start, len(fixed_sums))).copy()
     rng = np.random.default_rng((seed or 0, start))
     if orders is None:
-        keys = _Keys(len(fixed), rng)
+        keys = _RandomOrders(len(fixed_sums), rng)
         for row in table:
             sums += row.take(keys.orders(stop - start))
         return statistic(sums)
     numbers = np.arange(start, stop)
-    for listed in _lists(table, orders):
+    for list_of_sums in _sum_lists(table, orders):
         if seed is None:
-            numbers, which = np.divmod(numbers, len(listed))
+            numbers, index = np.divmod(numbers, len(list_of_sums))
         else:
-            which = rng.integers(len(listed), size=stop - start)
-        sums += listed.take(which, axis=0)
+            index = rng.integers(len(list_of_sums), size=stop - start)
+        sums += list_of_sums.take(index, axis=0)
     return statistic(sums)
 
 
-class _Keys:
-    """Makes random orders of the systems."""
+class _RandomOrders:
+    """Generator of random orders of the systems by sorting random keys."""
 
     def __init__(self, systems: int, rng: np.random.Generator) -> None:
         self.number = np.arange(systems, dtype=np.uint64)
@@ -187,7 +196,7 @@ class _Keys:
         self.rng = rng
 
     def orders(self, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """Give so many orders, one a row."""
+        """Return `count` random orders, one per row."""
         keys = self.rng.integers(
             np.iinfo(np.uint64).max, size=(count, len(self.number)), dtype=np.uint64, endpoint=True
         )
@@ -199,85 +208,85 @@ class _Keys:
 
 
 def dunnett(values: ArrayLike, baseline: int = 0, *, level: float = 0.95) -> AgainstBaseline:
-    """Compare every system with a baseline by Dunnett's test, with the residual variance of the two-way ANOVA.
+    """Compare all systems with a baseline by Dunnett's test, with the residual variance of the two-way ANOVA.
 
-    Fewer questions than all pairs, and so more power for each. (`scipy.stats.dunnett` is for independent groups, and
-    leaves the variation of topics in.)
+    Fewer comparisons than all pairs, so each has more power. (`scipy.stats.dunnett` is for independent groups and does
+    not remove the variance between topics.)
 
     Parameters
     ----------
     values
         (S, T): S systems over T topics. Topics with a NaN are left out and counted.
     baseline
-        Its row.
+        Row of the baseline.
     level
-        Of the family: all intervals together hold the true differences with this probability.
+        Simultaneous confidence level of all intervals.
 
     Returns
     -------
     AgainstBaseline
         Two-sided, with simultaneous intervals. Fewer than two topics: p is NaN. No residual variance: p is 0 for
-        systems that differ. Means that are equal: p is 1.
+        systems that differ. Equal means: p is 1.
 
     Raises
     ------
     InputError
-        If there are fewer than two systems, an infinite score, no such row, or no such level.
+        If there are fewer than two systems, a score is infinite, or an option is out of range.
 
     Notes
     -----
-    Dunnett (1955, 1964): the differences have a multivariate t distribution with correlations 1/2. Assumes residuals
-    that are normal and equally wide for all systems. With two systems it is the paired t-test.
+    Dunnett (1955, 1964): the differences have a multivariate t distribution with correlations 1/2. The test assumes
+    normal residuals with the same variance for all systems. With two systems it is the paired t-test.
 
     Examples
     --------
-    >>> found = dunnett([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
-    >>> found.p.round(4).tolist(), round(found.critical, 3)
+    >>> test = dunnett([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
+    >>> test.p.round(4).tolist(), round(test.critical, 3)
     ([1.0, 0.0452, 0.0003], 0.122)
     """
     check_share("level", level)
-    blocks = complete(values)
+    blocks = complete_scores(values)
     check_baseline(baseline, len(blocks.scores))
-    differences, others, n = blocks.differences[baseline], len(blocks.scores) - 1, blocks.n
-    told: dict[str, Any] = {"test": "dunnett", "baseline": baseline, "level": level, **blocks.counted}
-    told["differences"] = differences
+    differences, n_others, n = blocks.differences[baseline], len(blocks.scores) - 1, blocks.n
+    fields: dict[str, Any] = {"test": "dunnett", "baseline": baseline, "level": level, **blocks.counted}
+    fields["differences"] = differences
     if n < 2:
-        nothing = np.full_like(differences, np.nan)
-        return AgainstBaseline(p=nothing, statistic=nothing, critical=math.nan, note=blocks.note, **told)
-    error = math.sqrt(anova_of(blocks).residual_variance / n)
-    df, q = others * (n - 1), in_errors(differences, error)
-    critical = error * baseline_critical(others, df, significance(level))
-    margin = np.where(np.arange(others + 1) == baseline, 0.0, critical)
+        undefined = np.full_like(differences, np.nan)
+        return AgainstBaseline(p=undefined, statistic=undefined, critical=math.nan, note=blocks.note, **fields)
+    error = math.sqrt(anova_of_scores(blocks).residual_variance / n)
+    df, q = n_others * (n - 1), studentize(differences, error)
+    critical = error * baseline_critical(n_others, df, significance(level))
+    margin = np.where(np.arange(n_others + 1) == baseline, 0.0, critical)
     return AgainstBaseline(
-        p=baseline_tail(np.abs(q), others, df),
+        p=baseline_tail(np.abs(q), n_others, df),
         statistic=q / math.sqrt(2.0),
         low=differences - margin,
         high=differences + margin,
         critical=critical,
-        note=NO_RESIDUAL if error == 0.0 and differences.any() else blocks.uneven,
-        **told,
+        note=NO_RESIDUAL if error == 0.0 and differences.any() else blocks.uneven_note,
+        **fields,
     )
 
 
 def randomised_dunnett(
     values: ArrayLike, baseline: int = 0, *, level: float = 0.95, resamples: int = 100_000, seed: int = 0
 ) -> AgainstBaseline:
-    """Compare every system with a baseline by permuting the scores within topics.
+    """Compare all systems with a baseline by permuting the scores within topics.
 
-    As in `randomised_tukey`, but each difference is held against the largest difference from the baseline.
+    Like `randomised_tukey`, but each difference is compared with the largest difference from the baseline.
 
     Parameters
     ----------
     values
         (S, T): S systems over T topics. Topics with a NaN are left out and counted.
     baseline
-        Its row.
+        Row of the baseline.
     level
-        Of the family, for `critical` and `significant`.
+        Confidence level of the family, for `critical` and `significant`.
     resamples
-        How many permutations to draw; all are listed if there are no more than that.
+        Number of permutations; all are listed if there are not more.
     seed
-        Of the draws.
+        Of the permutations.
 
     Returns
     -------
@@ -287,44 +296,43 @@ def randomised_dunnett(
     Raises
     ------
     InputError
-        If there are fewer than two systems, an infinite score, no such row, no such level, fewer than 100 resamples,
-        or a seed below 0.
+        If there are fewer than two systems, a score is infinite, or an option is out of range.
 
     Examples
     --------
-    >>> found = randomised_dunnett([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
-    >>> found.p.round(3).tolist(), found.exact, found.resamples
+    >>> test = randomised_dunnett([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
+    >>> test.p.round(3).tolist(), test.exact, test.resamples
     ([1.0, 0.63, 0.006], True, 1296)
     """
-    blocks = complete(values)
+    blocks = complete_scores(values)
     check_baseline(baseline, len(blocks.scores))
-    differences, largest = blocks.differences[baseline], partial(_largest, baseline=baseline)
-    found = permuted(blocks, differences, largest, level, resamples, seed, relabelling=False)
-    return AgainstBaseline(test="randomised-dunnett", baseline=baseline, statistic=differences, **found)
+    differences, statistic = blocks.differences[baseline], partial(_largest_difference, baseline=baseline)
+    fields = permutation_result(blocks, differences, statistic, level, resamples, seed, relabelling=False)
+    return AgainstBaseline(test="randomised-dunnett", baseline=baseline, statistic=differences, **fields)
 
 
 def check_baseline(baseline: int, systems: int) -> None:
-    """Raise InputError unless there is such a row."""
+    """Raise InputError unless the baseline is a row of the scores."""
     if not 0 <= baseline < systems:
-        raise InputError(f"no system in row {baseline}", fix=f"give the baseline's row, from 0 to {systems - 1}")
+        raise InputError(f"`baseline` must be a row from 0 to {systems - 1}, got {baseline}", fix="count rows from 0")
 
 
-def _largest(sums: Floats, baseline: int) -> Floats:
+def _largest_difference(sums: Floats, baseline: int) -> Floats:
     return np.abs(sums - sums[:, baseline, np.newaxis]).max(axis=1)
 
 
 def tukey_hsd(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
     """Compare all pairs of systems by Tukey's HSD, with the residual variance of the two-way ANOVA.
 
-    Topics differ far more than systems do; as every system has seen the same topics, that variation is taken out first.
-    (`scipy.stats.tukey_hsd` is for independent groups and leaves it in.)
+    The variance between topics, which is much larger than that between systems, is removed first, because all systems
+    have the same topics. (`scipy.stats.tukey_hsd` is for independent groups and does not remove it.)
 
     Parameters
     ----------
     values
         (S, T): S systems over T topics. Topics with a NaN are left out and counted.
     level
-        Of the family: all intervals together hold the true differences with this probability.
+        Simultaneous confidence level of all intervals.
 
     Returns
     -------
@@ -335,31 +343,31 @@ def tukey_hsd(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
     Raises
     ------
     InputError
-        If there are fewer than two systems, an infinite score, or no such level.
+        If there are fewer than two systems, a score is infinite, or `level` is out of range.
 
     Notes
     -----
-    Assumes residuals that are normal and equally wide for all systems; where one system is clearly more uneven than
-    the others, the note says so. With two systems it is the paired t-test.
+    The test assumes normal residuals with the same variance for all systems; `note` warns if the differences of one
+    system vary clearly more. With two systems it is the paired t-test.
 
     Examples
     --------
-    >>> found = tukey_hsd([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
-    >>> found.p.round(4).tolist()
+    >>> test = tukey_hsd([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
+    >>> test.p.round(4).tolist()
     [[1.0, 0.0585, 0.0004], [0.0585, 1.0, 0.0044], [0.0004, 0.0044, 1.0]]
-    >>> round(found.critical, 4)
+    >>> round(test.critical, 4)
     0.1304
     """
     check_share("level", level)
-    blocks = complete(values)
+    blocks = complete_scores(values)
     differences, systems, n = blocks.differences, len(blocks.scores), blocks.n
-    told: dict[str, Any] = {"test": "tukey", "differences": differences, "level": level, **blocks.counted}
+    fields: dict[str, Any] = {"test": "tukey", "differences": differences, "level": level, **blocks.counted}
     if n < 2:
-        nothing = np.full_like(differences, np.nan)
-        return AllPairs(p=nothing, statistic=nothing, critical=math.nan, note=blocks.note, **told)
-    error = math.sqrt(anova_of(blocks).residual_variance / n)
+        undefined = np.full_like(differences, np.nan)
+        return AllPairs(p=undefined, statistic=undefined, critical=math.nan, note=blocks.note, **fields)
+    error = math.sqrt(anova_of_scores(blocks).residual_variance / n)
     df = (systems - 1) * (n - 1)
-    statistic = in_errors(np.abs(differences), error)
+    statistic = studentize(np.abs(differences), error)
     critical = error * studentised_range_critical(systems, df, significance(level))
     margin = critical * (1.0 - np.eye(systems))
     return AllPairs(
@@ -368,56 +376,55 @@ def tukey_hsd(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
         low=differences - margin,
         high=differences + margin,
         critical=critical,
-        note=NO_RESIDUAL if error == 0.0 and differences.any() else blocks.uneven,
-        **told,
+        note=NO_RESIDUAL if error == 0.0 and differences.any() else blocks.uneven_note,
+        **fields,
     )
 
 
 def randomised_tukey(values: ArrayLike, *, level: float = 0.95, resamples: int = 100_000, seed: int = 0) -> AllPairs:
-    """Compare all pairs of systems by randomised Tukey HSD (Carterette 2012).
+    """Compare all pairs of systems by randomized Tukey HSD (Carterette 2012).
 
-    If no system made a difference, the scores of a topic could stand in any order. Scores are permuted within topics,
-    and each difference is held against the largest difference of any two means that arises so.
+    Under the null hypothesis, the scores of a topic could occur in any order. Scores are permuted within topics, and
+    each difference is compared with the distribution of the largest difference of two permuted means.
 
     Parameters
     ----------
     values
         (S, T): S systems over T topics. Topics with a NaN are left out and counted.
     level
-        Of the family, for `critical` and `significant`.
+        Confidence level of the family, for `critical` and `significant`.
     resamples
-        How many permutations to draw; all are listed if there are no more than that.
+        Number of permutations; all are listed if there are not more.
     seed
-        Of the draws.
+        Of the permutations.
 
     Returns
     -------
     AllPairs
-        p is (b + 1) / (B + 1) for b of B permutations whose largest difference is at least as large, rounding aside, or
-        the share of all permutations. No intervals. Fewer than two topics: p is NaN.
+        p is (b + 1) / (B + 1) for b of B permutations with a largest difference at least as large (within rounding), or
+        b / B of all permutations. No intervals. Fewer than two topics: p is NaN.
 
     Raises
     ------
     InputError
-        If there are fewer than two systems, an infinite score, no such level, fewer than 100 resamples, or a seed
-        below 0.
+        If there are fewer than two systems, a score is infinite, or an option is out of range.
 
     Notes
     -----
-    Of the distribution of scores nothing is assumed but that it is the same for all systems. The error rate of the
-    family is exact where all systems are alike. Where some differ, their differences are in the permuted scores too and
-    widen what luck can do: the test is then stricter than Tukey's HSD, and the stricter the more systems differ.
+    The only assumption is that all systems have the same distribution of scores. The error rate of the family is exact
+    if no systems differ. If some differ, their differences widen the null distribution: the test is then stricter than
+    Tukey's HSD, and the more so the more systems differ.
 
     Examples
     --------
-    >>> found = randomised_tukey([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
-    >>> found.p.round(3).tolist(), found.exact, found.resamples
+    >>> test = randomised_tukey([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
+    >>> test.p.round(3).tolist(), test.exact, test.resamples
     ([[1.0, 0.694, 0.009], [0.694, 1.0, 0.241], [0.009, 0.241, 1.0]], True, 216)
     """
-    blocks = complete(values)
-    found = permuted(blocks, blocks.differences, _range, level, resamples, seed, relabelling=True)
-    return AllPairs(test="randomised-tukey", statistic=np.abs(blocks.differences), **found)
+    blocks = complete_scores(values)
+    fields = permutation_result(blocks, blocks.differences, _score_range, level, resamples, seed, relabelling=True)
+    return AllPairs(test="randomised-tukey", statistic=np.abs(blocks.differences), **fields)
 
 
-def _range(sums: Floats) -> Floats:
+def _score_range(sums: Floats) -> Floats:
     return sums.max(axis=1) - sums.min(axis=1)

@@ -1,4 +1,4 @@
-"""Tests of two systems over the same topics: whether a difference is more than chance in the choice of topics."""
+"""Paired tests of two systems over the same topics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judged.stats.bounded import bounded
 from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.resampling import randomisation
 from judged.stats.results import TEST_NAMES, Difference, Options, PairedResult, Posterior
-from judged.stats.sample_size import LEAST_DIFFERING, LEAST_EFFECTIVE, believed, effective_differing
+from judged.stats.sample_size import MIN_DIFFERING, MIN_EFFECTIVE_DIFFERING, effective_differing, holds_error_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,8 +51,8 @@ _TESTS: dict[str, Callable[[Floats, Floats, Options], list[PairedResult]]] = {
     "bayes": classical.bayes,
 }
 _WITHOUT_INTERVAL = {"wilcoxon", "sign"}
-_LEAST = 1e-150  # smaller differences have no square
-_MOST = 1e100
+_SMALLEST_DIFFERENCE = 1e-150  # squares of smaller differences underflow
+_LARGEST_SCORE = 1e100
 
 
 def paired_test(
@@ -73,51 +73,51 @@ def paired_test(
     Parameters
     ----------
     first, second
-        (T,) scores; the same topic at the same place. NaN: no score; the topic is left out, and counted.
+        (T,) scores, in the same order of topics. Topics with a NaN are left out and counted.
     test
-        A name in `TESTS`; ``randomization``, ``fisher`` and ``studentized`` are understood as well.
+        A name in `TESTS`; ``randomization``, ``fisher`` and ``studentized`` are accepted as well.
     alternative
-        ``greater``: only a second system that is higher counts; ``less``: only one that is lower.
+        ``greater``: the second system is higher; ``less``: it is lower.
     level
-        Of the interval.
+        Confidence level of the interval.
     resamples, seed
-        Of the methods that draw some. The randomisation test lists all 2^T sign flips where these are not more.
+        Of tests that use random numbers. The randomization test lists all 2^T sign flips if these are not more.
     rope
-        For ``bayes``: mean differences from ``-rope`` to ``rope`` are practically nothing.
+        For ``bayes``: mean differences from ``-rope`` to ``rope`` are practically equivalent to 0.
     floor
-        For ``ratio``: lower scores count as this, as 0 has no logarithm.
+        For ``ratio``: minimum score; lower scores are replaced by it, as 0 has no logarithm.
     max_difference
         For ``bounded``: largest possible difference of two scores, by the definition of the measure.
 
     Returns
     -------
     Difference
-        Second minus first. Without a topic, or with one, p is NaN. If no topic has a difference, p is 1 and the
-        interval 0 to 0 (that of ``bounded`` is wider). Where so few topics differ, or a few outweigh the others so
-        much, that the method would not hold its error rate (`judged.stats.sample_size.believed`,
-        `judged.stats.sample_size.effective_differing`), or all have the same difference and it judges by how they vary,
-        the randomisation test takes its place, and the result says so; ``bayes`` then has no answer. Differences of at
-        most 1e-12 times the largest score are rounding and count as 0.
+        Second minus first. With fewer than two topics, p is NaN. If no topic has a difference, p is 1 and the interval
+        is 0 to 0 (wider for ``bounded``). The randomization test replaces the requested test, and `note` says so, if
+        that test would not hold its error rate with so few or so unequal differences
+        (`judged.stats.sample_size.holds_error_rate`, `judged.stats.sample_size.effective_differing`), or uses their
+        variance and it is 0; ``bayes`` then has no result. Differences of at most 1e-12 times the largest score count
+        as 0.
 
     Raises
     ------
     InputError
-        If the scores or an option cannot be used.
+        If the scores or an option are invalid.
 
     Examples
     --------
-    >>> found = paired_test([0.2, 0.4, 0.5, 0.1, 0.3], [0.3, 0.6, 0.6, 0.3, 0.3])
-    >>> found.p, found.exact, found.resamples
+    >>> difference = paired_test([0.2, 0.4, 0.5, 0.1, 0.3], [0.3, 0.6, 0.6, 0.3, 0.3])
+    >>> difference.p, difference.exact, difference.resamples
     (0.125, True, 32)
     """
-    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if one.ndim != 1 or one.shape != two.shape:
+    first_scores, second_scores = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if first_scores.ndim != 1 or first_scores.shape != second_scores.shape:
         raise InputError(
-            f"the scores have the shapes {one.shape} and {two.shape}",
-            fix="give two lists of numbers of the same length, the same topic at the same place",
+            f"both systems must have one score per topic, got shapes {first_scores.shape} and {second_scores.shape}",
+            fix="pass two lists of numbers of the same length, in the same order of topics",
         )
-    (found,) = paired_tests(
-        np.stack([one, two]),
+    (difference,) = paired_tests(
+        np.stack([first_scores, second_scores]),
         [(0, 1)],
         test,
         alternative=alternative,
@@ -128,7 +128,7 @@ def paired_test(
         floor=floor,
         max_difference=max_difference,
     )
-    return found
+    return difference
 
 
 def paired_tests(
@@ -144,14 +144,14 @@ def paired_tests(
     floor: float = 1e-5,
     max_difference: float | None = None,
 ) -> tuple[Difference, ...]:
-    """Compare many pairs of systems at the cost of a few; each result is that of `paired_test`.
+    """Compare many pairs of systems at once; each result is that of `paired_test`.
 
     p-values are not corrected for the number of pairs: see `judged.stats.correction.adjust`.
 
     Parameters
     ----------
     values
-        (S, T): one row per system, one column per topic. NaN: no score.
+        (S, T): one row per system, one column per topic; NaN for missing scores.
     pairs
         Rows ``(first, second)``.
     test, alternative, level, resamples, seed, rope, floor, max_difference
@@ -159,106 +159,113 @@ def paired_tests(
 
     Returns
     -------
-    One for each pair, in their order.
+    tuple of Difference
+        One per pair, in the same order.
 
     Raises
     ------
     InputError
-        If the scores, a pair or an option cannot be used.
+        If the scores, a pair, or an option are invalid.
 
     Examples
     --------
     >>> scores = [[0.2, 0.4, 0.5, 0.1], [0.3, 0.6, 0.6, 0.3], [0.2, 0.4, 0.5, 0.1]]
-    >>> [found.p for found in paired_tests(scores, [(0, 1), (0, 2)])]
+    >>> [difference.p for difference in paired_tests(scores, [(0, 1), (0, 2)])]
     [0.125, 1.0]
     """
     name = one_of("paired test", test, TESTS)
     options = Options(alternative, level, resamples, seed, rope, floor, max_difference)
-    scores = _checked(values, name)
-    rows = _rows(pairs, len(scores))
+    scores = _check_scores(values, name)
+    rows = _check_pairs(pairs, len(scores))
     if name == "ratio":
         scores = np.log(np.maximum(scores, floor))
     shared = ~(np.isnan(scores[rows[:, 0]]) | np.isnan(scores[rows[:, 1]]))
     results: list[Difference | None] = [None] * len(rows)
-    masks, mask_of = _distinct(shared)
-    for at, mask in enumerate(masks):
-        alike = np.flatnonzero(mask_of == at)
-        for place, found in zip(alike.tolist(), _over(scores, rows[alike], mask, name, options), strict=True):
-            results[place] = found
-    return tuple(found for found in results if found is not None)
+    masks, mask_index = _distinct_masks(shared)
+    for i, mask in enumerate(masks):
+        same_topics = np.flatnonzero(mask_index == i)
+        differences = _test_pairs(scores, rows[same_topics], mask, name, options)
+        for row, difference in zip(same_topics.tolist(), differences, strict=True):
+            results[row] = difference
+    return tuple(difference for difference in results if difference is not None)
 
 
-def _distinct(shared: Bools) -> tuple[Bools, Ints]:
-    """Give the distinct rows, and which of them each row is; sorting long rows costs more than most tests do."""
-    if len(shared) and (shared == shared[0]).all():
+def _distinct_masks(shared: Bools) -> tuple[Bools, Ints]:
+    """Return the distinct rows, and the index of each row among them."""
+    if len(shared) and (shared == shared[0]).all():  # np.unique sorts long rows, which takes longer than most tests
         return shared[:1], np.zeros(len(shared), dtype=np.int64)
-    masks, mask_of = np.unique(shared, axis=0, return_inverse=True)
-    return masks, mask_of.ravel()
+    masks, mask_index = np.unique(shared, axis=0, return_inverse=True)
+    return masks, mask_index.ravel()
 
 
-def _over(
+def _test_pairs(
     scores: Floats, rows: np.ndarray[tuple[int, int], np.dtype[np.intp]], mask: Bools, name: str, options: Options
 ) -> list[Difference]:
     """Compare pairs that share their topics."""
     first, second = scores[rows[:, 0]][:, mask], scores[rows[:, 1]][:, mask]
     n = first.shape[1]
-    shared = {"n": n, "left_out": len(mask) - n}
+    counts = {"n": n, "left_out": len(mask) - n}
     if n < 2:
         means = (second - first).sum(axis=1) if n else np.full(len(rows), np.nan)
-        unknown = PairedResult(math.nan, math.nan, note=f"{n} {'topic' if n == 1 else 'topics'}: no test is possible")
+        no_test = PairedResult(math.nan, math.nan, note=f"{n} {'topic' if n == 1 else 'topics'}: no test is possible")
         return [
-            _difference(name, unknown, options, difference=mean, effect=math.nan, differing=n if mean else 0, **shared)
+            _build_difference(
+                name, no_test, options, difference=mean, effect=math.nan, differing=n if mean else 0, **counts
+            )
             for mean in means.tolist()
         ]
     largest = np.maximum(np.abs(first), np.abs(second))
-    differences = _snapped(second - first, np.maximum(ROUNDING * largest.max(axis=1), _LEAST))
+    differences = _snap(second - first, np.maximum(ROUNDING * largest.max(axis=1), _SMALLEST_DIFFERENCE))
     means = differences.mean(axis=1)
-    level = differences.min(axis=1) == differences.max(axis=1)
-    deviations = np.where(level, 1.0, differences.std(axis=1, ddof=1))
-    effects = np.where(level, np.nan, means / deviations)
-    answers: list[PairedResult] = [_level(float(row[0]), name, options) for row in differences]
+    is_constant = differences.min(axis=1) == differences.max(axis=1)
+    sds = np.where(is_constant, 1.0, differences.std(axis=1, ddof=1))
+    effects = np.where(is_constant, np.nan, means / sds)
+    results: list[PairedResult] = [_constant_result(float(row[0]), name, options) for row in differences]
     differing = np.count_nonzero(differences, axis=1)
-    effective = effective_differing(differences) if name in LEAST_EFFECTIVE else differing
-    replaced = [
-        _replaced(name, n, *row) for row in zip(differing.tolist(), effective.tolist(), level.tolist(), strict=True)
+    effective = effective_differing(differences) if name in MIN_EFFECTIVE_DIFFERING else differing
+    notes = [
+        _replacement_note(name, n, *row)
+        for row in zip(differing.tolist(), effective.tolist(), is_constant.tolist(), strict=True)
     ]
-    methods = ["randomisation" if why else name for why in replaced]
+    methods = ["randomisation" if note else name for note in notes]
     rounding = ROUNDING * (largest.sum(axis=1) + np.abs(differences).sum(axis=1))
     for method in dict.fromkeys(methods):
-        alike = np.array([other == method for other in methods])
-        # topics without a difference are no proof that others have none: the bounded test has an answer there too
-        tested = np.flatnonzero(alike & ((differing > 0) | (method == "bounded")) & ~(level & (method == "bayes")))
-        if len(tested):
-            found = _TESTS[method](differences[tested], rounding[tested], options)
-            for row, answer in zip(tested.tolist(), found, strict=True):
-                answers[row] = replace(answer, note=replaced[row] or answer.note)
+        same_method = np.array([row_method == method for row_method in methods])
+        # the bounded test also has a result if no observed topic has a difference, because others may have one
+        testable = np.flatnonzero(
+            same_method & ((differing > 0) | (method == "bounded")) & ~(is_constant & (method == "bayes"))
+        )
+        if len(testable):
+            method_results = _TESTS[method](differences[testable], rounding[testable], options)
+            for row, result in zip(testable.tolist(), method_results, strict=True):
+                results[row] = replace(result, note=notes[row] or result.note)
     return [
-        _difference(method, answer, options, difference=mean, effect=effect, differing=moved, **shared)
-        for method, mean, effect, moved, answer in zip(
-            methods, means.tolist(), effects.tolist(), differing.tolist(), answers, strict=True
+        _build_difference(method, result, options, difference=mean, effect=effect, differing=n_differing, **counts)
+        for method, mean, effect, n_differing, result in zip(
+            methods, means.tolist(), effects.tolist(), differing.tolist(), results, strict=True
         )
     ]
 
 
-def _replaced(name: str, n: int, differing: int, effective: float, level: bool) -> str:
-    """Say why the randomisation test stands in place of the one that was asked for; nothing, where that is believed."""
+def _replacement_note(name: str, n: int, differing: int, effective: float, is_constant: bool) -> str:
+    """Return the reason why the randomization test replaces the requested test, or "" if it does not."""
     instead = "this is the randomisation test in its place"
-    if not differing or name not in LEAST_DIFFERING:
+    if not differing or name not in MIN_DIFFERING:
         return ""
-    if level:
+    if is_constant:
         return f"all topics have the same difference, by which the {TEST_NAMES[name]} cannot judge: {instead}"
-    finds = f"the {TEST_NAMES[name]} finds differences too often: {instead}"
-    if believed(name, n, differing):
-        if effective >= (least := LEAST_EFFECTIVE.get(name, 0)):
+    error = f"the {TEST_NAMES[name]} finds differences too often: {instead}"
+    if holds_error_rate(name, n, differing):
+        if effective >= (minimum := MIN_EFFECTIVE_DIFFERING.get(name, 0)):
             return ""
         uneven = f"a few large differences outweigh the others, like {effective:.2g} topics with equal differences"
-        return f"{uneven}, and with fewer than {least} {finds}"
-    some = f"{differing} of {n} topics have a difference" if differing < n else f"there are {topics_text(n)}"
-    return f"{some}, and with fewer than {LEAST_DIFFERING[name]} that differ {finds}"
+        return f"{uneven}, and with fewer than {minimum} {error}"
+    observed = f"{differing} of {n} topics have a difference" if differing < n else f"there are {topics_text(n)}"
+    return f"{observed}, and with fewer than {MIN_DIFFERING[name]} that differ {error}"
 
 
-def _level(value: float, name: str, options: Options) -> PairedResult:
-    """Answer where no topic has a difference, or all have the same one and beliefs are asked for."""
+def _constant_result(value: float, name: str, options: Options) -> PairedResult:
+    """Return the result for pairs without a difference on any topic, or `bayes` with the same one on all topics."""
     if value:
         return PairedResult(
             math.nan, math.nan, note=f"all topics have the same difference: {name} needs some variation"
@@ -274,42 +281,41 @@ def _level(value: float, name: str, options: Options) -> PairedResult:
     )
 
 
-def _difference(name: str, found: PairedResult, options: Options, **seen: Any) -> Difference:
-    """Put together what was asked, what was seen before any test, and what the test answers."""
-    if name == "ratio" and found.resamples is not None:
-        found = replace(found, statistic=math.exp(seen["difference"]))
-    asked: dict[str, Any] = {"level": options.level, "alpha": options.alpha, "alternative": options.alternative}
-    return Difference(test=name, **asked, **seen, **vars(found))
+def _build_difference(name: str, result: PairedResult, options: Options, **observed: Any) -> Difference:
+    if name == "ratio" and result.resamples is not None:
+        result = replace(result, statistic=math.exp(observed["difference"]))
+    options_used: dict[str, Any] = {"level": options.level, "alpha": options.alpha, "alternative": options.alternative}
+    return Difference(test=name, **options_used, **observed, **vars(result))
 
 
-def _checked(values: ArrayLike, name: str) -> Floats:
+def _check_scores(values: ArrayLike, name: str) -> Floats:
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 2:
         raise InputError(
-            f"the scores have {scores.ndim} dimensions", fix="give one row per system, one column per topic"
+            f"scores must have 2 dimensions, got {scores.ndim}", fix="pass one row per system, one column per topic"
         )
-    known = scores[~np.isnan(scores)]
-    if np.any(np.abs(known) > _MOST):
-        raise InputError("a score is infinite, or as good as", fix="give finite scores, or NaN for no score")
-    if name == "ratio" and np.any(known < 0):
-        raise InputError("a score is below 0, and a ratio of geometric means is of none", fix="take randomisation")
+    present = scores[~np.isnan(scores)]
+    if np.any(np.abs(present) > _LARGEST_SCORE):
+        raise InputError(f"scores must be finite and at most {_LARGEST_SCORE:g}", fix="use NaN for missing scores")
+    if name == "ratio" and np.any(present < 0):
+        raise InputError("the test 'ratio' requires scores of 0 or more", fix="use the test 'randomisation'")
     return scores
 
 
-def _rows(pairs: Sequence[tuple[int, int]], systems: int) -> np.ndarray[tuple[int, int], np.dtype[np.intp]]:
+def _check_pairs(pairs: Sequence[tuple[int, int]], systems: int) -> np.ndarray[tuple[int, int], np.dtype[np.intp]]:
     rows = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     if np.any((rows < 0) | (rows >= systems)):
-        raise InputError(f"a pair names a row that is not there: there are {systems}", fix="count rows from 0")
+        raise InputError(f"pairs must be rows from 0 to {systems - 1}", fix="count rows from 0")
     return rows
 
 
-def _snapped(differences: Floats, rounding: Floats) -> Floats:
-    """Make sizes that differ by rounding alone the same size, and those that are rounding alone 0; rows (P, T)."""
+def _snap(differences: Floats, rounding: Floats) -> Floats:
+    """Set sizes that differ only by rounding to the same size, and sizes within rounding of 0 to 0: rows (P, T)."""
     sizes = np.abs(differences)
     order = np.argsort(sizes, axis=1)
     rising = np.take_along_axis(sizes, order, axis=1)
     steps = np.diff(rising, axis=1, prepend=0.0)
-    level = np.maximum.accumulate(np.where(steps > rounding[:, None], rising, 0.0), axis=1)
-    snapped = np.empty_like(level)
-    np.put_along_axis(snapped, order, level, axis=1)
+    snapped_sizes = np.maximum.accumulate(np.where(steps > rounding[:, None], rising, 0.0), axis=1)
+    snapped = np.empty_like(snapped_sizes)
+    np.put_along_axis(snapped, order, snapped_sizes, axis=1)
     return np.copysign(snapped, differences) + 0.0

@@ -1,4 +1,4 @@
-"""Means of few true values and many predicted ones: prediction-powered inference with a tuned weight (2311.01453)."""
+"""Prediction-powered inference for means: few known values, many predictions, a tuned weight (PPI++, 2311.01453)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.inputs import check_resampling, check_share
-from judged.stats.inputs import spread as spread_of
+from judged.stats.inputs import check_resampling, check_share, spread
 from judged.stats.interval import adjusted
 from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency
@@ -20,33 +19,33 @@ if TYPE_CHECKING:
 
     from judged.results.types import Floats
 
-LEAST = 25
-"""Known values from which the interval holds its level, as simulations show (docs/calibrated-judges.md)."""
+MIN_N = 25
+"""Number of known values from which the interval has its nominal coverage (docs/calibrated-judges.md)."""
 
 
 @dataclass(frozen=True)
-class Corrected:
-    """A mean of true values, helped by predictions."""
+class PredictionPoweredMean:
+    """Mean of known values, improved by predictions."""
 
     value: float
-    interval: tuple[float, float] | None  # None where the known values do not vary
-    weight: float  # how far predictions are believed: 0, the known values alone, to 1
-    known: float  # the mean of the known values alone
+    interval: tuple[float, float] | None  # None if the known values do not vary
+    weight: float  # lambda of PPI++: from 0 (known values only) to 1
+    known_mean: float  # mean of the known values only
     known_interval: tuple[float, float] | None
     n: int  # known values
-    predicted: int  # values that are only predicted
-    worth: float  # how many more known values would narrow the interval as much
+    predicted: int  # units with a prediction only
+    worth: float  # number of additional known values that would reduce the variance equally
     worth_interval: tuple[float, float] | None  # bootstrap percentiles; None with too few known values
     level: float
 
     @property
     def holds(self) -> bool:
-        """Whether there are enough known values for the interval to hold its level."""
-        return self.n >= LEAST
+        """Whether there are enough known values for the nominal coverage."""
+        return self.n >= MIN_N
 
     @property
     def sentence(self) -> str:
-        """Say what the predictions are worth."""
+        """Value of the predictions in one sentence."""
         if self.worth_interval is None:
             return f"too little data to say what the predictions are worth beside {self.n} known values"
         low, high = self.worth_interval
@@ -64,125 +63,123 @@ def prediction_powered(
     bounds: tuple[float, float] = (math.nan, math.nan),
     resamples: int = 1000,
     seed: int = 0,
-) -> Corrected:
-    """Estimate a mean from known values, their predictions, and predictions where nothing is known.
+) -> PredictionPoweredMean:
+    """Estimate a mean from known values, their predictions, and predictions of other units.
 
-    The units must be a random sample of those that the mean is of, and which are known must have been chosen at random.
-    With weight w the estimate is ``w * mean(others) + mean(known - w * predicted)``: whatever the predictions are like,
-    it is unbiased for a weight that is given. The weight that makes its variance least, ``cov(known, predicted) /
-    ((1 + n / N) var(predicted))``, is estimated of the same units and kept between 0 and 1: that costs the residual
-    variance one degree of freedom, and a bias that shrinks as 1/n.
+    The units must be a random sample of the population, and the known ones a random sample of the units. With weight w
+    the estimate is ``w * mean(others) + mean(known - w * predicted)``, which is unbiased for any fixed w and any
+    predictions. The weight with the smallest variance, ``cov(known, predicted) / ((1 + n / N) var(predicted))``, is
+    estimated from the same units and clipped to 0 to 1. This costs the residual variance one degree of freedom, and
+    adds a bias of order 1/n.
 
-    With `bounds`, intervals are adjusted as those of means are (`judged.stats.interval`): half a value is added at the
-    bounds, so that a judge that fails on few units, none of which is known, is allowed for; and a third of the
-    correction for skewness. Without bounds they are Student's with n - 1 degrees of freedom, which hold less than their
-    level where few values carry the error.
+    With `bounds`, intervals are adjusted like those of means (`judged.stats.interval`): half a pseudo-value at the
+    bounds accounts for large errors too rare to be among the known values, and a third of the correction for skewness
+    is applied. Without bounds they are Student's with n - 1 degrees of freedom, whose coverage is too low if few values
+    have large errors.
 
     Parameters
     ----------
     known, predicted : (n,) float64
         True and predicted values of the same units, at least three.
     others : (N,) float64
-        Predicted values of the units without a known one, at least two; units with one must not be among them.
+        Predicted values of other units, without a known value; at least two.
     level
-        Of the interval.
+        Confidence level of the intervals.
     bounds
-        Lowest and highest possible value, of known and predicted ones alike; NaN: not known.
+        Lowest and highest possible value, known or predicted; NaN: unknown.
     resamples, seed
-        Of the bootstrap over units that says what the predictions are worth.
+        Of the bootstrap over units for `worth_interval`.
 
     Raises
     ------
     InputError
-        If there are too few values, or shapes do not fit.
+        If there are too few values, or shapes differ.
 
     Examples
     --------
     >>> known = np.array([0.2, 0.5, 0.4, 0.9])
-    >>> found = prediction_powered(known, known + 0.1, [0.4, 0.5, 0.7, 0.6, 0.8, 0.5], resamples=100)
-    >>> round(found.value, 4), round(found.weight, 4), round(found.known, 4)
+    >>> mean = prediction_powered(known, known + 0.1, [0.4, 0.5, 0.7, 0.6, 0.8, 0.5], resamples=100)
+    >>> round(mean.value, 4), round(mean.weight, 4), round(mean.known_mean, 4)
     (0.4833, 1.0, 0.5)
     """
     check_resampling(resamples, seed)
     check_share("level", level)
-    y, f, rest = (np.asarray(one, dtype=np.float64) for one in (known, predicted, others))
-    if y.shape != f.shape or y.ndim != 1 or rest.ndim != 1:
-        raise InputError(f"shapes {y.shape}, {f.shape}, {rest.shape} do not fit", fix="give (n,), (n,) and (N,)")
-    if not all(np.isfinite(one).all() for one in (y, f, rest)):
-        raise InputError("a value is not a finite number", fix="leave its unit out")
-    n, size = len(y), len(rest)
-    if n < 3 or size < 2:
-        problem = f"{n} known values and {size} that are only predicted are too few"
-        raise InputError(problem, fix="give at least three and two")
-    value, variance, weight = (float(one[0]) for one in _estimated(y[None], f[None], rest[None]))
-    alone = float(y.var(ddof=1) / n)
+    # y, f, n, N as in the paper: known values, predictions, and numbers of units
+    y, f, f_others = (np.asarray(values, dtype=np.float64) for values in (known, predicted, others))
+    if y.shape != f.shape or y.ndim != 1 or f_others.ndim != 1:
+        problem = f"shapes must be (n,), (n,), and (N,), got {y.shape}, {f.shape}, and {f_others.shape}"
+        raise InputError(problem, fix="pass one prediction per known value")
+    if not all(np.isfinite(values).all() for values in (y, f, f_others)):
+        raise InputError("values must be finite", fix="remove units without a finite value")
+    n, n_others = len(y), len(f_others)
+    if n < 3 or n_others < 2:
+        problem = f"at least 3 known values and 2 other predictions are required, got {n} and {n_others}"
+        raise InputError(problem, fix="add units")
+    value, variance, weight = (float(estimate[0]) for estimate in _estimate(y[None], f[None], f_others[None]))
+    known_variance = float(y.var(ddof=1) / n)
     low, high = bounds
-    of_rest = weight**2 * float(rest.var(ddof=1)) / size
-    ends = _interval(
-        value, y - weight * f, variance - of_rest, of_rest, (low - weight * high, high - weight * low), level
-    )
+    others_variance = weight**2 * float(f_others.var(ddof=1)) / n_others
+    residual_bounds = low - weight * high, high - weight * low
+    interval = _sum_interval(value, y - weight * f, variance - others_variance, others_variance, residual_bounds, level)
     mean = float(y.mean())
-    ends_known = _interval(mean, y, alone, 0.0, bounds, level)
-    chance = np.random.default_rng(seed)
-    rows, columns = chance.integers(0, n, (resamples, n)), chance.integers(0, size, (resamples, size))
-    drawn = y[rows]
-    _, spread, _ = _estimated(drawn, f[rows], rest[columns])
-    worths = _worth(drawn.var(axis=1, ddof=1) / n, spread, n)
-    with np.errstate(invalid="ignore"):  # between two infinite ones: infinite
-        limits = np.nan_to_num(np.quantile(worths, [(1 - level) / 2, (1 + level) / 2]), nan=math.inf)
-    untold = insufficiency(n, "verdict", variance=spread_of(y))
-    return Corrected(
+    known_interval = _sum_interval(mean, y, known_variance, 0.0, bounds, level)
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.integers(0, n, (resamples, n)), rng.integers(0, n_others, (resamples, n_others))
+    resampled = y[rows]
+    _, variances, _ = _estimate(resampled, f[rows], f_others[columns])
+    extra = _extra_known_values(resampled.var(axis=1, ddof=1) / n, variances, n)
+    with np.errstate(invalid="ignore"):  # interpolation between two infinite values gives NaN
+        limits = np.nan_to_num(np.quantile(extra, [(1 - level) / 2, (1 + level) / 2]), nan=math.inf)
+    shortage = insufficiency(n, "verdict", variance=spread(y))
+    return PredictionPoweredMean(
         value=value,
-        interval=ends,
+        interval=interval,
         weight=weight,
-        known=mean,
-        known_interval=ends_known,
+        known_mean=mean,
+        known_interval=known_interval,
         n=n,
-        predicted=size,
-        worth=float(_worth(np.array([alone]), np.array([variance]), n)[0]),
-        worth_interval=None if untold else (float(limits[0]), float(limits[1])),
+        predicted=n_others,
+        worth=float(_extra_known_values(np.array([known_variance]), np.array([variance]), n)[0]),
+        worth_interval=None if shortage else (float(limits[0]), float(limits[1])),
         level=level,
     )
 
 
-def _interval(
-    value: float, residuals: Floats, variance: float, more: float, bounds: tuple[float, float], level: float
+def _sum_interval(
+    value: float, residuals: Floats, variance: float, others_variance: float, bounds: tuple[float, float], level: float
 ) -> tuple[float, float] | None:
-    """Return an interval around a value whose error is that of the mean of residuals, with this variance, and more.
+    """Compute an interval for the mean of residuals, with this variance, plus an independent normal error.
 
-    Parameters
-    ----------
-    more
-        Variance of what is added to the mean of the residuals.
-    bounds
-        Of the residuals; NaN: none.
+    `bounds` are those of the residuals; NaN: none.
     """
     n = len(residuals)
-    if insufficiency(n, variance=spread_of(residuals) or variance + more):
+    if insufficiency(n, variance=spread(residuals) or variance + others_variance):
         return None
     if not all(map(math.isfinite, bounds)) or residuals.min() < bounds[0] or residuals.max() > bounds[1]:
-        half = student_quantile((1 + level) / 2, n - 1) * math.sqrt(variance + more)
-        return value - half, value + half
+        half_width = student_quantile((1 + level) / 2, n - 1) * math.sqrt(variance + others_variance)
+        return value - half_width, value + half_width
     low, high = adjusted(residuals[None], bounds, level)[0] - residuals.mean()
-    half = student_quantile((1 + level) / 2, n) * math.sqrt(more)  # independent errors: their squares add up
-    return value - math.hypot(low, half), value + math.hypot(high, half)
+    half_width = student_quantile((1 + level) / 2, n) * math.sqrt(
+        others_variance
+    )  # independent errors: their squares add up
+    return value - math.hypot(low, half_width), value + math.hypot(high, half_width)
 
 
-def _estimated(y: Floats, f: Floats, rest: Floats) -> tuple[Floats, Floats, Floats]:
-    """Give estimate, variance and weight of each row: (B, n), (B, n) and (B, N) to (B,) each."""
-    n, size = y.shape[1], rest.shape[1]
+def _estimate(y: Floats, f: Floats, f_others: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return estimate, variance, and weight of each row: (B, n), (B, n), and (B, N) to (B,) each."""
+    n, n_others = y.shape[1], f_others.shape[1]
     covariance = ((y - y.mean(axis=1, keepdims=True)) * (f - f.mean(axis=1, keepdims=True))).sum(axis=1) / (n - 1)
-    spread = np.concatenate([f, rest], axis=1).var(axis=1, ddof=1)
+    f_variance = np.concatenate([f, f_others], axis=1).var(axis=1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        weight = np.clip(np.where(spread > 0, covariance / ((1 + n / size) * spread), 0.0), 0.0, 1.0)
-    left = y - weight[:, None] * f
-    degrees = n - 1 - ((weight > 0) & (weight < 1))
-    residual = ((left - left.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) / degrees
-    variance = weight**2 * rest.var(axis=1, ddof=1) / size + residual / n
-    return weight * rest.mean(axis=1) + left.mean(axis=1), variance, weight
+        weight = np.clip(np.where(f_variance > 0, covariance / ((1 + n / n_others) * f_variance), 0.0), 0.0, 1.0)
+    residuals = y - weight[:, None] * f
+    df = n - 1 - ((weight > 0) & (weight < 1))
+    residual_variance = ((residuals - residuals.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) / df
+    variance = weight**2 * f_others.var(axis=1, ddof=1) / n_others + residual_variance / n
+    return weight * f_others.mean(axis=1) + residuals.mean(axis=1), variance, weight
 
 
-def _worth(alone: Floats, variance: Floats, n: int) -> Floats:
+def _extra_known_values(known_variance: Floats, variance: Floats, n: int) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(variance > 0, alone / variance, np.where(alone > 0, np.inf, 1.0))
+        ratio = np.where(variance > 0, known_variance / variance, np.where(known_variance > 0, np.inf, 1.0))
     return np.maximum(n * (ratio - 1), 0.0)

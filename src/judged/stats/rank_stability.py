@@ -1,4 +1,4 @@
-"""How far separate sets of topics agree on the order of systems: swap rates by size of the difference, and tau."""
+"""Agreement of disjoint sets of topics on the order of systems (swap rates, tau), and discriminative power."""
 
 from __future__ import annotations
 
@@ -30,53 +30,46 @@ if TYPE_CHECKING:
     from judged.results.types import Floats, Ints
 
 
-_CELLS = 1 << 21  # numbers held at a time
-_ACCEPTED = 0.05  # of swaps: Voorhees and Buckley call a difference reliable from here on
+_CELLS = 1 << 21  # numbers in memory at a time
+_MAX_SWAP_RATE = 0.05  # swap rate up to which a difference is reliable (Voorhees and Buckley 2002)
 
 
 @dataclass(frozen=True)
 class SwapBin:
-    """How often two systems swapped places whose difference in one set of topics was so large."""
+    """Swap rate of pairs of systems with a difference in this range in one set of topics."""
 
-    # low, high: of the absolute difference: `low <= difference < high`; the last bin has no end
-    low: float
-    high: float
-    # pairs, swaps: comparisons that fell into the bin, and those in which the other set of topics had the order
-    # reversed
-    pairs: int
-    swaps: int
+    low: float  # low <= absolute difference < high
+    high: float  # infinite for the last bin
+    pairs: int  # comparisons in the bin
+    swaps: int  # comparisons with the reverse order in the other set of topics
 
     @property
     def rate(self) -> float:
-        """Swaps by comparison; NaN for an empty bin."""
+        """Swaps per comparison; NaN for an empty bin."""
         return self.swaps / self.pairs if self.pairs else math.nan
 
 
 @dataclass(frozen=True)
 class Stability:
-    """How far two separate sets of topics agree on the order of the systems."""
+    """Agreement of two disjoint sets of topics on the order of systems."""
 
-    # systems, n, left_out: systems; topics with a score for every system; the others
     systems: int
-    n: int
+    n: int  # topics with a score for every system
     left_out: int
     size: int  # topics in each of the two sets
-    # samples, seed: how often two sets were drawn
-    samples: int
+    samples: int  # pairs of sets
     seed: int
     bins: tuple[SwapBin, ...]
-    swap_rate: float  # over all comparisons in which the first set had a difference; none in the second is not a swap
-    # the least lower end of a bin from which on no bin swaps in more than 5% of its comparisons; infinite if there is
-    # none. It holds for sets of this size; with more topics it would be smaller.
+    swap_rate: float  # over all comparisons with a difference in the first set; a tie in the second is not a swap
+    # Lower limit of the first bin from which on all bins have a swap rate of at most 5%; infinite if there is none. It
+    # depends on the size of the sets: with more topics it is smaller.
     reliable_difference: float
-    # Kendall's tau-b between the orders of the systems in the two sets: mean over the samples. NaN where all systems
-    # tied.
-    tau: float
-    tau_interval: tuple[float, float]  # the middle 95% of the samples
+    tau: float  # mean Kendall's tau-b between the two orders; NaN if all systems are tied
+    tau_interval: tuple[float, float]  # middle 95% of the samples
 
     @property
     def sentence(self) -> str:
-        """What the sets of topics show, in plain words."""
+        """Result in a few sentences."""
         if math.isnan(self.tau):
             return "The topics, or the differences between the systems, are too few to compare sets of topics."
         reliable = (
@@ -100,56 +93,55 @@ def stability(
     bins: int = 21,
     seed: int = 0,
 ) -> Stability:
-    """Draw two separate sets of topics again and again, and see how often they order systems differently.
+    """Estimate how often two disjoint sets of topics order systems differently (Voorhees and Buckley 2002).
 
-    Voorhees and Buckley (2002): for every two systems, the difference of the means in the first set says into which
-    bin the comparison falls; it is a swap if the difference in the second set has the other sign. Where the first set
-    has no difference there is nothing to swap, and the comparison counts in no bin.
+    For every pair of systems, the difference of the means in the first set selects the bin. The comparison is a swap
+    if the difference in the second set has the opposite sign. Comparisons without a difference in the first set are not
+    counted.
 
     Parameters
     ----------
     values
-        (S, T): scores of at least two systems; topics that lack one are left out.
+        (S, T): scores of at least two systems; topics without a score for some system are left out.
     size
-        Topics in each set, at most half of them: the default.
+        Number of topics in each set. Default and maximum: half of the topics.
     resamples
-        How often two sets are drawn.
+        Number of pairs of sets.
     width, bins
-        The width of a bin of differences, and how many there are; the last one has no end.
+        Width of a bin of differences, and number of bins; the last one has no upper limit.
     seed
-        Of the draws.
+        Of the random sets.
 
     Raises
     ------
     InputError
-        If an option makes no sense.
+        If an option is out of range.
 
     Examples
     --------
-    >>> found = stability([[0.1, 0.2, 0.1, 0.3], [0.2, 0.4, 0.5, 0.6]], resamples=100)
-    >>> found.swap_rate, found.tau
+    >>> swaps = stability([[0.1, 0.2, 0.1, 0.3], [0.2, 0.4, 0.5, 0.6]], resamples=100)
+    >>> swaps.swap_rate, swaps.tau
     (0.0, 1.0)
     """
     scores, left_out = complete_topics(score_matrix(values))
     systems, n = scores.shape
     half = n // 2 if size is None else size
     if resamples < 1 or bins < 1 or not width > 0:
-        raise InputError(
-            f"{resamples} samples, {bins} bins of width {width} make no sense", fix="give numbers above 0 for all"
-        )
+        problem = f"`resamples`, `bins`, and `width` must be positive, got {resamples}, {bins}, and {width}"
+        raise InputError(problem, fix="use positive numbers")
     if size is not None and not 1 <= size <= n // 2:
-        raise InputError(f"two separate sets of {size} topics cannot be drawn from {n}", fix=f"at most {n // 2}")
+        raise InputError(f"`size` must be from 1 to half of the {n} topics, got {size}", fix=f"use {n // 2}")
     pairs = np.zeros(bins, dtype=np.int64)
     swaps, tau = pairs.copy(), np.empty(0)
-    for one, two in _halves(scores, half, resamples if half else 0, seed):
-        bin_of = np.minimum(np.abs(one) / width * (1 + ROUNDING), bins - 1).astype(np.int64)
-        pairs += np.bincount(bin_of[one != 0], minlength=bins)
-        swaps += np.bincount(bin_of[one * two < 0], minlength=bins)
-        tau = np.append(tau, _tau(np.sign(one), np.sign(two)))
+    for first, second in _split_differences(scores, half, resamples if half else 0, seed):
+        bin_index = np.minimum(np.abs(first) / width * (1 + ROUNDING), bins - 1).astype(np.int64)
+        pairs += np.bincount(bin_index[first != 0], minlength=bins)
+        swaps += np.bincount(bin_index[first * second < 0], minlength=bins)
+        tau = np.append(tau, _tau(np.sign(first), np.sign(second)))
     tau = tau[~np.isnan(tau)]
-    made = tuple(
-        SwapBin(at * width, (at + 1) * width if at < bins - 1 else math.inf, int(pairs[at]), int(swaps[at]))
-        for at in range(bins)
+    swap_bins = tuple(
+        SwapBin(i * width, (i + 1) * width if i < bins - 1 else math.inf, int(pairs[i]), int(swaps[i]))
+        for i in range(bins)
     )
     low, high = np.quantile(tau, [0.025, 0.975]).tolist() if len(tau) else (math.nan, math.nan)
     return Stability(
@@ -159,83 +151,83 @@ def stability(
         size=half,
         samples=resamples,
         seed=seed,
-        bins=made,
+        bins=swap_bins,
         swap_rate=float(swaps.sum() / pairs.sum()) if pairs.sum() else math.nan,
-        reliable_difference=_reliable(made),
+        reliable_difference=_reliable_difference(swap_bins),
         tau=float(tau.mean()) if len(tau) else math.nan,
         tau_interval=(low, high),
     )
 
 
-def _halves(scores: Floats, half: int, samples: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
-    """Give the differences of every two systems in two separate sets of topics, (samples, pairs) each, in blocks."""
+def _split_differences(scores: Floats, half: int, samples: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the differences of all pairs of systems in two disjoint sets of topics, (samples, pairs) each."""
     systems, n = scores.shape
     rng = np.random.default_rng(seed)
-    block = max(1, _CELLS // max(n, systems * (systems - 1) // 2))
-    for start in range(0, samples, block):
-        size = min(block, samples - start)
-        drawn = rng.permuted(np.tile(np.arange(n), (size, 1)), axis=1)
-        yield _differences(scores, drawn[:, :half]), _differences(scores, drawn[:, half : 2 * half])
+    block_size = max(1, _CELLS // max(n, systems * (systems - 1) // 2))
+    for start in range(0, samples, block_size):
+        size = min(block_size, samples - start)
+        topics = rng.permuted(np.tile(np.arange(n), (size, 1)), axis=1)
+        yield _mean_differences(scores, topics[:, :half]), _mean_differences(scores, topics[:, half : 2 * half])
 
 
-def _differences(scores: Floats, drawn: Ints) -> Floats:
-    """Give the difference of means of every two systems in each drawn set: (samples, pairs)."""
-    chosen = np.zeros((len(drawn), scores.shape[1]))
-    np.put_along_axis(chosen, drawn, 1.0, axis=1)
-    means = chosen @ scores.T / drawn.shape[1]
+def _mean_differences(scores: Floats, topics: Ints) -> Floats:
+    """Return the difference of means of all pairs of systems in each set of topics: (samples, pairs)."""
+    is_member = np.zeros((len(topics), scores.shape[1]))
+    np.put_along_axis(is_member, topics, 1.0, axis=1)
+    means = is_member @ scores.T / topics.shape[1]
     first, second = np.triu_indices(len(scores), 1)
-    found = means[:, second] - means[:, first]
-    found[np.abs(found) <= ROUNDING * np.abs(scores).max()] = 0.0
-    return found
+    differences = means[:, second] - means[:, first]
+    differences[np.abs(differences) <= ROUNDING * np.abs(scores).max()] = 0.0
+    return differences
 
 
-def _tau(one: Floats, two: Floats) -> Floats:
-    """Give Kendall's tau-b of each row from the signs of all pairs' differences; NaN where one order is all ties."""
-    untied = np.sqrt((one**2).sum(axis=1) * (two**2).sum(axis=1))
-    return (one * two).sum(axis=1) / np.where(untied > 0, untied, np.nan)
+def _tau(first: Floats, second: Floats) -> Floats:
+    """Compute Kendall's tau-b of each row from the signs of the pairs' differences; NaN if all systems are tied."""
+    untied = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    return (first * second).sum(axis=1) / np.where(untied > 0, untied, np.nan)
 
 
-def _reliable(bins: tuple[SwapBin, ...]) -> float:
-    """Find the lower end from which on no bin has too many swaps; empty bins at the end prove nothing."""
+def _reliable_difference(bins: tuple[SwapBin, ...]) -> float:
+    """Return the lower limit from which on all bins have few swaps; empty bins at the end do not count."""
     reliable = math.inf
-    for one in reversed(bins):
-        if one.pairs and one.rate > _ACCEPTED:
+    for swap_bin in reversed(bins):
+        if swap_bin.pairs and swap_bin.rate > _MAX_SWAP_RATE:
             break
-        if one.pairs:
-            reliable = one.low
+        if swap_bin.pairs:
+            reliable = swap_bin.low
     return reliable
 
 
 @dataclass(frozen=True)
 class Discrimination:
-    """The p-values of all pairs of systems, and what share of them is significant."""
+    """P-values of all pairs of systems, and the share of significant ones."""
 
-    test: str  # the test that gave the p-values
+    test: str  # test of the p-values
     alpha: float
-    # rows of the systems, by falling p-value: a curve of p-values over this order is Sakai's ASL curve. Pairs without a
-    # p-value stand at the end.
+    # Rows of the systems by descending p-value, pairs without one last: plotted in this order, the p-values are Sakai's
+    # ASL curve.
     pairs: tuple[tuple[int, int], ...]
-    # p_values, differences: in the same order; difference of the means, second minus first
-    p_values: tuple[float, ...]
-    differences: tuple[float, ...]
-    # pairs with `p <= alpha` and enough topics for a verdict. Nothing here corrects p-values for the number of pairs.
-    significant: int
-    share: float  # of the pairs that have a p-value. NaN if none has.
-    # the difference that would have been significant for every pair: the largest of their critical differences t(1 -
-    # alpha / 2) SD / sqrt(n). Sakai reads the same off bootstrap samples. NaN if no pair has two topics.
+    p_values: tuple[float, ...]  # in the order of `pairs`
+    differences: tuple[float, ...]  # of the means, second minus first, in the order of `pairs`
+    significant: int  # pairs with p <= alpha and enough topics for a verdict; not corrected for the number of pairs
+    share: float  # of significant pairs among those with a p-value; NaN if none has one
+    # Difference that would be significant for every pair: the largest of t(1 - alpha / 2) SD / sqrt(n). Sakai estimates
+    # it from bootstrap samples. NaN if no pair has two topics.
     required: float
-    largest_missed: float  # the largest absolute difference that was not significant; 0 if all were
+    largest_missed: float  # largest absolute difference that is not significant; 0 if all are
 
     @property
     def sentence(self) -> str:
-        """The discriminative power in plain words."""
+        """Result in a few sentences."""
         if math.isnan(self.share):
             return "No two systems could be tested."
-        tested = sum(not math.isnan(p) for p in self.p_values)
-        enough = f"; for every pair, a difference of {decimal(self.required, 3)} would" if self.required > 0 else ""
+        n_tested = sum(not math.isnan(p) for p in self.p_values)
+        requirement = (
+            f"; for every pair, a difference of {decimal(self.required, 3)} would" if self.required > 0 else ""
+        )
         return (
-            f"{self.share:.1%} of the pairs of systems ({self.significant} of {tested}) differ significantly "
-            f"(alpha {self.alpha:g}, {self.test}){enough}."
+            f"{self.share:.1%} of the pairs of systems ({self.significant} of {n_tested}) differ significantly "
+            f"(alpha {self.alpha:g}, {self.test}){requirement}."
         )
 
 
@@ -248,30 +240,30 @@ def discriminative_power(
     seed: int = 0,
     p_values: ArrayLike | None = None,
 ) -> Discrimination:
-    """Test all pairs of systems, and say what share is significant: the more, the better a measure tells them apart.
+    """Test all pairs of systems and compute the share of significant ones, to compare measures.
 
     Parameters
     ----------
     values
-        (S, T): scores of at least two systems by topic; NaN where there is none.
+        (S, T): scores of at least two systems by topic; NaN for missing scores.
     alpha
-        The level of each test.
+        Significance level of each test.
     test, resamples, seed
         As in `judged.stats.paired.paired_tests`.
     p_values
-        (S, S): p-values from elsewhere in place of these tests, such as those of randomised Tukey HSD, which keep the
-        number of pairs in account (Sakai 2012). ``test`` then only names them.
+        (S, S): p-values to use instead of these tests, such as those of randomized Tukey HSD, which account for the
+        number of pairs (Sakai 2012). ``test`` is then only a label.
 
     Raises
     ------
     InputError
-        If the shapes do not fit, or an option makes no sense.
+        If the shapes differ, or an option is invalid.
 
     Examples
     --------
     >>> scores = [[0.1, 0.2, 0.1, 0.3, 0.2, 0.1], [0.2, 0.4, 0.5, 0.6, 0.3, 0.2], [0.3, 0.5, 0.4, 0.7, 0.4, 0.0]]
-    >>> found = discriminative_power(scores, test="t")
-    >>> found.pairs, found.significant, round(found.largest_missed, 4)
+    >>> result = discriminative_power(scores, test="t")
+    >>> result.pairs, result.significant, round(result.largest_missed, 4)
     (((1, 2), (0, 2), (0, 1)), 2, 0.0167)
     """
     check_share("alpha", alpha)
@@ -280,22 +272,25 @@ def discriminative_power(
     if p_values is None:
         from judged.stats.paired import paired_tests
 
-        found = paired_tests(scores, pairs, test, level=1 - alpha, resamples=resamples, seed=seed)
-        p = np.array([one.p for one in found])
-        test = ", ".join(dict.fromkeys(one.test for one in found))  # where topics tie, it may not be what was asked
+        results = paired_tests(scores, pairs, test, level=1 - alpha, resamples=resamples, seed=seed)
+        p = np.array([result.p for result in results])
+        test = ", ".join(dict.fromkeys(result.test for result in results))  # another test may replace the requested one
     else:
         matrix = np.asarray(p_values, dtype=np.float64)
         if matrix.shape != (len(scores), len(scores)):
-            raise InputError(f"p-values of shape {matrix.shape} do not fit", fix="give one for every two systems")
+            problem = f"`p_values` must have shape {(len(scores), len(scores))}, got {matrix.shape}"
+            raise InputError(problem, fix="pass one p-value per pair of systems")
         p = matrix[tuple(np.array(pairs).T)]
-    differences, critical, topics = np.array([_critical(scores[one], scores[two], alpha) for one, two in pairs]).T
+    differences, critical, topics = np.array(
+        [_critical(scores[first], scores[second], alpha) for first, second in pairs]
+    ).T
     order = np.argsort(-p, kind="stable")  # NaN last
     significant = (p <= alpha * (1 + 1e-12)) & (topics >= MIN_UNITS["verdict"])
     tested = ~np.isnan(p)
     return Discrimination(
         test=test,
         alpha=alpha,
-        pairs=tuple(pairs[at] for at in order.tolist()),
+        pairs=tuple(pairs[i] for i in order.tolist()),
         p_values=tuple(p[order].tolist()),
         differences=tuple(differences[order].tolist()),
         significant=int(significant.sum()),
@@ -306,7 +301,7 @@ def discriminative_power(
 
 
 def _critical(first: ArrayLike, second: ArrayLike, alpha: float) -> tuple[float, float, int]:
-    """Return the mean difference, the least that the t-test would have found significant, and the number of topics."""
+    """Return the mean difference, the smallest one that the t-test would find significant, and the number of topics."""
     from scipy.special import stdtrit
 
     differences, _ = paired_differences(first, second)

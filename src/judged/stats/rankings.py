@@ -1,4 +1,4 @@
-"""How alike two rankings of systems are: tau, tau_AP, Spearman. Sees only scores; more is better."""
+"""Rank correlations of two rankings of systems: tau, tau_AP, Spearman. Knows only scores; higher is better."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _CHUNK = 512  # rows of the matrix of pairs held at a time
 
 @dataclass(frozen=True)
 class Correlation:
-    """How alike two orders of the same things are."""
+    """Rank correlation of two rankings of the same items."""
 
     name: str
-    value: float  # from -1, reversed, to 1, the same; NaN where it is undefined
-    n: int  # how many things were ranked by both
-    left_out: int  # those without a score in one of the two
-    # concordant, discordant: pairs in the same order in both, and in opposite orders: the swaps
+    value: float  # from -1 (reversed) to 1 (same order); NaN if it is undefined
+    n: int  # items that both rank
+    left_out: int  # items without a score in either ranking
+    # pairs that both rankings order in the same way (concordant) or in opposite ways (discordant, "swaps")
     concordant: int
     discordant: int
-    tied: int  # pairs that are tied in at least one of the two
-    note: str = ""  # why there is no value
+    tied: int  # pairs that are tied in at least one ranking
+    note: str = ""  # reason why `value` is NaN
 
     @property
     def sentence(self) -> str:
-        """Say in plain words what was found."""
+        """Result in one sentence."""
         if math.isnan(self.value):
             return f"{self.name} is undefined: {self.note}."
         pairs = self.concordant + self.discordant + self.tied
@@ -54,65 +54,65 @@ class Correlation:
 
 
 def kendall_tau(first: Floats, second: Floats, ties: Ties = "b") -> Correlation:
-    """Give Kendall's tau of two lists of scores.
+    """Compute Kendall's tau of two lists of scores.
 
     Parameters
     ----------
     first, second : (N,) float64
-        NaN: not ranked, and left out.
+        Scores. Items with a NaN in either list are left out.
     ties
-        ``b``: divided by the number of pairs that could be in order (Kendall 1945), for two rankings that are equals.
-        ``a``: divided by the number of all pairs, so that a tie counts as half right; for a ranking against the true
-        one.
+        ``b``: divide by the numbers of untied pairs (Kendall 1945); for two rankings of equal standing. ``a``: divide
+        by the number of all pairs, so that a tie counts as half right; for a ranking against the true one.
 
     Returns
     -------
     Correlation
-        NaN below two things, and for ``b`` where one ranking is one tie.
+        NaN for fewer than two items. With ``b`` also if all items of a ranking are tied.
 
     Raises
     ------
     InputError
-        If the lists are not of the same length, or there are no such ties.
+        If the lists differ in length, or `ties` is unknown.
 
     Examples
     --------
     >>> kendall_tau(np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.4, 0.2, 0.3, 0.1])).sentence
     'tau_b is 0.667 over 4 ranked items: 1 of 6 pairs is ordered the other way round.'
     """
-    _known_ties(ties)
-    kept_first, kept_second, left_out = _both(first, second)
-    pairs = _count_pairs(kept_first, kept_second)
-    all_pairs = len(kept_first) * (len(kept_first) - 1) // 2
-    untied = (all_pairs, all_pairs) if ties == "a" else (all_pairs - pairs[2], all_pairs - pairs[3])
+    _check_ties(ties)
+    x, y, left_out = _common_items(first, second)
+    pairs = _count_pairs(x, y)
+    n_pairs = len(x) * (len(x) - 1) // 2
+    # tau_b of two fully tied rankings is undefined: no pair could be in order
+    untied = (n_pairs, n_pairs) if ties == "a" else (n_pairs - pairs[2], n_pairs - pairs[3])
     value = (pairs[0] - pairs[1]) / math.sqrt(untied[0] * untied[1]) if all(untied) else math.nan
-    return _correlation(f"tau_{ties}", value, len(kept_first), left_out, pairs)
+    return _correlation(f"tau_{ties}", value, len(x), left_out, pairs)
 
 
 def tau_ap(truth: Floats, estimate: Floats, ties: Ties = "a") -> Correlation:
-    """Give the AP correlation of two lists of scores: as tau, but swaps at the top count more.
+    """Compute the AP correlation of two lists of scores: like tau, but swaps at the top count more.
 
-    It is the mean over all things but the first, of the share of those above it that belong there (Yilmaz, Aslam and
-    Robertson 2008), stretched to -1 to 1. Ties are treated as by Urbano and Marrero 2017.
+    Average, over all items but the first, the share of items ranked above that belong above, and scale it to -1 to 1
+    (Yilmaz, Aslam and Robertson 2008). Ties are treated as in Urbano and Marrero 2017.
 
     Parameters
     ----------
     truth, estimate : (N,) float64
-        NaN: not ranked, and left out.
+        Scores. Items with a NaN in either list are left out.
     ties
-        ``a``: the truth has no ties, and those of the estimate are broken in every way: the mean of all. Without ties
-        it is tau_AP as first defined. ``b``: both may have ties and are equals: things are compared with what stands
-        above their tie, and the mean of both directions is taken.
+        ``a``: `truth` has no ties, and the result is the mean over all ways to break the ties of `estimate`; without
+        ties, this is the original tau_AP. ``b``: both may have ties and are of equal standing: each item is compared
+        with the items above its tie group, and the result is the mean of both directions.
 
     Returns
     -------
     Correlation
-        NaN below two things, and for ``b`` where one ranking is one tie.
+        NaN for fewer than two items. With ``b`` also if all items of a ranking are tied.
 
     Raises
     ------
     InputError
-        If the lists are not of the same length, there are no such ties, or for ``a`` the truth has some.
+        If the lists differ in length, `ties` is unknown, or `truth` has ties with ``a``.
 
     Examples
     --------
@@ -121,11 +121,11 @@ def tau_ap(truth: Floats, estimate: Floats, ties: Ties = "a") -> Correlation:
     >>> round(bottom, 4), round(top, 4)  # one swap each: C(i) / (i - 1) is 1, 1, 2/3 and 0, 1, 1
     (0.7778, 0.3333)
     """
-    _known_ties(ties)
-    x, y, left_out = _both(truth, estimate)
+    _check_ties(ties)
+    x, y, left_out = _common_items(truth, estimate)
     pairs = _count_pairs(x, y)
     if ties == "a" and pairs[2]:
-        raise InputError("the true ranking has ties, which tau_AP,a does not know", fix='use ties="b"')
+        raise InputError("`truth` must have no ties with ties='a'", fix='use ties="b"')
     value = math.nan
     if len(x) > 1:
         value = _tau_ap_a(x, y) if ties == "a" else (_tau_ap_b(x, y) + _tau_ap_b(y, x)) / 2
@@ -133,35 +133,39 @@ def tau_ap(truth: Floats, estimate: Floats, ties: Ties = "a") -> Correlation:
 
 
 def spearman(first: Floats, second: Floats) -> Correlation:
-    """Give Spearman's rho: the correlation of ranks, where tied things share the mean of their ranks.
+    """Compute Spearman's rho: the correlation of ranks, where tied items share the mean of their ranks.
 
     Examples
     --------
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])).value
     0.5
     """
-    x, y, left_out = _both(first, second)
+    x, y, left_out = _common_items(first, second)
     pairs = _count_pairs(x, y)
     value = math.nan
     if len(x) > 1:
-        one, other = (2 * (ranks := _mean_ranks(side)) - (len(ranks) + 1) for side in (x, y))  # whole numbers
-        spread = math.sqrt(float(one @ one) * float(other @ other))
-        value = float(one @ other) / spread if spread else math.nan
+        # twice the centered ranks: integers, so that the products are exact
+        x_ranks, y_ranks = (2 * (ranks := _mean_ranks(scores)) - (len(ranks) + 1) for scores in (x, y))
+        norm = math.sqrt(float(x_ranks @ x_ranks) * float(y_ranks @ y_ranks))
+        value = float(x_ranks @ y_ranks) / norm if norm else math.nan
     return _correlation("Spearman's rho", value, len(x), left_out, pairs)
 
 
-def _known_ties(ties: str) -> None:
+def _check_ties(ties: str) -> None:
     if ties not in get_args(Ties):
-        raise InputError(f"no treatment of ties {ties!r}", fix=f"use one of {', '.join(get_args(Ties))}")
+        choices = ", ".join(get_args(Ties))
+        raise InputError(f"`ties` must be one of {choices}, got {ties!r}", fix=f"use one of {choices}")
 
 
-def _both(first: Floats, second: Floats) -> tuple[Floats, Floats, int]:
-    """Leave what both lists rank, and count what they do not."""
-    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise InputError(f"lists of shapes {one.shape} and {other.shape}", fix="give two lists of the same length")
-    known: Bools = ~(np.isnan(one) | np.isnan(other))
-    return one[known], other[known], int((~known).sum())
+def _common_items(first: Floats, second: Floats) -> tuple[Floats, Floats, int]:
+    """Return the scores of the items in both lists, and the number of the other items."""
+    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise InputError(
+            f"the lists must have the same length, got shapes {x.shape} and {y.shape}", fix="pass equal lengths"
+        )
+    in_both: Bools = ~(np.isnan(x) | np.isnan(y))
+    return x[in_both], y[in_both], int((~in_both).sum())
 
 
 def _correlation(name: str, value: float, n: int, left_out: int, pairs: tuple[int, int, int, int]) -> Correlation:
@@ -173,159 +177,162 @@ def _correlation(name: str, value: float, n: int, left_out: int, pairs: tuple[in
     return Correlation(name, value, n, left_out, concordant, discordant, tied, note)
 
 
-def _rows(x: Floats, y: Floats) -> Iterator[tuple[Signs, Signs]]:
-    """Give, for some things at a time, on which side of each other thing they stand in both lists: (R, N) signs."""
+def _sign_blocks(x: Floats, y: Floats) -> Iterator[tuple[Signs, Signs]]:
+    """Yield (R, N) signs of both lists: 1 where the row's item has the higher score, -1 the lower, 0 for a tie."""
     for start in range(0, len(x), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        yield _sides(x, part), _sides(y, part)
+        rows = slice(start, start + _CHUNK)
+        yield _signs(x, rows), _signs(y, rows)
 
 
-def _sides(scores: Floats, part: slice) -> Signs:
-    these = scores[part, None]
-    return (these > scores).astype(np.int8) - (these < scores).astype(np.int8)
+def _signs(scores: Floats, rows: slice) -> Signs:
+    row_scores = scores[rows, None]
+    return (row_scores > scores).astype(np.int8) - (row_scores < scores).astype(np.int8)
 
 
 def _count_pairs(x: Floats, y: Floats) -> tuple[int, int, int, int]:
     """Count the pairs that are concordant, discordant, tied in the first list, and tied in the second."""
     counts = np.zeros(4, dtype=np.int64)
-    for one, other in _rows(x, y):
-        counts += [((one * other) > 0).sum(), ((one * other) < 0).sum(), (one == 0).sum(), (other == 0).sum()]
-    counts[2:] -= len(x)  # each thing with itself
+    for x_signs, y_signs in _sign_blocks(x, y):
+        agreement = x_signs * y_signs
+        counts += [(agreement > 0).sum(), (agreement < 0).sum(), (x_signs == 0).sum(), (y_signs == 0).sum()]
+    counts[2:] -= len(x)  # each item ties with itself
     concordant, discordant, tied_first, tied_second = (counts // 2).tolist()
     return concordant, discordant, tied_first, tied_second
 
 
-def _above(x: Floats, y: Floats) -> Floats:
-    """Count for each thing those that stand above it in both lists: (N,)."""
-    parts = [((one < 0) & (other < 0)).sum(axis=1) for one, other in _rows(x, y)]
-    return np.concatenate(parts).astype(np.float64)
+def _count_above_in_both(x: Floats, y: Floats) -> Floats:
+    """Count for each item the items above it in both lists: (N,)."""
+    counts = [((x_signs < 0) & (y_signs < 0)).sum(axis=1) for x_signs, y_signs in _sign_blocks(x, y)]
+    return np.concatenate(counts).astype(np.float64)
 
 
-def _first_ranks(y: Floats) -> tuple[Ints, Ints]:
-    """Give the rank of the first of each thing's equals, and how many these are."""
-    falling = np.sort(-y)
-    first = np.searchsorted(falling, -y, side="left")
-    return first + 1, np.searchsorted(falling, -y, side="right") - first
+def _tie_groups(y: Floats) -> tuple[Ints, Ints]:
+    """Return the first rank of each item's tie group, and the size of that group."""
+    ascending = np.sort(-y)
+    first = np.searchsorted(ascending, -y, side="left")
+    return first + 1, np.searchsorted(ascending, -y, side="right") - first
 
 
 def _mean_ranks(scores: Floats) -> Floats:
-    first, size = _first_ranks(scores)
+    first, size = _tie_groups(scores)
     return first + (size - 1) / 2
 
 
 def _tau_ap_a(x: Floats, y: Floats) -> float:
-    """Average over all orders of the tied: those above the tie at each place in it, and half of those within it."""
-    first, size = _first_ranks(y)
+    """Average over all orders of tied items: items above the tie group, plus half of those above within it."""
+    first, size = _tie_groups(y)
     n = len(x)
     rank = np.arange(1, n + 1)
-    inverse = np.cumsum(np.divide(1.0, rank - 1, out=np.zeros(n), where=rank > 1))  # 1 / (rank - 1), summed up
-    before = np.concatenate(([0.0], inverse))
+    harmonic = np.cumsum(np.divide(1.0, rank - 1, out=np.zeros(n), where=rank > 1))  # sums of 1 / (rank - 1)
+    harmonic_before = np.concatenate(([0.0], harmonic))
     last = first + size - 1
-    above = _above(x, y) * (before[last] - before[first - 1]) / size
-    # at the k-th place behind the first of the tie, k of its equals stand above, and half of them rightly
-    within = ((size - 1) - (first - 1) * (before[last] - before[first])) / 2 / size
-    return float(2 * (above + within).sum() / (n - 1) - 1)
+    from_above = _count_above_in_both(x, y) * (harmonic_before[last] - harmonic_before[first - 1]) / size
+    # after k items of its tie group, an item has k of them above it, and half of these are correct on average
+    from_tied = ((size - 1) - (first - 1) * (harmonic_before[last] - harmonic_before[first])) / 2 / size
+    return float(2 * (from_above + from_tied).sum() / (n - 1) - 1)
 
 
 def _tau_ap_b(x: Floats, y: Floats) -> float:
-    """Compare each thing with what stands above its tie in the second list; the first tie has nothing above."""
-    first, _ = _first_ranks(y)
-    lower = first > 1
-    if not lower.any():
+    """Compare each item with the items above its tie group in `y`; nothing is above the first group."""
+    first, _ = _tie_groups(y)
+    has_above = first > 1
+    if not has_above.any():
         return math.nan
-    return float(2 * (_above(x, y)[lower] / (first[lower] - 1)).mean() - 1)
+    return float(2 * (_count_above_in_both(x, y)[has_above] / (first[has_above] - 1)).mean() - 1)
 
 
-_ROUNDING = 1e-12  # of the largest score: differences below it are none
+_ROUNDING = 1e-12  # times the largest score: smaller differences count as 0
 
 
-def rmse(original: Floats, again: Floats) -> float:
-    """Give the root mean square error of the topic scores: (T,) and (T,); topics with a NaN are left out.
+def rmse(original: Floats, reproduced: Floats) -> float:
+    """Compute the root mean square error of topic scores, (T,) and (T,). Topics with a NaN are left out.
 
     >>> round(rmse(np.array([0.2, 0.4, 0.6]), np.array([0.2, 0.4, 0.3])), 4)
     0.1732
     """
-    one, other = _paired(original, again)
-    return math.sqrt(float(((one - other) ** 2).mean())) if len(one) else math.nan
+    first, second = _paired(original, reproduced)
+    return math.sqrt(float(((first - second) ** 2).mean())) if len(first) else math.nan
 
 
-def effect_ratio(baseline: Floats, advanced: Floats, baseline_again: Floats, advanced_again: Floats) -> float:
-    """Give the mean improvement that was found again, divided by the original one.
+def effect_ratio(baseline: Floats, advanced: Floats, baseline_reproduced: Floats, advanced_reproduced: Floats) -> float:
+    """Compute the reproduced mean improvement divided by the original one (Breuer et al. 2020).
 
     >>> effect_ratio(np.array([0.25]), np.array([0.75]), np.array([0.25]), np.array([0.5]))
     0.5
     """
-    # 1: the same effect; between 0 and 1: a smaller one; below 0: the opposite one. NaN where there was none to find.
-    # `baseline`, `advanced`: (T,): the original scores; topics with a NaN are left out. `baseline_again`,
-    # `advanced_again`: (U,): the reproduced ones, over the same topics or (a replication) others.
-    was, now = (_improvement(*_paired(*pair)) for pair in ((baseline, advanced), (baseline_again, advanced_again)))
-    return now / was if was else math.nan
+    # 1: the same effect; 0 to 1: smaller; below 0: opposite. NaN if the original effect is 0. Original scores are (T,),
+    # reproduced ones (U,): a replication may use other topics. Topics with a NaN are left out.
+    original, reproduced = (
+        _improvement(*_paired(*pair)) for pair in ((baseline, advanced), (baseline_reproduced, advanced_reproduced))
+    )
+    return reproduced / original if original else math.nan
 
 
 def delta_relative_improvement(
-    baseline: Floats, advanced: Floats, baseline_again: Floats, advanced_again: Floats
+    baseline: Floats, advanced: Floats, baseline_reproduced: Floats, advanced_reproduced: Floats
 ) -> float:
-    """Give the original relative improvement minus the reproduced one: 0 if the same, above 0 if less came back.
+    """Compute the original relative improvement minus the reproduced one (Breuer et al. 2020).
 
     >>> delta_relative_improvement(np.array([0.25]), np.array([0.75]), np.array([0.25]), np.array([0.5]))
     1.0
     """
-    # NaN where a baseline has the mean 0.
-    found: list[float] = []
-    for base, other in ((baseline, advanced), (baseline_again, advanced_again)):
-        one, two = _paired(base, other)
-        mean = float(one.mean()) if len(one) else 0.0
-        found.append(_improvement(one, two) / mean if mean else math.nan)
-    return found[0] - found[1]
+    # 0: the same improvement; above 0: a smaller one was reproduced. NaN if a baseline has a mean of 0.
+    relative: list[float] = []
+    for base_scores, advanced_scores in ((baseline, advanced), (baseline_reproduced, advanced_reproduced)):
+        first, second = _paired(base_scores, advanced_scores)
+        mean = float(first.mean()) if len(first) else 0.0
+        relative.append(_improvement(first, second) / mean if mean else math.nan)
+    return relative[0] - relative[1]
 
 
-def t_test_p(original: Floats, again: Floats, *, same_topics: bool = True) -> float:
-    """Give the p-value of Student's t-test, two-sided: a small one says that the scores are not those of the original.
+def t_test_p(original: Floats, reproduced: Floats, *, same_topics: bool = True) -> float:
+    """Compute the two-sided p-value of Student's t-test of original against reproduced scores.
 
     >>> round(t_test_p(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.2, 0.2, 0.5, 0.5])), 4)
     0.0917
     """
-    # `original`, `again`: (T,) float64, (U,). Returns 1 where all differences are 0; 0 where all are the same but not
-    # 0, so that there is no variance to test against; NaN below two topics.
+    # 1 if all differences are 0; 0 if they are equal but not 0, which leaves no variance; NaN for fewer than two topics
     from scipy.special import stdtr
 
     if same_topics:
-        one, other = _paired(original, again)
-        difference = one - other
-        count, spread = len(difference), _squares(difference)
-        mean, error, df = difference.mean() if count else math.nan, math.nan, count - 1
-        error = math.sqrt(spread / df / count) if df > 0 else math.nan
+        first, second = _paired(original, reproduced)
+        difference = first - second
+        n, sum_of_squares = len(difference), _sum_of_squares(difference)
+        mean, error, df = difference.mean() if n else math.nan, math.nan, n - 1
+        error = math.sqrt(sum_of_squares / df / n) if df > 0 else math.nan
     else:
-        one, other = (np.asarray(side, dtype=np.float64) for side in (original, again))
-        one, other = one[~np.isnan(one)], other[~np.isnan(other)]
-        df = len(one) + len(other) - 2
-        if min(len(one), len(other)) < 2:
+        first, second = (np.asarray(scores, dtype=np.float64) for scores in (original, reproduced))
+        first, second = first[~np.isnan(first)], second[~np.isnan(second)]
+        df = len(first) + len(second) - 2
+        if min(len(first), len(second)) < 2:
             return math.nan
-        mean = one.mean() - other.mean()
-        error = math.sqrt((_squares(one) + _squares(other)) / df * (1 / len(one) + 1 / len(other)))
+        mean = first.mean() - second.mean()
+        error = math.sqrt((_sum_of_squares(first) + _sum_of_squares(second)) / df * (1 / len(first) + 1 / len(second)))
     if math.isnan(error):
         return math.nan
-    scale = _ROUNDING * max(float(np.abs(one).max()), float(np.abs(other).max()))
+    scale = _ROUNDING * max(float(np.abs(first).max()), float(np.abs(second).max()))
     if error <= scale:
         return 1.0 if abs(mean) <= scale else 0.0
     return float(2 * stdtr(df, -abs(float(mean)) / error))
 
 
 def _paired(first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise InputError(f"scores of shapes {one.shape} and {other.shape}", fix="give one score per topic in both")
-    known = ~(np.isnan(one) | np.isnan(other))
-    return one[known], other[known]
+    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise InputError(
+            f"both must have one score per topic, got shapes {x.shape} and {y.shape}", fix="pass equal lengths"
+        )
+    in_both = ~(np.isnan(x) | np.isnan(y))
+    return x[in_both], y[in_both]
 
 
 def _improvement(baseline: Floats, advanced: Floats) -> float:
-    """Give the mean difference; what is only rounding is 0."""
+    """Return the mean difference, or 0 if it is only rounding error."""
     if not len(baseline):
         return math.nan
     mean = float((advanced - baseline).mean())
     return mean if abs(mean) > _ROUNDING * float(np.abs([baseline, advanced]).max()) else 0.0
 
 
-def _squares(values: Floats) -> float:
+def _sum_of_squares(values: Floats) -> float:
     return float(((values - values.mean()) ** 2).sum()) if len(values) else math.nan

@@ -1,8 +1,8 @@
-"""The engine of resampling: one matrix product serves all pairs and all resamples, in blocks of bounded memory.
+"""Resampling: one matrix product serves all pairs and all resamples, in blocks of bounded memory.
 
-Differences are made whole numbers of a unit so small that nothing is lost, and so large that every sum of them is a
-float without rounding. Sums then depend neither on the order of addition nor on threads nor on what else stands
-in the table: the same seed gives the same bits.
+Differences are converted to integer multiples of a unit. The unit is small enough to lose no precision and large enough
+that every sum is exact in floating point. So sums do not depend on the order of addition, on threads, or on other rows:
+the same seed gives identical results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from judged.stats.interval import acceleration, bca_limits
-from judged.stats.results import PairedResult, share
+from judged.stats.results import PairedResult, rejection_rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,36 +24,38 @@ if TYPE_CHECKING:
     from judged.stats.results import Options
 
 
-_DRAWN = 1 << 18  # weights made at a time: it decides which resample gets which random bits, so that it never changes
-_KEPT = 1 << 23  # weights that are kept for the next block of rows; more are made again
-_HELD = 1 << 22  # sums held at a time
-_BITS = 52  # of a float's fraction
-_HEAD = 4096  # values from which a bound is guessed
+_BLOCK_WEIGHTS = (
+    1 << 18
+)  # weights per block; changing it changes all seeded results, because it assigns random bits to resamples
+_MAX_CACHED_WEIGHTS = 1 << 23  # weights that are cached for the next block of rows; more are generated again
+_MAX_SUMS = 1 << 22  # sums in memory at a time
+_BITS = 52  # bits of a float's fraction
+_HEAD = 4096  # values from which an upper bound is estimated
 
 
 class Weights(Protocol):
-    """How often, and with which sign, each topic counts in each resample."""
+    """Multiplicity and sign of each topic in each resample."""
 
     @property
     def n(self) -> int:
-        """How many topics there are."""
+        """Number of topics."""
         ...
 
     @property
     def count(self) -> int:
-        """How many resamples `blocks` makes."""
+        """Number of resamples that `blocks` yields."""
         ...
 
     def blocks(self) -> Iterator[Floats]:
-        """Give all resamples, (b, T) at a time; the same ones at each call."""
+        """Yield all resamples in blocks of (b, T); every call yields the same ones."""
         ...
 
 
 @dataclass(frozen=True)
 class SignFlips:
-    """Signs for Fisher's randomisation test: drawn, or all of them where there are at most `resamples`.
+    """Sign flips for Fisher's randomization test: random ones, or all of them if there are at most `resamples`.
 
-    Where all are listed, the first topic keeps its sign: the other half are their negatives.
+    If all are listed, the first topic keeps its sign, because the other half are their negatives.
 
     >>> [block.tolist() for block in SignFlips(n=2, resamples=100, seed=0).blocks()]
     [[[1.0, 1.0], [1.0, -1.0]]]
@@ -65,30 +67,30 @@ class SignFlips:
 
     @property
     def exact(self) -> bool:
-        """Whether all signs are listed."""
+        """Whether all sign flips are listed."""
         return self.n < 60 and 1 << self.n <= self.resamples
 
     @property
     def count(self) -> int:
-        """How many rows `blocks` makes."""
+        """Number of rows that `blocks` yields."""
         return 1 << (self.n - 1) if self.exact else self.resamples
 
     def blocks(self) -> Iterator[Floats]:
-        """Give the signs, (b, T) at a time."""
+        """Yield the signs in blocks of (b, T)."""
         rng = np.random.default_rng(self.seed)
-        for start, size in _parts(self.count, self.n):
+        for start, size in _blocks(self.count, self.n):
             if self.exact:
-                place = np.arange(start, start + size)[:, None]
-                flipped = np.concatenate([np.zeros_like(place), place >> np.arange(self.n - 1) & 1], axis=1)
+                number = np.arange(start, start + size)[:, None]
+                flipped = np.concatenate([np.zeros_like(number), number >> np.arange(self.n - 1) & 1], axis=1)
             else:
-                drawn = rng.integers(0, 256, size=(size, (self.n + 7) // 8), dtype=np.uint8)
-                flipped = np.unpackbits(drawn, axis=1, count=self.n)
+                random_bytes = rng.integers(0, 256, size=(size, (self.n + 7) // 8), dtype=np.uint8)
+                flipped = np.unpackbits(random_bytes, axis=1, count=self.n)
             yield (1 - 2 * flipped.astype(np.int8)).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class ResampledTopics:
-    """How often each topic was drawn, with replacement, as many as there are."""
+    """Number of times each topic is drawn, with replacement, in samples of all topics."""
 
     n: int
     resamples: int
@@ -96,181 +98,183 @@ class ResampledTopics:
 
     @property
     def count(self) -> int:
-        """How many resamples there are."""
+        """Number of resamples."""
         return self.resamples
 
     def blocks(self) -> Iterator[Floats]:
-        """Give the times that each topic was drawn, (b, T) at a time."""
+        """Yield how often each topic is drawn, in blocks of (b, T)."""
         rng = np.random.default_rng(self.seed)
-        for _, size in _parts(self.resamples, self.n):
-            drawn = rng.integers(self.n, size=(size, self.n))
-            cells = drawn + self.n * np.arange(size)[:, None]
+        for _, size in _blocks(self.resamples, self.n):
+            topics = rng.integers(self.n, size=(size, self.n))
+            cells = topics + self.n * np.arange(size)[:, None]
             yield np.bincount(cells.ravel(), minlength=size * self.n).reshape(size, -1).astype(np.float64)
 
 
 def resampled_sums(weights: Weights, *tables: Floats) -> Iterator[tuple[int, list[Floats]]]:
-    """Add up each row of each table in each resample."""
-    # Yields, for a block of p rows from `first` on: one (p, B) for each table. They are overwritten at the next step.
+    """Yield ``(first, sums)`` for blocks of p rows from `first` on: the sums of each table by resample, (p, B) each."""
+    # The arrays are reused and overwritten at the next step.
     rows = len(tables[0])
-    step = min(rows, max(1, _HELD // (weights.count * len(tables))))
-    kept = list(weights.blocks()) if step < rows and weights.count * weights.n <= _KEPT else None
-    held = [np.empty((step, weights.count)) for _ in tables]
-    for first in range(0, rows, step):
-        parts = [np.ascontiguousarray(table[first : first + step]) for table in tables]
-        sums = [room[: len(part)] for room, part in zip(held, parts, strict=True)]
-        at = 0
-        for block in kept or weights.blocks():
-            for part, into in zip(parts, sums, strict=True):
-                np.matmul(part, block.T, out=into[:, at : at + len(block)])
-            at += len(block)
+    block_size = min(rows, max(1, _MAX_SUMS // (weights.count * len(tables))))
+    cached = list(weights.blocks()) if block_size < rows and weights.count * weights.n <= _MAX_CACHED_WEIGHTS else None
+    buffers = [np.empty((block_size, weights.count)) for _ in tables]
+    for first in range(0, rows, block_size):
+        table_rows = [np.ascontiguousarray(table[first : first + block_size]) for table in tables]
+        sums = [buffer[: len(table_rows[0])] for buffer in buffers]
+        column = 0
+        for block in cached or weights.blocks():
+            for rows_of_table, out in zip(table_rows, sums, strict=True):
+                np.matmul(rows_of_table, block.T, out=out[:, column : column + len(block)])
+            column += len(block)
         yield first, sums
 
 
-def whole_numbers(values: Floats, times: int = 1) -> tuple[Floats, Floats]:
-    """Write each row as whole numbers of a unit, so that sums of up to ``times`` all of them are exact.
+def to_integers(values: Floats, times: int = 1) -> tuple[Floats, Floats]:
+    """Convert each row to integer multiples of a unit, so that sums of up to ``times`` all of them are exact.
 
-    >>> numbers, units = whole_numbers(np.array([[0.1, -0.3]]))
+    >>> numbers, units = to_integers(np.array([[0.1, -0.3]]))
     >>> float(abs(numbers[0] * units[0] - [0.1, -0.3]).max()) <= 1e-16
     True
     """
-    # `values`: (P, T), each row with something other than 0. Returns (P, T) and (P,): `values` is `numbers * units` but
-    # for half a unit.
+    # `values`: (P, T), no row all 0. Returns (P, T) and (P,): `numbers * units` differs from `values` by half a unit at
+    # most.
     _, exponents = np.frexp(times * np.abs(values).sum(axis=1))
     units = np.ldexp(1.0, exponents - _BITS)
     return np.rint(values / units[:, None]), units
 
 
-def least(values: Floats, rank: int) -> float:
-    """Give the ``rank``-th smallest value, counted from 1; minus infinity for rank 0 or less.
+def kth_smallest(values: Floats, rank: int) -> float:
+    """Return the ``rank``-th smallest value, counted from 1; minus infinity for rank 0 or less.
 
-    >>> least(np.array([0.3, 0.1, 0.2]), 2)
+    >>> kth_smallest(np.array([0.3, 0.1, 0.2]), 2)
     0.2
     """
-    # The values stand in random order, so that some of them tell where to look, and few need sorting.
+    # The values are in random order, so the first ones estimate an upper bound, and only values below it are sorted.
     if rank < 1:
         return -math.inf
     head = np.sort(values[:_HEAD])
     bound = head[min(len(head) - 1, int(1.5 * rank * len(head) / len(values)) + 20)]
     below = values[values <= bound]
-    among = below if len(below) >= rank else values
-    return float(np.partition(among, rank - 1)[rank - 1])
+    candidates = below if len(below) >= rank else values
+    return float(np.partition(candidates, rank - 1)[rank - 1])
 
 
-def _parts(count: int, topics: int) -> Sequence[tuple[int, int]]:
-    """Cut ``count`` resamples into blocks whose size depends on nothing but the number of topics."""
-    size = max(1, _DRAWN // topics)
+def _blocks(count: int, topics: int) -> Sequence[tuple[int, int]]:
+    """Split ``count`` resamples into blocks. Their size depends only on the number of topics."""
+    size = max(1, _BLOCK_WEIGHTS // topics)
     return [(start, min(size, count - start)) for start in range(0, count, size)]
 
 
-_LEVEL = 1e-12  # of the largest square: a resample that draws one value only has no variance but rounding
+_CONSTANT_TOLERANCE = 1e-12  # times the largest square: the variance of a resample of equal values is below this
 
 
 def percentile(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
-    """Test by the shift method (Efron and Tibshirani 1993, 16.4); the interval inverts it."""
-    # p is the share, (b + 1) / (B + 1), of resamples of the differences shifted to a mean of 0 whose mean is at least
-    # as far from 0 as the one seen. The interval holds the means that this would not reject. `differences`: (P, T) with
-    # T > 1, no row of one value only. `rounding`: (P,): sums that differ by this much are the same.
+    """Test by the shift method (Efron and Tibshirani 1993, section 16.4), with the interval that inverts the test."""
+    # p = (b + 1) / (B + 1), where b counts the resamples of the differences shifted to a mean of 0 with a mean at least
+    # as far from 0 as observed. The interval contains the means that the test does not reject. `differences`: (P, T)
+    # with T > 1, no constant row. `rounding`: (P,), sums that differ by less are equal.
 
-    def found(means: Floats, row: Floats, slack: float) -> PairedResult:
+    def result(means: Floats, row: Floats, tolerance: float) -> PairedResult:
         mean, two_sided = float(row.mean()), options.alternative == "two-sided"
         side = -1 if options.alternative == "less" else 1
-        moved = np.abs(means - mean) if two_sided else side * (means - mean)
-        far = abs(mean) if two_sided else side * mean
-        p = (int(np.count_nonzero(moved >= far - slack)) + 1) / (len(means) + 1)
-        most = -least(-moved, share(options.alpha, len(means) + 1))  # a mean further off than this is rejected
-        low, high = (0.0 if abs(limit) <= slack else limit for limit in (mean - most, mean + most))
+        deviations = np.abs(means - mean) if two_sided else side * (means - mean)
+        observed = abs(mean) if two_sided else side * mean
+        p = (int(np.count_nonzero(deviations >= observed - tolerance)) + 1) / (len(means) + 1)
+        # means further away than `margin` are rejected
+        margin = -kth_smallest(-deviations, rejection_rank(options.alpha, len(means) + 1))
+        low, high = (0.0 if abs(limit) <= tolerance else limit for limit in (mean - margin, mean + margin))
         return _resampled(mean, p, options.interval(low, high), options)
 
-    return _by_means(found, differences, rounding, options)
+    return _from_means(result, differences, rounding, options)
 
 
 def bca(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
-    """Give the bias-corrected and accelerated interval (Efron 1987), and p by inverting it."""
-    # p is one less the level at which the interval's nearer limit reaches 0, and at least 1 / (B + 1). Parameters as
-    # for `percentile`.
+    """Compute the bias-corrected and accelerated (BCa) interval (Efron 1987), and p by inverting it."""
+    # p is 1 - level of the interval that just reaches 0, and at least 1 / (B + 1). Parameters as for `percentile`.
     from scipy.special import ndtr, ndtri
 
-    def found(means: Floats, row: Floats, slack: float) -> PairedResult:
+    def result(means: Floats, row: Floats, tolerance: float) -> PairedResult:
         mean, skew = float(row.mean()), acceleration(row - row.mean())
-        bias, zero = (float(ndtri(_share_below(means, value, slack))) for value in (mean, 0.0))
-        stretched = zero - bias  # undo the stretching of the interval's limits
-        room = 1 + skew * stretched
-        z = stretched / room - bias if room > 0 else math.copysign(math.inf, stretched)
+        bias, zero = (float(ndtri(_share_below(means, value, tolerance))) for value in (mean, 0.0))
+        shift = zero - bias  # invert the BCa transformation of the limits
+        denominator = 1 + skew * shift
+        z = shift / denominator - bias if denominator > 0 else math.copysign(math.inf, shift)
         p = max(options.p_of(float(ndtr(-z)), float(ndtr(z))), 1 / (len(means) + 1))
         low, high = bca_limits(means, mean, skew, options.two_sided_level).tolist()
         return _resampled(mean, p, options.interval(low, high), options)
 
-    return _by_means(found, differences, rounding, options)
+    return _from_means(result, differences, rounding, options)
 
 
 def studentised(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
-    """Compare t with its bootstrap distribution (Efron and Tibshirani 1993, 12.5), equal tails."""
-    # Each resample gives t* = (its mean - the mean) / its standard error. The p-value is twice the smaller of the
-    # shares, (b + 1) / (B + 1), of t* at least and at most t; the interval holds the means that this would not reject.
-    # A resample without variance counts as infinitely far: with few topics, limits become infinite. Parameters as for
+    """Compute the studentized (bootstrap-t) test and interval (Efron and Tibshirani 1993, section 12.5)."""
+    # Each resample gives t* = (its mean - the mean) / its standard error. p is twice the smaller of the shares,
+    # (b + 1) / (B + 1), of t* >= t and t* <= t; the interval contains the means that the test does not reject. t* of a
+    # resample without variance is infinite, so that limits can be infinite with few topics. Parameters as for
     # `percentile`.
     topics = differences.shape[1]
     means = differences.mean(axis=1)
-    apart = differences - means[:, None]
-    largest = np.abs(apart).max(axis=1)
-    scaled = apart / largest[:, None]
-    numbers, units = whole_numbers(scaled, topics)
-    squares, square_units = whole_numbers(scaled**2, topics)
+    centered = differences - means[:, None]
+    largest = np.abs(centered).max(axis=1)
+    scaled = centered / largest[:, None]
+    numbers, units = to_integers(scaled, topics)
+    squares, square_units = to_integers(scaled**2, topics)
     errors = np.sqrt((scaled**2).sum(axis=1) / (topics * (topics - 1))) * largest
-    found: list[PairedResult] = []
+    results: list[PairedResult] = []
     weights = ResampledTopics(topics, options.resamples, options.seed)
     for first, (sums, sums_of_squares) in resampled_sums(weights, numbers, squares):
         for row in range(first, first + len(sums)):
-            moved = sums[row - first] * (float(units[row]) / topics)
+            mean_shifts = sums[row - first] * (float(units[row]) / topics)
             mean_squares = sums_of_squares[row - first] * (float(square_units[row]) / topics)
-            slack = float(rounding[row] / largest[row]) / topics
-            t_values = _t_values(moved, mean_squares, topics, slack)
-            found.append(_by_t(t_values, float(means[row]), float(errors[row]), float(rounding[row]) / topics, options))
-    return found
+            tolerance = float(rounding[row] / largest[row]) / topics
+            t_values = _t_values(mean_shifts, mean_squares, topics, tolerance)
+            mean, error, mean_tolerance = float(means[row]), float(errors[row]), float(rounding[row]) / topics
+            results.append(_t_result(t_values, mean, error, mean_tolerance, options))
+    return results
 
 
-def _t_values(moved: Floats, mean_squares: Floats, topics: int, slack: float) -> Floats:
-    """Give t of each resample from the mean of its values and of their squares; values are 1 at most."""
-    variances = mean_squares - moved**2
-    level = variances <= _LEVEL
-    far = np.where(np.abs(moved) <= slack, 0.0, np.copysign(np.inf, moved))
-    return np.where(level, far, moved / np.sqrt(np.where(level, 1.0, variances) / (topics - 1)))
+def _t_values(mean_shifts: Floats, mean_squares: Floats, topics: int, tolerance: float) -> Floats:
+    """Compute t of each resample from the means of its values and of their squares; no value exceeds 1 in size."""
+    variances = mean_squares - mean_shifts**2
+    is_constant = variances <= _CONSTANT_TOLERANCE
+    degenerate = np.where(np.abs(mean_shifts) <= tolerance, 0.0, np.copysign(np.inf, mean_shifts))
+    errors = np.sqrt(np.where(is_constant, 1.0, variances) / (topics - 1))
+    return np.where(is_constant, degenerate, mean_shifts / errors)
 
 
-def _by_t(t_values: Floats, mean: float, error: float, slack: float, options: Options) -> PairedResult:
-    """Read p and interval off the resampled t."""
-    t, loose = mean / error, slack / error
+def _t_result(t_values: Floats, mean: float, error: float, tolerance: float, options: Options) -> PairedResult:
+    """Compute p and the interval from the resampled t values."""
+    t, t_tolerance = mean / error, tolerance / error
     upper, lower = (
-        (int(np.count_nonzero(reached)) + 1) / (len(t_values) + 1)
-        for reached in (t_values >= t - loose, t_values <= t + loose)
+        (int(np.count_nonzero(is_extreme)) + 1) / (len(t_values) + 1)
+        for is_extreme in (t_values >= t - t_tolerance, t_values <= t + t_tolerance)
     )
-    rank = share(options.alpha / 2 if options.alternative == "two-sided" else options.alpha, len(t_values) + 1)
-    low, high = mean + error * least(-t_values, rank), mean - error * least(t_values, rank)
+    rank = rejection_rank(options.alpha / 2 if options.alternative == "two-sided" else options.alpha, len(t_values) + 1)
+    low, high = mean + error * kth_smallest(-t_values, rank), mean - error * kth_smallest(t_values, rank)
     return _resampled(t, options.p_of(lower, upper), options.interval(low, high), options)
 
 
-def _by_means(
-    found: Callable[[Floats, Floats, float], PairedResult], differences: Floats, rounding: Floats, options: Options
+def _from_means(
+    result: Callable[[Floats, Floats, float], PairedResult], differences: Floats, rounding: Floats, options: Options
 ) -> list[PairedResult]:
-    """Ask ``found`` about each row: its resampled means, its differences, and what counts as rounding of a mean."""
+    """Apply `result` to the resampled means, the differences, and the rounding tolerance of each row."""
     topics = differences.shape[1]
-    numbers, units = whole_numbers(differences, topics)
+    numbers, units = to_integers(differences, topics)
     weights = ResampledTopics(topics, options.resamples, options.seed)
     results: list[PairedResult] = []
     for first, (block,) in resampled_sums(weights, numbers):
-        block *= units[first : first + len(block), None] / topics  # noqa: PLW2901 - in place: the engine lends its array
+        block *= units[first : first + len(block), None] / topics  # noqa: PLW2901 - in place: the array is reused anyway
         results += [
-            found(means, differences[row], float(rounding[row]) / topics) for row, means in enumerate(block, first)
+            result(means, differences[row], float(rounding[row]) / topics) for row, means in enumerate(block, first)
         ]
     return results
 
 
-def _share_below(means: Floats, value: float, slack: float) -> float:
-    """Give the share of means below a value, half of those that equal it, never 0 or 1."""
-    below = np.count_nonzero(means < value - slack)
-    equal = np.count_nonzero(np.abs(means - value) <= slack)
-    edge = 0.5 / len(means)
-    return min(max((int(below) + 0.5 * int(equal)) / len(means), edge), 1 - edge)
+def _share_below(means: Floats, value: float, tolerance: float) -> float:
+    """Return the share of means below a value plus half of those equal to it; never 0 or 1."""
+    below = np.count_nonzero(means < value - tolerance)
+    equal = np.count_nonzero(np.abs(means - value) <= tolerance)
+    smallest = 0.5 / len(means)
+    return min(max((int(below) + 0.5 * int(equal)) / len(means), smallest), 1 - smallest)
 
 
 def _resampled(statistic: float, p: float, interval: tuple[float, float], options: Options) -> PairedResult:
@@ -278,105 +282,108 @@ def _resampled(statistic: float, p: float, interval: tuple[float, float], option
 
 
 def randomisation(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
-    """Test whether the mean of each row is 0 by flipping signs."""
-    # The p-value is the share of sign flips whose sum is at least as far from 0; sums that are the same but for
-    # rounding count. Drawn flips: (b + 1) / (B + 1), as the signs that were seen are one more flip. The interval holds
-    # every shift of the second system that the same flips would not reject. Flipping the topics F of differences
-    # shifted by x gives a sum as high as the one seen just where the mean difference over F is at most x: the limits
-    # are quantiles of the means over random subsets of topics (Hartigan 1969). An interval excludes 0 where p is at
-    # most alpha, and is infinite where so few topics cannot be significant. `differences`: (P, T) with T > 1, no row
-    # all 0. `rounding`: (P,): sums that differ by this much are the same.
+    """Test whether the mean of each row is 0 by Fisher's randomization test: random sign flips."""
+    # p is the share of sign flips with a sum at least as far from 0, ties within rounding included. For random flips it
+    # is (b + 1) / (B + 1), as the observed signs are one more flip. The interval contains the shifts of the second
+    # system that the same flips do not reject. If the differences are shifted by x, flipping a subset F of topics gives
+    # a sum at least as high as observed exactly if the mean difference over F is at most x. So the limits are quantiles
+    # of the means over random subsets of topics (Hartigan 1969). An interval excludes 0 if p <= alpha, and is infinite
+    # if so few topics cannot be significant. `differences`: (P, T) with T > 1, no row all 0. `rounding`: (P,), sums
+    # that differ by less are equal.
     topics = differences.shape[1]
     flips = SignFlips(topics, options.resamples, options.seed)
-    numbers, units = whole_numbers(differences)
-    table = np.concatenate([np.ones((1, topics)), numbers])  # the sum of the signs themselves says how many flipped
-    found: list[PairedResult] = []
-    finding = None
+    numbers, units = to_integers(differences)
+    table = np.concatenate([np.ones((1, topics)), numbers])  # the sum of the signs gives the number of flips
+    results: list[PairedResult] = []
+    limits = None
     for first, (sums,) in resampled_sums(flips, table):
         skip = 0
-        if finding is None:
-            finding, skip = _Limits(sums[0], flips, options), 1
-        for row, flipped in enumerate(sums[skip:], first + skip - 1):
+        if limits is None:
+            limits, skip = _ShiftLimits(sums[0], flips, options), 1
+        for row, flipped_sums in enumerate(sums[skip:], first + skip - 1):
             total, unit = float(numbers[row].sum()), float(units[row])
-            slack = float(rounding[row]) / unit + topics  # each number is half a unit off, at most
-            low, high = (0.0 if abs(limit) <= slack else limit * unit for limit in finding.of(flipped, total))
-            found.append(
+            # conversion to integers changes each number by half a unit at most
+            tolerance = float(rounding[row]) / unit + topics
+            shifts = limits.compute(flipped_sums, total)
+            low, high = (0.0 if abs(shift) <= tolerance else shift * unit for shift in shifts)
+            results.append(
                 PairedResult(
                     statistic=float(differences[row].mean()),
-                    p=_p(flipped, total, slack, flips, options),
+                    p=_p_value(flipped_sums, total, tolerance, flips, options),
                     interval=options.interval(low, high),
                     resamples=1 << topics if flips.exact else flips.count,
                     exact=flips.exact,
                     seed=None if flips.exact else options.seed,
                 )
             )
-    return found
+    return results
 
 
 @dataclass(frozen=True)
-class _Subsets:
-    """The topics that each resample flips, or those that it leaves, where there are some."""
+class _SubsetMeans:
+    """Means over the subset of topics that each resample flips, or does not flip."""
 
-    some: Bools | None  # None: in all resamples
-    inverse: Floats  # one over how many, for those resamples
-    empty: int  # the other resamples
+    non_empty: Bools | None  # resamples with a non-empty subset; None: all
+    inverse_sizes: Floats  # of the non-empty subsets
+    n_empty: int
 
     @staticmethod
-    def of(sizes: Floats) -> _Subsets:
-        """Sort out the resamples in which a subset is empty."""
-        some = sizes > 0
-        empty = len(sizes) - int(np.count_nonzero(some))
-        return _Subsets(some if empty else None, 1.0 / sizes[some], empty)
+    def from_sizes(sizes: Floats) -> _SubsetMeans:
+        non_empty = sizes > 0
+        n_empty = len(sizes) - int(np.count_nonzero(non_empty))
+        return _SubsetMeans(non_empty if n_empty else None, 1.0 / sizes[non_empty], n_empty)
 
-    def means(self, twice: Floats, into: Floats) -> int:
-        """Put the means over the subsets into the beginning of ``into``, from twice their sums; give how many."""
-        found = into[: len(self.inverse)]
-        np.multiply(twice if self.some is None else twice[self.some], self.inverse, out=found)
-        found *= 0.5
-        return len(found)
+    def write(self, double_sums: Floats, out: Floats) -> int:
+        """Write the subset means to the beginning of ``out``, from twice their sums. Return how many were written."""
+        means = out[: len(self.inverse_sizes)]
+        np.multiply(double_sums if self.non_empty is None else double_sums[self.non_empty], self.inverse_sizes, means)
+        means *= 0.5
+        return len(means)
 
 
-class _Limits:
-    """Finds the least and the greatest shift that is not rejected; its arrays serve all pairs."""
+class _ShiftLimits:
+    """Smallest and largest shift that the randomization test does not reject; its buffers serve all pairs."""
 
     def __init__(self, signs: Floats, flips: SignFlips, options: Options) -> None:
-        self._subsets = [_Subsets.of((flips.n - signs) / 2)]
-        if options.alternative == "two-sided" or flips.exact:  # then the topics that are left are a subset, too
-            self._subsets.append(_Subsets.of((flips.n + signs) / 2))
+        self._subsets = [_SubsetMeans.from_sizes((flips.n - signs) / 2)]
+        if options.alternative == "two-sided" or flips.exact:  # the topics that are not flipped are a subset, too
+            self._subsets.append(_SubsetMeans.from_sizes((flips.n + signs) / 2))
         if flips.exact:
-            listed = flips.count if options.alternative == "two-sided" else 2 * flips.count
-            rank = share(options.alpha, listed) + 1
+            arrangements = flips.count if options.alternative == "two-sided" else 2 * flips.count
+            rank = rejection_rank(options.alpha, arrangements) + 1
         else:
-            rank = share(options.alpha, flips.count + 1)
-        # a flip of nothing gives the sum that was seen, whatever the shift
-        self._rank = rank - sum(subset.empty for subset in self._subsets)
+            rank = rejection_rank(options.alpha, flips.count + 1)
+        # flipping an empty subset gives the observed sum for every shift
+        self._rank = rank - sum(subset.n_empty for subset in self._subsets)
         self._alternative = options.alternative
-        self._means = np.empty(sum(len(subset.inverse) for subset in self._subsets))
-        self._twice = np.empty_like(signs)
+        self._means = np.empty(sum(len(subset.inverse_sizes) for subset in self._subsets))
+        self._double_sums = np.empty_like(signs)
 
-    def of(self, flipped: Floats, total: float) -> tuple[float, float]:
-        at = 0
-        for subset, add in zip(self._subsets, (np.subtract, np.add), strict=False):
-            add(total, flipped, out=self._twice)
-            at += subset.means(self._twice, self._means[at:])
-        low = least(self._means, self._rank) if self._alternative != "less" else -math.inf
+    def compute(self, flipped_sums: Floats, total: float) -> tuple[float, float]:
+        n_written = 0
+        for subset, combine in zip(self._subsets, (np.subtract, np.add), strict=False):
+            combine(total, flipped_sums, out=self._double_sums)  # total = sum of both subsets, flipped sum = difference
+            n_written += subset.write(self._double_sums, self._means[n_written:])
+        low = kth_smallest(self._means, self._rank) if self._alternative != "less" else -math.inf
         np.negative(self._means, out=self._means)
-        high = -least(self._means, self._rank) if self._alternative != "greater" else math.inf
+        high = -kth_smallest(self._means, self._rank) if self._alternative != "greater" else math.inf
         return low, high
 
 
-def _p(flipped: Floats, total: float, rounding: float, flips: SignFlips, options: Options) -> float:
-    edge = (-total if options.alternative == "less" else total) - rounding
+def _p_value(flipped_sums: Floats, total: float, rounding: float, flips: SignFlips, options: Options) -> float:
+    threshold = (-total if options.alternative == "less" else total) - rounding
     if options.alternative == "two-sided":
-        edge = abs(total) - rounding
-        reached = _beyond(flipped, edge) + _beyond(flipped, edge, below=True) if edge > 0 else flips.count
-        return reached / flips.count if flips.exact else (reached + 1) / (flips.count + 1)
-    reached = _beyond(flipped, edge, below=options.alternative == "less")
+        threshold = abs(total) - rounding
+        n_extreme = flips.count
+        if threshold > 0:
+            n_extreme = _count_beyond(flipped_sums, threshold) + _count_beyond(flipped_sums, threshold, below=True)
+        return n_extreme / flips.count if flips.exact else (n_extreme + 1) / (flips.count + 1)
+    n_extreme = _count_beyond(flipped_sums, threshold, below=options.alternative == "less")
     if not flips.exact:
-        return (reached + 1) / (flips.count + 1)
-    return (reached + _beyond(flipped, edge, below=options.alternative != "less")) / (2 * flips.count)
+        return (n_extreme + 1) / (flips.count + 1)
+    return (n_extreme + _count_beyond(flipped_sums, threshold, below=options.alternative != "less")) / (2 * flips.count)
 
 
-def _beyond(sums: Floats, edge: float, *, below: bool = False) -> int:
-    """Count the sums of at least ``edge``, or of at most ``-edge``."""
-    return int(np.count_nonzero(sums <= -edge if below else sums >= edge))
+def _count_beyond(sums: Floats, threshold: float, *, below: bool = False) -> int:
+    """Count the sums of at least ``threshold``, or of at most ``-threshold``."""
+    return int(np.count_nonzero(sums <= -threshold if below else sums >= threshold))

@@ -1,4 +1,4 @@
-"""What a comparison of two systems found: the number, and how sure it is."""
+"""Result and options of a comparison of two systems."""
 
 from __future__ import annotations
 
@@ -34,64 +34,61 @@ TEST_NAMES = {
 
 @dataclass(frozen=True)
 class Posterior:
-    """What a Bayesian comparison believes about the mean difference after seeing the topics."""
+    """Posterior probabilities of the mean difference of two systems."""
 
-    higher: float  # probability that the second system's true mean is higher
-    lower: float  # probability that it is lower: `1 - higher`
-    # practically_higher, equivalent, practically_lower: probabilities that the mean difference is above, inside and
-    # below the region of practical equivalence
-    practically_higher: float
-    equivalent: float
-    practically_lower: float
-    rope: float  # that region is from `-rope` to `rope`
+    higher: float  # that the second system's true mean is higher
+    lower: float  # 1 - higher
+    practically_higher: float  # that the mean difference is above the region of practical equivalence
+    equivalent: float  # that it is inside
+    practically_lower: float  # that it is below
+    rope: float  # the region is from -rope to rope
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The second system minus the first, over the topics that have a score for both.
+    """Difference of two systems, second minus first, over the topics with both scores.
 
     Parameters
     ----------
     test
-        A name in `judged.stats.paired.TESTS`: the test that was done, which where few topics differ may be another
-        than the one that was asked for.
+        A name in `judged.stats.paired.TESTS`: the test that was used, which can differ from the requested one if few
+        topics differ.
     difference
-        Mean of the differences; for ``ratio`` the logarithm of the ratio of the geometric means. NaN without a topic.
+        Mean of the differences; for ``ratio`` the logarithm of the ratio of the geometric means. NaN without topics.
     statistic
-        What the test is made of: see `test`.
+        Test statistic, which depends on `test`.
     p
-        Probability of a difference at least as large if there were none. NaN where there is no test: fewer than
-        two topics, or ``bayes``.
+        p-value; NaN if there is no test: fewer than two topics, or ``bayes``.
     interval
-        For `difference`; a one-sided test has an infinite limit. None where the test gives none.
+        Of `difference`; one limit of a one-sided test is infinite. None if the test has no interval.
     level
-        Of the interval.
+        Confidence level of the interval.
     alpha
-        A deciding p-value up to here is significant.
+        Significance level for `decisive_p`.
     effect
         Cohen's dz: mean of the differences over their standard deviation. NaN if that is 0, or for one topic.
     n, differing, left_out
-        Topics that were compared; those of them with a difference; topics that lack a score for one of the two.
+        Topics that were compared; those with a difference; topics without a score for one of the systems.
     resamples
-        How many were drawn, or all there are where `exact`; None for a test that draws none.
+        Number of resamples, or of all arrangements if `exact`; None for a test without resampling.
     exact
-        The p-value is that of the exact null distribution, not of a sample from it or an approximation.
+        Whether the p-value is from the exact null distribution, not from a sample or an approximation.
     seed
-        Of the resamples; None where nothing was drawn.
+        Of the resamples; None without random numbers.
     alternative
         ``greater``: the second system is higher.
     note
-        What else a reader must know.
+        Warning about the result.
     posterior
         For ``bayes``.
     adjusted, correction
-        The p-value after correction for many comparisons, and how; see `corrected`.
+        p-value after the correction for many comparisons, and its name; see `corrected`.
 
     Examples
     --------
     >>> from judged.stats.paired import paired_test
-    >>> found = paired_test([0.2, 0.4, 0.5, 0.1, 0.3, 0.2], [0.3, 0.6, 0.6, 0.3, 0.4, 0.3], "t")
-    >>> round(found.difference, 3), round(found.p, 4), found.significant
+    >>> result = paired_test([0.2, 0.4, 0.5, 0.1, 0.3, 0.2], [0.3, 0.6, 0.6, 0.3, 0.4, 0.3], "t")
+    >>> round(result.difference, 3), round(result.p, 4), result.significant
     (0.133, 0.0015, True)
     """
 
@@ -117,32 +114,32 @@ class Difference:
 
     @property
     def decisive_p(self) -> float:
-        """The p-value that decides: the adjusted one where there was a correction."""
+        """The adjusted p-value if there was a correction, otherwise `p`."""
         return self.p if self.adjusted is None else self.adjusted
 
     @property
     def significant(self) -> bool:
-        """Whether the deciding p-value is at most alpha; never for NaN, or with too few topics for a verdict."""
+        """Whether `decisive_p` is at most alpha; False for NaN, or with too few topics for a verdict."""
         return self.decisive_p <= self.alpha * (1 + _ROUNDING) and insufficiency(self.n, "verdict") is None
 
     @property
     def side(self) -> int:
-        """1 where the test sees the second system higher, -1 where lower: in the mean, the wins, or the ranks."""
-        middle = {"sign": self.differing / 2, "wilcoxon": self.differing * (self.differing + 1) / 4}
-        seen = self.statistic - middle[self.test] if self.test in middle else self.difference
-        return int(seen > 0) - int(seen < 0)
+        """1 if the statistic favors the second system, -1 if the first, 0 if neither."""
+        null_value = {"sign": self.differing / 2, "wilcoxon": self.differing * (self.differing + 1) / 4}
+        shift = self.statistic - null_value[self.test] if self.test in null_value else self.difference
+        return int(shift > 0) - int(shift < 0)
 
     def corrected(self, adjusted: float, correction: str, alpha: float | None = None) -> Difference:
-        """Give the same difference with a p-value adjusted for the other comparisons made, to be held against alpha.
+        """Return a copy with a p-value adjusted for other comparisons, and the alpha to compare it with.
 
-        The interval stays what it is: `judged.stats.correction.corrected_family` gives one that fits.
+        The interval is unchanged: `judged.stats.correction.corrected_family` computes one that matches.
         """
         return replace(self, adjusted=adjusted, correction=correction, alpha=self.alpha if alpha is None else alpha)
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a paired test is asked; see `judged.stats.paired.paired_test`."""
+    """Options of a paired test; see `judged.stats.paired.paired_test`."""
 
     alternative: Alternative = "two-sided"
     level: float = 0.95
@@ -155,45 +152,39 @@ class Options:
     def __post_init__(self) -> None:
         if self.alternative not in get_args(Alternative):
             raise InputError(
-                f"no alternative {self.alternative!r}", fix=f"use one of {', '.join(get_args(Alternative))}"
+                f"unknown `alternative` {self.alternative!r}", fix=f"use one of {', '.join(get_args(Alternative))}"
             )
-        least = 0.0 if self.alternative == "two-sided" else 0.5
-        if not least < self.level < 1:
-            raise InputError(f"the level {self.level} is not between {least:g} and 1", fix="use 0.95, for example")
+        lowest_level = 0.0 if self.alternative == "two-sided" else 0.5
+        if not lowest_level < self.level < 1:
+            problem = f"`level` must be between {lowest_level:g} and 1, got {self.level}"
+            raise InputError(problem, fix="use 0.95, for example")
         check_resampling(self.resamples, self.seed)
         if not 0 <= self.rope < math.inf:
-            raise InputError(
-                f"the region of practical equivalence {self.rope} is not usable", fix="use 0.01, for example"
-            )
+            raise InputError(f"`rope` must be finite and 0 or more, got {self.rope}", fix="use 0.01, for example")
         if not 0 < self.floor < math.inf:
-            raise InputError(
-                f"the floor {self.floor} is not above 0", fix="use 1e-5, for example: its logarithm is taken"
-            )
+            raise InputError(f"`floor` must be finite and positive, got {self.floor}", fix="use 1e-5, for example")
         if self.max_difference is not None and not 0 < self.max_difference < math.inf:
             raise InputError(
                 f"`max_difference` must be a finite number above 0, got {self.max_difference}",
-                fix="give the range of the measure: 1 for one from 0 to 1",
+                fix="use the range of the measure: 1 for a measure from 0 to 1",
             )
 
     @property
     def alpha(self) -> float:
-        """The largest p-value that counts as significant."""
+        """Largest significant p-value."""
         return round(1 - self.level, 15)
 
     @property
     def two_sided_level(self) -> float:
-        """The level whose two-sided interval has the limit of this one-sided one."""
+        """Level of the two-sided interval with the same limit as this one-sided one."""
         return self.level if self.alternative == "two-sided" else 2 * self.level - 1
 
     def interval(self, low: float, high: float) -> tuple[float, float]:
-        """Give the interval whose limits these are, without the one that a one-sided test does not have."""
-        return (
-            -math.inf if self.alternative == "less" else low,
-            math.inf if self.alternative == "greater" else high,
-        )
+        """Return the limits, with an infinite one for a one-sided test."""
+        return (-math.inf if self.alternative == "less" else low, math.inf if self.alternative == "greater" else high)
 
     def p_of(self, lower: float, upper: float) -> float:
-        """Give the p-value from the chances of a statistic as low, and as high, as the one seen."""
+        """Return the p-value from the probabilities of a statistic at most, and at least, as large as observed."""
         if self.alternative == "two-sided":
             return min(1.0, 2 * min(lower, upper))
         return min(1.0, upper if self.alternative == "greater" else lower)
@@ -201,7 +192,7 @@ class Options:
 
 @dataclass(frozen=True)
 class PairedResult:
-    """What a method answers about one pair."""
+    """Result of a test method for one pair."""
 
     statistic: float
     p: float
@@ -213,10 +204,10 @@ class PairedResult:
     posterior: Posterior | None = None
 
 
-def share(alpha: float, of: int) -> int:
-    """Give how many of ``of`` resamples a share of alpha is, rounded down.
+def rejection_rank(alpha: float, n: int) -> int:
+    """Return the number of resamples in a share alpha of n, rounded down.
 
-    >>> share(1 - 0.9, 100)
+    >>> rejection_rank(1 - 0.9, 100)
     10
     """
-    return math.floor(alpha * of * (1 + ROUNDING))
+    return math.floor(alpha * n * (1 + ROUNDING))

@@ -1,7 +1,7 @@
-"""Power of tests over topics, and how many topics are needed: Sakai's topic set size design, with exact distributions.
+"""Power of tests over topics, and the number of topics required: Sakai's topic set size design.
 
-Sakai (2014 and 2016, Information Retrieval Journal 19) took approximations of Nagata (2003) that a spreadsheet can
-compute; here the noncentral t and F distributions themselves are used.
+Sakai (2014 and 2016, Information Retrieval Journal 19) used approximations of Nagata (2003) that a spreadsheet can
+compute. This module uses the exact noncentral t and F distributions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from judged.errors import InputError
 from judged.stats.bounded import LARGEST_BET
 from judged.stats.inputs import check_share, complete_topics, paired_differences, score_matrix, spread, topics_text
 from judged.stats.resampling import ResampledTopics
-from judged.stats.results import share
+from judged.stats.results import rejection_rank
 from judged.stats.student import student_cdf
 
 if TYPE_CHECKING:
@@ -30,40 +30,40 @@ if TYPE_CHECKING:
     from judged.stats.results import Alternative
 
 
-_LARGE = 1_000_000  # topics; from here on the distributions are those of infinitely many
+_LARGE = 1_000_000  # topics; from here on, t is treated as normal
 _HALVINGS = 200
 
 
 def power(difference: float, sd: float, n: int, alpha: float = 0.05) -> float:
-    """Give the probability that the two-sided paired t-test finds a true difference significant.
+    """Compute the probability that the two-sided paired t-test finds a true difference significant.
 
     Parameters
     ----------
     difference
-        The true mean difference.
+        True mean difference.
     sd
-        The standard deviation of the differences between topics.
+        Standard deviation of the differences between topics.
     n
-        Topics.
+        Number of topics.
     alpha
-        The level of the test.
+        Significance level.
 
     Returns
     -------
     float
-        From alpha (no difference) to 1. NaN for fewer than two topics, and if both difference and deviation are 0.
+        From alpha (no difference) to 1. NaN for fewer than two topics, and if both `difference` and `sd` are 0.
 
     Raises
     ------
     InputError
-        If an option makes no sense.
+        If `sd` is negative or infinite, or `alpha` is not between 0 and 1.
 
     Examples
     --------
     >>> round(power(0.5, 1.0, 34), 4)
     0.8078
     """
-    _check(sd=sd, alpha=alpha)
+    _check_design(sd=sd, alpha=alpha)
     if n < 2 or (sd == 0 and difference == 0):
         return math.nan
     if sd == 0:
@@ -72,53 +72,53 @@ def power(difference: float, sd: float, n: int, alpha: float = 0.05) -> float:
 
 
 def minimum_detectable(sd: float, n: int, alpha: float = 0.05, power: float = 0.8) -> float:
-    """Give the smallest true difference that the two-sided paired t-test finds significant with this probability.
+    """Compute the smallest true difference that the two-sided paired t-test detects with a given power.
 
     Parameters
     ----------
     sd
-        The standard deviation of the differences between topics.
+        Standard deviation of the differences between topics.
     n
-        Topics.
+        Number of topics.
     alpha, power
-        The level of the test; the probability of finding the difference, above alpha.
+        Significance level; probability of detecting the difference, above `alpha`.
 
     Returns
     -------
     float
-        NaN for fewer than two topics, or a deviation that is NaN; 0 if the deviation is 0.
+        NaN for fewer than two topics or if `sd` is NaN; 0 if `sd` is 0.
 
     Raises
     ------
     InputError
-        If an option makes no sense.
+        If an option is out of range.
 
     Examples
     --------
     >>> round(minimum_detectable(0.1, 43), 4)
     0.0437
     """
-    _check(sd=sd, alpha=alpha, power=power)
+    _check_design(sd=sd, alpha=alpha, power=power)
     if n < 2 or math.isnan(sd):
         return math.nan
     return _noncentrality_of_t(n, alpha, power) * sd / math.sqrt(n)
 
 
 def topics_needed_t(difference: float, sd: float, alpha: float = 0.05, power: float = 0.8) -> int:
-    """Give how many topics the two-sided paired t-test needs to find a true difference with this probability.
+    """Compute the number of topics that the two-sided paired t-test needs to detect a true difference.
 
     >>> topics_needed_t(0.5, 1.0), topics_needed_t(0.05, 0.1)
     (34, 34)
     """
-    # `difference`: the true mean difference, not 0. Its sign does not matter. Returns at least 2.
-    _check(sd=sd, alpha=alpha, power=power, difference=difference)
-    return _fewest(lambda n: (_noncentrality_of_t(n, alpha, power) * sd / difference) ** 2)
+    # `difference`: true mean difference, not 0; its sign does not matter. The result is at least 2.
+    _check_design(sd=sd, alpha=alpha, power=power, difference=difference)
+    return _smallest_sufficient_n(lambda n: (_noncentrality_of_t(n, alpha, power) * sd / difference) ** 2)
 
 
-def _fewest(needed: Callable[[int], float]) -> int:
-    """Find the smallest n of at least 2 that is as much as is needed with the degrees of freedom of n."""
-    if (most := needed(_LARGE)) > _LARGE:
-        return math.ceil(most)
+def _smallest_sufficient_n(needed: Callable[[int], float]) -> int:
+    """Return the smallest n >= 2 with ``needed(n) <= n``, where `needed` uses the degrees of freedom of n."""
+    if (limit := needed(_LARGE)) > _LARGE:
+        return math.ceil(limit)
     low, high = 1, 2
     while needed(high) > high:
         low, high = high, 2 * high
@@ -130,7 +130,7 @@ def _fewest(needed: Callable[[int], float]) -> int:
 
 @lru_cache(maxsize=4096)
 def _noncentrality_of_t(n: int, alpha: float, power: float) -> float:
-    """Find by bisection where the power, which rises, is as large."""
+    """Find the noncentrality with this power by bisection; the power increases with it."""
     low, high = 0.0, 1.0
     while _power_of_t(high, n - 1, alpha) < power:
         low, high = high, 2 * high
@@ -143,160 +143,154 @@ def _noncentrality_of_t(n: int, alpha: float, power: float) -> float:
 
 
 def _power_of_t(noncentrality: float, df: int, alpha: float) -> float:
-    """Give P(|T| > the critical value) for a noncentral T: T squared is a noncentral F with 1 and df degrees."""
-    # Both tails at once, and the noncentral F of scipy.special keeps its digits where its noncentral t gives NaN.
+    """Return P(|T| > critical value) for a noncentral T; T squared is noncentral F with 1 and df degrees of freedom."""
+    # F covers both tails, and scipy.special's noncentral F stays accurate where its noncentral t returns NaN.
     from scipy.special import fdtri, ncfdtr
 
-    found = float(1 - ncfdtr(1, df, noncentrality**2, fdtri(1, df, 1 - alpha)))
-    return 1.0 if math.isnan(found) else found  # NaN: too far out for its series
+    probability = float(1 - ncfdtr(1, df, noncentrality**2, fdtri(1, df, 1 - alpha)))
+    return 1.0 if math.isnan(probability) else probability  # NaN: the series fails for a large noncentrality
 
 
-def _check(*, sd: float, alpha: float = 0.05, power: float = 0.8, difference: float = 1.0) -> None:
+def _check_design(*, sd: float, alpha: float = 0.05, power: float = 0.8, difference: float = 1.0) -> None:
     if sd < 0 or math.isinf(sd):
-        raise InputError(f"the standard deviation {sd} makes no sense", fix="give 0 or more")
+        raise InputError(
+            f"the standard deviation must be finite and not negative, got {sd}", fix="use 0.1, for example"
+        )
     check_share("alpha", alpha)
     check_share("power", power, alpha)
     if difference == 0 or not math.isfinite(difference):
-        raise InputError(f"the difference {difference} cannot be planned for", fix="give the least that matters")
+        problem = f"the difference must be finite and not 0, got {difference}"
+        raise InputError(problem, fix="use the smallest difference that matters")
 
 
 @dataclass(frozen=True)
 class PairPlan:
-    """What could be seen between two systems."""
+    """Detectable difference and required topics of two systems."""
 
-    first: int  # their rows
-    second: int  # their rows
-    # n_observed, left_out: topics with a score for both, and without
-    n_observed: int
+    first: int  # row of the first system
+    second: int  # row of the second system
+    n_observed: int  # topics with a score for both systems
     left_out: int
-    difference: float  # the observed mean of second minus first; it plays no part in the plan
-    sd: float  # the standard deviation of the differences (n_observed - 1); NaN for fewer than two topics
-    n: int  # the number of topics that is planned for: those observed, unless another was asked for
-    detectable: float  # the smallest true difference that is found with the asked power
-    # for the difference that was asked for. None without one, and where the deviation is not known.
-    topics_needed: int | None
+    difference: float  # observed mean of second minus first; not used by the plan
+    sd: float  # standard deviation of the differences (n_observed - 1); NaN for fewer than two topics
+    n: int  # planned number of topics; by default n_observed
+    detectable: float  # smallest true difference that is detected with the required power
+    topics_needed: int | None  # to detect `Plan.difference`; None without one, or if `sd` is 0 or NaN
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the paired t-test could see with so many topics."""
+    """Power of the paired t-test for a number of topics."""
 
-    n: int  # the number of topics that is planned for
-    # n_observed, left_out: topics that the deviation was estimated from, which have a score for every system; and the
-    # others. Both 0 where the deviation was given.
-    n_observed: int
-    left_out: int
-    systems: int  # 0 where the deviation was given
-    # the standard deviation of the differences between two systems: over all pairs, the root of the mean variance. This
-    # is the root of twice the residual mean square of a two-way ANOVA.
+    n: int  # planned number of topics
+    n_observed: int  # topics with a score for every system; 0 if the standard deviation was passed
+    left_out: int  # topics without a score for every system
+    systems: int  # 0 if the standard deviation was passed
+    # Standard deviation of the differences between two systems: root of the mean variance over all pairs, which is the
+    # root of twice the residual mean square of a two-way ANOVA.
     sd: float
-    detectable: float  # the smallest true difference that is found with the asked power. NaN where it is not known.
-    # alpha, power: the level of the two-sided test, and the probability of finding the difference
-    alpha: float
+    detectable: float  # smallest true difference that is detected with this power; NaN if `sd` is unknown
+    alpha: float  # significance level of the two-sided test
     power: float
-    difference: float | None = None  # the difference that was asked for
-    # the topics to find it. None without one, and where the deviation is not known or 0.
-    topics_needed: int | None = None
-    pairs: tuple[PairPlan, ...] = ()  # every two systems, each with its own deviation and its own topics
+    difference: float | None = None  # difference to detect, if one was passed
+    topics_needed: int | None = None  # to detect it; None without one, or if `sd` is 0 or NaN
+    pairs: tuple[PairPlan, ...] = ()  # all pairs of systems, each with its own standard deviation and topics
 
     @property
     def sentence(self) -> str:
-        """The plan in plain words."""
+        """Result in a few sentences."""
         if math.isnan(self.detectable):
             return f"{topics_text(self.n_observed if self.systems else self.n)}: too few to plan from; it takes two."
         if self.sd == 0:
             return "The differences do not vary between these topics: nothing can be planned from them."
-        these = "these " if self.systems and self.n == self.n_observed else ""
+        demonstrative = "these " if self.systems and self.n == self.n_observed else ""
         rule = f"{self.power:.0%} power, alpha {self.alpha:g}"
-        text = f"With {these}{topics_text(self.n)} you could detect {amount(self.detectable)} ({rule})."
+        text = (
+            f"With {demonstrative}{topics_text(self.n)} you could detect {format_difference(self.detectable)} ({rule})."
+        )
         if self.systems > 2:
-            low, high = self.range
-            text += f" Between two of the {self.systems} systems it is from {amount(low)} to {amount(high)}."
+            low, high = (format_difference(limit) for limit in self.range)
+            text += f" Between two of the {self.systems} systems it is from {low} to {high}."
         if self.topics_needed is not None:
             text += f" To detect {self.difference:g} you would need {topics_text(self.topics_needed)}."
         return text
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the largest of the pairs' detectable differences; NaN where no pair has one."""
-        known = [pair.detectable for pair in self.pairs if not math.isnan(pair.detectable)]
-        return (min(known), max(known)) if known else (math.nan, math.nan)
+        """Smallest and largest detectable difference of the pairs; NaN if no pair has one."""
+        detectable = [pair.detectable for pair in self.pairs if not math.isnan(pair.detectable)]
+        return (min(detectable), max(detectable)) if detectable else (math.nan, math.nan)
 
 
 def plan(
-    values: ArrayLike,
-    *,
-    n: int | None = None,
-    difference: float | None = None,
-    alpha: float = 0.05,
-    power: float = 0.8,
+    values: ArrayLike, *, n: int | None = None, difference: float | None = None, alpha: float = 0.05, power: float = 0.8
 ) -> Plan:
-    """Say which differences between systems could be seen, by how much theirs vary from topic to topic.
+    """Compute which differences between systems are detectable, from their variation between topics.
 
-    The observed differences play no part: the power for what was observed would only restate its p-value.
+    The observed differences are not used: the power for the observed difference would only restate its p-value.
 
     Parameters
     ----------
     values
-        (S, T): scores of at least two systems by topic; NaN where there is none.
+        (S, T): scores of at least two systems by topic; NaN for missing scores.
     n
-        Plan for another number of topics than these.
+        Number of topics to plan for. Default: the topics of `values`.
     difference
-        Also say how many topics would be needed to see a true difference of this size.
+        True difference for which the required number of topics is computed.
     alpha, power
-        The level of the two-sided paired t-test; the probability of finding the difference. For many comparisons
-        give an alpha that is divided by their number.
+        Significance level of the two-sided paired t-test; probability of detecting the difference. For many
+        comparisons, divide `alpha` by their number.
 
     Returns
     -------
     Plan
-        With fewer than two topics nothing is known (NaN). Differences that do not vary have a deviation of 0, from
-        which nothing can be planned; the sentence says so.
+        With fewer than two topics, all results are NaN. If the differences do not vary, nothing can be planned, and
+        the sentence says so.
 
     Raises
     ------
     InputError
-        If there are fewer than two systems, or an option makes no sense.
+        If there are fewer than two systems, or an option is out of range.
 
     Examples
     --------
-    >>> found = plan([[0.2, 0.4, 0.5, 0.1, 0.3], [0.3, 0.6, 0.5, 0.3, 0.3]], difference=0.05)
-    >>> found.sentence
+    >>> design = plan([[0.2, 0.4, 0.5, 0.1, 0.3], [0.3, 0.6, 0.5, 0.3, 0.3]], difference=0.05)
+    >>> design.sentence
     'With these 5 topics you could detect 0.168 (80% power, alpha 0.05). To detect 0.05 you would need 34 topics.'
     """
     scores = score_matrix(values)
-    _check_topics(n)
+    _check_n_topics(n)
     complete, left_out = complete_topics(scores)
+    design: dict[str, Any] = {"alpha": alpha, "power": power, "difference": difference}
     pairs: list[PairPlan] = []
     for first, second in combinations(range(len(scores)), 2):
-        differences, lacking = paired_differences(scores[first], scores[second])
-        known, sd = len(differences), spread(differences)
-        mean, planned = float(differences.mean()) if known else math.nan, n or known
-        found = _found(sd, planned, difference, alpha, power)
-        pairs.append(PairPlan(first, second, known, lacking, mean, sd, planned, **found))
-    known, sd = complete.shape[1], _pooled(pairs)
-    asked: dict[str, Any] = {"alpha": alpha, "power": power, "difference": difference}
-    found = _found(sd, n or known, **asked)
-    return Plan(n or known, known, left_out, len(scores), sd, **asked, **found, pairs=tuple(pairs))
+        differences, n_missing = paired_differences(scores[first], scores[second])
+        n_paired, sd = len(differences), spread(differences)
+        mean, n_planned = float(differences.mean()) if n_paired else math.nan, n or n_paired
+        results = _detectable_and_needed(sd, n_planned, **design)
+        pairs.append(PairPlan(first, second, n_paired, n_missing, mean, sd, n_planned, **results))
+    n_complete, sd = complete.shape[1], _pooled_sd(pairs)
+    results = _detectable_and_needed(sd, n or n_complete, **design)
+    return Plan(n or n_complete, n_complete, left_out, len(scores), sd, **design, **results, pairs=tuple(pairs))
 
 
 def plan_of_sd(sd: float, n: int, *, difference: float | None = None, alpha: float = 0.05, power: float = 0.8) -> Plan:
-    """Make a plan from a standard deviation of differences that is known or assumed; else as `plan`.
+    """Compute a plan from a known or assumed standard deviation of the differences; otherwise like `plan`.
 
     >>> plan_of_sd(0.1, 43).sentence
     'With 43 topics you could detect 0.044 (80% power, alpha 0.05).'
     """
-    # From the standard deviation of single scores, as a paper may report it, the upper bound of what is needed here is
-    # about that times the square root of 2; systems that find the same topics hard differ by less.
-    _check_topics(n)
+    # If a paper reports the standard deviation of the scores, `sd` is at most about sqrt(2) times that. It is smaller
+    # for systems that find the same topics difficult.
+    _check_n_topics(n)
     if math.isnan(sd):
-        raise InputError("the standard deviation is not a number", fix="give 0 or more")
-    asked: dict[str, Any] = {"alpha": alpha, "power": power, "difference": difference}
-    return Plan(n, 0, 0, 0, float(sd), **asked, **_found(sd, n, **asked))
+        raise InputError("the standard deviation must not be NaN", fix="use 0.1, for example")
+    design: dict[str, Any] = {"alpha": alpha, "power": power, "difference": difference}
+    return Plan(n, 0, 0, 0, float(sd), **design, **_detectable_and_needed(sd, n, **design))
 
 
-def amount(value: float) -> str:
-    """Write a difference for people: three decimals, two digits of a small one.
+def format_difference(value: float) -> str:
+    """Format a difference with three decimals, or two significant digits if it is small.
 
     >>> amount(0.03125), amount(0.00123), amount(12.3456), amount(math.nan)
     ('0.031', '0.0012', '12.346', '-')
@@ -306,30 +300,31 @@ def amount(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
 
 
-def _found(sd: float, n: int, difference: float | None, alpha: float, power: float) -> dict[str, Any]:
-    """Give what is detectable, and the topics for a difference; from no variation, none can be given."""
+def _detectable_and_needed(sd: float, n: int, difference: float | None, alpha: float, power: float) -> dict[str, Any]:
     detectable = minimum_detectable(sd, n, alpha, power)
     needed = None if difference is None or not sd > 0 else topics_needed_t(difference, sd, alpha, power)
     return {"detectable": detectable, "topics_needed": needed}
 
 
-def _pooled(pairs: list[PairPlan]) -> float:
-    """Pool the deviations of the pairs, each weighing by its degrees of freedom."""
-    known = [(pair.sd**2, pair.n_observed - 1) for pair in pairs if not math.isnan(pair.sd)]
-    if not known:
+def _pooled_sd(pairs: list[PairPlan]) -> float:
+    """Pool the standard deviations of the pairs, weighted by degrees of freedom."""
+    variances_and_weights = [(pair.sd**2, pair.n_observed - 1) for pair in pairs if not math.isnan(pair.sd)]
+    if not variances_and_weights:
         return math.nan
-    variances, weights = zip(*known, strict=True)
+    variances, weights = zip(*variances_and_weights, strict=True)
     return float(np.sqrt(np.average(variances, weights=weights)))
 
 
-def _check_topics(topics: int | None) -> None:
-    if topics is not None and topics < 1:
-        raise InputError(f"{topics} topics make no sense", fix="give a whole number from 1")
+def _check_n_topics(n: int | None) -> None:
+    if n is not None and n < 1:
+        raise InputError(f"the number of topics must be a positive integer, got {n}", fix="use 50, for example")
 
 
-_DRAWS = 1000
-_FLIPPED = 12  # topics up to which all signs are flipped in each draw; for more, t rejects nearly the same draws
-_FORMULA = 1000  # topics from which on means are normal, whatever the differences are
+_RESAMPLES = 1000
+_MAX_EXACT = (
+    12  # topics up to which all sign flips of each resample are listed; for more, t rejects nearly the same ones
+)
+_NORMAL_FROM = 1000  # topics from which on means are treated as normal
 
 
 def detectable(
@@ -341,78 +336,79 @@ def detectable(
     critical: float = math.nan,
     seed: int = 0,
 ) -> float:
-    """Give the true mean difference that a test of such topics finds with this probability, whichever way it points.
+    """Estimate the true mean difference that a test detects with this power, in either direction, by resampling.
 
     >>> round(detectable(np.linspace(-0.1, 0.2, 43), 0.05), 2)
     0.04
     """
-    # As many topics are drawn from the differences, less their mean; if the true difference were D, each would be
-    # higher by D. A draw whose interval reaches down to -x is one in which the test finds every D above x: so D is a
-    # quantile of that, or of the same for differences the other way, if that is larger. `flips`: whether it is the
-    # randomisation test. For more than 12 topics Student's t stands in for it, as for the bootstraps: on the same draws
-    # they agree. Returns NaN where the differences do not vary, or are of so few topics that none could be found. Over
-    # more than 1000 topics by the formula for normal differences.
-    n, deviation = len(differences), spread(differences)
-    if not deviation > 0:
+    # Topics are resampled from the centered differences; a true difference D would shift each of them by D. If the
+    # interval of a resample reaches down to -x, the test rejects for every D > x. The result is the `power` quantile of
+    # x, or that of the other direction if it is larger. `flips`: whether the test is the randomization test. For more
+    # than 12 topics Student's t replaces it and the bootstraps, as they agree on the same resamples. NaN if the
+    # differences do not vary, or no difference can be significant with so few topics.
+    n, sd = len(differences), spread(differences)
+    if not sd > 0:
         return math.nan
-    if n > _FORMULA and math.isnan(critical):
-        return minimum_detectable(deviation, n, alpha, power)
-    apart = (differences - differences.mean()) * math.sqrt(n / (n - 1))  # a sample varies less than what it is from
-    if flips and n <= _FLIPPED:
-        low, high = _by_flips(apart, alpha, seed)
+    if n > _NORMAL_FROM and math.isnan(critical):
+        return minimum_detectable(sd, n, alpha, power)
+    centered = (differences - differences.mean()) * math.sqrt(
+        n / (n - 1)
+    )  # corrects the bias of the resampled variance
+    if flips and n <= _MAX_EXACT:
+        low, high = _randomization_limits(centered, alpha, seed)
     else:
-        times = _times(n, seed)
-        means = times @ apart / n
-        variances = np.maximum(times @ apart**2 / n - means**2, 0.0)
-        half = _quantile(n, alpha) * np.sqrt(variances / (n - 1)) if math.isnan(critical) else critical
+        weights = _resampling_weights(n, seed)
+        means = weights @ centered / n
+        variances = np.maximum(weights @ centered**2 / n - means**2, 0.0)
+        half = _t_quantile(n, alpha) * np.sqrt(variances / (n - 1)) if math.isnan(critical) else critical
         low, high = means - half, means + half
-    found = max(np.quantile(-low, power, method="higher"), np.quantile(high, power, method="higher"))
-    return float(found) if math.isfinite(found) else math.nan
+    limit = max(np.quantile(-low, power, method="higher"), np.quantile(high, power, method="higher"))
+    return float(limit) if math.isfinite(limit) else math.nan
 
 
-def _by_flips(apart: Floats, alpha: float, seed: int) -> tuple[Floats, Floats]:
-    """Give the limits of the randomisation test's interval in each draw of topics: quantiles of means over subsets."""
-    n = len(apart)
-    drawn = apart[np.random.default_rng(seed).integers(n, size=(_DRAWS // 4, n))]
+def _randomization_limits(centered: Floats, alpha: float, seed: int) -> tuple[Floats, Floats]:
+    """Return the interval limits of the randomization test in each resample: quantiles of subset means."""
+    n = len(centered)
+    resampled = centered[np.random.default_rng(seed).integers(n, size=(_RESAMPLES // 4, n))]
     subsets = (np.arange(1, 1 << n)[:, None] >> np.arange(n)) & 1
-    means = drawn @ (subsets / subsets.sum(axis=1, keepdims=True)).T
-    rank = share(alpha, 1 << (n - 1))  # of flips of all signs; one of them flips nothing, and is not listed
+    means = resampled @ (subsets / subsets.sum(axis=1, keepdims=True)).T
+    rank = rejection_rank(alpha, 1 << (n - 1))  # the identity flip counts but is not listed
     if rank < 1:
-        return np.full(len(drawn), -np.inf), np.full(len(drawn), np.inf)
+        return np.full(len(resampled), -np.inf), np.full(len(resampled), np.inf)
     means.partition((rank - 1, means.shape[1] - rank), axis=1)
     return means[:, rank - 1], means[:, -rank]
 
 
 @lru_cache(maxsize=4)
-def _times(n: int, seed: int) -> Floats:
-    """Give how often each topic is drawn in each draw: many pairs share it."""
-    return np.concatenate(list(ResampledTopics(n, _DRAWS, seed).blocks()))
+def _resampling_weights(n: int, seed: int) -> Floats:
+    """Return how often each topic occurs in each resample; cached because many pairs share it."""
+    return np.concatenate(list(ResampledTopics(n, _RESAMPLES, seed).blocks()))
 
 
 @lru_cache(maxsize=256)
-def _quantile(n: int, alpha: float) -> float:
+def _t_quantile(n: int, alpha: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(n - 1, 1 - alpha / 2))
 
 
 _SIGN_FLIPS = ("randomisation", "ratio")
-_COUNTED = ("sign", "wilcoxon")
+_SIGN_TESTS = ("sign", "wilcoxon")
 _BOOTSTRAPS = ("bootstrap", "bca", "studentised")
 _ROUNDING = 1e-12
 
-LEAST_DIFFERING = {"t": 6, **dict.fromkeys(_BOOTSTRAPS, 40)}
-"""Topics with a difference from which a test is believed, by simulation (docs/calibration.md)."""
+MIN_DIFFERING = {"t": 6, **dict.fromkeys(_BOOTSTRAPS, 40)}
+"""Minimum number of topics with a difference for a test to hold its error rate, by simulation (docs/calibration.md)."""
 
-LEAST_EFFECTIVE: dict[str, int] = dict.fromkeys(("bca", "studentised"), 12)
-"""Effective number of topics with a difference from which a test is believed; see `effective_differing`."""
+MIN_EFFECTIVE_DIFFERING: dict[str, int] = dict.fromkeys(("bca", "studentised"), 12)
+"""Minimum of `effective_differing` for a test to hold its error rate, by simulation (docs/calibration.md)."""
 
 
 def effective_differing(differences: Floats) -> Floats:
-    """Return Kish's effective number of topics with a difference, by squared differences: (..., T) to (...).
+    """Compute Kish's effective number of topics with a difference, weighted by squared differences: (..., T) to (...).
 
-    Equal differences count fully, topics that tie or nearly tie do not count, and normal differences count a third.
-    NaN where no topic has a difference.
+    Equal differences count fully, (near) ties do not count, and normal differences count a third on average. NaN if
+    no topic has a difference.
 
     >>> effective_differing(np.array([[0.1, -0.1, 0.0], [0.5, 0.001, -0.001]])).round(3).tolist()
     [2.0, 1.0]
@@ -422,17 +418,19 @@ def effective_differing(differences: Floats) -> Floats:
     return squares.sum(axis=-1) ** 2 / (squares**2).sum(axis=-1)
 
 
-def believed(test: str, n: int, differing: int) -> bool:
-    """Tell whether a test holds its error rate over n topics of which so many differ.
+def holds_error_rate(test: str, n: int, differing: int) -> bool:
+    """Return whether a test holds its error rate over n topics of which `differing` have a difference.
 
-    >>> believed("bca", 5000, 2), believed("bca", 48, 43), believed("t", 5, 5), believed("t", 5000, 4)
-    (False, True, True, False)
+    >>> holds_error_rate("bca", 5000, 2), holds_error_rate("bca", 48, 43)
+    (False, True)
+    >>> holds_error_rate("t", 5, 5), holds_error_rate("t", 5000, 4)
+    (True, False)
     """
-    # Resampled topics know nothing of values that few topics have: below 40 topics with a difference, the bootstraps
-    # reject true nulls up to ten times as often as they say. Where most differences are near-ties, BCa and the
-    # studentised bootstrap do so with 200 topics, too: `effective_differing` counts topics by what they contribute.
-    # Student's t fails only where most topics tie and a few have the same difference.
-    return differing >= LEAST_DIFFERING.get(test, 0) or (test == "t" and differing == n)
+    # Many resamples miss the few topics with a difference: below 40 such topics, the bootstraps reject true nulls up to
+    # ten times too often. If most differences are near-ties, BCa and the studentized bootstrap do so even with 200
+    # topics, which `effective_differing` detects. Student's t fails only if most topics tie and a few have the same
+    # difference.
+    return differing >= MIN_DIFFERING.get(test, 0) or (test == "t" and differing == n)
 
 
 def least_p(
@@ -443,34 +441,34 @@ def least_p(
     *,
     differing: int | None = None,
 ) -> float:
-    """Give a p-value that a paired test cannot go below, however large the differences are.
+    """Return a lower bound of the p-value of a paired test, however large the differences are.
 
     >>> least_p(5), least_p(5, alternative="less"), least_p(5, "t"), least_p(48, resamples=999)
     (0.0625, 0.03125, 0.0, 0.001)
     >>> least_p(48, differing=3), least_p(5, "bootstrap"), round(least_p(48, "t", differing=6), 4)
     (0.25, 0.0625, 0.0127)
     """
-    # Tests that flip signs, or count and rank them, have 2^m arrangements of m topics that differ, of which one is the
-    # most extreme to a side; those that draw resamples count what was seen as one more. A t is largest where all m have
-    # the same difference. A bet of the bounded test multiplies the wealth by 1.95 at most. Returns 1
-    # for fewer than two topics, of which there is no test; 0 for tests that know no bound, such as `bayes`.
-    moved = n if differing is None else differing
-    if n < 2 or moved < 1:
+    # Tests that flip, count, or rank signs have 2^m arrangements of m topics with a difference, one of which is the
+    # most extreme in each direction. With resampling, the observed data are one more arrangement. |t| is largest if
+    # all m differences are equal. A bet of the bounded test multiplies the wealth by at most 1 + LARGEST_BET. Returns 1
+    # for fewer than two topics and 0 for tests without a bound, such as `bayes`.
+    m = n if differing is None else differing
+    if n < 2 or m < 1:
         return 1.0
     sides = 2 if alternative == "two-sided" else 1
-    if test in _COUNTED:
-        return sides * 2.0**-moved
-    if test in _SIGN_FLIPS or not believed(test, n, moved):
-        listed = n < 60 and 1 << n <= resamples
-        return max(sides * 2.0**-moved, 0.0 if listed else 1 / (resamples + 1))
+    if test in _SIGN_TESTS:
+        return sides * 2.0**-m
+    if test in _SIGN_FLIPS or not holds_error_rate(test, n, m):
+        is_exact = n < 60 and 1 << n <= resamples
+        return max(sides * 2.0**-m, 0.0 if is_exact else 1 / (resamples + 1))
     if test == "bounded":
         return min(1.0, sides * (1 + LARGEST_BET) ** -n)
-    if test == "t" and moved < n:
-        return sides * student_cdf(-math.sqrt(moved * (n - 1) / (n - moved)), n - 1)
+    if test == "t" and m < n:
+        return sides * student_cdf(-math.sqrt(m * (n - 1) / (n - m)), n - 1)
     return 1 / (resamples + 1) if test in _BOOTSTRAPS else 0.0
 
 
-def out_of_reach(
+def cannot_be_significant(
     alpha: float,
     n: int,
     test: str = "randomisation",
@@ -479,10 +477,12 @@ def out_of_reach(
     *,
     differing: int | None = None,
 ) -> bool:
-    """Tell whether no difference could be significant: the least p-value is above alpha.
+    """Return whether no difference can be significant, because `least_p` is above alpha.
 
-    >>> out_of_reach(0.05, 5), out_of_reach(0.05, 6), out_of_reach(0.05 / 2, 6), out_of_reach(0.05, 5, "t")
-    (True, False, True, False)
+    >>> cannot_be_significant(0.05, 5), cannot_be_significant(0.05, 6), cannot_be_significant(0.05 / 2, 6)
+    (True, False, True)
+    >>> cannot_be_significant(0.05, 5, "t")
+    False
     """
-    # For one of many comparisons give the alpha that is left after the correction, such as alpha / family.
+    # For one of many comparisons, pass the corrected alpha, such as alpha / family size.
     return least_p(n, test, alternative, resamples, differing=differing) > alpha * (1 + _ROUNDING)

@@ -1,4 +1,4 @@
-"""Choosing the best of many: its score is too high on the topics that chose it, and another may be the best."""
+"""Selection of the best system, with the selection bias of its score, and the systems that could be the best."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
     from judged.results.types import Bools, Floats, Ints
 
-_DEALS = 20  # of topics into folds
+_REPETITIONS = 20  # random assignments of topics to folds
 
 
 @dataclass(frozen=True, eq=False)
 class Selection(ReadOnly):
-    """The best of several systems, and what the procedure that chose it scores on topics that did not choose.
+    """Best of several systems, and the cross-validated score of the selection procedure.
 
     Parameters
     ----------
     best
-        The system with the highest mean over all topics; of equals the first.
+        System with the highest mean over all topics; the first of equal ones.
     naive
-        Its mean over the topics that chose it.
+        Its mean over the topics that selected it.
     fold
-        (T,): the fold of each topic.
+        (T,): fold of each topic.
     picked
-        (F,): the system that the topics outside a fold choose.
+        (F,): system that is selected by the topics outside of each fold.
     values
-        (T,): the score of each topic by the system that other topics choose.
+        (T,): score of each topic by the system that the other folds select.
     """
 
     best: int
@@ -50,68 +50,68 @@ class Selection(ReadOnly):
 
     @property
     def honest(self) -> float:
-        """The mean of `values`: what the procedure of choosing scores, not what one system does."""
+        """Mean of `values`: the score of the selection procedure, not of one system."""
         return float(self.values.mean())
 
     @property
     def optimism(self) -> float:
-        """By how much the naive mean is higher."""
+        """Naive minus honest mean."""
         return self.naive - self.honest
 
 
 def select(values: ArrayLike, *, folds: int = 10, seed: int = 0) -> Selection:
-    """Choose the system with the highest mean, and cross-validate the choice.
+    """Select the system with the highest mean, and cross-validate the selection.
 
-    The topics are dealt at random into folds. The score of a topic is that of the system which is best on the topics of
-    the other folds, so that no topic counts for a choice by which it is scored (Stone 1974; Varma and Simon 2006).
+    Topics are assigned to folds at random. The score of a topic is that of the best system on the other folds, so that
+    no topic takes part in the selection by which it is scored (Stone 1974; Varma and Simon 2006).
 
     Parameters
     ----------
     values
         (S, T): one row per system, one column per topic, without NaN; higher is better.
     folds
-        From 2; as many as there are topics at most.
+        Number of folds, at least 2; limited to the number of topics.
     seed
-        Of the deal.
+        Of the assignment.
 
     Raises
     ------
     InputError
-        If there are fewer than two topics, a value is no number, or the folds make no sense.
+        If there are fewer than two topics, a value is NaN, or an option is out of range.
 
     Examples
     --------
-    >>> found = select([[0.9, 0.1, 0.5, 0.6], [0.2, 0.6, 0.4, 0.7]], folds=4)
-    >>> found.best, round(found.naive, 3), round(found.honest, 3)
+    >>> selection = select([[0.9, 0.1, 0.5, 0.6], [0.2, 0.6, 0.4, 0.7]], folds=4)
+    >>> selection.best, round(selection.naive, 3), round(selection.honest, 3)
     (0, 0.525, 0.35)
     """
-    table = _checked(values, folds, seed)
-    topics = table.shape[1]
-    count = min(folds, topics)
-    fold = np.random.default_rng(seed).permutation(np.arange(topics) % count)
-    inside = np.stack([np.bincount(fold, weights=row, minlength=count) for row in table])
-    picked = np.argmax(np.round(table.sum(axis=1, keepdims=True) - inside, 12), axis=0)
-    means = table.mean(axis=1)
+    scores = _check_table(values, folds, seed)
+    topics = scores.shape[1]
+    n_folds = min(folds, topics)
+    fold = np.random.default_rng(seed).permutation(np.arange(topics) % n_folds)
+    fold_sums = np.stack([np.bincount(fold, weights=row, minlength=n_folds) for row in scores])
+    picked = np.argmax(np.round(scores.sum(axis=1, keepdims=True) - fold_sums, 12), axis=0)
+    means = scores.mean(axis=1)
     best = int(np.argmax(np.round(means, 12)))
-    return Selection(best, float(means[best]), fold, picked, table[picked[fold], np.arange(topics)])
+    return Selection(best, float(means[best]), fold, picked, scores[picked[fold], np.arange(topics)])
 
 
 @dataclass(frozen=True, eq=False)
 class Choice(ReadOnly):
-    """The best of several systems, and what the procedure that chose it is expected to score, with an interval.
+    """Best of several systems, and the expected score of the selection procedure, with an interval.
 
     Parameters
     ----------
     best
-        The system with the highest mean over all topics; of equals the first.
+        System with the highest mean over all topics; the first of equal ones.
     naive
-        Its mean over the topics that chose it.
+        Its mean over the topics that selected it.
     honest
-        What the procedure scores on topics that did not choose: the mean of `select`'s, over many deals of the topics.
+        Expected score of the selection procedure: mean of `Selection.honest` over many assignments of topics.
     interval
-        Of that; None for fewer than six topics.
+        Of `honest`; None for fewer than six topics.
     shares
-        (S,): how often the topics outside a fold chose each system, over all folds and deals: 1 in all.
+        (S,): how often the topics outside of a fold select each system, over all folds and assignments; the sum is 1.
     """
 
     best: int
@@ -122,24 +122,23 @@ class Choice(ReadOnly):
 
     @property
     def optimism(self) -> float:
-        """By how much the naive mean is higher."""
+        """Naive minus honest mean."""
         return self.naive - self.honest
 
 
 def choose(values: ArrayLike, *, folds: int = 10, level: float = 0.95, seed: int = 0) -> Choice:
-    """Choose the system with the highest mean, and estimate what choosing so scores by nested cross-validation.
+    """Select the system with the highest mean, and estimate the score of this procedure by nested cross-validation.
 
-    Topics are dealt into folds twenty times, for by one deal the estimate hangs on luck. The topics' scores are no
-    sample of independent ones, as folds share most of the topics that choose: the error is estimated by what inner
-    cross-validations say of the fold that they did not see (Bates, Hastie and Tibshirani 2024), and taken to be no
-    smaller than that of one system's mean.
+    Topics are assigned to folds twenty times, because one assignment gives a noisy estimate. The topics' scores are not
+    independent, as the training topics of the folds overlap. The error is estimated from inner cross-validations and
+    the fold that they exclude (Bates, Hastie and Tibshirani 2024), and is at least that of one system's mean.
 
     Parameters
     ----------
     values, folds, seed
-        As for `select`; of folds there are three at least, and as many as leave two topics in each at most.
+        As for `select`; at least three folds, and at least two topics in each.
     level
-        Of the interval.
+        Confidence level of the interval.
 
     Raises
     ------
@@ -148,78 +147,80 @@ def choose(values: ArrayLike, *, folds: int = 10, level: float = 0.95, seed: int
 
     Notes
     -----
-    Of 3, 12 or 40 equal or close systems over 12 to 225 topics, 95 % intervals held the true score of what was picked
-    in 93 to 97 % of samples where topics differ from one another as much as systems do on a topic, or more, and in 90
-    to 97 % where topics do not differ at all. Student's interval of `Selection.values` held it in 83 to 96 %, and 71 to
-    89 %. Of the bias of the naive mean at most 13 % was left (docs/calibration.md).
+    With 3, 12, or 40 equal or similar systems over 12 to 225 topics, 95% intervals covered the true score in 93% to 97%
+    of samples if topics vary at least as much as systems do on a topic, and in 90% to 97% if topics do not vary at all.
+    Student's interval of `Selection.values` covered it in 83% to 96%, and 71% to 89%. At most 13% of the bias of the
+    naive mean remained (docs/calibration.md).
 
     Examples
     --------
-    >>> found = choose(np.add.outer([0.0, 0.02, 0.0], np.linspace(0.2, 0.8, 13)))
-    >>> found.best, round(found.naive, 3), round(found.honest, 3), found.shares.round(3).tolist()
+    >>> choice = choose(np.add.outer([0.0, 0.02, 0.0], np.linspace(0.2, 0.8, 13)))
+    >>> choice.best, round(choice.naive, 3), round(choice.honest, 3), choice.shares.round(3).tolist()
     (1, 0.52, 0.52, [0.0, 1.0, 0.0])
     """
     check_share("confidence level", level)
-    table = _checked(values, folds, seed)
-    topics, means = table.shape[1], np.round(table.mean(axis=1), 12)
-    count = max(min(folds, topics // 2), min(3, topics))
-    rng, each = np.random.default_rng(seed), np.arange(count)
-    honest, errors, shares = 0.0, 0.0, np.zeros(len(table))
-    for _ in range(_DEALS):
-        fold = np.eye(count)[rng.permutation(np.arange(topics) % count)]
-        n, inside, squares = fold.sum(axis=0), table @ fold, table**2 @ fold
-        rest = table.sum(axis=1, keepdims=True) - inside
-        picked = np.argmax(np.round(rest, 12), axis=0)
-        outer = inside[picked, each] / n
-        honest += float((outer * n).sum()) / topics / _DEALS
-        shares += np.bincount(picked, minlength=len(table)) / count / _DEALS
-        inner = inside[np.argmax(np.round(rest[:, :, None] - inside[:, None, :], 12), axis=0), each]
-        np.fill_diagonal(inner, 0.0)  # [fold left out, fold scored]: chosen by neither
-        apart = (inner.sum(axis=1) / (topics - n) - outer) ** 2
-        errors += float((apart - (squares[picked, each] / n - outer**2) / np.maximum(n - 1, 1)).mean()) / _DEALS
+    scores = _check_table(values, folds, seed)
+    topics, means = scores.shape[1], np.round(scores.mean(axis=1), 12)
+    n_folds = max(min(folds, topics // 2), min(3, topics))
+    rng, folds_range = np.random.default_rng(seed), np.arange(n_folds)
+    honest, mse, shares = 0.0, 0.0, np.zeros(len(scores))
+    for _ in range(_REPETITIONS):
+        is_in_fold = np.eye(n_folds)[rng.permutation(np.arange(topics) % n_folds)]
+        n, fold_sums, fold_squares = is_in_fold.sum(axis=0), scores @ is_in_fold, scores**2 @ is_in_fold
+        training_sums = scores.sum(axis=1, keepdims=True) - fold_sums
+        picked = np.argmax(np.round(training_sums, 12), axis=0)
+        outer_means = fold_sums[picked, folds_range] / n
+        honest += float((outer_means * n).sum()) / topics / _REPETITIONS
+        shares += np.bincount(picked, minlength=len(scores)) / n_folds / _REPETITIONS
+        inner_picked = np.argmax(np.round(training_sums[:, :, None] - fold_sums[:, None, :], 12), axis=0)
+        inner_means = fold_sums[inner_picked, folds_range]
+        np.fill_diagonal(inner_means, 0.0)  # [excluded fold, scored fold]: neither takes part in the selection
+        squared_errors = (inner_means.sum(axis=1) / (topics - n) - outer_means) ** 2
+        mean_variances = (fold_squares[picked, folds_range] / n - outer_means**2) / np.maximum(n - 1, 1)
+        mse += float((squared_errors - mean_variances).mean()) / _REPETITIONS
     best = int(np.argmax(means))
-    own = spread(table[best]) / math.sqrt(topics)
-    error = min(max(math.sqrt(max(errors, 0.0) * (count - 1) / count), own), own * math.sqrt(count))
-    half = student_quantile((1 + level) / 2, topics - 1) * error
-    interval = None if topics < 6 else (honest - half, honest + half)
-    return Choice(best, float(table[best].mean()), honest, interval, shares)
+    mean_error = spread(scores[best]) / math.sqrt(topics)
+    error = min(max(math.sqrt(max(mse, 0.0) * (n_folds - 1) / n_folds), mean_error), mean_error * math.sqrt(n_folds))
+    half_width = student_quantile((1 + level) / 2, topics - 1) * error
+    interval = None if topics < 6 else (honest - half_width, honest + half_width)
+    return Choice(best, float(scores[best].mean()), honest, interval, shares)
 
 
-def _checked(values: ArrayLike, folds: int, seed: int) -> Floats:
-    table = score_matrix(values, least=1)
-    if table.shape[1] < 2:
-        raise InputError("there are fewer than two topics to choose by", fix="give scores of two topics or more")
-    if np.isnan(table).any():
-        raise InputError("a score is missing", fix="choose by topics that every system has a score for")
+def _check_table(values: ArrayLike, folds: int, seed: int) -> Floats:
+    scores = score_matrix(values, least=1)
+    if scores.shape[1] < 2:
+        raise InputError("at least two topics are required", fix="add topics")
+    if np.isnan(scores).any():
+        raise InputError("every system must have a score for every topic", fix="remove topics with missing scores")
     if folds < 2:
-        raise InputError(f"{folds} folds leave no topics to choose by", fix="give 2 or more; 10 is usual")
+        raise InputError(f"`folds` must be at least 2, got {folds}", fix="use 10, for example")
     if seed < 0:
-        raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
-    return table
+        raise InputError(f"the seed must not be negative, got {seed}", fix="use 0, for example")
+    return scores
 
 
 def may_be_best(
     values: ArrayLike, alpha: float = 0.05, test: str = "randomisation", *, resamples: int = 10_000, seed: int = 0
 ) -> Bools:
-    """Tell which systems may have the highest true mean: all but those that some other is significantly better than.
+    """Return which systems may have the highest true mean: no other system is significantly better.
 
-    The system that is truly best is among them with a probability of at least 1 - alpha, as it is left out only if a
-    test of it against one of the S - 1 others errs, and each has a part of alpha (Hsu 1984, by Bonferroni). With fewer
-    topics than a verdict requires (`judged.stats.sufficiency`), all may be.
+    The best system is among them with a probability of at least 1 - alpha: it is excluded only if one of S - 1 tests at
+    alpha / (S - 1) errs (Hsu 1984, by Bonferroni). With fewer topics than a verdict requires
+    (`judged.stats.sufficiency`), no system is excluded.
 
     Parameters
     ----------
     values
-        (S, T): one row a system, one column a topic; higher is better. NaN: no score.
+        (S, T): one row per system, one column per topic; higher is better. NaN for missing scores.
     alpha
-        Of all tests of one system together.
+        Error rate of all tests of one system together.
     test, resamples, seed
-        As for `judged.stats.paired_test`, of tests that see a mean.
+        As for `judged.stats.paired_test`; a test of the mean.
 
     Raises
     ------
     InputError
-        If something of it cannot be used.
+        If the scores or an option are invalid.
 
     Examples
     --------
@@ -228,12 +229,12 @@ def may_be_best(
     [False, True, True]
     """
     check_share("significance alpha", alpha)
-    table = score_matrix(values, least=1)
-    pairs = list(combinations(range(len(table)), 2))
-    beaten = np.zeros(len(table), dtype=np.bool_)
-    each = alpha / max(len(table) - 1, 1) * (1 + ROUNDING)
-    for pair, found in zip(pairs, paired_tests(table, pairs, test, resamples=resamples, seed=seed), strict=True):
-        one_sided = found.p / 2  # a half of it lies on the side that was seen
-        if one_sided <= each and found.difference and not insufficiency(found.n, "verdict"):
-            beaten[pair[0] if found.difference > 0 else pair[1]] = True
-    return ~beaten
+    scores = score_matrix(values, least=1)
+    pairs = list(combinations(range(len(scores)), 2))
+    is_excluded = np.zeros(len(scores), dtype=np.bool_)
+    test_alpha = alpha / max(len(scores) - 1, 1) * (1 + ROUNDING)
+    for pair, difference in zip(pairs, paired_tests(scores, pairs, test, resamples=resamples, seed=seed), strict=True):
+        one_sided = difference.p / 2  # half of the two-sided p-value
+        if one_sided <= test_alpha and difference.difference and not insufficiency(difference.n, "verdict"):
+            is_excluded[pair[0] if difference.difference > 0 else pair[1]] = True
+    return ~is_excluded

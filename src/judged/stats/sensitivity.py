@@ -1,9 +1,9 @@
-"""Whether a verdict about a mean difference rests on a few topics, in the sample or missed by it.
+"""Sensitivity of a verdict about a mean difference to few topics, in the sample or missing from it.
 
-A test of a mean assumes that the topics at hand are like all others. A rare kind of topic with large differences breaks
-this in two ways. If the sample has none of them, no statistic can see it: `missed_share` and `reversing_difference` say
-what would have to be missed. If it has some, their share of all topics is uncertain: the verdict is sensitive if a
-share that is within its confidence bound would undo it.
+A test of a mean assumes that the sampled topics represent all topics. A rare kind of topic with large differences
+violates this in two ways. If none is in the sample, no statistic can detect it: `missed_share` and
+`reversing_difference` compute how many and how large such topics would have to be. If some are, their share of all
+topics is uncertain: the verdict is sensitive if a share within its confidence bounds would reverse it.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ if TYPE_CHECKING:
 
 
 MISSED_BELOW = 100
-"""Sample sizes below this state what may be missed: from here on at most 3% of all topics."""
+"""Results with fewer topics mention what the sample may miss; larger samples miss at most 3% of all topics."""
 
-# The constants below were chosen on simulated differences (docs/calibration.md), and tried on others.
-_MAX_SHARE = 0.25  # a larger part of the topics is not a few
-_GAPS = 8.0  # few topics are apart from the others by as many mean deviations of these ...
-_TYPICAL = 5.0  # ... and by as many typical (median) differences
-_NEAR_TIE = 0.1  # of the root mean square difference: smaller differences move nothing
-_MAX_MOVED = 0.45  # part of the topics that differ, up to which any large opposite difference counts as apart
-_LARGE = 0.5  # of the median size of the differences that are no near-ties
-_NAMED = 5  # topics in a sentence
-_SHARE_LEVEL = 0.975  # of the confidence bounds of the share of such topics
+# The constants below were chosen on simulated differences and tested on others (docs/calibration.md).
+_MAX_SHARE = 0.25  # largest share of topics that are "few"
+_GAPS = 8.0  # outlying topics are separated from the others by this many mean deviations of these ...
+_TYPICAL = 5.0  # ... and by this many median differences
+_NEAR_TIE = 0.1  # times the root mean square difference: smaller differences are ignored
+_MAX_DIFFERING = 0.45  # share of differing topics up to which any large opposite difference is outlying
+_LARGE = 0.5  # times the median size of the differences that are not near-ties
+_MAX_NAMES = 5  # topics in a sentence
+_SHARE_LEVEL = 0.975  # of the confidence bounds of the share of few topics
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far a verdict about a mean difference rests on a few topics.
+    """Sensitivity of a verdict about a mean difference to few topics.
 
     Parameters
     ----------
     bounded_p
-        p-value of the test that holds for every distribution within the measure's bounds; NaN where these are unknown.
+        p-value of the test that is valid for all distributions within the measure's bounds; NaN without bounds.
     bounded_significant
-        Whether that test shows the same.
+        Whether that test is significant too.
     few_topics
-        The topics (columns) whose uncertain share of all topics could undo the verdict. Empty: none, or the bounded
-        test shows the same.
+        Topics (columns) whose uncertain share of all topics could reverse the verdict. Empty if there are none, or if
+        the bounded test is significant.
     missed_share
-        Share of all topics that the sample may have missed altogether (95% bound).
+        Share of all topics that the sample may miss completely (95% bound).
     reversing_difference
-        Mean difference on a share as large that would bring the mean to the limit that was tested. NaN where the
-        measure's bounds allow none so large.
+        Mean difference on such a share that would move the mean to the tested limit. NaN if the measure's bounds
+        exclude it.
     n
         Number of topics.
     """
@@ -72,51 +72,51 @@ class Sensitivity:
 
     @property
     def sensitive(self) -> bool:
-        """Whether the verdict is sensitive to a few topics."""
+        """Whether few topics could reverse the verdict."""
         return bool(self.few_topics)
 
     @property
     def may_miss(self) -> bool:
-        """Whether a share of topics that the sample may have missed could reverse the verdict."""
+        """Whether topics that the sample may miss could reverse the verdict."""
         small = self.n < MISSED_BELOW and not self.bounded_significant
         return small and not math.isnan(self.reversing_difference)
 
 
-def doubts_of(found: Sensitivity | None, topics: Sequence[str]) -> Iterator[str]:
-    """Yield the sentences on what a verdict rests on, and may have missed, given the names of `few_topics`."""
-    if found is not None and found.sensitive:
-        yield sensitive_sentence(found, topics)
-    if found is not None and found.may_miss:
-        yield missed_sentence(found)
+def sensitivity_sentences(result: Sensitivity | None, topics: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences on few and on missing topics, given the names of `few_topics`."""
+    if result is not None and result.sensitive:
+        yield sensitive_sentence(result, topics)
+    if result is not None and result.may_miss:
+        yield missed_sentence(result)
 
 
-def sensitive_sentence(found: Sensitivity, topics: Sequence[str]) -> str:
+def sensitive_sentence(result: Sensitivity, topics: Sequence[str]) -> str:
     """Return the sentence on the few topics that a verdict is sensitive to, given the names of `few_topics`.
 
     >>> old, new = [0.5] * 48, [0.53, 0.55] * 23 + [0.54, 0.0]
     >>> sensitive_sentence(sensitivity(old, new), ["t48"])
     'Sensitive to a few topics (t48): within the 95% interval of their share of all topics, this may not hold.'
     """
-    named = ", ".join([*topics[:_NAMED], *["..."] * (len(topics) > _NAMED)])
-    unshown = ""
-    if not math.isnan(found.bounded_p):
-        unshown = f" The bounded test does not show it (p {p_text(found.bounded_p, None)})."
+    names = ", ".join([*topics[:_MAX_NAMES], *["..."] * (len(topics) > _MAX_NAMES)])
+    bounded_text = ""
+    if not math.isnan(result.bounded_p):
+        bounded_text = f" The bounded test does not show it (p {p_text(result.bounded_p, None)})."
     return (
-        f"Sensitive to a few topics ({named}): within the 95% interval of their share of all topics, this may not"
-        f" hold.{unshown}"
+        f"Sensitive to a few topics ({names}): within the 95% interval of their share of all topics, this may not"
+        f" hold.{bounded_text}"
     )
 
 
-def missed_sentence(found: Sensitivity) -> str:
+def missed_sentence(result: Sensitivity) -> str:
     """Return the sentence on the topics that a sample may have missed, and that could reverse a verdict.
 
     >>> missed_sentence(sensitivity([0.5] * 50, [0.52, 0.56] * 25, max_difference=1.0))[-53:]
     'a mean difference below -0.65 there would reverse it.'
     """
-    size = decimal(found.reversing_difference, 2, "+")
+    size = decimal(result.reversing_difference, 2, "+")
     return (
-        f"Up to {found.missed_share:.1%} of all topics may be of a kind that is not among these {found.n}: a mean"
-        f" difference {'below' if found.reversing_difference < 0 else 'above'} {size} there would reverse it."
+        f"Up to {result.missed_share:.1%} of all topics may be of a kind that is not among these {result.n}: a mean"
+        f" difference {'below' if result.reversing_difference < 0 else 'above'} {size} there would reverse it."
     )
 
 
@@ -129,26 +129,26 @@ def sensitivity(
     max_difference: float | None = None,
     seed: int = 0,
 ) -> Sensitivity:
-    """Return how far the verdict that the mean difference is above, or below, a limit rests on a few topics.
+    """Compute how sensitive the verdict that the mean difference is above, or below, a limit is to few topics.
 
     Parameters
     ----------
     first, second
-        (T,) scores of two systems; NaN where a topic has none.
+        (T,) scores of two systems; NaN for missing scores.
     alpha
         Error rate of the verdict, two-sided.
     limit
         Mean difference that was tested.
     max_difference
-        Largest possible difference of two scores, by the definition of the measure. None: there is no bound.
+        Largest possible difference of two scores, by the definition of the measure. None: unbounded.
     seed
         Of the bounded test.
 
     Examples
     --------
     >>> old, new = [0.5] * 48, [0.53, 0.55] * 23 + [0.54, 0.0]
-    >>> found = sensitivity(old, new, max_difference=1.0)
-    >>> found.sensitive, found.few_topics, round(found.missed_share, 3)
+    >>> result = sensitivity(old, new, max_difference=1.0)
+    >>> result.sensitive, result.few_topics, round(result.missed_share, 3)
     (True, (47,), 0.061)
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
@@ -158,17 +158,17 @@ def sensitivity(
     p = math.nan
     if max_difference is not None and math.isfinite(max_difference) and abs(limit) <= max_difference:
         p = bounded_p(differences, max_difference, null=limit, seed=seed)
-    missed = reversing_difference(mean, n, limit)
-    if max_difference is not None and abs(missed) > max_difference:
-        missed = math.nan
+    reversing = reversing_difference(mean, n, limit)
+    if max_difference is not None and abs(reversing) > max_difference:
+        reversing = math.nan
     side = 1.0 if mean >= limit else -1.0
-    shown = p <= alpha * (1 + 1e-12)
-    few = () if shown else tuple(columns[few_topics(side * (differences - limit), alpha)].tolist())
-    return Sensitivity(p, shown, few, missed_share(n), missed, n)
+    is_significant = p <= alpha * (1 + 1e-12)
+    columns_of_few = () if is_significant else tuple(columns[few_topics(side * (differences - limit), alpha)].tolist())
+    return Sensitivity(p, is_significant, columns_of_few, missed_share(n), reversing, n)
 
 
 def missed_share(n: int, level: float = 0.95) -> float:
-    """Return the largest share of all topics that a sample of n may have missed altogether: 1 - (1 - level)^(1/n).
+    """Return the largest share of all topics that a sample of n may miss completely: 1 - (1 - level)^(1/n).
 
     >>> round(missed_share(10), 3), round(missed_share(50), 3), round(missed_share(100), 3)
     (0.259, 0.058, 0.03)
@@ -179,7 +179,7 @@ def missed_share(n: int, level: float = 0.95) -> float:
 def reversing_difference(mean: float, n: int, limit: float = 0.0, level: float = 0.95) -> float:
     """Return the mean difference on the missed share of topics that brings the mean over all topics to a limit.
 
-    The topics at hand stand for the others, so that (1 - share) * mean + share * x = limit.
+    The observed mean is that of the other topics, so that (1 - share) * mean + share * x = limit.
 
     >>> round(reversing_difference(0.05, 50), 3)  # -0.05 * (1 - 0.0582) / 0.0582
     -0.81
@@ -189,7 +189,7 @@ def reversing_difference(mean: float, n: int, limit: float = 0.0, level: float =
 
 
 def few_topics(differences: Floats, alpha: float = 0.05) -> Ints:
-    """Return the few topics (columns) whose uncertain share could undo that the mean difference is above 0, or none.
+    """Return the few topics (columns) whose uncertain share could reverse a mean difference above 0, or none.
 
     Parameters
     ----------
@@ -198,45 +198,51 @@ def few_topics(differences: Floats, alpha: float = 0.05) -> Ints:
     alpha
         Error rate of the verdict, two-sided.
     """
-    # Two kinds of topics are tried. First, those apart from the bulk, whose differences are many times as large: if
-    # they speak for the verdict, they may be rarer than they seem, and if they oppose it, more frequent. Second, where
-    # most topics tie, there is no bulk to be apart from: then all large differences against the verdict are tried.
+    # First candidates: outlying topics with much larger differences than the others. If they support the verdict, they
+    # may be rarer than in the sample; if they oppose it, more frequent. Second: if most topics tie, there are no
+    # typical differences to compare with, so all large differences against the verdict are candidates.
     n = len(differences)
     from_center = differences - np.median(differences)
     order = np.argsort(np.abs(from_center), kind="stable")
-    for few in _apart(np.abs(from_center)[order], float(abs(np.median(differences)))):
-        outside = order[n - few :]
+    for n_outliers in _outlier_counts(np.abs(from_center)[order], float(abs(np.median(differences)))):
+        outliers = order[n - n_outliers :]
         for side in (1, -1):
-            group = outside[side * from_center[outside] > 0]
-            if len(group) and _undoes(differences, group, side, alpha):
+            group = outliers[side * from_center[outliers] > 0]
+            if len(group) and _reverses(differences, group, side, alpha):
                 return np.sort(group)
-    for group in _opposing(differences):
-        if _undoes(differences, group, -1, alpha):
+    for group in _opposing_groups(differences):
+        if _reverses(differences, group, -1, alpha):
             return np.sort(group)
     return np.empty(0, dtype=np.int64)
 
 
-def _apart(rising: Floats, typical: float) -> list[int]:
-    """Return the numbers of largest distances from the center that are apart from all smaller ones; `rising` sorted."""
-    n = len(rising)
-    most = math.floor(_MAX_SHARE * n + 1e-9)
-    least = max(_GAPS * float(rising[: n - most].mean()), _TYPICAL * typical, 1e-9 * float(rising[-1]))
-    gaps = rising[1:] - rising[:-1]
-    return [few for few in range(1, most + 1) if gaps[n - few - 1] > 0 and gaps[n - few - 1] >= least]
+def _outlier_counts(distances: Floats, median_difference: float) -> list[int]:
+    """Return the numbers of largest distances that are separated from all smaller ones; `distances` ascending."""
+    n = len(distances)
+    max_outliers = math.floor(_MAX_SHARE * n + 1e-9)
+    min_gap = max(
+        _GAPS * float(distances[: n - max_outliers].mean()), _TYPICAL * median_difference, 1e-9 * float(distances[-1])
+    )
+    gaps = distances[1:] - distances[:-1]
+    return [
+        n_outliers
+        for n_outliers in range(1, max_outliers + 1)
+        if gaps[n - n_outliers - 1] > 0 and gaps[n - n_outliers - 1] >= min_gap
+    ]
 
 
-def _opposing(differences: Floats) -> list[Ints]:
-    """Return the 1, 2, ... largest differences below 0, where few topics differ at all."""
+def _opposing_groups(differences: Floats) -> list[Ints]:
+    """Return the 1, 2, ... largest differences below 0, if few topics differ."""
     n, sizes = len(differences), np.abs(differences)
-    moved = sizes > _NEAR_TIE * math.sqrt(float((differences**2).mean()))
-    if not 0 < np.count_nonzero(moved) <= _MAX_MOVED * n:
+    is_differing = sizes > _NEAR_TIE * math.sqrt(float((differences**2).mean()))
+    if not 0 < np.count_nonzero(is_differing) <= _MAX_DIFFERING * n:
         return []
-    against = np.flatnonzero(-differences >= _LARGE * np.median(sizes[moved]))
-    largest = against[np.argsort(differences[against], kind="stable")]
-    return [largest[:few] for few in range(1, min(len(largest), math.floor(_MAX_SHARE * n + 1e-9)) + 1)]
+    opposing = np.flatnonzero(-differences >= _LARGE * np.median(sizes[is_differing]))
+    largest = opposing[np.argsort(differences[opposing], kind="stable")]
+    return [largest[:size] for size in range(1, min(len(largest), math.floor(_MAX_SHARE * n + 1e-9)) + 1)]
 
 
-def _undoes(differences: Floats, group: Ints, side: int, alpha: float) -> bool:
+def _reverses(differences: Floats, group: Ints, side: int, alpha: float) -> bool:
     """Return whether the mean is not significantly above 0 if the group has the share at its confidence bound."""
     from scipy.special import betaincinv, stdtrit
 
@@ -252,16 +258,16 @@ def _undoes(differences: Floats, group: Ints, side: int, alpha: float) -> bool:
 
 @dataclass(frozen=True)
 class LeaveOneTopicOut:
-    """A difference of means and its p-value without single topics.
+    """Difference of means and p-value without each topic.
 
     Parameters
     ----------
     alpha
         Significance level of the test.
     difference, p
-        Over all topics: mean of second minus first, and the p-value that decides.
+        Over all topics: mean of second minus first, and its decisive p-value.
     topics
-        (n,) columns of the topics that have a score for both systems.
+        (n,) columns of the topics with both scores.
     differences
         (n,) mean difference without each of these topics; NaN if no other topic is left.
     p_values
@@ -299,7 +305,7 @@ class LeaveOneTopicOut:
 
     @property
     def tested(self) -> tuple[int, ...]:
-        """Columns of the topics that were left out of the test."""
+        """Columns of the topics without which the test was repeated."""
         return tuple(topic for topic, p in zip(self.topics, self.p_values, strict=True) if not math.isnan(p))
 
     def sentence(self, names: Sequence[str] = ()) -> str:
@@ -314,8 +320,12 @@ class LeaveOneTopicOut:
     def _about_sign(self, names: Sequence[str]) -> str:
         if not self.sign_topics:
             return "The sign of the difference does not depend on any single topic."
-        without = dict(zip(self.topics, self.differences, strict=True))
-        change = "changes its sign" if all(without[topic] for topic in self.sign_topics) else "is 0 or changes its sign"
+        difference_without = dict(zip(self.topics, self.differences, strict=True))
+        change = (
+            "changes its sign"
+            if all(difference_without[topic] for topic in self.sign_topics)
+            else "is 0 or changes its sign"
+        )
         return f"Without {_any_of(self.sign_topics, names)} the difference {change}."
 
     def _about_significance(self, names: Sequence[str]) -> str:
@@ -334,7 +344,7 @@ class LeaveOneTopicOut:
 
 
 def _any_of(columns: tuple[int, ...], names: Sequence[str]) -> str:
-    """Format the first of some topics, and how many others there are.
+    """Format the first of some topics, and the number of others.
 
     >>> _any_of((1,), "abc"), _any_of((0, 2), "abc"), _any_of((0, 1, 2), "abc")
     ('b', 'a (or 1 other topic)', 'a (or any of 2 other topics)')
@@ -345,27 +355,22 @@ def _any_of(columns: tuple[int, ...], names: Sequence[str]) -> str:
 
 
 def leave_one_topic_out(
-    first: ArrayLike,
-    second: ArrayLike,
-    p_value: Callable[[Bools], float],
-    *,
-    alpha: float = 0.05,
-    max_tests: int = 10,
+    first: ArrayLike, second: ArrayLike, p_value: Callable[[Bools], float], *, alpha: float = 0.05, max_tests: int = 10
 ) -> LeaveOneTopicOut:
-    """Compare two systems again without single topics, by the test that gave the verdict.
+    """Compare two systems again without each topic, by the same test.
 
     Parameters
     ----------
     first, second
-        (T,) scores by topic; NaN where the topic has none.
+        (T,) scores by topic; NaN for missing scores.
     p_value
-        The test: takes a mask (T,) of the topics that stay, and returns the p-value that decides over them, corrected
-        as that of all topics is. NaN if there is none.
+        The test: maps a mask (T,) of the remaining topics to their decisive p-value, corrected like that of all
+        topics. NaN if there is none.
     alpha
         Significance level.
     max_tests
-        The test is repeated without this many topics at most: those without which Student's t statistic moves farthest
-        toward the other verdict. It stops after three topics in a row that do not change the verdict.
+        Maximum number of repeated tests: without the topics whose removal moves Student's t farthest toward the other
+        verdict. Testing stops after three topics in a row that do not change the verdict.
 
     Returns
     -------
@@ -380,37 +385,37 @@ def leave_one_topic_out(
     --------
     >>> from judged.stats import paired_test
     >>> first, second = np.array([0.2, 0.4, 0.5, 0.1]), np.array([0.3, 0.3, 0.4, 0.9])
-    >>> result = leave_one_topic_out(first, second, lambda kept: paired_test(first[kept], second[kept], "t").p)
+    >>> result = leave_one_topic_out(first, second, lambda mask: paired_test(first[mask], second[mask], "t").p)
     >>> result.sign_topics, result.min_removals, round(result.differences[3], 4)
     ((3,), 1, -0.0333)
     """
     check_share("alpha", alpha)
     differences, left_out = paired_differences(first, second)
-    known = ~(np.isnan(np.asarray(first, dtype=np.float64)) | np.isnan(np.asarray(second, dtype=np.float64)))
-    topics, n = np.flatnonzero(known), len(differences)
+    in_both = ~(np.isnan(np.asarray(first, dtype=np.float64)) | np.isnan(np.asarray(second, dtype=np.float64)))
+    topics, n = np.flatnonzero(in_both), len(differences)
     mean = float(differences.mean()) if n else math.nan
-    without = (differences.sum() - differences) / (n - 1) if n > 1 else np.full(n, np.nan)
+    difference_without = (differences.sum() - differences) / (n - 1) if n > 1 else np.full(n, np.nan)
     sign = _sign(mean, differences)
-    sign_topics = [i for i in range(n) if n > 1 and sign and _sign(float(without[i]), differences) != sign]
-    p = p_value(known)
+    sign_topics = [i for i in range(n) if n > 1 and sign and _sign(float(difference_without[i]), differences) != sign]
+    p = p_value(in_both)
     p_values, changed = np.full(n, np.nan), list[int]()
     unchanged = 0
     for i in _by_influence(differences, p <= alpha)[:max_tests] if n > 1 and not math.isnan(p) else ():
-        kept = known.copy()
-        kept[topics[i]] = False
-        p_values[i] = p_value(kept)
+        mask = in_both.copy()
+        mask[topics[i]] = False
+        p_values[i] = p_value(mask)
         if (p_values[i] <= alpha) != (p <= alpha):
             changed.append(i)
             unchanged = 0
         elif (unchanged := unchanged + 1) == 3:
             break
-    error = math.sqrt((n - 1) / n * float(((without - mean) ** 2).sum())) if n > 1 else math.nan
+    error = math.sqrt((n - 1) / n * float(((difference_without - mean) ** 2).sum())) if n > 1 else math.nan
     return LeaveOneTopicOut(
         alpha=alpha,
         difference=mean,
         p=p,
         topics=tuple(topics.tolist()),
-        differences=tuple(without.tolist()),
+        differences=tuple(difference_without.tolist()),
         p_values=tuple(p_values.tolist()),
         sign_topics=tuple(topics[sign_topics].tolist()),
         significance_topics=tuple(topics[changed].tolist()),
@@ -424,19 +429,19 @@ def _by_influence(differences: Floats, significant: bool) -> list[int]:
     """Order topics by how far Student's t moves toward the other verdict if they are left out."""
     n = len(differences)
     total, squares = differences.sum() - differences, (differences**2).sum() - differences**2
-    # |t| grows with (sum)^2 / (sum of squares), whatever n is
+    # |t| increases with (sum)^2 / (sum of squares) for every n
     ratio = np.divide(total**2, squares, out=np.full(n, np.inf), where=squares > 0)
     return np.argsort(ratio if significant else -ratio, kind="stable").tolist()
 
 
 def _sign(mean: float, differences: Floats) -> int:
-    """Return the sign of a mean of these differences; 0 if it is 0 but for rounding."""
+    """Return the sign of a mean of these differences; 0 if it is within rounding of 0."""
     scale = float(np.abs(differences).max(initial=0.0))
     return 0 if math.isnan(mean) or abs(mean) <= ROUNDING * scale else int(math.copysign(1, mean))
 
 
 def _min_removals(differences: Floats) -> int | None:
-    """Count how many of the largest must go until the sum is not above 0; None if that takes all."""
-    rest = np.cumsum(np.sort(differences))[::-1]  # the sum without the 0, 1, 2, ... largest
-    gone = np.flatnonzero(rest <= ROUNDING * np.abs(differences).max())
-    return int(gone[0]) if len(gone) else None
+    """Return how many of the largest differences must be removed until the sum is not above 0; None if all."""
+    remaining_sum = np.cumsum(np.sort(differences))[::-1]  # sum without the 0, 1, 2, ... largest
+    removals = np.flatnonzero(remaining_sum <= ROUNDING * np.abs(differences).max())
+    return int(removals[0]) if len(removals) else None

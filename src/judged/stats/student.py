@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-_MANY = 1000  # degrees of freedom, from which four terms of the expansion leave no error in a double
+_MANY = 1000  # degrees of freedom from which four terms of the expansion are exact in double precision
 
 
 def student_cdf(t: float, df: int) -> float:
-    """Give P(T <= t) for T with ``df`` degrees of freedom: the finite sums of Abramowitz and Stegun 26.7.3-4.
+    """Return P(T <= t) for T with ``df`` degrees of freedom: the finite sums of Abramowitz and Stegun 26.7.3-4.
 
     >>> round(student_cdf(2.0, 5), 6)
     0.94903
@@ -22,14 +22,14 @@ def student_cdf(t: float, df: int) -> float:
     for step in range(2 + odd, df - 1, 2):
         term *= cos2 * (step - 1) / step
         total += term
-    inside = math.sin(theta) * total
-    within = 2.0 / math.pi * (theta + inside) if odd else inside
-    return 0.5 + math.copysign(within, t) / 2.0
+    sine_term = math.sin(theta) * total
+    central_probability = 2.0 / math.pi * (theta + sine_term) if odd else sine_term
+    return 0.5 + math.copysign(central_probability, t) / 2.0
 
 
 @lru_cache(maxsize=256)
 def student_quantile(probability: float, df: int) -> float:
-    """Give the t below which a T with ``df`` degrees of freedom falls with this probability, by bisection.
+    """Return the quantile of Student's t with ``df`` degrees of freedom, by bisection.
 
     >>> round(student_quantile(0.975, 9), 6)
     2.262157
@@ -37,7 +37,7 @@ def student_quantile(probability: float, df: int) -> float:
     if probability < 0.5:
         return -student_quantile(1.0 - probability, df)
     if df >= _MANY:
-        return _expanded(probability, df)
+        return _expanded_quantile(probability, df)
     low, high = 0.0, 1.0
     while student_cdf(high, df) < probability:
         high *= 2.0
@@ -46,13 +46,13 @@ def student_quantile(probability: float, df: int) -> float:
     return high
 
 
-def _expanded(probability: float, df: int) -> float:
-    """Give the quantile by its expansion around the normal one (Abramowitz and Stegun 26.7.5).
+def _expanded_quantile(probability: float, df: int) -> float:
+    """Return the quantile by its expansion around the normal quantile (Abramowitz and Stegun 26.7.5).
 
     >>> round(student_quantile(0.975, 10**6), 9)
     1.959966357
     """
-    from statistics import NormalDist  # its fractions take a while to import
+    from statistics import NormalDist  # slow to import
 
     z = NormalDist().inv_cdf(probability)
     terms = (

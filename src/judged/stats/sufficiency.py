@@ -1,7 +1,7 @@
-"""Whether there is enough data for an interval, a p-value, or a verdict.
+"""Minimum amounts of data for an interval, a p-value, or a verdict.
 
-Every statistic of the product asks `insufficiency` before it reports more than a descriptive value, so that one table
-of minimums holds everywhere. Units are what was sampled independently: topics, users, sessions, participants, judges.
+Every statistic calls `insufficiency` before it reports more than a descriptive value, so that the same minimums apply
+everywhere. Units are sampled independently: topics, users, sessions, participants, judges.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Purpose: TypeAlias = Literal["interval", "verdict"]
 InsufficiencyCode: TypeAlias = Literal["few-units", "few-values", "no-variance", "dominated", "few-effective-units"]
 
 MIN_UNITS: dict[Purpose, int] = {"interval": 3, "verdict": 6}
-"""Minimum number of independent units. One or two units cannot show how units vary; with five or fewer, no assignment
-of signs to differences is rarer than 1 in 16 two-sided, so no distribution-free test can reject at 0.05."""
+"""Minimum number of independent units. One or two units cannot show the variance between units. With five or fewer, the
+smallest two-sided p-value of a sign-flip test is 1/16 or more, so no distribution-free test can reject at 0.05."""
 
 MAX_SHARE = 0.5
-"""A unit with a larger share of the total weight decides the result alone."""
+"""Largest permitted share of the total weight. A unit with a larger share determines the result alone."""
 
 
 @dataclass(frozen=True)
 class Insufficiency:
-    """Why a value has no interval, p-value, or verdict.
+    """Reason why a value has no interval, p-value, or verdict.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class Insufficiency:
         have the same value; ``dominated``: one unit has more than half of the weight; ``few-effective-units``:
         unequal weights leave fewer effective units (Kish) than the minimum.
     observed
-        The number, share, or value that was compared with the limit.
+        Number, share, or value that was compared with `required`.
     required
-        The limit.
+        Limit for `observed`.
     """
 
     code: InsufficiencyCode
@@ -54,7 +54,7 @@ class Insufficiency:
     required: float
 
     def sentence(self, unit: str = "unit") -> str:
-        """Describe the reason in one sentence; `unit` is the singular noun for what was sampled.
+        """Describe the reason in one sentence; `unit` is the singular noun for the sampled units.
 
         >>> Insufficiency("few-units", 2, 6).sentence("participant")
         'Not enough data: 2 participants, at least 6 are required.'
@@ -84,27 +84,27 @@ def insufficiency(
     distinct_values: int | None = None,
     min_units: int | None = None,
 ) -> Insufficiency | None:
-    """Return why the data do not support an interval or a verdict, or None if they do.
+    """Return the reason why the data do not support an interval or a verdict, or None if they do.
 
     Parameters
     ----------
     units
-        Number of independent units with a value: the smaller number where two groups are compared.
+        Number of independent units with a value; for two groups, that of the smaller group.
     purpose
         ``interval`` for intervals and p-values, ``verdict`` for anything that says better, worse, equivalent,
         significant, passed, or failed.
     variance
-        Estimated variance (or standard deviation, or standard error) that the statistic rests on. 0 and NaN are
-        insufficient. None: the statistic does not estimate one (a sign test, a bound from the measure's range).
+        Estimated variance (or standard deviation, or standard error) that the statistic uses. 0 and NaN are
+        insufficient. None: the statistic does not use one (a sign test, a bound from the measure's range).
     weights
         (units,) non-negative weights, such as pages by user; 0 or NaN weights do not count. Their largest share must
         be at most `MAX_SHARE`, and their effective number (Kish) at least the minimum.
     effective_units
-        Effective number of units, where it is known without the weights.
+        Effective number of units, if it is known without the weights.
     min_effective_units
         Minimum for the effective number; None: that for `units`.
     distinct_values
-        Number of distinct values that a rank statistic or a quantile rests on; at least 2 are required.
+        Number of distinct values of a rank statistic or a quantile; at least 2 are required.
     min_units
         A larger minimum than `MIN_UNITS`; a smaller one is ignored.
 
@@ -143,7 +143,7 @@ def _concentration(weights: ArrayLike) -> tuple[float, float]:
     """Return the largest share of the total weight, and Kish's effective number of units."""
     positive = np.asarray(weights, dtype=np.float64)
     if np.any(positive < 0):
-        raise InputError(f"weights must not be negative, got {positive.min():g}", fix="give weights of 0 or more")
+        raise InputError(f"weights must not be negative, got {positive.min():g}", fix="use weights of 0 or more")
     positive = positive[positive > 0]  # NaN is not above 0
     total = float(positive.sum())
     if not total > 0:
@@ -158,65 +158,60 @@ def _number(value: float) -> str:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient of reliability with its interval, and the topics that a target would take."""
+    """Coefficient of reliability with its interval, and the number of topics for a target."""
 
-    value: float  # from 0 to 1, for the number of topics at hand. NaN where it is not defined.
+    value: float  # from 0 to 1, for the observed number of topics; NaN if it is undefined
     interval: tuple[float, float] | None
-    topics_needed: float  # the topics for which the coefficient reaches the target: a whole number, or infinite
-    topics_needed_interval: tuple[float, float] | None  # the same for the upper and the lower end of the interval
+    topics_needed: float  # number of topics for which the coefficient reaches the target; can be infinite
+    topics_needed_interval: tuple[float, float] | None  # for the upper and the lower limit of the interval
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Variance components of systems, topics and the rest, and what they say about the collection."""
+    """Variance components of systems, topics, and the residual, and the reliability of the collection."""
 
-    # systems, n, left_out: systems; topics with a score for every system; the others
     systems: int
-    n: int
+    n: int  # topics with a score for every system
     left_out: int
-    # variance_systems, variance_topics, variance_residual: components of a two-way random-effects ANOVA with one score
-    # a cell; a negative estimate is taken as 0. The residual holds the interaction: topics that suit one system more
-    # than another. NaN for fewer than two topics.
+    # Variance components of a two-way random-effects ANOVA with one score per cell; negative estimates are set to 0.
+    # The residual contains the interaction of systems and topics. NaN for fewer than two topics.
     variance_systems: float
     variance_topics: float
     variance_residual: float
-    # E rho^2: whether other topics would rank the systems, and space them, alike (relative decisions)
-    generalisability: Coefficient
-    # Phi: whether they would give them the same scores (absolute decisions). Never above E rho^2.
-    dependability: Coefficient
-    target: float  # the coefficient that `Coefficient.topics_needed` is for
+    generalizability: Coefficient  # E rho^2: reliability of differences between systems (relative decisions)
+    dependability: Coefficient  # Phi: reliability of scores (absolute decisions); never above E rho^2
+    target: float  # coefficient for `Coefficient.topics_needed`
     level: float  # of the intervals
 
     @property
     def shares(self) -> tuple[float, float, float]:
-        """The shares of systems, topics and the rest in the total variance; NaN if there is none."""
-        parts = (self.variance_systems, self.variance_topics, self.variance_residual)
-        total = sum(parts)
-        systems, topics, rest = (part / total if total > 0 else math.nan for part in parts)
-        return systems, topics, rest
+        """Shares of systems, topics, and the residual in the total variance; NaN if it is 0."""
+        components = (self.variance_systems, self.variance_topics, self.variance_residual)
+        total = sum(components)
+        systems, topics, residual = (component / total if total > 0 else math.nan for component in components)
+        return systems, topics, residual
 
     @property
     def sentence(self) -> str:
-        """The reliability in plain words."""
-        if math.isnan(self.generalisability.value):
+        """Result in a few sentences."""
+        if math.isnan(self.generalizability.value):
             return "The scores do not vary, or the topics are too few: reliability is not defined."
         shares = ", ".join(
-            f"{percent(share)} {what}"
-            for share, what in zip(self.shares, ("systems", "topics", "their interaction and chance"), strict=True)
+            f"{percent(share)} {source}"
+            for share, source in zip(self.shares, ("systems", "topics", "their interaction and chance"), strict=True)
         )
         return (
             f"Of the variance of the scores, {shares}. With these {topics_text(self.n)} E rho^2 is "
-            f"{_with_interval(self.generalisability)} and Phi {_with_interval(self.dependability)}; "
-            f"{self.target:g} would take {_many(self.generalisability.topics_needed)} and "
-            f"{_many(self.dependability.topics_needed)} topics."
+            f"{_with_interval(self.generalizability)} and Phi {_with_interval(self.dependability)}; "
+            f"{self.target:g} would take {_format_topics(self.generalizability.topics_needed)} and "
+            f"{_format_topics(self.dependability.topics_needed)} topics."
         )
 
-    def at(self, topics: int) -> tuple[float, float]:
-        """Give E rho^2 and Phi for another number of topics.
+    def coefficients_for(self, topics: int) -> tuple[float, float]:
+        """Return E rho^2 and Phi for another number of topics.
 
-        >>> found = reliability([[0.1, 0.2, 0.1, 0.3], [0.2, 0.4, 0.5, 0.6], [0.1, 0.5, 0.4, 0.7]])
-        >>> [round(value, 3) for value in found.at(4)] == [
-        ...     round(found.generalisability.value, 3), round(found.dependability.value, 3)]
+        >>> study = reliability([[0.1, 0.2, 0.1, 0.3], [0.2, 0.4, 0.5, 0.6], [0.1, 0.5, 0.4, 0.7]])
+        >>> study.coefficients_for(4) == (study.generalizability.value, study.dependability.value)
         True
         """
         relative, absolute = self.variance_residual, self.variance_topics + self.variance_residual
@@ -225,36 +220,37 @@ class Reliability:
 
 
 def reliability(values: ArrayLike, *, target: float = 0.95, level: float = 0.95) -> Reliability:
-    """Estimate how reliable a collection's scores are, by generalisability theory.
+    """Estimate the reliability of a collection's scores by generalizability theory.
 
-    Bodoff and Li (2007); Urbano, Marrero and Martin (2013). Systems and topics are taken as random samples, so the
-    estimate is as good as the systems are many and typical. The interval of E rho^2 is that of Feldt (1965), exact for
-    normal scores; that of Phi is the approximation of Shrout and Fleiss (1979) for their ICC(2,k).
+    Bodoff and Li (2007); Urbano, Marrero and Martin (2013). Systems and topics are treated as random samples, so the
+    systems should be many and typical. The interval of E rho^2 is that of Feldt (1965), exact for normal scores; that
+    of Phi is the approximation of Shrout and Fleiss (1979) for their ICC(2,k).
 
     Parameters
     ----------
     values
-        (S, T): scores of at least two systems; topics that lack one are left out.
+        (S, T): scores of at least two systems; topics without a score for some system are left out.
     target
-        The coefficient to plan topics for.
+        Coefficient for which the number of topics is computed.
     level
-        Of the intervals.
+        Confidence level of the intervals.
 
     Returns
     -------
     Reliability
         If the scores do not vary, or there are fewer than two topics, the coefficients are NaN. If systems differ by
-        no more than chance the coefficients are 0, and no number of topics is enough.
+        no more than chance, the coefficients are 0, and no number of topics is enough.
 
     Raises
     ------
     InputError
-        If an option makes no sense.
+        If an option is out of range.
 
     Examples
     --------
-    >>> found = reliability([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
-    >>> round(found.generalisability.value, 2), round(found.dependability.value, 2)
+    >>> ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    >>> study = reliability(ratings)
+    >>> round(study.generalizability.value, 2), round(study.dependability.value, 2)
     (0.91, 0.62)
     """
     check_share("target", target)
@@ -262,75 +258,77 @@ def reliability(values: ArrayLike, *, target: float = 0.95, level: float = 0.95)
     scores, left_out = complete_topics(score_matrix(values))
     systems, n = scores.shape
     if n < 2:
-        nothing = Coefficient(math.nan, None, math.nan, None)
+        undefined = Coefficient(math.nan, None, math.nan, None)
         nan = math.nan
-        return Reliability(systems, n, left_out, nan, nan, nan, nothing, nothing, target, level)
-    squares = _mean_squares(scores)
-    between, across, rest = squares
-    system = max((between - rest) / n, 0.0)
-    topic = max((across - rest) / systems, 0.0)
+        return Reliability(systems, n, left_out, nan, nan, nan, undefined, undefined, target, level)
+    mean_squares = _mean_squares(scores)
+    bms, jms, ems = mean_squares
+    var_systems = max((bms - ems) / n, 0.0)
+    var_topics = max((jms - ems) / systems, 0.0)
     relative, absolute = (
-        _made(system, noise, n, interval, target)
+        _coefficient_with_interval(var_systems, noise, n, interval, target)
         for noise, interval in (
-            (rest, _feldt(squares, systems, n, level)),
-            (topic + rest, _shrout_fleiss(squares, systems, n, level)),
+            (ems, _feldt(mean_squares, systems, n, level)),
+            (var_topics + ems, _shrout_fleiss(mean_squares, systems, n, level)),
         )
     )
-    return Reliability(systems, n, left_out, system, topic, rest, relative, absolute, target, level)
+    return Reliability(systems, n, left_out, var_systems, var_topics, ems, relative, absolute, target, level)
 
 
 def _mean_squares(scores: Floats) -> tuple[float, float, float]:
-    """Give the mean squares of systems, topics and residuals; exactly 0 where they are 0 but for rounding."""
+    """Return BMS, JMS, and EMS of Shrout and Fleiss: the mean squares of systems, topics, and residuals."""
     systems, n = scores.shape
     mean, rows, columns = scores.mean(), scores.mean(axis=1), scores.mean(axis=0)
     residual = scores - rows[:, None] - columns + mean
-    least = (ROUNDING * float(np.abs(scores).max())) ** 2
-    found = (
+    smallest = (ROUNDING * float(np.abs(scores).max())) ** 2
+    unrounded = (
         n * float(((rows - mean) ** 2).sum()) / (systems - 1),
         systems * float(((columns - mean) ** 2).sum()) / (n - 1),
         float((residual**2).sum()) / ((systems - 1) * (n - 1)),
     )
-    between, across, rest = (square if square > least * n * systems else 0.0 for square in found)
-    return between, across, rest
+    bms, jms, ems = (square if square > smallest * n * systems else 0.0 for square in unrounded)
+    return bms, jms, ems
 
 
 def _coefficient(system: float, noise: float, topics: int) -> float:
-    """Give the share of true variance in means over so many topics; NaN if nothing varies."""
+    """Return the share of system variance in the variance of means over `topics` topics; NaN if nothing varies."""
     return system / (system + noise / topics) if system + noise > 0 else math.nan
 
 
-def _made(system: float, noise: float, n: int, single: tuple[float, float] | None, target: float) -> Coefficient:
-    """Put a coefficient together; ``single`` is the interval of the coefficient of one topic."""
-    interval = ends = None
+def _coefficient_with_interval(
+    system: float, noise: float, n: int, single: tuple[float, float] | None, target: float
+) -> Coefficient:
+    """Build a coefficient; ``single`` is the interval of the coefficient of one topic."""
+    interval = topics_interval = None
     if single is not None:
-        low, high = ((_stepped(end, n)) for end in single)
+        low, high = (_spearman_brown(limit, n) for limit in single)
         interval = (low, high)
-        ends = (_needed(single[1], target), _needed(single[0], target))
-    one = _coefficient(system, noise, 1)
-    return Coefficient(_coefficient(system, noise, n), interval, _needed(one, target), ends)
+        topics_interval = (_topics_needed(single[1], target), _topics_needed(single[0], target))
+    single_topic = _coefficient(system, noise, 1)
+    return Coefficient(_coefficient(system, noise, n), interval, _topics_needed(single_topic, target), topics_interval)
 
 
-def _stepped(one: float, topics: int) -> float:
-    """Step the coefficient of one topic up to several (Spearman and Brown)."""
-    return topics * one / (1 + (topics - 1) * one)
+def _spearman_brown(single_topic: float, topics: int) -> float:
+    """Return the coefficient for several topics, from that of one topic (Spearman-Brown formula)."""
+    return topics * single_topic / (1 + (topics - 1) * single_topic)
 
 
-def _needed(one: float, target: float) -> float:
-    """Give the topics that step the coefficient of one topic up to the target."""
-    if math.isnan(one) or one <= 0:
-        return one if math.isnan(one) else math.inf
-    return float(max(1, math.ceil((1 - one) / one * target / (1 - target) * (1 - 1e-12))))
+def _topics_needed(single_topic: float, target: float) -> float:
+    """Return the number of topics for which the coefficient reaches the target (inverse Spearman-Brown formula)."""
+    if math.isnan(single_topic) or single_topic <= 0:
+        return single_topic if math.isnan(single_topic) else math.inf
+    return float(max(1, math.ceil((1 - single_topic) / single_topic * target / (1 - target) * (1 - 1e-12))))
 
 
 def _feldt(squares: tuple[float, float, float], systems: int, n: int, level: float) -> tuple[float, float] | None:
-    """Give the interval of E rho^2 of one topic: the ratio of mean squares follows F, but for the true ratio."""
+    """Compute the interval of E rho^2 for one topic (Feldt 1965): the ratio of mean squares follows a scaled F."""
     from scipy.special import fdtri
 
-    between, _, rest = squares
-    if rest == 0:
-        return None if between == 0 else (1.0, 1.0)
-    freedom = systems - 1, (systems - 1) * (n - 1)
-    ratios = (between / rest / float(fdtri(*freedom, end)) for end in ((1 + level) / 2, (1 - level) / 2))
+    bms, _, ems = squares
+    if ems == 0:
+        return None if bms == 0 else (1.0, 1.0)
+    df = systems - 1, (systems - 1) * (n - 1)
+    ratios = (bms / ems / float(fdtri(*df, p)) for p in ((1 + level) / 2, (1 - level) / 2))
     low, high = (max(0.0, (ratio - 1) / (ratio - 1 + n)) for ratio in ratios)
     return low, high
 
@@ -338,31 +336,35 @@ def _feldt(squares: tuple[float, float, float], systems: int, n: int, level: flo
 def _shrout_fleiss(
     squares: tuple[float, float, float], systems: int, n: int, level: float
 ) -> tuple[float, float] | None:
-    """Give the interval of Phi of one topic: that of ICC(2,1), with Satterthwaite's degrees of freedom."""
+    """Compute the interval of Phi for one topic: that of ICC(2,1), with Satterthwaite's degrees of freedom."""
     from scipy.special import fdtri
 
-    between, across, rest = squares
-    total = between + (n - 1) * rest + n * (across - rest) / systems
-    if rest == 0 or total <= 0:
+    bms, jms, ems = squares
+    total = bms + (n - 1) * ems + n * (jms - ems) / systems
+    if ems == 0 or total <= 0:
         return None
-    icc = (between - rest) / total
-    ratio = n * icc * across / rest
+    icc = (bms - ems) / total
+    ratio = n * icc * jms / ems
     other = systems * (1 + (n - 1) * icc) - n * icc
-    bottom = (systems - 1) * ratio**2 + other**2
-    freedom = (n - 1) * (systems - 1) * (ratio + other) ** 2 / bottom if bottom else 0.0
-    if not freedom:
+    denominator = (systems - 1) * ratio**2 + other**2
+    df = (n - 1) * (systems - 1) * (ratio + other) ** 2 / denominator if denominator else 0.0
+    if not df:
         return None
-    upper, lower = (float(fdtri(*pair, (1 + level) / 2)) for pair in ((systems - 1, freedom), (freedom, systems - 1)))
+    upper, lower = (float(fdtri(*dfs, (1 + level) / 2)) for dfs in ((systems - 1, df), (df, systems - 1)))
     weight = n * systems - n - systems
-    low = systems * (between - upper * rest) / (upper * (n * across + weight * rest) + systems * between)
-    high = systems * (lower * between - rest) / (n * across + weight * rest + systems * lower * between)
+    low = systems * (bms - upper * ems) / (upper * (n * jms + weight * ems) + systems * bms)
+    high = systems * (lower * bms - ems) / (n * jms + weight * ems + systems * lower * bms)
     return max(0.0, low), max(0.0, high)
 
 
-def _with_interval(one: Coefficient) -> str:
-    ends = "" if one.interval is None else f" [{decimal(one.interval[0], 3)}, {decimal(one.interval[1], 3)}]"
-    return f"{decimal(one.value, 3)}{ends}"
+def _with_interval(coefficient: Coefficient) -> str:
+    interval = (
+        ""
+        if coefficient.interval is None
+        else f" [{decimal(coefficient.interval[0], 3)}, {decimal(coefficient.interval[1], 3)}]"
+    )
+    return f"{decimal(coefficient.value, 3)}{interval}"
 
 
-def _many(topics: float) -> str:
+def _format_topics(topics: float) -> str:
     return f"{topics:.0f}" if math.isfinite(topics) else "infinitely many"

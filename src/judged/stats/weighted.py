@@ -1,6 +1,6 @@
-"""Means in which topics count differently: by traffic, by relevant documents, or each group of topics the same.
+"""Weighted means over topics, such as by traffic or with equal weights for groups of topics.
 
-The plain mean of n topics is one of these. Sees only numbers: one row per quantity, one column per topic.
+Arrays have one row per quantity and one column per topic.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.interval import IntervalMethod, acceleration, bca_limits, times_drawn
+from judged.stats.interval import IntervalMethod, acceleration, bca_limits, resampling_weights
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
@@ -23,175 +23,179 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class WeightedMeans:
-    """Weighted means over topics, one a row."""
+    """Weighted means over topics, one per row."""
 
-    values: Floats  # (S,): NaN where no topic counts
-    limits: Floats  # (S, 2): low and high of the interval; NaN where there is none
+    values: Floats  # (S,): NaN without topics
+    limits: Floats  # (S, 2): low and high of the interval; NaN without one
     n: Ints  # (S,): topics that count
-    # (S,): Kish's effective number of topics: as many topics of equal weight would give a mean as sure. 0 without
-    # topics.
-    effective: Floats
+    effective: Floats  # (S,): Kish's effective number of topics
 
 
 def weighted_means(values: ArrayLike, weights: ArrayLike, method: IntervalMethod | None = None) -> WeightedMeans:
-    """Give the weighted mean of each row, sum(w x) / sum(w), with an interval over topics.
+    """Compute the weighted mean of each row, sum(w x) / sum(w), with an interval over topics.
 
     Parameters
     ----------
     values
         (S, T): S quantities over T topics. NaN: the topic does not count for that quantity.
     weights
-        (T,): from 0. NaN, and 0: the topic does not count.
+        (T,): 0 or more. Topics with 0 or NaN do not count.
     method
-        How intervals are made; Student's t if left out. ``bootstrap``: topics are resampled with their weights,
-        bias-corrected and accelerated, the acceleration by leaving out one topic at a time. ``t``: linearised
-        (the delta method), with Student's t for one less than the effective number of topics, rounded up: a few
-        topics that carry most of the weight are what the interval rests on. ``adjusted`` is for plain means.
+        Interval method. Default: Student's t. ``bootstrap``: topics are resampled with their weights; BCa with the
+        acceleration from leaving out one topic at a time. ``t``: delta method, with Student's t for the effective
+        number of topics, rounded up, minus 1, because the interval depends on the few topics with most of the weight.
+        ``adjusted`` is not available.
 
     Returns
     -------
     WeightedMeans
-        A row with fewer than two topics has no interval, nor has one whose values are all the same.
+        Rows with fewer than two topics and constant rows have no interval.
 
     Raises
     ------
     InputError
-        If a weight is negative or infinite, the shapes do not fit, or the method is for plain means alone.
+        If a weight is negative or infinite, the shapes differ, or the method is ``adjusted``.
 
     Notes
     -----
-    Both intervals take the topics as a sample of which weights and values vary together. Where a few topics carry most
-    of the weight, intervals are too narrow: look at `effective`.
+    Both intervals treat topics as a sample of pairs of weight and value. If a few topics have most of the weight (see
+    `effective`), the intervals are too narrow.
 
     Examples
     --------
-    >>> found = weighted_means([[0.2, 0.4, 0.9]], [1, 1, 2], IntervalMethod("t"))
-    >>> found.values.round(3).tolist(), found.limits.round(3).tolist(), round(float(found.effective[0]), 2)
+    >>> means = weighted_means([[0.2, 0.4, 0.9]], [1, 1, 2], IntervalMethod("t"))
+    >>> means.values.round(3).tolist(), means.limits.round(3).tolist(), round(float(means.effective[0]), 2)
     ([0.6], [[-0.386, 1.586]], 2.67)
     """
     method = method or IntervalMethod("t")
-    scores, shares = _checked(values, weights)
-    counted = ~np.isnan(scores) & (shares > 0)
-    table = np.where(counted, shares, 0.0)
-    totals, n = table.sum(axis=1), counted.sum(axis=1)
-    filled = np.where(counted, scores, 0.0)
+    scores, topic_weights = _check_scores(values, weights)
+    is_counted = ~np.isnan(scores) & (topic_weights > 0)
+    row_weights = np.where(is_counted, topic_weights, 0.0)
+    totals, n = row_weights.sum(axis=1), is_counted.sum(axis=1)
+    filled = np.where(is_counted, scores, 0.0)
     with np.errstate(invalid="ignore"):
-        means = (table * filled).sum(axis=1) / totals
-        effective = np.where(n > 0, totals**2 / (table**2).sum(axis=1), 0.0)
+        means = (row_weights * filled).sum(axis=1) / totals
+        effective = np.where(n > 0, totals**2 / (row_weights**2).sum(axis=1), 0.0)
     limits = np.full((len(scores), 2), np.nan)
-    lowest, highest = np.where(counted, scores, np.inf).min(axis=1), np.where(counted, scores, -np.inf).max(axis=1)
-    level = (n > 1) & (lowest == highest)
-    means[level] = lowest[level]  # the quotient may differ from it in the last bit
-    rows = np.flatnonzero((n > 1) & ~level)
+    lowest = np.where(is_counted, scores, np.inf).min(axis=1)
+    highest = np.where(is_counted, scores, -np.inf).max(axis=1)
+    is_constant = (n > 1) & (lowest == highest)
+    means[is_constant] = lowest[is_constant]  # removes the rounding error of the quotient
+    rows = np.flatnonzero((n > 1) & ~is_constant)
     if method.name == "adjusted":
-        raise InputError("weighted means have no adjusted interval", fix="take t or bootstrap")
+        raise InputError("weighted means have no adjusted interval", fix="use the method t or bootstrap")
     if method.name == "t":
-        apart = table[rows] * (filled[rows] - means[rows, None])
-        limits[rows] = _linearised(means[rows], apart, totals[rows], effective[rows], n[rows], method.level)
+        weighted_residuals = row_weights[rows] * (filled[rows] - means[rows, None])
+        limits[rows] = _delta_method_limits(
+            means[rows], weighted_residuals, totals[rows], effective[rows], n[rows], method.level
+        )
     elif method.name == "bootstrap" and len(rows):
-        masks, mask_of = np.unique(counted[rows], axis=0, return_inverse=True)
-        for at, mask in enumerate(masks):
-            alike = rows[mask_of.ravel() == at]  # one resample serves all rows that count the same topics
-            limits[alike] = _resampled(filled[np.ix_(alike, mask)], shares[mask], means[alike], method)
+        masks, mask_index = np.unique(is_counted[rows], axis=0, return_inverse=True)
+        for i, mask in enumerate(masks):
+            same_topics = rows[mask_index.ravel() == i]  # rows with the same topics share their resamples
+            limits[same_topics] = _bootstrap_limits(
+                filled[np.ix_(same_topics, mask)], topic_weights[mask], means[same_topics], method
+            )
     if method.name == "none":
         limits[:] = np.nan
     return WeightedMeans(means, limits, n.astype(np.int64), effective)
 
 
-def means_of_groups(values: ArrayLike, groups: ArrayLike, level: float | None = 0.95) -> WeightedMeans:
-    """Give the mean of the groups' means: each group counts the same, however many topics it has.
+def group_balanced_means(values: ArrayLike, groups: ArrayLike, level: float | None = 0.95) -> WeightedMeans:
+    """Compute the mean of group means: all groups have the same weight, whatever their number of topics.
 
-    >>> found = means_of_groups([[0.2, 0.4, 0.9, 0.5]], [0, 0, 1, 1])
-    >>> found.values.round(3).tolist(), found.limits.round(3).tolist()
+    >>> means = group_balanced_means([[0.2, 0.4, 0.9, 0.5]], [0, 0, 1, 1])
+    >>> means.values.round(3).tolist(), means.limits.round(3).tolist()
     ([0.5], [[-0.921, 1.921]])
     """
-    # `values`: (S, T). NaN: the topic does not count for that quantity. `groups`: (T,) whole numbers; a negative one:
-    # the topic is in no group. `level`: of the intervals; None: no intervals. The groups are taken as they are, their
-    # topics as samples; the means' errors add up, with Satterthwaite's degrees of freedom. Returns NaN where a group
-    # has no topic, and no interval where one has fewer than two.
+    # `values`: (S, T), NaN for topics that do not count. `groups`: (T,) integers; topics with a negative number are in
+    # no group. `level`: None for no intervals. The groups are fixed and their topics are samples, with Satterthwaite's
+    # degrees of freedom. NaN if a group has no topic; no interval if a group has fewer than two topics.
     codes = np.asarray(groups, dtype=np.int64)
     if codes.ndim != 1:
-        raise InputError(f"groups of shape {codes.shape} are not a list", fix="give one whole number a topic")
-    scores, _ = _checked(values, np.ones(len(codes)))
-    kinds = np.unique(codes[codes >= 0])
-    counts, means, squares = (np.full((len(scores), len(kinds)), np.nan) for _ in range(3))
-    for at, kind in enumerate(kinds.tolist()):
-        part = scores[:, codes == kind]
-        counted = ~np.isnan(part)
-        counts[:, at] = n = counted.sum(axis=1)
+        raise InputError(f"`groups` must have 1 dimension, got shape {codes.shape}", fix="pass one integer per topic")
+    scores, _ = _check_scores(values, np.ones(len(codes)))
+    groups_present = np.unique(codes[codes >= 0])
+    counts, means, squared_errors = (np.full((len(scores), len(groups_present)), np.nan) for _ in range(3))
+    for column, group in enumerate(groups_present.tolist()):
+        group_scores = scores[:, codes == group]
+        is_counted = ~np.isnan(group_scores)
+        counts[:, column] = n = is_counted.sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means[:, at] = mean = np.where(counted, part, 0.0).sum(axis=1) / n
-            apart = np.where(counted, part - mean[:, None], 0.0)
-            squares[:, at] = (apart**2).sum(axis=1) / (n - 1) / n
-    whole = means.mean(axis=1) if len(kinds) else np.full(len(scores), np.nan)
+            means[:, column] = mean = np.where(is_counted, group_scores, 0.0).sum(axis=1) / n
+            deviations = np.where(is_counted, group_scores - mean[:, None], 0.0)
+            squared_errors[:, column] = (deviations**2).sum(axis=1) / (n - 1) / n
+    balanced_means = means.mean(axis=1) if len(groups_present) else np.full(len(scores), np.nan)
     limits = np.full((len(scores), 2), np.nan)
-    for row in np.flatnonzero((counts >= 2).all(axis=1)).tolist() if level is not None and len(kinds) else ():
-        limits[row] = _satterthwaite(float(whole[row]), squares[row], counts[row], level or 0.0)
+    for row in np.flatnonzero((counts >= 2).all(axis=1)).tolist() if level is not None and len(groups_present) else ():
+        limits[row] = _satterthwaite_limits(float(balanced_means[row]), squared_errors[row], counts[row], level or 0.0)
     effective = np.zeros(len(scores))
-    if len(kinds):
+    if len(groups_present):
         with np.errstate(divide="ignore"):
-            effective = len(kinds) ** 2 / (1 / counts).sum(axis=1)
-    return WeightedMeans(whole, limits, counts.sum(axis=1).astype(np.int64), effective)
+            effective = len(groups_present) ** 2 / (1 / counts).sum(axis=1)
+    return WeightedMeans(balanced_means, limits, counts.sum(axis=1).astype(np.int64), effective)
 
 
-def _checked(values: ArrayLike, weights: ArrayLike) -> tuple[Floats, Floats]:
-    scores, shares = np.asarray(values, dtype=np.float64), np.asarray(weights, dtype=np.float64)
-    if scores.ndim != 2 or shares.shape != scores.shape[1:]:
+def _check_scores(values: ArrayLike, weights: ArrayLike) -> tuple[Floats, Floats]:
+    scores, topic_weights = np.asarray(values, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    if scores.ndim != 2 or topic_weights.shape != scores.shape[1:]:
         raise InputError(
-            f"scores of shape {scores.shape} and weights of shape {shares.shape} do not fit",
-            fix="give one row per quantity, and one weight a topic",
+            f"weights must have one value per topic, got shapes {scores.shape} and {topic_weights.shape}",
+            fix="pass one row of scores per quantity, and one weight per topic",
         )
     if np.isinf(scores).any():
-        raise InputError("a score is infinite", fix="give finite scores, NaN where a topic has none")
-    if np.isinf(shares).any() or (shares < 0).any():
-        raise InputError("a weight is negative or infinite", fix="give weights from 0, such as how often a query came")
-    return scores, shares
+        raise InputError("scores must be finite, got an infinite one", fix="use NaN for missing scores")
+    if np.isinf(topic_weights).any() or (topic_weights < 0).any():
+        raise InputError("weights must be finite and not negative", fix="use weights such as query frequencies")
+    return scores, topic_weights
 
 
-def _linearised(means: Floats, apart: Floats, totals: Floats, effective: Floats, n: Ints, level: float) -> Floats:
-    """Give the limits of the delta method: the weighted residuals (S, T) over the sum of weights."""
-    errors = np.sqrt((apart**2).sum(axis=1) * n / (n - 1)) / totals
-    freedom = np.maximum(np.ceil(effective - 1e-9).astype(np.int64) - 1, 1)
-    halves = errors * [student_quantile((1 + level) / 2, df) for df in freedom.tolist()]
-    return np.stack([means - halves, means + halves], axis=1)
+def _delta_method_limits(
+    means: Floats, weighted_residuals: Floats, totals: Floats, effective: Floats, n: Ints, level: float
+) -> Floats:
+    """Compute limits by the delta method, from weighted residuals (S, T) and sums of weights."""
+    errors = np.sqrt((weighted_residuals**2).sum(axis=1) * n / (n - 1)) / totals
+    dfs = np.maximum(np.ceil(effective - 1e-9).astype(np.int64) - 1, 1)
+    half_widths = errors * [student_quantile((1 + level) / 2, df) for df in dfs.tolist()]
+    return np.stack([means - half_widths, means + half_widths], axis=1)
 
 
-def _resampled(scores: Floats, weights: Floats, means: Floats, method: IntervalMethod) -> Floats:
-    """Give the bias-corrected and accelerated limits of rows that count the same topics: (S, 2)."""
-    share = weights / weights.sum()
-    products = scores * share
-    # The draws are those of the plain mean's interval, which equal weights therefore give.
+def _bootstrap_limits(scores: Floats, weights: Floats, means: Floats, method: IntervalMethod) -> Floats:
+    """Compute BCa limits of rows with the same topics: (S, 2)."""
+    shares = weights / weights.sum()
+    products = scores * shares
+    # With equal weights, the resamples and so the limits are those of the plain mean.
     ratios = np.concatenate(
-        [(products @ times.T) / (times @ share) for times in times_drawn(len(share), method)], axis=1
+        [(products @ counts.T) / (counts @ shares) for counts in resampling_weights(len(shares), method)], axis=1
     )
-    left_out = (means[:, None] - products) / (1 - share)  # of each mean, were this topic not there
-    pulls = left_out.mean(axis=1, keepdims=True) - left_out
+    leave_one_out = (means[:, None] - products) / (1 - shares)  # mean without each topic
+    influences = leave_one_out.mean(axis=1, keepdims=True) - leave_one_out
     limits = [
-        bca_limits(resampled, mean, acceleration(pull), method.level)
-        for resampled, mean, pull in zip(ratios, means.tolist(), pulls, strict=True)
+        bca_limits(resampled, mean, acceleration(influence), method.level)
+        for resampled, mean, influence in zip(ratios, means.tolist(), influences, strict=True)
     ]
     return np.array(limits)
 
 
-def _satterthwaite(mean: float, squares: Floats, counts: Floats, level: float) -> tuple[float, float]:
-    """Give the limits of a mean of independent means whose squared errors and numbers of topics these are."""
-    total = float(squares.sum())
+def _satterthwaite_limits(mean: float, squared_errors: Floats, counts: Floats, level: float) -> tuple[float, float]:
+    """Compute the limits of the mean of independent means from their squared errors and numbers of topics."""
+    total = float(squared_errors.sum())
     if not total > 0:
         return math.nan, math.nan
-    freedom = max(math.floor(total**2 / float((squares**2 / (counts - 1)).sum()) + 1e-9), 1)
-    half = student_quantile((1 + level) / 2, freedom) * math.sqrt(total) / len(squares)
-    return mean - half, mean + half
+    df = max(math.floor(total**2 / float((squared_errors**2 / (counts - 1)).sum()) + 1e-9), 1)
+    half_width = student_quantile((1 + level) / 2, df) * math.sqrt(total) / len(squared_errors)
+    return mean - half_width, mean + half_width
 
 
-def groups_of(members: Bools) -> Ints | None:
-    """Give each topic the group that it is in, -1 for none: (G, T) to (T,); None where groups overlap.
+def encode_groups(members: Bools) -> Ints | None:
+    """Return the group of each topic, -1 for none: (G, T) to (T,); None if groups overlap.
 
-    >>> groups_of(np.array([[True, False, False], [False, True, False]])).tolist()
+    >>> encode_groups(np.array([[True, False, False], [False, True, False]])).tolist()
     [0, 1, -1]
     """
     if len(members) and (members.sum(axis=0) > 1).any():
         return None
-    found = np.full(members.shape[1], -1, dtype=np.int64)
+    codes = np.full(members.shape[1], -1, dtype=np.int64)
     group, topic = np.nonzero(members)
-    found[topic] = group
-    return found
+    codes[topic] = group
+    return codes

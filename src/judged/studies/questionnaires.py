@@ -339,7 +339,7 @@ class Agreement:
 def item_agreement(values: Floats, *, level: float = 0.95) -> tuple[float, tuple[float, float]]:
     """Give Cronbach's alpha of items (n, k) with the interval of Feldt (1965); NaN for fewer than two of either.
 
-    Alpha is the generalisability of persons over items (Hoyt 1941); below 0 it is taken as 0.
+    Alpha is the generalizability of persons over items (Hoyt 1941); below 0 it is taken as 0.
 
     >>> values = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
     >>> round(item_agreement(values)[0], 4)
@@ -348,7 +348,7 @@ def item_agreement(values: Floats, *, level: float = 0.95) -> tuple[float, tuple
     whole = values[~np.isnan(values).any(axis=1)]
     if min(whole.shape) < 2:
         return math.nan, (math.nan, math.nan)
-    found = reliability(whole, level=level).generalisability
+    found = reliability(whole, level=level).generalizability
     return found.value, found.interval or (math.nan, math.nan)
 
 

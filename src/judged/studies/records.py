@@ -18,7 +18,7 @@ from judged.data.texts import Text, Texts
 from judged.errors import InputError
 from judged.pipelines.experiments.engines import engine_named
 from judged.pipelines.experiments.engines.base import QueryRefusedError
-from judged.results.files import replaced
+from judged.results.files import atomic_write
 from judged.results.types import cached_property
 from judged.scoring.judging.align import rank_all_with_scores
 from judged.scoring.judging.ranking import Ranking
@@ -292,5 +292,5 @@ def write_log(records: StudyRecords, path: str | Path) -> None:
     JudgedError
         If it cannot be written.
     """
-    with replaced(path) as part, part.open("w", encoding="utf-8") as file:
+    with atomic_write(path) as part, part.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in log_lines(records))

@@ -206,7 +206,7 @@ def test_errors() -> None:
         agree(ONE, OTHER, rel={"nist": 2})
     with pytest.raises(MeasureError, match="uses subtopic labels"):
         agree(ONE, OTHER, runs=RUNS, measures="alpha_nDCG@10")
-    with pytest.raises(InputError, match="the level 3 is not between"):
+    with pytest.raises(InputError, match="between 0 and 1, got 3"):
         agree(ONE, OTHER, level=3)
 
 

@@ -16,7 +16,7 @@ from comparison_made import scores as ranked
 from judged import InputError, JudgedWarning, slice_topics
 from judged.comparison.pair import TIMES
 from judged.comparison.slicing import by_slice, compare_slices
-from judged.stats.classical import allowing_for_skew
+from judged.stats.classical import with_hall_tests
 from judged.stats.correction import adjust
 from judged.stats.paired import paired_test
 from judged.stats.slice_differences import against_rest, heterogeneity
@@ -46,7 +46,7 @@ def test_each_slice_has_the_test_of_its_topics() -> None:
         assert row.pair is not None
         test = paired_test(runs["old"][mask], runs["new"][mask], resamples=100_000, level=row.pair.result.level)
         gaps = (runs["new"] - runs["old"])[mask]
-        (test,) = allowing_for_skew(gaps[None, :], [test])
+        (test,) = with_hall_tests(gaps[None, :], [test])
         assert row.pair.interval_agrees
         assert (row.pair.result.p, row.pair.result.interval) == (test.p, test.interval)
         assert (row.n, row.difference, row.pair.wins.wins) == (mask.sum(), test.difference, row.pair.wins.wins)
@@ -415,7 +415,7 @@ def test_compare_slices_claims_what_the_simulation_does() -> None:
         part = gaps[result.slicing.mask(row.slice)]
         alone = paired_test(np.zeros(12), part, resamples=1999)
         assert row.pair is not None
-        assert row.pair.result.p == pytest.approx(allowing_for_skew(part[None], [alone])[0].p)
+        assert row.pair.result.p == pytest.approx(with_hall_tests(part[None], [alone])[0].p)
         assert row.pair.result.p >= alone.p
 
 

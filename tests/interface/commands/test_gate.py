@@ -104,7 +104,7 @@ def test_the_configuration_knows_where_its_files_are(folder: Path, run: Callable
     [
         (("same.run", "--config", "none.toml"), "none.toml: it cannot be read"),
         (("none.run",), "none.run"),
-        (("same.run", "-o", "x.pdx"), "no form of a result is known by .pdx"),
+        (("same.run", "-o", "x.pdx"), "the format of a result is unknown for .pdx"),
         (("same.run", "--json", "gate.toml"), "this file is an input"),
         (("same.run", "--json", "x", "--junit", "x"), "two results would be written to this file"),
         ((), "Missing argument 'CANDIDATE'"),

@@ -91,7 +91,7 @@ def test_sums_have_no_plan(run: Callable[..., Ended]) -> None:
         (["--sd", "0.1"], "--sd replaces QRELS and RUNs, and needs --n. Fix: give --sd S --n N, and no files."),
         (["qrels.txt", "a.run", "b.run", "--sd", "0.1", "--n", "9"], "--sd replaces QRELS and RUNs"),
         (["--sd", "-1", "--n", "9"], "the standard deviation -1.0 makes no sense"),
-        (["--sd", "1", "--n", "9", "--alpha", "0"], "the alpha 0.0 is not between 0 and 1"),
+        (["--sd", "1", "--n", "9", "--alpha", "0"], "the alpha must be between 0 and 1, got 0.0"),
         (["--sd", "1", "--n", "9", "--difference", "0"], "cannot be planned for"),
         (["qrels.txt", "a.run", "b.run", "-m", "RR", "-o", "a.run", "--format", "csv"], "this file is an input"),
         (["qrels.txt", "a.run", "b.run", "-m", "NumRet"], "no measure is a mean over topics"),

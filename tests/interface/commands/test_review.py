@@ -95,7 +95,7 @@ def test_what_was_filled_in_comes_back(run: Callable[..., Ended], folder: Path) 
         (("qrels.txt", "one.run", "--by", "kinds", "--queries", "queries.jsonl"), "kinds"),
         (("qrels.txt", "one.run", "-o", "one.run", "--format", "csv"), "this file is an input"),
         (("qrels.txt", "one.run", "--texts", "docs.tsv", "-o", "docs.tsv"), "this file is an input"),
-        (("qrels.txt", "one.run", "-o", "list.xlsx"), "no form of a result"),
+        (("qrels.txt", "one.run", "-o", "list.xlsx"), "the format of a result"),
         (("qrels.txt", "--apply", "form.tsv"), "name a file for them"),
         (("qrels.txt", "one.run", "--apply", "form.tsv", "-o", "new.qrels"), "does not take runs"),
         (("qrels.txt", "--apply", "docs.tsv", "-o", "new.qrels"), "no column query_id"),

@@ -190,7 +190,7 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
         (("--by", "kind", "--where", "import os"), "is not an expression"),
         (("--by", "kind", "--ties", "bounds"), "'bounds' is not one of"),
         (("--by", "kind", "-o", "known.tsv", "--format", "csv"), "this file is an input"),
-        (("--by", "kind", "-o", "made.odd"), "no form of a result is known by .odd"),
+        (("--by", "kind", "-o", "made.odd"), "the format of a result is unknown for .odd"),
     ],
 )
 def test_wrong_input(run: Callable[..., Ended], options: tuple[str, ...], problem: str) -> None:

@@ -143,5 +143,5 @@ def test_files(run: Callable[..., Ended], folder: Path, command: str) -> None:
         done = run(command, "qrels.txt", "bad.run", *HOW, "-o", name)
         assert (done.code, done.out) == (0, "")
         assert (folder / name).read_bytes().startswith(start)
-    assert "no form of a result is known by .xyz" in run(command, "qrels.txt", "bad.run", "-o", "a.xyz").err
+    assert "the format of a result is unknown for .xyz" in run(command, "qrels.txt", "bad.run", "-o", "a.xyz").err
     assert "this file is an input" in run(command, "qrels.txt", "bad.run", "-o", "bad.run", "--format", "csv").err

@@ -17,7 +17,7 @@ from judged.data import sample as shipped
 from judged.interface.pages.compare import MAX_BARS, ComparisonQuery, compare_page, figures
 from judged.interface.pages.workspace import Workspace, open_workspace
 from judged.results import Table, plain
-from judged.results.chart_drawings import drawn as draw
+from judged.results.chart_drawings import draw_charts as draw
 from judged.results.charts import specification
 from judged.results.html import minus
 from judged.web.app import make_app
@@ -341,7 +341,7 @@ def test_no_query_column_without_query_texts() -> None:
     assert re.search(r"sort=query\b", client(small(queries=QUERIES)).get("/compare").text)
 
 
-def drawn(workspace: Workspace) -> list[list[dict[str, Any]]]:
+def draw_charts(workspace: Workspace) -> list[list[dict[str, Any]]]:
     """Return the rows of both charts."""
     charts = figures(compare_page(workspace, ComparisonQuery(measure="RR", first="old")))
     return [max(specification(draw(chart))["datasets"].values(), key=len) for chart in charts]
@@ -349,7 +349,7 @@ def drawn(workspace: Workspace) -> list[list[dict[str, Any]]]:
 
 def test_chart_contents() -> None:
     workspace = small(queries=QUERIES)
-    bars, points = drawn(workspace)
+    bars, points = draw_charts(workspace)
     assert [(row["x"], row["y"], row["colour"]) for row in bars] == [
         ("q4", 0.75, "second"), ("q2", 0.5, "second"), ("q3", 0.5, "second"), ("q1", 0.0, "neither"),
         ("q5", -1.0, "first"),
@@ -373,7 +373,7 @@ def many(topics: int = 1500) -> Workspace:
 
 
 def test_of_many_topics_some_are_drawn() -> None:
-    bars, points = drawn(many())
+    bars, points = draw_charts(many())
     page = compare_page(many(), ComparisonQuery(measure="RR", first="old"))
     falling = [row["y"] for row in bars]
     assert (len(bars), len(points)) == (MAX_BARS, 1500)

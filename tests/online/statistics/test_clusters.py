@@ -118,7 +118,7 @@ def test_fewer_than_three_effective_users_have_no_interval(pages: tuple[int, ...
 
 def test_refusals() -> None:
     few = np.ones((10, 2))
-    with pytest.raises(InputError, match="50 resamples are too few"):
+    with pytest.raises(InputError, match="at least 100 resamples are required, got 50"):
         bootstrap_intervals(few, few, resamples=50)
     with pytest.raises(InputError, match="the seed -1"):
         bootstrap_intervals(few, few, seed=-1)

@@ -13,7 +13,7 @@ from judged.labels.corrected_systems import topic_interval
 from judged.pipelines.rag.judge_bias import believed
 from judged.pipelines.rag.judge_error import OwnVariance, calibrate
 from judged.pipelines.rag.responses import Responses
-from judged.stats.prediction_powered import LEAST, prediction_powered
+from judged.stats.prediction_powered import MIN_N, prediction_powered
 
 if TYPE_CHECKING:
     from judged.results.types import Floats
@@ -103,7 +103,7 @@ def test_a_judge_whose_bias_is_the_margin_is_seldom_believed() -> None:
 
 
 def test_with_few_topics_nothing_is_shown() -> None:
-    assert believed(LEAST - 1, (0.0, 0.0), 0.05) == believed(LEAST, None, 0.05) == "not tested"
+    assert believed(MIN_N - 1, (0.0, 0.0), 0.05) == believed(MIN_N, None, 0.05) == "not tested"
 
 
 def tables(topics: int = 80, labelled: int = 40, twice: int = 20, seed: int = 0) -> Responses:

@@ -13,7 +13,7 @@ from judged.pipelines.rag import support_over_time, waterfall
 from judged.pipelines.rag.judge_bias import believed, judge_bias
 from judged.pipelines.rag.judge_error import LEAST_REPEATED, OwnVariance, calibrate
 from judged.pipelines.rag.steps import Share
-from judged.stats.prediction_powered import LEAST
+from judged.stats.prediction_powered import MIN_N
 
 
 def shares(passed: list[float], given: list[float]) -> Share:
@@ -81,11 +81,11 @@ def test_a_period_has_an_interval_from_three_answers(count: int, interval: bool)
 
 def test_a_judge_is_believed_from_25_topics_whose_errors_vary() -> None:
     within = (-0.01, 0.01)
-    assert [believed(n, within, 0.05) for n in (LEAST - 1, LEAST)] == ["not tested", "yes"]
+    assert [believed(n, within, 0.05) for n in (MIN_N - 1, MIN_N)] == ["not tested", "yes"]
     assert believed(100, None, 0.05) == "not tested"
     limits = ((-0.05, 0.05), (-0.051, 0), (0, 0.051), (0.051, 0.1), (-0.1, -0.051))
-    assert [believed(LEAST, ci, 0.05) for ci in limits] == ["yes", "undecided", "undecided", "no", "no"]
-    assert believed(LEAST, (0.05, 0.1), 0.05) == "undecided"
+    assert [believed(MIN_N, ci, 0.05) for ci in limits] == ["yes", "undecided", "undecided", "no", "no"]
+    assert believed(MIN_N, (0.05, 0.1), 0.05) == "undecided"
     assert topic_interval(np.full(40, 0.1), 0.95) is None
     assert topic_interval(np.array([0.1, 0.2]), 0.95) is None
     errors = np.array([0.1, 0.2, 0.6])

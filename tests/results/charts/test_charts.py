@@ -11,8 +11,8 @@ import pytest
 
 from judged.errors import InputError, MissingExtraError
 from judged.results import NUMBER, Chart, Column, Table
-from judged.results.chart_drawings import drawn
-from judged.results.charts import DASHES, PALETTE, altair, library, picture, save_chart, specification, themed
+from judged.results.chart_drawings import draw_charts
+from judged.results.charts import DASHES, PALETTE, altair, apply_theme, library, picture, save_chart, specification
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ def test_colours_and_dashes_are_distinct() -> None:
 
 def test_the_theme_leaves_the_given_chart_alone(bars: Any) -> None:
     before = bars.to_dict()
-    made = themed(bars).to_dict()
+    made = apply_theme(bars).to_dict()
     assert bars.to_dict() == before
     assert made["config"]["font"].startswith("DejaVu Sans")
     assert made["config"]["view"]["stroke"] is None
@@ -42,16 +42,16 @@ def test_the_theme_leaves_the_given_chart_alone(bars: Any) -> None:
 
 
 def test_a_theme_can_be_changed_further(bars: Any) -> None:
-    made = themed(bars).configure_axis(grid=False).to_dict()
+    made = apply_theme(bars).configure_axis(grid=False).to_dict()
     assert made["config"]["axis"] == {"grid": False}
     assert made["config"]["background"] == "white"
 
 
 def test_pictures(bars: Any) -> None:
-    png = picture(themed(bars), "png")
+    png = picture(apply_theme(bars), "png")
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", png[16:24])
-    plain = re.search(rb'width="(\d+)" height="(\d+)"', picture(themed(bars), "svg"))
+    plain = re.search(rb'width="(\d+)" height="(\d+)"', picture(apply_theme(bars), "svg"))
     assert plain is not None
     assert (width, height) == (3 * int(plain[1]), 3 * int(plain[2]))
     assert picture(bars, "pdf").startswith(b"%PDF-")
@@ -78,10 +78,10 @@ def test_files(bars: Any, tmp_path: Path) -> None:
     assert (tmp_path / "a.data").read_bytes() == picture(bars, "svg")
     save_chart(bars, tmp_path / "a.html", title="my title")
     assert "<title>my title</title>" in (tmp_path / "a.html").read_text(encoding="utf-8")
-    with pytest.raises(InputError, match=r"no form 'gif'.*\.png, \.svg, \.pdf, \.html") as caught:
+    with pytest.raises(InputError, match=r"format 'gif'.*\.png, \.svg, \.pdf, \.html") as caught:
         save_chart(bars, tmp_path / "a.gif")
     assert caught.value.path == str(tmp_path / "a.gif")
-    with pytest.raises(InputError, match="no form ''"):
+    with pytest.raises(InputError, match="format ''"):
         save_chart(bars, tmp_path / "a")
     with pytest.raises(InputError, match="one of png, svg, pdf, html"):
         picture(bars, "jpg")
@@ -117,7 +117,7 @@ def _of_series(many: int, kind: Literal["dots", "lines"], **more: Any) -> dict[s
     across = {"x": "value", "y": "place"} if kind == "dots" else {"x": "place", "y": "value"}
     places = Column("place", (["a", "b"] if kind == "dots" else [1, 2]) * many)
     table = Table("drawn", (Column("run", names), places, ends))
-    return specification(drawn(Chart("drawn", "Drawn", table, "", kind, colour="run", **across, **more)))
+    return specification(draw_charts(Chart("drawn", "Drawn", table, "", kind, colour="run", **across, **more)))
 
 
 def _layers(spec: dict[str, Any]) -> list[tuple[Any, set[str]]]:
@@ -139,7 +139,7 @@ def test_beyond_eight_series_each_has_a_panel_unless_some_stand_out(kind: Litera
 
 @pytest.mark.parametrize("kind", ["dots", "lines"])
 def test_of_a_hundred_series_the_loud_ones_alone_have_colours(kind: Literal["dots", "lines"]) -> None:
-    spec = _of_series(100, kind, loud=("run42", "run7"))
+    spec = _of_series(100, kind, highlighted=("run42", "run7"))
     colours = {name: colour for colour, names in _layers(spec) if len(names) == 2 for name in names if colour}
     assert set(colours) == {"run42", "run7"}
     assert colours["run7"]["scale"] == {"domain": ["run42", "run7"], "range": list(PALETTE[:2])}
@@ -150,5 +150,7 @@ def test_of_a_hundred_series_the_loud_ones_alone_have_colours(kind: Literal["dot
 
 def test_rows_that_are_loud_take_no_more_room_than_the_others() -> None:
     table = Table("drawn", (Column("run", [f"run{at}" for at in range(40)]), Column("value", [0.5] * 40, NUMBER)))
-    spec = specification(drawn(Chart("drawn", "Drawn", table, "", y="run", colour="run", loud=("run3", "run4"))))
+    spec = specification(
+        draw_charts(Chart("drawn", "Drawn", table, "", y="run", colour="run", highlighted=("run3", "run4")))
+    )
     assert spec["height"] == 40 * 16

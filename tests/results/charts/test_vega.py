@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from judged.results.charts import _MADE, library
+from judged.results.charts import _LIBRARIES, library
 
 
 @pytest.fixture
@@ -28,11 +28,11 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def started() -> str:
     """Ask as a process that has just begun."""
-    _MADE.clear()
+    _LIBRARIES.clear()
     try:
         return library()
     finally:
-        _MADE.clear()
+        _LIBRARIES.clear()
 
 
 def test_it_is_made_at_the_first_start_alone(made: list[Any], monkeypatch: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import judged
 from judged import InputError, JudgedWarning, MeasureError, curve, evaluate, precision_recall
-from judged.results.charts import apart, by_cutoff, even, round_of
+from judged.results.charts import cutoff_scale, even_scale, round_positions, spread_out
 from judged.scoring.curves import Curves
 
 CAT = {"cat in a box": {f"d{rank}": int(rank in {2, 4, 5, 7}) for rank in range(1, 9)}}
@@ -179,7 +179,7 @@ def test_curves_are_frozen() -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20), st.integers(1, 12))
 def test_an_even_axis_holds_every_value(values: list[float], max_steps: int) -> None:
-    axis = even(np.array(values), max_steps)
+    axis = even_scale(np.array(values), max_steps)
     spread = axis.high - axis.low
     assert axis.low <= min(values) + 1e-6 * spread
     assert axis.high >= max(values) - 1e-6 * spread
@@ -189,20 +189,20 @@ def test_an_even_axis_holds_every_value(values: list[float], max_steps: int) -> 
 
 @given(st.integers(1, 300), st.integers(0, 5000), st.booleans())
 def test_an_axis_of_cutoffs_has_whole_numbers_within(first: int, more: int, logarithmic: bool) -> None:
-    axis = by_cutoff([first, first + more], logarithmic=logarithmic)
+    axis = cutoff_scale([first, first + more], logarithmic=logarithmic)
     assert all(tick.is_integer() and first <= tick <= first + more for tick in axis.ticks)
     assert list(axis.ticks) == sorted(set(axis.ticks))
 
 
 def test_round_points() -> None:
-    assert [round_of(range(1, 101), 12)[i] + 1 for i in range(7)] == [1, 2, 5, 10, 20, 50, 100]
-    assert round_of([3, 7, 9], 2) == [2]
+    assert [round_positions(range(1, 101), 12)[i] + 1 for i in range(7)] == [1, 2, 5, 10, 20, 50, 100]
+    assert round_positions([3, 7, 9], 2) == [2]
 
 
 @given(st.lists(st.floats(0, 1), max_size=12), st.floats(0.01, 0.2))
 def test_names_are_moved_apart(values: list[float], min_distance: float) -> None:
     given_values = np.array(values, dtype=np.float64)
-    moved = apart(given_values, min_distance)
+    moved = spread_out(given_values, min_distance)
     assert (np.diff(np.sort(moved)) >= min_distance - 1e-9).all()
     assert np.isclose(moved.sum(), given_values.sum())  # as much up as down
     if len(values) > 1 and np.diff(np.sort(given_values)).min() >= min_distance:

@@ -18,14 +18,14 @@ from judged.data.objects import is_ids
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.results.blocks import Note
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.results.types import ReadOnly
 from judged.scoring.evaluation import measures_of, runs_of
 from judged.scoring.evaluation.notes import origin_notes
 from judged.scoring.judging import judge
 from judged.scoring.judging.unjudged import remove_judgments
 from judged.scoring.measures.aggregates import aggregate
-from judged.stats.agreement import ENOUGH, Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha
+from judged.stats.agreement import MIN_GROUPS, Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha
 from judged.stats.rankings import kendall_tau, spearman, tau_ap
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ _FRACTIONAL_NOTE = (
 )
 
 
-@hinting
+@with_parameter_hints
 def agree(
     *qrels: Any,
     runs: Any = (),
@@ -203,7 +203,7 @@ def agree(
     if systems and own:
         text = "Each judge's scores rest on all of this judge's documents: not only grades differ."
         notes.append(Note("own-documents", text))
-    if alpha.groups < ENOUGH and alpha.interval is not None:
+    if alpha.groups < MIN_GROUPS and alpha.interval is not None:
         text = f"With {alpha.groups} topics, intervals cover the true value less often than stated if a grade is rare."
         notes.append(Note("few-topics", text))
     return JudgeAgreement(judges.names, judges.levels, pairs, alpha, fleiss, systems, tuple(notes))

@@ -22,7 +22,7 @@ from judged.scoring.measures.aggregates import logarithms
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod
 from judged.stats.slice_differences import against_rest
-from judged.stats.weighted import WeightedMeans, groups_of, means_of_groups, weighted_means
+from judged.stats.weighted import WeightedMeans, encode_groups, group_balanced_means, weighted_means
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,9 +227,9 @@ def _compute_averages(
     level = None if method.name == "none" else method.level
     averages: dict[str, WeightedMeans] = {}
     # overlapping slices have no mean: some topics would count twice
-    groups = groups_of(slicing.members[~slicing.small])
+    groups = encode_groups(slicing.members[~slicing.small])
     if groups is not None and len(np.unique(groups[groups >= 0])) > 1:
-        averages[MEAN_OF_SLICES] = means_of_groups(table, groups, level)
+        averages[MEAN_OF_SLICES] = group_balanced_means(table, groups, level)
     # linearization: bootstrap intervals are too narrow for very unequal weights
     interval_method = IntervalMethod("none" if level is None else "t", method.level)
     for name, weights in weightings.items():

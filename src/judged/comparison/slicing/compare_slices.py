@@ -16,11 +16,11 @@ from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.run import run_named
 from judged.errors import InputError
 from judged.results.blocks import Note
-from judged.results.spelling import spelled
+from judged.results.spelling import canonical_name
 from judged.scoring.evaluation.evaluate import select_measures
 from judged.stats.correction import adjust
 from judged.stats.slice_differences import against_rest, heterogeneity
-from judged.stats.weighted import groups_of
+from judged.stats.weighted import encode_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -112,7 +112,7 @@ def compare_slices(
     """
     topics = len(scores.query_ids)
     test, resamples = test or default_test(topics), resamples or default_resamples(topics)
-    if spelled(test, JOINT_TESTS) in JOINT_TESTS:
+    if canonical_name(test, JOINT_TESTS) in JOINT_TESTS:
         raise InputError(f"`test` must compare two systems, got {test}", fix="use randomisation, for example")
     table = scores if measures is None else select_measures(scores, measures)
     if baseline is not None:
@@ -192,7 +192,7 @@ def _pair_rows(overall: Comparison, quantities: Quantities, slicing: Slicing) ->
 def _test_between_slices(overall: Comparison, quantities: Quantities, slicing: Slicing) -> Iterator[BetweenSlices]:
     """Test whether differences vary between slices that are not small."""
     large, scores, choices = np.flatnonzero(~slicing.small).tolist(), overall.scores, overall.choices
-    if len(large) < 2 or (groups := groups_of(slicing.members[large])) is None:
+    if len(large) < 2 or (groups := encode_groups(slicing.members[large])) is None:
         return
     options = {"resamples": min(choices.resamples, _MAX_RESAMPLES), "seed": choices.seed}
     tests = [heterogeneity(quantity.differences, groups, **options) for quantity in quantities.values()]

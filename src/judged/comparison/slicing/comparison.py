@@ -25,10 +25,10 @@ from judged.comparison.pair import (
 from judged.comparison.slicing.parts import ALL, FEW, measure_name
 from judged.comparison.slicing.scores import MAX_NAMES, describe_small_slices, rest_columns
 from judged.errors import InputError
-from judged.results import Answer, Chart, Column, Line, Sentences, Table, counted, listed
+from judged.results import Answer, Chart, Column, ReferenceLine, Sentences, Table, counted, listed
 from judged.results.decimals import decimal, p_text
 from judged.results.table import COUNT, NUMBER, P_VALUE, TEXT, YES_NO, columns_of
-from judged.stats.classical import SECOND
+from judged.stats.classical import HALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -314,7 +314,7 @@ class SliceComparison(Answer):
             y="slice",
             colour="run",
             hollow="open",
-            lines=(Line("x", 1.0 if ratio else 0.0),),
+            lines=(ReferenceLine("x", 1.0 if ratio else 0.0),),
         )
 
     @property
@@ -341,7 +341,7 @@ class SliceComparison(Answer):
         parts = (
             describe_test(choices, resampled or all_pairs)
             + ", or all arrangements where there are fewer" * bool(some_exact)
-            + SECOND * any(pair.result.test in {"randomisation", "t", "ratio"} for pair in pairs),
+            + HALL * any(pair.result.test in {"randomisation", "t", "ratio"} for pair in pairs),
             correction,
             f"{ALL}: the comparison without slices, corrected by itself",
             f"alpha = {choices.alpha:g}",

@@ -19,7 +19,7 @@ from judged.results.decimals import counted, decimal
 from judged.scoring.evaluation import Estimate
 from judged.scoring.measures.aggregates import logarithms
 from judged.scoring.measures.grammar import parse
-from judged.stats.classical import allowing_for_skew
+from judged.stats.classical import with_hall_tests
 from judged.stats.correction import corrected_family
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
             sentence=f"{finding}{measure} of each run by {self.part}, with intervals.",
             y=self.part,
             colour="run",
-            loud=(best_run,) if len(self.scores.runs) > SERIES else (),
+            highlighted=(best_run,) if len(self.scores.runs) > SERIES else (),
             hollow="small",
         )
 
@@ -291,7 +291,7 @@ def compare_subsets(
             results = run_paired_tests(table, pairs, choices, geometric=geometric, reach=reach, level=level).differences
             if not subsets[i].is_all:
                 # subsets are small and often skewed, where the tests alone reject too often
-                results = allowing_for_skew([row.differences[mask] for row in rows], results)
+                results = with_hall_tests([row.differences[mask] for row in rows], results)
             tests |= zip(group, map(_clip_interval, results, rows), strict=True)
         return [tests[key] for key in keys]
 

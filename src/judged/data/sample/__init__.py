@@ -75,8 +75,8 @@ def copy(folder: Path) -> None:
 @contextmanager
 def copied(folder: Path) -> Generator[Path]:
     """Copy the sample's files to a new folder, and give it before it has its name, so that others can be added."""
-    from judged.results.files import replaced_folder
+    from judged.results.files import atomic_folder
 
-    with replaced_folder(folder, new=True) as part:
+    with atomic_folder(folder, new=True) as part:
         shutil.copytree(FOLDER, part, dirs_exist_ok=True)
         yield part

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from judged.results import Answer, Column, Item, Lists, Ranking, Sentences, Table
+from judged.results import Answer, Column, RankedDocument, RankedList, RankedLists, Sentences, Table
 from judged.results.decimals import counted, decimal
-from judged.results.table import CHANGE, COUNT, NUMBER, TEXT, beginning, columns_of
+from judged.results.table import CHANGE, COUNT, NUMBER, TEXT, columns_of, truncated
 
 if TYPE_CHECKING:
     from judged.results import Block
@@ -53,14 +53,14 @@ class DiffRow:
         """Movement as text: ``up 3``, ``down 2``, ``new``, ``gone``, ``same``."""
         return f"{self.moved} {abs(self.places)}" if self.places else self.moved
 
-    def item(self, side: Literal[0, 1], rel: float, highest: float) -> Item:
+    def item(self, side: Literal[0, 1], rel: float, highest: float) -> RankedDocument:
         """Return the document as an entry of the first (0) or second (1) list."""
         contribution = self.changes[0] if self.changes else None
         movements = {"same": "same rank", "up": "", "down": "", "new": "new", "gone": "gone"}
         notes = [movements[self.moved] or (f"from {self.first_rank}" if side else f"to {self.second_rank}")]
         if contribution is not None and abs(contribution) >= 0.00005 and (side or self.moved == "gone"):
             notes.append(decimal(contribution, 4, "+"))
-        return Item(
+        return RankedDocument(
             rank=str(self.second_rank if side else self.first_rank),
             doc_id=self.doc_id,
             grade="" if self.grade is None else f"{self.grade:g}",
@@ -68,7 +68,7 @@ class DiffRow:
             best=self.grade is not None and self.grade >= max(rel, highest),
             change=", ".join(notes),
             sign=f"{_SIGNS[self.moved]}{abs(self.places) or ''}",
-            text="" if self.text == self.doc_id else beginning(_MAX_CHARACTERS).write(self.text),
+            text="" if self.text == self.doc_id else truncated(_MAX_CHARACTERS).write(self.text),
         )
 
 
@@ -146,15 +146,15 @@ class TopicDiff:
         first, second = (sum(row.grade is None for row in self.ranked_rows(side)) for side in (0, 1))
         return first, second
 
-    def rankings(self, rel: float, highest: float) -> tuple[Ranking, Ranking]:
+    def rankings(self, rel: float, highest: float) -> tuple[RankedList, RankedList]:
         """Return both lists with their scores. The first marks only documents that the second does not show."""
         lists = [[row.item(side, rel, highest) for row in self.ranked_rows(side)] for side in (0, 1)]
         second_ids = {item.doc_id for item in lists[1]}
         lists[0] = [replace(item, sign="") if item.doc_id in second_ids else item for item in lists[0]]
-        rankings: list[Ranking] = []
+        rankings: list[RankedList] = []
         for name, attribute, items in zip(self.runs, ("first", "second"), lists, strict=True):
             label = ", ".join(f"{pair.measure} {decimal(getattr(pair, attribute))}" for pair in self.scores)
-            rankings.append(Ranking(name, label if items else f"{label}; nothing was returned", tuple(items)))
+            rankings.append(RankedList(name, label if items else f"{label}; nothing was returned", tuple(items)))
         return rankings[0], rankings[1]
 
     @property
@@ -257,11 +257,11 @@ class Diff(Answer):
             self._documents(),
         )
 
-    def _lists(self, topic: TopicDiff) -> Lists:
+    def _lists(self, topic: TopicDiff) -> RankedLists:
         rankings = topic.rankings(self.rel, self.highest) if topic.rows else ()
         name = f"topic {topic.query_id}"
         title = f"{name}: {topic.query}" if topic.query else name
-        return Lists(name, title, (topic.sentence,), rankings, only="people")
+        return RankedLists(name, title, (topic.sentence,), rankings, only="people")
 
     def _topics(self) -> Table:
         queries = any(topic.query for topic in self.topics)
@@ -270,7 +270,7 @@ class Diff(Answer):
         kinds: tuple[Moved, ...] = ("up", "down", "new", "gone")
         movement_counts = ["/".join(str(topic.counts[kind]) for kind in kinds) for topic in self.topics]
         columns = (
-            *columns_of(self.topics, ("query_id", TEXT), ("query", beginning(40)) if queries else "query"),
+            *columns_of(self.topics, ("query_id", TEXT), ("query", truncated(40)) if queries else "query"),
             *columns_of(first_scores, ("first", NUMBER, first), ("second", NUMBER, second), ("difference", CHANGE)),
             *columns_of(self.topics, "outcome", "returned", "unjudged", "sentence"),
             Column("counts", [topic.counts for topic in self.topics], only="json"),

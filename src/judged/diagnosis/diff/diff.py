@@ -14,7 +14,7 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, ScorePair, TopicDiff
 from judged.errors import InputError
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.scoring.evaluation import measures_of, runs_of
 from judged.scoring.evaluation.facts import check_common_topics, provenance_of_lists
 from judged.scoring.evaluation.inputs import filter_topics
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-9
 
 
-@hinting
+@with_parameter_hints
 def diff(
     qrels: Any,
     first: Any,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison.answer import AnswerOfScores
-from judged.results import Chart, Column, Line, Sentences, Table
+from judged.results import Chart, Column, ReferenceLine, Sentences, Table
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal
-from judged.results.table import ANY, CHANGE, COUNT, TEXT, beginning, columns_of, number
+from judged.results.table import ANY, CHANGE, COUNT, TEXT, columns_of, number, truncated
 from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Disagreement(AnswerOfScores):
 
     def _topics(self) -> Table:
         queries = any(topic.query for topic in self.causes)
-        columns = [*columns_of(self.topics, ("query_id", TEXT), ("query", beginning(40)) if queries else "query")]
+        columns = [*columns_of(self.topics, ("query_id", TEXT), ("query", truncated(40)) if queries else "query")]
         for i, measure in enumerate(self.measures):
             for j, system in enumerate(self.systems):
                 values = [topic.scores[i][j] for topic in self.topics]
@@ -264,7 +264,7 @@ class Disagreement(AnswerOfScores):
         labels = [topic.query_id if topic in self.causes else "" for topic in self.topics]
         differences = zip(*(topic.differences for topic in self.topics), strict=True)
         points = (
-            *columns_of(self.topics, ("query_id", TEXT, "topic"), ("query", beginning(40))),
+            *columns_of(self.topics, ("query_id", TEXT, "topic"), ("query", truncated(40))),
             *(
                 Column(axis, values, CHANGE, f"{measure}: {second} minus {first}")
                 for axis, measure, values in zip("xy", self.measures, differences, strict=True)
@@ -284,7 +284,7 @@ class Disagreement(AnswerOfScores):
             colour="kind",
             colours=kinds,
             label="label",
-            lines=(Line("x", 0.0, dashed=False), Line("y", 0.0, dashed=False)),
+            lines=(ReferenceLine("x", 0.0, dashed=False), ReferenceLine("y", 0.0, dashed=False)),
             width=420,
             height=360,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 from judged.results.decimals import decimal, p_text
 from judged.stats.effect import share_bound
 from judged.stats.inputs import ROUNDING, topics_text
-from judged.stats.sample_size import amount
+from judged.stats.sample_size import format_difference
 from judged.stats.sensitivity import sensitive_sentence
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def _correction_suffix(check: CheckResult) -> str:
 
 
 def _score(value: float) -> str:
-    return amount(value) if 0 < abs(value) < 0.01 else decimal(value)
+    return format_difference(value) if 0 < abs(value) < 0.01 else decimal(value)
 
 
 def format_loss(value: float) -> str:

@@ -26,7 +26,7 @@ from judged.diagnosis.gates.guardrails import (
 )
 from judged.errors import InputError
 from judged.results.blocks import Note
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.scoring.evaluation import runs_of
 from judged.scoring.evaluation.evaluate import evaluate_without_warnings
 from judged.stats.inputs import topics_text
@@ -45,7 +45,7 @@ _MAX_LISTED = 5
 _CHECK_IDS = "check that it is a run of the same collection as the qrels: that both use the same ids ('judged check')"
 
 
-@hinting
+@with_parameter_hints
 def gate(
     qrels: Any,
     baseline: Any,

@@ -13,12 +13,12 @@ from judged.comparison.slicing.comparison import difference_title
 from judged.data.run import run_named
 from judged.diagnosis.changes import SMALL, changes_table, describe_losers, describe_slice_changes, lost_table
 from judged.diagnosis.matrix.points import COVERAGE, NOTHING, QUADRANTS, RANKING, SHORT, UNDECIDED, topic_quadrants
-from judged.results import Chart, Column, Line, Sentences, Show, Table
-from judged.results.chart_drawings import drawn
+from judged.results import Chart, Column, ReferenceLine, Sentences, Show, Table
+from judged.results.chart_drawings import draw_charts
 from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal, percent
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
-from judged.stats.classical import SECOND
+from judged.stats.classical import HALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -161,7 +161,7 @@ class Matrix(AnswerOfScores):
         columns = [
             *columns_of(points, ("run", TEXT) if has_several_runs else "run", ("slice", TEXT)),
             Column("quadrant", [point.quadrant or None for point in points], _PROBLEM, "problem"),
-            Column("n", [point.n for point in points], COUNT, beside=[SMALL * point.small for point in points]),
+            Column("n", [point.n for point in points], COUNT, details=[SMALL * point.small for point in points]),
             *columns_of(points, "small"),
         ]
         for name in "xy":
@@ -234,7 +234,7 @@ class Matrix(AnswerOfScores):
         options = self.choices
         return (
             f"each run minus {self.baseline}; paired randomisation test, {options.resamples} resamples, seed"
-            f" {options.seed}{SECOND if self.slicing else ''}; p by Holm: over runs and axes for all topics, over runs,"
+            f" {options.seed}{HALL if self.slicing else ''}; p by Holm: over runs and axes for all topics, over runs,"
             f" slices and axes below; intervals are as wide as the correction asks; * p up to {1 - options.level:.2g}"
         )
 
@@ -280,7 +280,7 @@ class Matrix(AnswerOfScores):
             If altair is not installed.
         """
         if name in self.scores.run_names:
-            return drawn(replace(self.run_chart(name), **changes))
+            return draw_charts(replace(self.run_chart(name), **changes))
         return super().chart(name, **changes)
 
     def run_chart(self, run: str | None = None) -> Chart:
@@ -329,7 +329,7 @@ class Matrix(AnswerOfScores):
             subtitle=f"cuts (dashed): {origin}; bars: intervals; grey: topics",
             corners=QUADRANTS,
             reach=axis_ranges,
-            lines=(Line("x", self.cuts[0]), Line("y", self.cuts[1])),
+            lines=(ReferenceLine("x", self.cuts[0]), ReferenceLine("y", self.cuts[1])),
             width=380,
             height=380,
         )

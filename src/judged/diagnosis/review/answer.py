@@ -20,7 +20,7 @@ from judged.errors import InputError
 from judged.results import Answer, Column, Sentences, Table
 from judged.results.decimals import counted, read_number
 from judged.results.escaping import csv_lines
-from judged.results.table import ANY, CHANGE, COUNT, TEXT, Show, beginning, columns_of, significant
+from judged.results.table import ANY, CHANGE, COUNT, TEXT, Show, columns_of, significant, truncated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -333,7 +333,7 @@ class ReviewList(Answer):
         columns = [*columns_of(items, ("query_id", TEXT, "topic"), ("doc_id", TEXT, "document"), ("kind", TEXT))]
         columns += columns_of(items, ("slices", ANY) if has_slices else "slices")
         snippets = [Texts({"": Text(item.title, item.text)}).snippet("", _MAX_SNIPPET) for item in items]
-        query_column = Column("query", [item.query for item in items], beginning(120), below=True)
+        query_column = Column("query", [item.query for item in items], truncated(120), below=True)
         snippet_column = Column("says", snippets, TEXT, only="people", below=True)
         text_columns = [column for column in (query_column, snippet_column) if any(column.values)]
         columns += [*text_columns, *columns_of(items, ("grade", grade), ("other_grade", grade, "other"))]
@@ -424,14 +424,14 @@ def _rates_table(rates: Sequence[ReviewRates], cutoff: int) -> Table:
     has_slices = any(row.slice for row in rates)
     columns = [
         *columns_of(rates, ("run", TEXT)),
-        Column("slice", [row.slice for row in rates], slice_format, beside=marks, only="" if has_slices else "data"),
+        Column("slice", [row.slice for row in rates], slice_format, details=marks, only="" if has_slices else "data"),
         *columns_of(rates, "small", ("n", COUNT, "topics"), ("returned", COUNT, f"first {cutoff}")),
     ]
     titles = "false positive", "unjudged", f"not in first {cutoff}"
     for (name, rate, *_), title in zip(_RATE_COLUMNS, titles, strict=True):
         columns += columns_of(rates, ("relevant", COUNT)) if name == "false_negatives" else ()
         shares = [_percent(getattr(row, rate)).strip() for row in rates]
-        columns.append(Column(name, [getattr(row, name) for row in rates], COUNT, title, beside=shares))
+        columns.append(Column(name, [getattr(row, name) for row in rates], COUNT, title, details=shares))
         columns += columns_of(rates, rate)
     columns += columns_of(rates, ("low", COUNT), ("missed", COUNT), "without_place")
     return Table("rates", tuple(columns), labels=1 + has_slices)

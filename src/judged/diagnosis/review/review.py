@@ -16,7 +16,7 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.diagnosis.review.answer import KINDS, ReviewItem, ReviewKind, ReviewList, ReviewRates
 from judged.errors import InputError, MeasureError
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.scoring.evaluation import runs_of
 from judged.scoring.evaluation.facts import check_common_topics, provenance_of_lists
 from judged.scoring.evaluation.inputs import filter_topics
@@ -41,7 +41,7 @@ _COLUMNS = ["query_id", "doc_id", "relevance"]
 _ORDER_DIGITS = 12  # of a change; changes that differ only by rounding errors are ties
 
 
-@hinting
+@with_parameter_hints
 def review(
     qrels: Any,
     runs: Any,

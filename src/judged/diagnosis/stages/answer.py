@@ -27,7 +27,7 @@ from judged.results.charts import PALETTE
 from judged.results.decimals import counted, decimal, percent
 from judged.results.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, significant
 from judged.results.types import cached_property
-from judged.stats.classical import SECOND
+from judged.stats.classical import HALL
 from judged.stats.correction import losers
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Stages(Answer):
         note = f"{self._topics_note}; [{self.choices.interval.words}]"
         note += f"; {SMALL}: too few topics to be judged by" if any(small_marks) else ""
         return (
-            Table("slices", tuple(columns), note=note, labels=labels).changed("n", beside=small_marks),
+            Table("slices", tuple(columns), note=note, labels=labels).changed("n", details=small_marks),
             Table("verdicts", (*names, *counts), labels=labels, only="people"),
         )
 
@@ -256,7 +256,7 @@ class Stages(Answer):
         first, second, options = self.trace.name, self.baseline.name, self.choices
         note = (
             f"{first} minus {second}, parts add up to the change of {self.measure}; paired randomisation test,"
-            f" {options.resamples} resamples, seed {options.seed}{SECOND if self.slicing else ''}; p by Holm: over the"
+            f" {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p by Holm: over the"
             " parts for all topics, over slices and parts below; intervals are as wide as the correction asks; * p up"
             f" to {options.alpha:g}"
         )
@@ -288,7 +288,7 @@ class Stages(Answer):
         yield Column("best", trace.best.tolist(), NUMBER)
         yield Column("attainable_candidates", trace.attainable.tolist(), NUMBER, only="data")
         yield Column("recall", trace.recall.tolist(), NUMBER, self._recall_title)
-        yield Column("found", trace.num_found.tolist(), COUNT, beside=[f"of {n}" for n in trace.relevant.tolist()])
+        yield Column("found", trace.num_found.tolist(), COUNT, details=[f"of {n}" for n in trace.relevant.tolist()])
         yield Column("relevant", trace.relevant.tolist(), COUNT, only="data")
         for name, part in zip(PARTS, trace.parts.tolist(), strict=True):
             yield Column(f"lost_{name}", part, NUMBER, f"lost: {name}", only="data" if self.baseline else "")

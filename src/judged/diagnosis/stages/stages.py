@@ -19,7 +19,7 @@ from judged.errors import InputError
 from judged.results import counted
 from judged.results.blocks import Note
 from judged.results.decimals import percent
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.scoring.evaluation import runs_of
 from judged.scoring.evaluation.facts import check_common_topics, provenance_of_lists
 from judged.scoring.evaluation.inputs import filter_topics
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _MIN_JUDGED_SHARE = 0.9  # of the top 10 documents; below this share, unjudged documents may explain the loss
 
 
-@hinting
+@with_parameter_hints
 def stages(
     qrels: Any,
     run: Any,

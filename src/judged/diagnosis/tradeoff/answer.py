@@ -185,14 +185,14 @@ class Tradeoff(Answer):
             ]
             change_texts = ["" if change is None else f"({change:+.6g})" for change in changes]
             columns += [
-                Column(f"cost_{cost}", [row.costs[cost] for row in rows], significant(), cost, beside=change_texts),
+                Column(f"cost_{cost}", [row.costs[cost] for row in rows], significant(), cost, details=change_texts),
                 Column(f"change_{cost}", changes, significant(), only="data"),
                 Column(f"per_unit_{cost}", per_unit, significant(), only="data"),
                 Column(f"per_{cost}", signed, significant(3, "+"), f"per {cost}", only="people"),
             ]
         doubts = ["" if row.sure or row.front is None else "(not sure)" for row in rows]
         columns += [
-            Column("front", [row.front for row in rows], YES_NO, beside=doubts),
+            Column("front", [row.front for row in rows], YES_NO, details=doubts),
             Column("sure", [row.sure for row in rows], YES_NO, only="data"),
             *columns_of(rows, "rivals", "equivalent"),
             Column("useless", [row.useless for row in rows], YES_NO, only="data"),

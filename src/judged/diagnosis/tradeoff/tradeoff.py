@@ -19,7 +19,7 @@ from judged.data.topic_files import refuse_wide
 from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
 from judged.errors import InputError, MeasureError
 from judged.results.blocks import Note, first_few
-from judged.results.decimals import meant_as_number, read_number
+from judged.results.decimals import read_number, resembles_number
 from judged.scoring.evaluation.evaluate import build_run_function
 from judged.scoring.evaluation.inputs import index_of_measure
 from judged.scoring.measures.grammar import parse
@@ -92,7 +92,7 @@ class Costs:
                 value = rows[run][name]
                 if isinstance(number, float) and math.isfinite(number):
                     by_run[run][name] = number
-                elif name in costly or meant_as_number(str(value)):
+                elif name in costly or resembles_number(str(value)):
                     reason = number if isinstance(number, str) else "is not finite"
                     problem = f"the {name} of run {run}, {value!r}, {reason}"
                     raise InputError(problem, fix="use a finite number, or leave it empty if unknown", path=source)

@@ -136,7 +136,7 @@ def explain_command(
     other tools report for the topic, and why.
     """
     from judged.data.topics import Topics
-    from judged.results import Several
+    from judged.results import AnswerList
     from judged.results.blocks import lines
     from judged.scoring.evaluation.inputs import measures_of
     from judged.scoring.evaluation.notes import origin_notes
@@ -167,7 +167,7 @@ def explain_command(
     is_unused = documents and not any(_needs_documents(parsed, judged.only(query_id)) for parsed in parsed_measures)
     note = "no measure here asks for --documents; titles and texts are shown with --texts FILE"
     notes = [*lines(origin_notes(judged.qrels.origin)), *([note] if is_unused else [])]
-    output(parts[0] if len(parts) == 1 else Several(parts), notes=notes)
+    output(parts[0] if len(parts) == 1 else AnswerList(parts), notes=notes)
 
 
 def _needs_documents(measure: Measure, judged: Judged) -> bool:

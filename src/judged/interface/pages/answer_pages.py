@@ -20,7 +20,7 @@ from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.interface.pages.answers import page
 from judged.interface.pages.problems import PROBLEMS, Parameters
 from judged.interface.pages.workspace import cached_in_workspace
-from judged.results import TEXT, Answer, Column, Section, Table, beginning, columns_of
+from judged.results import TEXT, Answer, Column, Section, Table, columns_of, truncated
 from judged.results.blocks import Note
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def attributes(workspace: Workspace) -> Table:
 
 def _format_value(value: object) -> str:
     text = f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
-    return beginning(40).write(text)
+    return truncated(40).write(text)
 
 
 @cached_in_workspace
@@ -248,7 +248,7 @@ def with_links(table: Table, column: str, address: Callable[[Mapping[str, Any]],
 
 def topic_columns(workspace: Workspace, ids: Sequence[str], links: Sequence[str] = ()) -> tuple[Column, Column]:
     """Return a column of topic ids, and one of their query texts, for data only if no text is known."""
-    query_column = Column("query", [workspace.query(topic) for topic in ids], beginning(200), "Query")
+    query_column = Column("query", [workspace.query(topic) for topic in ids], truncated(200), "Query")
     id_column = Column("query_id", ids, TEXT, "Topic", links=links)
     return id_column, query_column if workspace.topics is not None else replace(query_column, only="data")
 

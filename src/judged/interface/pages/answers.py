@@ -28,7 +28,7 @@ from judged.interface.pages.shared_files import PACKAGES, VERSION
 from judged.interface.pages.workspace import JUDGE, current_workspace
 from judged.results import Answer, Chart, Table, plain
 from judged.results.blocks import flat
-from judged.results.escaping import isolated
+from judged.results.escaping import isolate_directions
 from judged.results.files import cache_folder
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     context = layout.new_context({**shared, **values})
     markup = "".join(layout.root_render_func(context))
     context.parent.clear()  # macros and their context are a reference cycle that would hold all data of the page
-    return HTMLResponse(isolated(markup), status_code=status)
+    return HTMLResponse(isolate_directions(markup), status_code=status)
 
 
 def serve_tables(app: ASGIApp) -> ASGIApp:

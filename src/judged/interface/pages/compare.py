@@ -272,7 +272,7 @@ class ComparePage(Answer):
                 [result.name for result, _ in rows],
                 TEXT,
                 "Measure",
-                beside=["lower is better" if result.lower_is_better else "" for result, _ in rows],
+                details=["lower is better" if result.lower_is_better else "" for result, _ in rows],
                 links=[f"/compare{query_string(self.query, measure=result.name, page=None)}" for result, _ in rows],
             ),
             *(
@@ -355,7 +355,7 @@ class ComparePage(Answer):
                     values,
                     NUMBER,
                     run,
-                    beside=["" if has_result else "nothing returned" for has_result in has_results],
+                    details=["" if has_result else "nothing returned" for has_result in has_results],
                 )
                 for side, run, values, _, has_results in sides
             ),

@@ -16,7 +16,7 @@ from Stemmer import Stemmer
 from judged.components import all_components
 from judged.errors import MissingExtraError
 from judged.results import Show, html, plain
-from judged.results.decimals import beside, counted, decimal, printed
+from judged.results.decimals import counted, decimal, format_distinct, printed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -63,7 +63,7 @@ def probability(value: float | None, alpha: float = 0.05) -> str:
     """
     if value is None or not math.isfinite(value):
         return "–"
-    return "< 0.0001" if value < 0.0001 else beside(value, (alpha,), "f", 4)
+    return "< 0.0001" if value < 0.0001 else format_distinct(value, (alpha,), "f", 4)
 
 
 def grade(value: float | None) -> str:
@@ -131,7 +131,7 @@ def table(
     records = block.records() if cells else []
     for name, macro in (cells or {}).items():
         text_format, markup = Show(str, block.column(name).show.type), [macro(row, row.get(name)) for row in records]
-        block = block.changed(name, values=markup, show=text_format, ci=None, beside=(), mark=(), only="")
+        block = block.changed(name, values=markup, show=text_format, ci=None, details=(), mark=(), only="")
     heads = {name: (link, "") for name, link in (links or {}).items()}
     for name, key in (keys or {}).items():
         direction = {key: "ascending", f"-{key}": "descending"}.get(sort, "")
@@ -197,7 +197,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     render.__name__: render
     for render in (score, signed, interval, grade, data, pairs, query_string, table, blocks, split_at_matches)
 }
-FILTERS.update(count=counted, prose=_elements(html.prose), name=_elements(html.named), notes=_elements(html.notes))
+FILTERS.update(count=counted, prose=_elements(html.prose), name=_elements(html.name_html), notes=_elements(html.notes))
 
 
 _CHOICES = {page.path: page.choices for component in all_components() for page in component.pages if page.path}

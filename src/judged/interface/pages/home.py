@@ -92,7 +92,7 @@ def _runs(workspace: Workspace, estimates: Sequence[Estimate]) -> Table:
             NUMBER,
             DEFAULT_MEASURE,
             ci=[estimate and estimate.ci for estimate in run_estimates],
-            beside=["" if judged.ranked else "a set, no ranking" for judged in lists],
+            details=["" if judged.ranked else "a set, no ranking" for judged in lists],
         ),
         Column("n", topics, COUNT, "Topics"),
         Column("missing", missing, COUNT, "Missing"),

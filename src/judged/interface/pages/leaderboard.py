@@ -190,7 +190,7 @@ class LeaderboardPage(Answer):
                 _PERCENT,
                 JUDGED_MEASURE,
                 mark=["!" * is_low for is_low in has_few_judged],
-                beside=["low" * is_low for is_low in has_few_judged],
+                details=["low" * is_low for is_low in has_few_judged],
                 kinds=["bad" * is_low for is_low in has_few_judged],
             ),
             Column("missing", missing, COUNT, only="data"),
@@ -210,11 +210,11 @@ class LeaderboardPage(Answer):
         column = replace(result.column(name, runs, self.baseline), kinds=kinds)
         verdict = Column(f"{name} against {self.baseline}", verdicts, TEXT, only="data")
         if not self.query.beside or not any(pairs):
-            return replace(column, beside=notes), verdict
+            return replace(column, details=notes), verdict
         text_format = RATIO if any(pair and pair.is_ratio for pair in pairs) else CHANGE
         values = [pair and pair.shown_difference for pair in pairs]
         intervals = [pair and pair.shown_interval for pair in pairs]
-        difference = Column(f"{name} - {self.baseline}", values, text_format, "difference", ci=intervals, beside=notes)
+        difference = Column(f"{name} - {self.baseline}", values, text_format, "difference", ci=intervals, details=notes)
         return column, difference, verdict
 
     def _judged_shares(self) -> list[float]:
@@ -292,7 +292,7 @@ class LeaderboardPage(Answer):
             names = dict.fromkeys((self._ranked_estimates()[0].run, *self._highlighted_runs))
             highlighted = tuple(names) if n_drawn > SERIES else ()
             sentence = chart.sentence + selection * (n_drawn < runs)
-            charts.append(replace(chart, name="curve", sentence=sentence, loud=highlighted))
+            charts.append(replace(chart, name="curve", sentence=sentence, highlighted=highlighted))
         return tuple(charts)
 
     def rendered_figures(self) -> dict[str, Markup]:

@@ -28,7 +28,7 @@ from judged.interface.pages.pagination import LONGEST, Paging, ScoredQuery, Trim
 from judged.interface.pages.slices import Number, SlicedQuery
 from judged.interface.pages.workspace import LEVEL, CurrentWorkspace, cached_in_workspace
 from judged.results import TEXT, Answer, Table, counted
-from judged.results.chart_drawings import drawn
+from judged.results.chart_drawings import draw_charts
 from judged.results.charts import PALETTE, specification
 from judged.scoring.default_measures import RANKING_AND_CANDIDATES
 from judged.scoring.measures.grammar import parse
@@ -218,7 +218,7 @@ def _sorted_topics(workspace: Workspace, matrix: Matrix, run: str, selected_topi
         table = table.take(order_by(table.column(name).values, descending=descending))
     table = replace(table, name="selected", folded=False, only="data")
     for column in (table.column("x_change"), table.column("y_change")):
-        table = table.changed(column.name, mark=(), beside=["lost" if mark else "" for mark in column.mark])
+        table = table.changed(column.name, mark=(), details=["lost" if mark else "" for mark in column.mark])
     table = table.changed("query_id", title="Topic")
     return replace(table, columns=(*table.columns, topic_columns(workspace, table.column("query_id").values)[1]))
 
@@ -250,7 +250,7 @@ def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool
     chart = matrix.run_chart(run)
     slices = [row for row, is_faint in enumerate(chart.table.column("faint").values) if not is_faint]
     try:
-        spec = specification(drawn(replace(chart, table=chart.table.take(slices), width=480, height=420)))
+        spec = specification(draw_charts(replace(chart, table=chart.table.take(slices), width=480, height=420)))
     except MissingExtraError:
         return None
     del spec["title"]
@@ -361,7 +361,7 @@ def _page_values(workspace: Workspace, query: MatrixQuery, answer: MatrixPage | 
     for name, title in titles.items():
         points = points.changed(name, title=title)
     kinds = ["small" if small else "" for small in points.column("small").values]
-    points = replace(points.changed("quadrant", show=TEXT).changed("n", beside=()), kinds=kinds)
+    points = replace(points.changed("quadrant", show=TEXT).changed("n", details=()), kinds=kinds)
     points = points.showing("slice", *(["run"] if baseline else []), "quadrant", "n", "x", "y", "judged")
     return {
         **answer.facts(),

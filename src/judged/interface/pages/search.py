@@ -13,7 +13,7 @@ from judged.interface.pages.filters import query_string
 from judged.interface.pages.learn.catalogue import CatalogueQuery, catalogue
 from judged.interface.pages.problems import PROBLEMS, Parameters
 from judged.interface.pages.workspace import CurrentWorkspace
-from judged.results import TEXT, Table, beginning, columns_of
+from judged.results import TEXT, Table, columns_of, truncated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +73,7 @@ def search(workspace: Workspace, query: SearchQuery) -> Search:
     names = {result: result.name.casefold() for result in top_results}
     order = sorted(top_results, key=lambda result: (names[result] != text, not names[result].startswith(text)))
     columns = columns_of(
-        order, ("name", TEXT, "Name"), ("kind", TEXT, "What"), ("text", beginning(120), "About"), "address"
+        order, ("name", TEXT, "Name"), ("kind", TEXT, "What"), ("text", truncated(120), "About"), "address"
     )
     table = Table("found", columns, "What was found").changed("name", links=[result.address for result in order])
     return Search({"q": query.q, "found": sum(map(len, results.values()))}, (table,))

@@ -19,7 +19,7 @@ from fastapi.staticfiles import StaticFiles
 
 from judged.components import all_components
 from judged.results.charts import packed_library, resource
-from judged.results.html import look
+from judged.results.html import stylesheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ _FOLDERS = [folder for package in PACKAGES if (folder := files(package).joinpath
 
 def _hashed_content() -> Iterator[bytes]:
     """Yield all content that the version hash depends on."""
-    yield from (look().encode(), resource("drawing.js").encode())
+    yield from (stylesheet().encode(), resource("drawing.js").encode())
     for name in ("altair", "vl-convert-python"):
         try:
             yield version(name).encode()
@@ -65,7 +65,7 @@ def add_files(app: FastAPI) -> None:
 @router.get("/shared/look.css")
 def shared_look() -> Response:
     """Return the style sheet shared by pages and reports."""
-    return Response(look(), media_type=_STYLE)
+    return Response(stylesheet(), media_type=_STYLE)
 
 
 @router.get("/shared/drawing.js")

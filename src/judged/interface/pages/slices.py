@@ -163,7 +163,7 @@ class SlicePage(Answer):
                 table = table.changed(
                     run if has_several_runs else measure,
                     ci=[row.ci for row in rows],
-                    beside=[_rest_note(row) for row in rows],
+                    details=[_rest_note(row) for row in rows],
                     kinds=[_KINDS[row.better] for row in rows],
                 )
             names = [row.part for row in scores.displayed_estimates(*pairs[0])]
@@ -282,8 +282,8 @@ def _figures(workspace: Workspace, answer: SlicePage) -> Markup:
     for part, name in ((answer.scores, "scores"), (answer.comparison, "changes")):
         part_charts = part.charts().values() if part else ()
         for i, chart in enumerate(part_charts):
-            loud = tuple(dict.fromkeys((*chart.loud, *highlighted))) if chart.loud else ()
-            charts.append(replace(chart, name=f"{name}-{i}", loud=loud))
+            loud = tuple(dict.fromkeys((*chart.highlighted, *highlighted))) if chart.highlighted else ()
+            charts.append(replace(chart, name=f"{name}-{i}", highlighted=loud))
     return workspace.cached(("slices figures", answer.scores, answer.comparison, highlighted), lambda: blocks(charts))
 
 

@@ -33,7 +33,7 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.results.blocks import Note
-from judged.results.table import order_of
+from judged.results.table import best_first_order
 from judged.results.types import cached_property
 from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import Scores, measures_of, runs_of, score_lists
@@ -166,7 +166,7 @@ class Workspace:
         except JudgedError:
             return self.run_names
         lower_is_better = measure.properties.higher_is_better is False
-        return tuple(self.run_names[position] for position in order_of(values, lower_is_better=lower_is_better))
+        return tuple(self.run_names[position] for position in best_first_order(values, lower_is_better=lower_is_better))
 
     def default_pair(self, measure: Any = DEFAULT_MEASURE, baseline: str = "", run: str = "") -> tuple[str, str]:
         """Return a baseline and a run; by default, the run named as baseline (or the best), and the best other run."""

@@ -30,7 +30,20 @@ from judged.online.log import LogAnswer, about, need
 from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
 from judged.online.slicing import slice_pages
 from judged.online.statistics.users import AdjustedDifference
-from judged.results import ANY, COUNT, P_VALUE, SHARE, TEXT, Chart, Column, Line, Sentences, Table, columns_of, counted
+from judged.results import (
+    ANY,
+    COUNT,
+    P_VALUE,
+    SHARE,
+    TEXT,
+    Chart,
+    Column,
+    ReferenceLine,
+    Sentences,
+    Table,
+    columns_of,
+    counted,
+)
 from judged.results.blocks import Note
 from judged.results.spelling import one_of
 from judged.stats.correction import CORRECTIONS
@@ -255,7 +268,7 @@ class ABTest(LogAnswer):
         sentence = f"How {rows[0].metric} differs on each day after a user was exposed: what wears off is novelty."
         return (
             Chart("novelty", table.title, table, sentence, kind="points", x="day", y="difference", colour="arm",
-                  lines=(Line("y", 0.0),)),
+                  lines=(ReferenceLine("y", 0.0),)),
             table,
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ from judged.online.metrics import ONLINE_METRICS, online_metric
 from judged.online.series import over_time
 from judged.online.slicing import slice_pages
 from judged.online.statistics.control import FEWEST
-from judged.results.files import replaced
+from judged.results.files import atomic_write
 from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import evaluate
 from judged.scoring.judging.align import align
@@ -378,7 +378,7 @@ def remembered(path: Path) -> list[DayPoint]:
 def remember(path: Path, points: Iterable[DayPoint]) -> None:
     """Keep what was seen, whole or not at all."""
     rows: list[list[Any]] = [[None if value != value else value for value in point] for point in points]  # noqa: PLR0124
-    with replaced(path) as temporary:
+    with atomic_write(path) as temporary:
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         temporary.write_text(f'{{"watch": 1, "points": [\n{lines}\n]}}\n', encoding="utf-8")
 

@@ -48,7 +48,7 @@ from judged.results import (
     columns_of,
     counted,
 )
-from judged.results.blocks import Line
+from judged.results.blocks import ReferenceLine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -206,7 +206,7 @@ class Watch(Answer):
             one.series,
             folded=True,
         )  # fmt: skip
-        deploys = [Line("x", _ms(event.date)) for event in self.config.event if event.deploy]
+        deploys = [ReferenceLine("x", _ms(event.date)) for event in self.config.event if event.deploy]
         said = f"{name_of(one)}: {one.state}, {_change(one)}."
         chart = Chart(
             f"watched{at}", one.series, table, said, kind="points", x="start_ms", x_title="day (UTC)", y="value",

@@ -19,11 +19,11 @@ from judged.comparison.pair import (
     sensitivity_columns,
 )
 from judged.pipelines.experiments.limits import QUANTILES
-from judged.results import Answer, Chart, Line, Section, Sentences, Table, counted, listed
+from judged.results import Answer, Chart, ReferenceLine, Section, Sentences, Table, counted, listed
 from judged.results.blocks import first_few
 from judged.results.decimals import decimal, p_text
 from judged.results.table import COUNT, NUMBER, SHARE, TEXT, YES_NO, Column, columns_of, number, significant
-from judged.stats.sensitivity import doubts_of
+from judged.stats.sensitivity import sensitivity_sentences
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from judged.pipelines.experiments.effects import Effect, FactorEffects
     from judged.results import Block
     from judged.results.blocks import Note
-    from judged.results.table import Limits
+    from judged.results.table import IntervalLimits
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance
     from judged.stats.selection import Choice
@@ -154,7 +154,7 @@ class Conclusions(Answer):
         return int((~np.isnan(self.scores.values[:, 0]).any(axis=0)).sum())
 
     @property
-    def honest_interval(self) -> Limits:
+    def honest_interval(self) -> IntervalLimits:
         """Of what choosing the best scores, within what the measure can be."""
         if self.choice.interval is None:
             return None
@@ -213,7 +213,7 @@ class Conclusions(Answer):
         score = found.column(self.measure, runs, base)
         rows = {row.run: row for row in self.tradeoff.rows}
         columns = [
-            Column("run", runs, TEXT, "configuration", beside=["(baseline)" if run == base else "" for run in runs]),
+            Column("run", runs, TEXT, "configuration", details=["(baseline)" if run == base else "" for run in runs]),
             Column("value", score.values, NUMBER, self.measure, ci=score.ci, mark=score.mark, best=score.best),
             Column("may_be_best", [run in self.may_be_best for run in runs], YES_NO, "may be best"),
         ]
@@ -286,7 +286,7 @@ class Conclusions(Answer):
             Table("effects_drawn", columns, only="people"),
             f"The effect of every change on {self.measure}, with its interval.",
             y="effect",
-            lines=(Line("x", 0.0),),
+            lines=(ReferenceLine("x", 0.0),),
         )
 
     def _said(self) -> Iterator[str]:
@@ -294,7 +294,9 @@ class Conclusions(Answer):
         for effect in self._shown:
             if effect.found is not None and effect.found.significant:
                 more = " more than the sum of both" if len(effect.factors) > 1 else ""
-                doubts = "".join(f" {text}" for text in doubts_of(effect.sensitivity, self._few_topics(effect)))
+                doubts = "".join(
+                    f" {text}" for text in sensitivity_sentences(effect.sensitivity, self._few_topics(effect))
+                )
                 yield f"{effect.factor} ({effect.change}): {self.measure} {_size(effect.found)}{more}.{doubts}"
         unclear = [effect for effect in self.effects.main if effect.found and not effect.found.significant]
         if unclear:
@@ -424,14 +426,14 @@ def cost_names(costs: Costs) -> list[str]:
     return [name for name in names if not name.endswith(("_ci", "_noise"))]
 
 
-def _ends(costs: Costs, run: str, name: str) -> Limits:
+def _ends(costs: Costs, run: str, name: str) -> IntervalLimits:
     return costs.get(run, {}).get(f"{name}_ci")
 
 
-def _noise(costs: Costs, run: str, name: str) -> Limits:
+def _noise(costs: Costs, run: str, name: str) -> IntervalLimits:
     """Give what a cost was, from the least to the most, when it was measured again."""
     return costs.get(run, {}).get(f"{name}_noise")
 
 
-def _overlap(one: Limits, other: Limits) -> bool:
+def _overlap(one: IntervalLimits, other: IntervalLimits) -> bool:
     return one is not None and other is not None and one[0] <= other[1] and other[0] <= one[1]

@@ -18,11 +18,11 @@ from judged.results.types import ReadOnly
 from judged.stats.correction import adjust
 from judged.stats.effect import wins
 from judged.stats.inputs import ROUNDING
-from judged.stats.sample_size import detectable, out_of_reach
+from judged.stats.sample_size import cannot_be_significant, detectable
 from judged.stats.sensitivity import sensitivity
 from judged.stats.slice_differences import heterogeneity
 from judged.stats.sufficiency import insufficiency
-from judged.stats.weighted import groups_of
+from judged.stats.weighted import encode_groups
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -246,7 +246,7 @@ def _tested(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None
     tests = compare_subsets(quantities, where, choices, small)
     between: list[Heterogeneity | None] = [None] * len(shown)
     if slicing is not None and (~slicing.small).sum() > 1:
-        groups = groups_of(slicing.members[~slicing.small])
+        groups = encode_groups(slicing.members[~slicing.small])
         how = {"resamples": min(choices.resamples, _MOST_DRAWS), "seed": choices.seed}
         if groups is not None:
             between = [heterogeneity(effect.values, groups, **how) for effect in shown]
@@ -284,7 +284,7 @@ def _detectable(values: Floats, found: Difference, choices: Choices, family: int
     """Give the true effect that would be found four times out of five."""
     known, alpha = values[~np.isnan(values)], choices.alpha_per_comparison(family)
     few = insufficiency(len(known), "verdict") is not None
-    if few or out_of_reach(alpha, len(known), found.test, resamples=choices.resamples):
+    if few or cannot_be_significant(alpha, len(known), found.test, resamples=choices.resamples):
         return math.nan
     return detectable(known, alpha, flips=found.test == "randomisation", seed=choices.seed)
 

@@ -25,7 +25,7 @@ from judged.pipelines.experiments.plan import FILES, Plan
 from judged.pipelines.experiments.results import PLAN, Results, folder_of, load
 from judged.pipelines.experiments.worker import FAILURE, NO_SPACE, WORKER
 from judged.results import listed
-from judged.results.files import disk_of, remove_folder, replaced
+from judged.results.files import atomic_write, named_disk_errors, remove_folder
 from judged.results.table import plain
 
 try:
@@ -81,12 +81,12 @@ def run(plan: Any, folder: str | Path, *, progress: Callable[[str, int], None] |
     judged, asked = Qrels.read(plan.qrels).topics, Topics.read(plan.queries)
     if not set(judged) & set(asked.table["query_id"].to_pylist()):
         raise InputError("no query has a judgment", fix="check that both files use the same ids", path=plan.queries)
-    with disk_of(place), _alone(place):
+    with named_disk_errors(place), _alone(place):
         _refuse_another(plan, place)
         todo = waiting(plan, place)
         for left in (place / "configurations").glob(".*.part"):  # by one that was stopped
             shutil.rmtree(left, ignore_errors=True)
-        with replaced(place / PLAN) as part:
+        with atomic_write(place / PLAN) as part:
             part.write_text(json.dumps(_written(plan), indent=1), encoding="utf-8")
         for at, configuration in enumerate(todo):
             if progress:

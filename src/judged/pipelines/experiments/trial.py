@@ -24,7 +24,7 @@ from judged.pipelines.experiments.configurations import Choices, level_text, spe
 from judged.pipelines.experiments.pipelines import settings_of, system_of
 from judged.pipelines.experiments.plan import Plan, importing_from
 from judged.pipelines.experiments.worker import refuse_odd
-from judged.results import CHANGE, Answer, Code, Lists, Sentences
+from judged.results import CHANGE, Answer, Code, RankedLists, Sentences
 from judged.results.types import cached_property
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Trial(Answer):
         return (
             Sentences(self.sentences),
             replace(scores, only="", title="Scores of this topic"),
-            *(replace(block, sentences=()) for block in self.sides.blocks() if isinstance(block, Lists)),
+            *(replace(block, sentences=()) for block in self.sides.blocks() if isinstance(block, RankedLists)),
             self.sides.table("documents"),
             *([Code((self.toml,), "toml", "Levels to add to the plan")] if self.toml else []),
         )

@@ -17,10 +17,10 @@ from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.pipelines.rag.responses import VERDICTS, VITAL, Responses, middle_verdicts
 from judged.pipelines.rag.scoring import answered_of, evidence_qrels
-from judged.results import COUNT, NUMBER, TEXT, Answer, Column, Lists, Sentences, Table
-from judged.results.blocks import Item, Ranking, first_few
+from judged.results import COUNT, NUMBER, TEXT, Answer, Column, RankedLists, Sentences, Table
+from judged.results.blocks import RankedDocument, RankedList, first_few
 from judged.results.decimals import counted, decimal, percent
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.scoring.evaluation import runs_of
 from judged.scoring.explanation import explain as explain_ranking
 from judged.scoring.judging.answers import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
@@ -238,7 +238,7 @@ class OneAnswer(Answer):
         return self.parts
 
 
-@hinting
+@with_parameter_hints
 def explain(
     responses: Any, measure: Any = None, *, topic: str, run: str | None = None, qrels: Any = None, queries: Any = None
 ) -> Answer:
@@ -345,7 +345,7 @@ def _answer(one: Responses, qrels: Qrels | None) -> Iterator[Block]:
     grades = {row["doc_id"]: row["relevance"] for row in judged}
     cited = set(one["citations"]["doc_id"].to_pylist())
     items = tuple(
-        Item(
+        RankedDocument(
             str(row["rank"]),
             row["doc_id"],
             f"{grades[row['doc_id']]:g}" if row["doc_id"] in grades else "",
@@ -356,7 +356,7 @@ def _answer(one: Responses, qrels: Qrels | None) -> Iterator[Block]:
         for row in one["context"].sort_by("rank").to_pylist()
     )
     if items:
-        yield Lists("context", "What it was given", (), (Ranking(one.run_names[0], "", items),))
+        yield RankedLists("context", "What it was given", (), (RankedList(one.run_names[0], "", items),))
 
 
 def _said(rows: list[Any], one: Responses) -> Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.labels.corrected_systems import topic_interval
 from judged.stats.inputs import spread
-from judged.stats.prediction_powered import LEAST
+from judged.stats.prediction_powered import MIN_N
 from judged.stats.sensitivity import few_topics
 from judged.stats.sufficiency import insufficiency
 
@@ -91,7 +91,7 @@ def believed(
     >>> believed(24, (-0.01, 0.03), 0.05), believed(40, (-0.01, 0.03), 0.05, selection_p=0.01)
     ('not tested', 'undecided')
     """
-    if ci is None or insufficiency(n, "verdict", min_units=LEAST):
+    if ci is None or insufficiency(n, "verdict", min_units=MIN_N):
         return "not tested"
     low, high = ci
     if -margin <= low and high <= margin:

@@ -26,7 +26,7 @@ from judged.results.table import COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Sh
 from judged.scoring.evaluation.inputs import measures_of
 from judged.scoring.judging.answers import CONTRADICTS, FAILED, NOT, PARTIAL, SUPPORT
 from judged.stats.inputs import check_resampling, check_share
-from judged.stats.prediction_powered import LEAST
+from judged.stats.prediction_powered import MIN_N
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class VerdictCalibration(Answer):
                 ("undecided", f"Not shown either way by the topics that people judged, for {judge}"),
                 (
                     "not tested",
-                    f"Not tested, as people judged fewer than {LEAST} topics or no error varies, for {judge}",
+                    f"Not tested, as people judged fewer than {MIN_N} topics or no error varies, for {judge}",
                 ),
             ):
                 if names := [f"{one.measure} of {one.run}" for one in own if one.believed == key]:
@@ -280,12 +280,12 @@ def calibrate(
     if not agreement:
         fix = "have a model judge some of what people judged"
         raise InputError("no model and people judged the same", fix=fix, path=given.where)
-    fewest = min([LEAST, *(one.labelled for one in means)])
-    lacking = insufficiency(fewest, "verdict", min_units=LEAST)
+    fewest = min([MIN_N, *(one.labelled for one in means)])
+    lacking = insufficiency(fewest, "verdict", min_units=MIN_N)
     result = "there are no intervals" if insufficiency(fewest) else "intervals do not hold their level"
     said = lacking.sentence("topic") if lacking else ""
     text = f"{said} So {result}, and whether a judge can be believed is not tested"
-    notes = (Note("few-topics", text),) if fewest < LEAST else ()
+    notes = (Note("few-topics", text),) if fewest < MIN_N else ()
     return VerdictCalibration(margin, level, tuple(agreement), tuple(means), grades, (*given.notes, *notes))
 
 

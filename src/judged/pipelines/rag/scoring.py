@@ -17,7 +17,7 @@ from judged.errors import InputError
 from judged.pipelines.rag.responses import FAILED, SHARES, TABLES, VERDICTS, VITAL, Responses, verdict_shares
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import counted
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.scoring.evaluation.facts import Policies, QrelsFacts, RunFacts, TopicRanges, versions
 from judged.scoring.evaluation.inputs import apply_conditions, measures_of, select_topics
 from judged.scoring.evaluation.notes import few_topics_note, name_measures
@@ -267,7 +267,7 @@ def _left_out(answered: JudgedAnswers, measures: Sequence[Measure], values: Floa
 _SHARED = ("nuggets", "evidence", "references")
 
 
-@hinting
+@with_parameter_hints
 def evaluate(
     responses: Any,
     measures: Any = None,

@@ -163,7 +163,7 @@ class Waterfall(Answer):
         limits = [f"{percent(one.lowest)} to {percent(one.highest)}" for one in steps]
         bounds = [Column("bounds", limits, TEXT, "whatever is unjudged", only="people")] if judged else []
         columns = (
-            Column("slice", [one.slice for one in steps], TEXT, beside=few, only=shown(sliced)),
+            Column("slice", [one.slice for one in steps], TEXT, details=few, only=shown(sliced)),
             Column("run", [one.run for one in steps], TEXT, "system", only=shown(self.several)),
             *columns_of(steps, "unit"),
             *self._called([one.step for one in steps]),

@@ -19,7 +19,7 @@ from judged.pipelines.traces.funnel_answer import SCORE, total_known, where_lost
 from judged.results import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, counted, number
 from judged.results.decimals import decimal
 from judged.results.types import cached_property
-from judged.stats.classical import SECOND
+from judged.stats.classical import HALL
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class TraceDiff(Answer):
         part = Show(lambda name: str(self.other.measure) if name == SCORE else where_lost(name), "string")
         note = (
             f"parts add up to the change of {self.other.measure}; paired randomisation test, {choices.resamples}"
-            f" resamples, seed {choices.seed}{SECOND if self.other.slicing else ''}; p by Holm; * p up to"
+            f" resamples, seed {choices.seed}{HALL if self.other.slicing else ''}; p by Holm; * p up to"
             f" {choices.alpha:g}"
         )
         title = difference_title(self.other.traces.name, self.baseline.traces.name)

@@ -18,8 +18,8 @@ from judged.errors import InputError
 from judged.labels.labels import Labels
 from judged.pipelines.traces.steps import CORPUS, clicks_of, compare_with_rest, read_clicks, recorded
 from judged.scoring.judging import judge
-from judged.stats.classical import allowing_for_skew
-from judged.stats.correction import adjust, chances_of_more
+from judged.stats.classical import with_hall_tests
+from judged.stats.correction import adjust, hypergeometric_p_values
 from judged.stats.inputs import spread
 from judged.stats.paired import paired_test
 from judged.stats.sufficiency import insufficiency
@@ -149,7 +149,7 @@ def of_topics(
         return
     gaps = np.array(list(known.values()))
     found = paired_test(np.zeros(len(gaps)), gaps, **paired)
-    (found,) = allowing_for_skew([gaps], [found])
+    (found,) = with_hall_tests([gaps], [found])
     interval = None if insufficiency(len(gaps), variance=spread(gaps)) else found.interval
     yield FailureTest(failure, where, what, len(gaps), found.difference, interval, found.p, gain, known)
 
@@ -440,7 +440,7 @@ def _disagreement(made: TraceFunnel, labels: Any) -> Iterator[Result]:
         return
     topics, total, every = list(documents), apart.total(), documents.total()
     counts, sizes = (np.array([of[topic] for topic in topics]) for of in (apart, documents))
-    chances, _ = chances_of_more(counts, sizes, total, every)
+    chances, _ = hypergeometric_p_values(counts, sizes, total, every)
     what = "share of its deciding documents that judges put on both sides of relevant, less that of all topics"
     for topic, count, size, p in zip(topics, counts.tolist(), sizes.tolist(), chances.tolist(), strict=True):
         yield FailureTest("feedback", f"labels of {topic}", what, 1, count / size - total / every, None, p)

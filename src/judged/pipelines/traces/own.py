@@ -16,7 +16,7 @@ from judged.data import sample
 from judged.data.json_rows import check_shape
 from judged.errors import InputError
 from judged.pipelines.traces.traces import KINDS, Document, Span, Traces, traces_of_runs
-from judged.results.files import replaced
+from judged.results.files import atomic_write
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -58,7 +58,7 @@ def write_traces(traces: Traces, path: str | Path, *, format: Literal["judged", 
     if format not in ("judged", "openinference"):
         raise InputError(f"traces are not written as {format!r}", fix="choose judged or openinference")
     lines = lines_of(traces.spans) if format == "openinference" else map(line_of, traces.spans)
-    with replaced(path) as part, part.open("w", encoding="utf-8") as file:
+    with atomic_write(path) as part, part.open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
 
 

@@ -145,7 +145,7 @@ class Why(Answer):
                 Column("grade", [self.grades.get(doc) for doc, _ in rows], number(0), only="data"),
                 Column("given", [station.given for _, station in rows], ANY),
                 Column("state", states, TEXT, only="" if "unrecorded" in states else "data"),
-                Column("rank", [one.rank if one else None for one in passed], COUNT, beside=of),
+                Column("rank", [one.rank if one else None for one in passed], COUNT, details=of),
                 Column("score", [one.score if one else None for one in passed], number()),
                 Column("needed", [station.needed for _, station in rows], number()),
                 _known("source", [(one.source or None) if one else None for one in passed], TEXT),

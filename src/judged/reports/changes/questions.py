@@ -17,7 +17,7 @@ from judged.pipelines.traces.steps import compare_with_rest
 from judged.reports.material import quoted, shortened
 from judged.results import ANY, CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Table, columns_of, counted, listed
 from judged.results.decimals import decimal
-from judged.stats.correction import adjust, share_limits
+from judged.stats.correction import adjust, clopper_pearson_intervals
 from judged.stats.inputs import spread
 from judged.stats.paired import paired_test
 from judged.stats.sufficiency import insufficiency
@@ -164,7 +164,7 @@ def false_positives(path: Path, names: Sequence[str]) -> Question:
         fix = f"name {listed(names)} in its column run, and give 0 <= wrong <= reviewed"
         raise InputError("no number of reviewed results, or more wrong than reviewed", fix=fix, path=str(path))
     bad, sizes = (np.array([one[side] for one in counts], dtype=np.int64) for side in (0, 1))
-    low, high = share_limits(bad, sizes, 0.95)
+    low, high = clopper_pearson_intervals(bad, sizes, 0.95)
     shares = [one / of if of else np.nan for one, of in counts]
     state: State = "bad" if low[1] > high[0] else "good" if high[1] < low[0] else "undecided"
     lacking = insufficiency(min(of for _, of in counts), "verdict")

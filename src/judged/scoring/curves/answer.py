@@ -11,9 +11,9 @@ from judged.errors import InputError, MissingExtraError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Table, significant
 from judged.results.blocks import first_few
 from judged.results.chart_drawings import AREAS
-from judged.results.charts import picture, round_of
+from judged.results.charts import picture, round_positions
 from judged.results.decimals import decimal
-from judged.results.escaping import visible
+from judged.results.escaping import escape_controls
 from judged.results.types import ReadOnly
 from judged.scoring.curves.terminal_plot import render
 from judged.scoring.evaluation.summary import describe_rules
@@ -196,13 +196,13 @@ class Curves(ReadOnly, Answer):
             Whether to use a color for each run.
         """
         where = self.provenance.where
-        over = f"\n\nOver the topics where {visible(where)}." if where else ""
+        over = f"\n\nOver the topics where {escape_controls(where)}." if where else ""
         return f"{render(self, width, height, ascii_only=ascii_only, colour=colour)}\n\n{self.caption}{over}"
 
     def by_run(self) -> Table:
         """Return a table with one row per point and one column per run; of many points, only 1, 2, 5, 10, 20 ..."""
         round_points = np.flatnonzero(~np.isnan(self.mean).all(axis=0))
-        round_points = round_points[round_of(self.points[round_points], _MAX_ROWS)]
+        round_points = round_points[round_positions(self.points[round_points], _MAX_ROWS)]
         columns = [self._point_column(round_points)]
         for row, run in enumerate(self.run_names):
             if self.how == "raw":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.results import TEXT, Column, Table
-from judged.results.charts import Scale, by_cutoff, even, round_of
+from judged.results.charts import Scale, by_cutoff, even, round_positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -148,7 +148,7 @@ def _add_axes(frame: _Frame, lines: list[str], width: int, labels: tuple[str, st
 def _legend(curves: Curves, width: int, *, colour: bool) -> list[str]:
     """Return the legend, with values at as many of three points as fit into the width."""
     complete = np.flatnonzero(~np.isnan(curves.mean).any(axis=0))
-    points = complete[round_of(curves.points[complete], 3)].tolist() if len(complete) else []
+    points = complete[round_positions(curves.points[complete], 3)].tolist() if len(complete) else []
     candidates = (points[:1] + points[len(points) // 2 :][:1] + points[-1:], points[:1] + points[-1:], points[-1:])
     tables = (_legend_table(curves, list(dict.fromkeys(candidate))) for candidate in candidates if candidate)
     fitting = (lines for lines in tables if max(map(len, lines)) <= width)

@@ -15,7 +15,7 @@ import numpy as np
 from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
 from judged.results.blocks import lines
-from judged.results.spelling import hint, hinting
+from judged.results.spelling import hint, with_parameter_hints
 from judged.scoring.default_measures import TESTED_MEASURES
 from judged.scoring.evaluation.dialects import Dialect, dialect_of, without_self
 from judged.scoring.evaluation.facts import Policies, check_common_topics, qrels_facts, run_facts, versions
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 _WARNING_RULES = {"missing-topics", "nothing-judged"}  # notes that are also Python warnings
 
 
-@hinting
+@with_parameter_hints
 def evaluate(
     qrels: Any,
     runs: Any,

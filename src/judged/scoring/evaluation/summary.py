@@ -11,7 +11,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Chart, Column, Show, Table, columns_of, number
 from judged.results.decimals import counted, decimal, listed, percent
-from judged.results.table import order_of
+from judged.results.table import best_first_order
 from judged.scoring.evaluation.facts import AggregateRange, TopicRanges
 from judged.scoring.judging import TiePolicy
 from judged.scoring.measures.aggregates import aggregate, logarithms
@@ -229,7 +229,7 @@ class Summary(Answer):
             ]
             limits = [estimate.ci for estimate in estimates]
             values = [estimate.value for estimate in estimates]
-            columns.append(Column(str(measure), values, show, ci=limits, beside=range_texts))
+            columns.append(Column(str(measure), values, show, ci=limits, details=range_texts))
         note = describe_rules(self.scores, self.provenance.interval)
         return Table("summary", tuple(columns), note=note, only="people")
 
@@ -256,7 +256,7 @@ class Summary(Answer):
                 for bounds in scores.ranges
             ]
             range_texts = [" ".join(filter(None, parts)) for parts in zip(*texts_by_reason, strict=True)]
-            columns.append(Column(measure, scores.values[cells].tolist(), NUMBER, beside=range_texts))
+            columns.append(Column(measure, scores.values[cells].tolist(), NUMBER, details=range_texts))
         note = describe_rules(scores, self.provenance.interval)
         return Table("summary", tuple(columns), note=note, labels=labels, only="people")
 
@@ -282,7 +282,7 @@ class Summary(Answer):
 
 def leaderboard_chart(lead: Measure, estimates: Sequence[Estimate], emphasized: Sequence[str] = ()) -> Chart:
     """Build a chart of one measure of every run, best first, with intervals; highlight the best and the emphasized."""
-    order = order_of(
+    order = best_first_order(
         [estimate.value for estimate in estimates], lower_is_better=lead.properties.higher_is_better is False
     )
     ranked = [estimates[run] for run in order if not math.isnan(estimates[run].value)]
@@ -304,7 +304,7 @@ def leaderboard_chart(lead: Measure, estimates: Sequence[Estimate], emphasized: 
     sentence += f" In colour: {listed(loud)}." if len(ranked) > len(loud) else ""
     columns = columns_of(charted, ("run", TEXT), ("value", show, str(lead)), ("n", COUNT, "topics"))
     title, table = f"{lead} of every run, best first", Table("best_first", tuple(columns))
-    return Chart("leaderboard", title, table, sentence, y="run", colour="run", loud=loud, legend=False)
+    return Chart("leaderboard", title, table, sentence, y="run", colour="run", highlighted=loud, legend=False)
 
 
 def describe_rules(scores: Scores, interval: IntervalMethod | None = None, over: str = "") -> str:

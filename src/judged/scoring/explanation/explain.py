@@ -12,7 +12,7 @@ import numpy as np
 from judged.data.texts import Texts, shortened
 from judged.errors import InputError
 from judged.results import TEXT, Answer, Column, Section, Sentences, Show, Table, columns_of
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.scoring.explanation.sheets import build_sheets, format_number, ranking_sheet, replace_underscores
 from judged.scoring.judging import Judged, judge
 from judged.scoring.judging.calculation import Calculation, CalculationStep
@@ -195,7 +195,7 @@ def _format_cell(cell: Cell, name: str) -> str:
     return cell if isinstance(cell, str) else format_number(cell)
 
 
-@hinting
+@with_parameter_hints
 def explain(
     qrels: Any, run: Any, measure: str | Measure, *, topic: str | None = None, texts: Any = None
 ) -> Explanation:

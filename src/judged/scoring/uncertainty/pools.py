@@ -15,7 +15,7 @@ from judged.errors import InputError, MeasureError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Table, columns_of
 from judged.results.blocks import Note, first_few
 from judged.results.decimals import percent
-from judged.results.spelling import hinting
+from judged.results.spelling import with_parameter_hints
 from judged.scoring.judging import judge
 from judged.scoring.judging.unjudged import remove_judgments
 from judged.scoring.measures.aggregates import aggregate
@@ -101,7 +101,7 @@ class LeaveOneOut(Answer):
         return {name: getattr(self, name) for name in names}
 
 
-@hinting
+@with_parameter_hints
 def leave_one_out(
     qrels: Any,
     runs: Mapping[str, Any] | Sequence[Any],

@@ -11,7 +11,7 @@ from judged.diagnosis.diff import diff
 from judged.errors import InputError, JudgedError, MeasureError
 from judged.interface.pages.topics.topic_list import run_scores, similar_ids
 from judged.interface.pages.workspace import cached_in_workspace
-from judged.results import ANY, TEXT, Table, beginning, columns_of
+from judged.results import ANY, TEXT, Table, columns_of, truncated
 from judged.results.blocks import Note
 from judged.results.decimals import decimal
 from judged.scoring.explanation import compare_tools, explain_list
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def check_topic(workspace: Workspace, query_id: str) -> None:
     """Raise an error that suggests similar topics if a topic does not exist."""
     if query_id not in workspace.qrels.index.codes:
-        shorten = beginning(80).write
+        shorten = truncated(80).write
         suggestions = ", ".join(map(shorten, similar_ids(workspace.query_ids, query_id)))
         raise InputError(f"topic {shorten(query_id)!r} is not in the judgments", fix=f"similar are {suggestions}")
 

@@ -26,7 +26,7 @@ from judged.interface.pages.topics.topic_list import (
     topics,
 )
 from judged.interface.pages.workspace import CurrentWorkspace
-from judged.results import TEXT, Table, beginning, significant
+from judged.results import TEXT, Table, significant, truncated
 from judged.scoring.explanation import explain_list
 from judged.scoring.measures.grammar import parse
 
@@ -52,7 +52,7 @@ def _list_values(workspace: Workspace, query: TopicListQuery, answer: TopicList 
     return {
         **about,
         "figure": blocks(answer.charts().values(), ["topics"]) if about["runs"] else "",
-        "table": table.changed("query_id", show=beginning(80)),
+        "table": table.changed("query_id", show=truncated(80)),
         "keys": {column.name: column.name for column in table.shown},
         "rising": {"query_id", "query", *scores},
         "paging": Paging.for_page(about["page"], about["total"]),

@@ -20,7 +20,7 @@ from judged.interface.pages.workspace import cached_in_workspace, set_error_fiel
 from judged.results import COUNT, NUMBER, Chart, Column, Table, counted
 from judged.results.blocks import Note
 from judged.results.decimals import decimal
-from judged.results.table import order_of
+from judged.results.table import best_first_order
 from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.measures.base import Measure
 
@@ -148,7 +148,9 @@ def _means_chart(table: Table, measure: Measure, runs: tuple[str, ...]) -> tuple
     """Return a sentence on the scores over topics, and a chart of the mean score of each topic, best first."""
     means, query_ids = np.array(table.column("mean").values, dtype=np.float64), table.column("query_id").values
     scored = np.flatnonzero(~np.isnan(means))
-    order = scored[order_of(means[scored].tolist(), lower_is_better=measure.properties.higher_is_better is False)]
+    order = scored[
+        best_first_order(means[scored].tolist(), lower_is_better=measure.properties.higher_is_better is False)
+    ]
     subject = runs[0] if len(runs) == 1 else f"the mean over {len(runs)} runs"
     sentence = f"{counted(len(table), 'topic')}; none has a score by {measure}."
     if len(order):
