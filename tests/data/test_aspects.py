@@ -1,4 +1,4 @@
-"""Several labels for one pair: subtopics, assessors."""
+"""Judgments of several subtopics or assessors for one pair."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS = [("2", "b", "s2", 1.0), ("1", "a", "s1", 0.0), ("2", "b", "s1", 3.0), ("2
 
 def qrels_of(rows: list[tuple[str, str, str, float]]) -> Qrels:
     names = ("query_id", "doc_id", "iteration", "relevance")
-    return Qrels(pa.table({name: [row[at] for row in rows] for at, name in enumerate(names)}))
+    return Qrels(pa.table({name: [row[position] for row in rows] for position, name in enumerate(names)}))
 
 
 def test_every_label_is_kept_beside_the_highest() -> None:
@@ -28,20 +28,20 @@ def test_every_label_is_kept_beside_the_highest() -> None:
 
 
 def test_hits_and_labels_by_aspect() -> None:
-    found = judge(qrels_of(ROWS), {"2": {"x": 3.0, "b": 2.0, "a": 1.0}})
-    assert found.rank.tolist() == [2, 3]
-    of, aspect, grade = found.aspects
+    judged = judge(qrels_of(ROWS), {"2": {"x": 3.0, "b": 2.0, "a": 1.0}})
+    assert judged.rank.tolist() == [2, 3]
+    of, aspect, grade = judged.aspects
     assert (of.tolist(), aspect.tolist(), grade.tolist()) == ([0, 0, 1], [0, 2, 1], [3.0, 1.0, -2.0])
-    assert found.label_aspects.owner.tolist() == [0, 1, 1, 2]
-    assert found.over("both").label_aspects.grade.tolist() == [3.0, 1.0, -2.0]
-    assert found.ideal.aspects.grade.tolist() == [0.0, 3.0, 1.0]  # of the hits of the ideal: a negative grade is none
+    assert judged.label_aspects.owner.tolist() == [0, 1, 1, 2]
+    assert judged.over("both").label_aspects.grade.tolist() == [3.0, 1.0, -2.0]
+    assert judged.ideal.aspects.grade.tolist() == [0.0, 3.0, 1.0]  # of the hits of the ideal: a negative grade is none
 
 
 def test_judgments_without_iterations_are_one_aspect() -> None:
-    found = judge_list([2, None, 0], missing=[1])
-    assert found.qrels.aspects.names == ("",)
-    assert found.aspects.grade.tolist() == [2.0, 0.0]
-    assert found.label_aspects.aspect.tolist() == [0, 0, 0]
+    judged = judge_list([2, None, 0], missing=[1])
+    assert judged.qrels.aspects.names == ("",)
+    assert judged.aspects.grade.tolist() == [2.0, 0.0]
+    assert judged.label_aspects.aspect.tolist() == [0, 0, 0]
 
 
 rows = st.lists(
@@ -59,13 +59,13 @@ rows = st.lists(
 @given(rows)
 def test_all_labels_are_there_once(given_rows: list[tuple[str, str, str, float]]) -> None:
     qrels = qrels_of(given_rows)
-    found = judge(qrels, {topic: {"a": 1.0, "b": 2.0, "x": 3.0} for topic in "12"})
+    judged = judge(qrels, {topic: {"a": 1.0, "b": 2.0, "x": 3.0} for topic in "12"})
     index = qrels.index
-    names = [(found.query_ids[index.topic[at]], index.row_names[at]) for at in range(len(index.topic))]
-    of, aspect, grade = found.label_aspects
+    names = [(judged.query_ids[index.topic[pair]], index.row_names[pair]) for pair in range(len(index.topic))]
+    of, aspect, grade = judged.label_aspects
     listed = [
-        (*names[at], qrels.aspects.names[code], value)
-        for at, code, value in zip(of.tolist(), aspect.tolist(), grade.tolist(), strict=True)
+        (*names[pair], qrels.aspects.names[code], value)
+        for pair, code, value in zip(of.tolist(), aspect.tolist(), grade.tolist(), strict=True)
     ]
     assert sorted(listed) == sorted(given_rows)
     assert of.tolist() == sorted(of.tolist())

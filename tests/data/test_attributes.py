@@ -1,4 +1,4 @@
-"""Attributes of topics, and the files that they and facts about documents are read from."""
+"""Attributes of topics, and the formats of attribute tables."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged import Documents, InputError, JudgedWarning, Topics
+from judged.data.attribute_files import read_attributes, typed_column
 from judged.data.attributes import Attributes
-from judged.data.fact_files import read_facts, typed_column
 
 RECORDS = [
     {"query_id": "007", "kind": "news, old", "words": 3.0, "flag": True, "code": "01"},
@@ -48,7 +48,10 @@ def written(folder: Path, name: str) -> Path:
         "no_ending": TSV.encode(),
         "list.json": json.dumps(RECORDS).encode(),
         "dict.json": json.dumps(
-            {one["query_id"]: {name: value for name, value in one.items() if name != "query_id"} for one in RECORDS}
+            {
+                record["query_id"]: {name: value for name, value in record.items() if name != "query_id"}
+                for record in RECORDS
+            }
         ).encode(),
         ".jsonl": "\n\n".join(map(json.dumps, RECORDS)).encode(),
         ".jsonl.gz": gzip.compress("\n".join(map(json.dumps, RECORDS)).encode()),
@@ -69,11 +72,11 @@ def written(folder: Path, name: str) -> Path:
      "facts.jsonl", "facts.jsonl.gz", "facts.parquet", "facts.feather", "stream.arrow"],
 )  # fmt: skip
 def test_every_format_gives_the_same_typed_columns(tmp_path: Path, name: str) -> None:
-    known = Attributes.read(written(tmp_path, name))
-    assert known.table.to_pylist() == RECORDS
-    types = {name: str(known.table[name].type) for name in known.table.column_names}
+    attributes = Attributes.read(written(tmp_path, name))
+    assert attributes.table.to_pylist() == RECORDS
+    types = {name: str(attributes.table[name].type) for name in attributes.table.column_names}
     assert types == {"query_id": "string", "kind": "string", "words": "double", "flag": "bool", "code": "string"}
-    assert known.where == str(tmp_path / name)
+    assert attributes.where == str(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -93,9 +96,9 @@ def test_every_format_gives_the_same_typed_columns(tmp_path: Path, name: str) ->
     ],
 )
 def test_text_becomes_numbers_or_truth_where_every_value_is_one(texts: list[str], values: list[Any]) -> None:
-    found = typed_column(pa.array(texts), "x").to_pylist()
-    assert found == values
-    assert [type(one) for one in found] == [type(one) for one in values]
+    column = typed_column(pa.array(texts), "x").to_pylist()
+    assert column == values
+    assert [type(value) for value in column] == [type(value) for value in values]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,7 @@ def test_typed_arrays_keep_their_meaning() -> None:
     for array, values in cases:
         assert typed_column(array, "x").to_pylist() == values
     for nested in (pa.array([[1]]), pa.array([{"a": 1}]), pa.array([b"a"]), pa.array([1.0, float("-inf")])):
-        with pytest.raises(InputError, match="the column x holds"):
+        with pytest.raises(InputError, match="the column x must hold"):
             typed_column(nested, "x")
 
 
@@ -154,28 +157,32 @@ def test_typed_arrays_keep_their_meaning() -> None:
             "x,y\n1,2\n",
             "a.csv: no query_id among its columns x, y. Fix: name the columns in the first line, one of them query_id.",
         ),
-        ("a.csv", "qid,x,x\n1,2,3\n", "a.csv: two columns are called 'x'. Fix: name each once."),
+        ("a.csv", "qid,x,x\n1,2,3\n", "a.csv: two columns are called 'x'. Fix: use a different name for each column."),
         ("a.csv", "qid,,x\n1,2,3\n", "a.csv:1: a column has no name"),
         ("a.csv", "\nqid,x\n1,2\n", "a.csv:1: a column has no name"),
         ("a.csv", "qid;x\n1;2\n1;3\n", "a.csv:3: topic 1 appears in it twice"),
-        ("a.csv", "", "a.csv: this file is empty. Fix: give a file with a column query_id."),
+        ("a.csv", "", "a.csv: this file is empty. Fix: use a file with a column query_id."),
         ("a.jsonl", '{"qid": "1", "x": 1}\n{"x": 2}\n', "a.jsonl:2: no query_id among the fields x"),
         ("a.jsonl", '{"qid": "1", "x": 1}\n{"qid": "1"}\n', "a.jsonl:2: topic 1 appears in it twice"),
         (
             "a.jsonl",
             '{"qid": "1", "x": [1]}\n',
-            "a.jsonl:1: x holds [1]. Fix: give one text, number or true/false, or a list of texts.",
+            "a.jsonl:1: x must be one value, or a list of texts, got [1]. Fix: use one text,",
         ),
         ("a.jsonl", '{"qid": 1.5}\n', "a.jsonl:1: the query_id 1.5 is a float"),
         ("a.jsonl", '{"qid": "1"}\n{"qid": \n', "a.jsonl:2: broken JSON"),
         ("a.jsonl", '{"qid": "1"}\n[]\n', "a.jsonl:2: this line is not a JSON object"),
         ("a.json", '{"1": {"x": 1},\n "1": {"x": 2}}', "a.json: the key '1' appears twice in one object"),
-        ("a.json", '{"1": 3}', "a.json: 3 tells nothing of topic 1. Fix: write"),
+        ("a.json", '{"1": 3}', "a.json: the value of topic 1 must be an object, got 3. Fix: write"),
         ("a.json", '[{"qid": "1"}, 5]', "a.json: record 2: 5 is not a record"),
-        ("a.json", '[{"qid": "1", "x": {"y": 1}}]', 'a.json: record 1: x holds {"y": 1}'),
-        ("a.json", '"text"', "a.json: this JSON holds no facts by topic"),
+        (
+            "a.json",
+            '[{"qid": "1", "x": {"y": 1}}]',
+            'a.json: record 1: x must be one value, or a list of texts, got {"y": 1}',
+        ),
+        ("a.json", '"text"', "a.json: this JSON holds no records of topics"),
         ("a.json", "[]", "a.json: this file is empty"),
-        ("a.json", '[{"qid": "1", "x": "\\ud800"}]', "a.json: a text in it holds half a character"),
+        ("a.json", '[{"qid": "1", "x": "\\ud800"}]', "a.json: a text has an unpaired surrogate"),
         ("a.json", '[{"qid": "1", "x": 1' + "0" * 400 + "}]", "a.json: a number of x is too large"),
         ("a.parquet", "no parquet", "a.parquet: the Parquet data is damaged"),
         ("a.arrow", "no arrow", "a.arrow: the Arrow data is damaged"),
@@ -208,7 +215,7 @@ def test_no_file_ends_in_a_traceback(tmp_path_factory: pytest.TempPathFactory, d
     for content in (data, b"qid,x\n" + data, b'{"qid": "1"}\n' + data, b"ARROW1" + data):
         path.write_bytes(content)
         try:
-            read_facts(path)
+            read_attributes(path)
         except InputError as error:
             assert name in str(error)  # noqa: PT017 - reading it would be right too
 
@@ -228,8 +235,8 @@ def test_documents_are_read_from_the_same_formats(tmp_path: Path) -> None:
     pf.write_feather(pa.table({"docno": ["d1", "d2"], "length": [3, 5], "group": ["a", "b"]}), tmp_path / "docs.arrow")
     (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "length": 3, "group": "a", "metadata": {}}\n')
     for name, docs in {"docs.json": ["d1", "d2"], "docs.arrow": ["d1", "d2"], "corpus.jsonl": ["d1"]}.items():
-        found = Documents.read(tmp_path / name)
-        assert found.column("length", pa.array(docs)).to_pylist() == [rows[doc]["length"] for doc in docs]
+        documents = Documents.read(tmp_path / name)
+        assert documents.column("length", pa.array(docs)).to_pylist() == [rows[doc]["length"] for doc in docs]
     (tmp_path / "twice.tsv").write_text("docno\tlength\nd1\t3\nd2\t4\nd1\t5\n")
     with pytest.raises(
         InputError, match=r"twice\.tsv:4: document d1 appears in it twice\. Fix: keep one row per document"
@@ -239,11 +246,11 @@ def test_documents_are_read_from_the_same_formats(tmp_path: Path) -> None:
 
 def test_objects_of_many_kinds_are_understood() -> None:
     plain = {"q1": {"kind": "news", "words": 3}, "q2": {"kind": None, "words": 4}}
-    records = [{"qid": query, **known} for query, known in plain.items()]
-    wanted = [{"query_id": "q1", "kind": "news", "words": 3.0}, {"query_id": "q2", "kind": None, "words": 4.0}]
+    records = [{"qid": query, **fields} for query, fields in plain.items()]
+    expected = [{"query_id": "q1", "kind": "news", "words": 3.0}, {"query_id": "q2", "kind": None, "words": 4.0}]
     for data in (plain, records, pa.Table.from_pylist(records), pd.DataFrame(records), pl.DataFrame(records)):
-        assert Attributes.of(data).table.to_pylist() == wanted
-    assert Attributes.of(known := Attributes.of(plain)) is known
+        assert Attributes.of(data).table.to_pylist() == expected
+    assert Attributes.of(fields := Attributes.of(plain)) is fields
     topics = Topics.of({"q1": {"text": "income tax", "Turn": "3", "kind": "law"}, "q2": "peace"})
     assert Attributes.of(topics).table.to_pylist() == [
         {"query_id": "q1", "turn": 3.0, "kind": "law"},
@@ -255,8 +262,8 @@ def test_objects_of_many_kinds_are_understood() -> None:
 
 def test_objects_that_tell_nothing_are_refused() -> None:
     for data, message in {
-        3: "a int tells nothing of topics",
-        ("q1",): "'q1' tells nothing of a topic",
+        3: "a int cannot be read as attributes of topics",
+        ("q1",): "the attributes of a topic must be a dict, got 'q1'",
     }.items():
         with pytest.raises(InputError, match=message):
             Attributes.of(data)
@@ -266,23 +273,23 @@ def test_objects_that_tell_nothing_are_refused() -> None:
         Attributes.of([{"qid": "q", "a b": 1, "a-b": 2}])
     with pytest.raises(InputError, match=r"no attribute 'nope'\. Fix: use one of kind"):
         Attributes.of({"q": {"kind": "x"}}).column("nope")
-    with pytest.raises(InputError, match="holds list"):
+    with pytest.raises(InputError, match="got list"):
         Attributes.of({"q": {"x": [1, 2]}})
 
 
 def test_other_topics_have_no_values_and_the_first_table_goes_before() -> None:
-    one = Attributes.of({"a": {"kind": "x", "n": 1}, "b": {"kind": "y"}})
-    assert one.over(["c", "b"]).table.to_pylist() == [
+    first = Attributes.of({"a": {"kind": "x", "n": 1}, "b": {"kind": "y"}})
+    assert first.over(["c", "b"]).table.to_pylist() == [
         {"query_id": "c", "kind": None, "n": None},
         {"query_id": "b", "kind": "y", "n": None},
     ]
     two = Attributes.of({"b": {"kind": "z", "flag": True}, "d": {"kind": "z", "flag": False}})
-    assert one.joined(two).table.to_pylist() == [
+    assert first.joined(two).table.to_pylist() == [
         {"query_id": "a", "kind": "x", "n": 1.0, "flag": None},
         {"query_id": "b", "kind": "y", "n": None, "flag": True},
         {"query_id": "d", "kind": None, "n": None, "flag": False},
     ]
-    assert one.table.num_rows == 2  # neither was changed
+    assert first.table.num_rows == 2  # neither was changed
 
 
 def test_an_arrow_file_that_points_outside_of_itself_is_refused(tmp_path: Path) -> None:
@@ -292,14 +299,14 @@ def test_an_arrow_file_that_points_outside_of_itself_is_refused(tmp_path: Path) 
         writer.write_table(table)
     data = stream.getvalue().to_pybytes()
     offsets, broken = (np.array([0, 1, 2, last], dtype=np.int32).tobytes() for last in (3, 2**30))
-    at = data.rindex(offsets)
-    (tmp_path / "a.arrow").write_bytes(data[:at] + broken + data[at + len(offsets) :])  # to read it is a crash
+    offset = data.rindex(offsets)
+    (tmp_path / "a.arrow").write_bytes(data[:offset] + broken + data[offset + len(offsets) :])  # to read it is a crash
     with pytest.raises(InputError, match=r"a\.arrow: the Arrow data is damaged"):
         Attributes.read(tmp_path / "a.arrow")
 
 
 @pytest.mark.parametrize(("name", "data", "line"), [
-    ("a.jsonl", "\n".join(f'{{"id": "{at}", "k{at}": 1}}' for at in range(600)), 500),
+    ("a.jsonl", "\n".join(f'{{"id": "{number}", "k{number}": 1}}' for number in range(600)), 500),
     ("a.json", json.dumps([{"id": "1"} | dict.fromkeys(map(str, range(600)), 1)]), None),
     ("a.csv", ",".join(["id", *map(str, range(500))]) + "\n", 1),
     ("a.tsv", "\t".join(["id", *map(str, range(500))]) + "\n", 1),
@@ -308,11 +315,11 @@ def test_a_table_that_is_too_wide_is_refused(tmp_path, name, data, line):
     path = tmp_path / name
     path.write_text(data)
     with pytest.raises(InputError, match="more than 500 columns") as caught:
-        read_facts(path)
+        read_attributes(path)
     assert caught.value.line == line
 
 
 def test_a_wide_table_is_read(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(",".join(["id", *map(str, range(499))]) + "\n" + "1" + ",2" * 499)
-    assert read_facts(path).num_columns == 500
+    assert read_attributes(path).num_columns == 500

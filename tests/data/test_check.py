@@ -1,4 +1,4 @@
-"""`judged check` finds all of a kind, counts them, and names the first line."""
+"""`judged check` finds and counts problems of each kind, with the first line."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def codes(findings: list[Finding]) -> list[str]:
 
 
 def only(findings: list[Finding], code: str) -> Finding:
-    (found,) = [finding for finding in findings if finding.rule == code]
-    return found
+    (finding,) = [finding for finding in findings if finding.rule == code]
+    return finding
 
 
 def written(folder: Path, content: str | bytes, name: str = "file.txt") -> Path:
@@ -71,8 +71,8 @@ def test_errors_of_a_run(text: str | bytes, code: str, line: int | None, count: 
     if not count:
         assert code not in codes(findings)
         return
-    found = only(findings, code)
-    assert (found.severity, found.path, found.line, found.count) == (
+    finding = only(findings, code)
+    assert (finding.severity, finding.path, finding.line, finding.count) == (
         "error",
         str(tmp_path / "file.txt"),
         line,
@@ -90,8 +90,8 @@ def test_errors_of_a_run(text: str | bytes, code: str, line: int | None, count: 
     ],
 )
 def test_errors_of_qrels(text: str, code: str, line: int, count: int, tmp_path: Path) -> None:
-    found = only(check_qrels(written(tmp_path, text)), code)
-    assert (found.severity, found.line, found.count) == ("error", line, count)
+    finding = only(check_qrels(written(tmp_path, text)), code)
+    assert (finding.severity, finding.line, finding.count) == ("error", line, count)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_errors_of_qrels(text: str, code: str, line: int, count: int, tmp_path: 
     ],
 )
 def test_warnings_of_qrels(text: str, code: str, line: int | None, count: int, tmp_path: Path) -> None:
-    found = only(check_qrels(written(tmp_path, text)), code)
-    assert (found.severity, found.line, found.count) == ("warning", line, count)
+    finding = only(check_qrels(written(tmp_path, text)), code)
+    assert (finding.severity, finding.line, finding.count) == ("warning", line, count)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_warnings_of_qrels(text: str, code: str, line: int | None, count: int, t
 )
 def test_warnings_of_a_run(text: str, code: str, line: int | None, count: int, tmp_path: Path) -> None:
     qrels = Qrels.read(written(tmp_path, QRELS, "a.qrels"))
-    found = only(check_run(written(tmp_path, text), qrels), code)
-    assert (found.severity, found.line, found.count) == ("warning", line, count)
+    finding = only(check_run(written(tmp_path, text), qrels), code)
+    assert (finding.severity, finding.line, finding.count) == ("warning", line, count)
 
 
 def test_unicode_form_of_ids() -> None:
@@ -152,8 +152,8 @@ def test_form(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_topic_that_are_apart(tmp_path: Path) -> None:
-    found = only(check_run(written(tmp_path, RUN + "1 Q0 c 3 0.5 t\n")), "not-grouped")
-    assert (found.severity, found.count) == ("info", 1)
+    finding = only(check_run(written(tmp_path, RUN + "1 Q0 c 3 0.5 t\n")), "not-grouped")
+    assert (finding.severity, finding.count) == ("info", 1)
 
 
 def test_several_runs_in_one_file_are_no_duplicates(tmp_path: Path) -> None:
@@ -162,7 +162,9 @@ def test_several_runs_in_one_file_are_no_duplicates(tmp_path: Path) -> None:
 
 
 def test_a_truncated_gz(tmp_path: Path) -> None:
-    lines = "".join(f"{at // 1000} Q0 d{at * 7919 % 99991} {at % 1000} {1000 - at % 1000} t\n" for at in range(20_000))
+    lines = "".join(
+        f"{row // 1000} Q0 d{row * 7919 % 99991} {row % 1000} {1000 - row % 1000} t\n" for row in range(20_000)
+    )
     packed = gzip.compress(lines.encode())
     findings = check_run(written(tmp_path, packed[: len(packed) // 2], "a.run.gz"))
     assert only(findings, "truncated").severity == "error"
@@ -199,7 +201,7 @@ def test_errors_come_first_and_print_with_their_place(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_million_lines_take_seconds(tmp_path: Path) -> None:
     lines = "".join(
-        f"{at // 1000} Q0 d{at * 7919 % 999983} {at % 1000 + 1} {1000 - at % 1000} t\n" for at in range(10**6)
+        f"{row // 1000} Q0 d{row * 7919 % 999983} {row % 1000 + 1} {1000 - row % 1000} t\n" for row in range(10**6)
     )
     path = written(tmp_path, lines, "big.run")
     start = time.perf_counter()
@@ -230,8 +232,8 @@ def test_real_runs_have_no_errors_but_the_one_with_wrong_ids() -> None:
     ],
 )
 def test_why_no_returned_document_is_judged(returned: list[str], cause: str) -> None:
-    found = check_run(Run.of({"q": returned}), Qrels.of({"q": {"docA": 1, "docB": 0}, "r": {"docC": 1}}))
-    (finding,) = [one for one in found if one.rule == "nothing-judged"]
+    findings = check_run(Run.of({"q": returned}), Qrels.of({"q": {"docA": 1, "docB": 0}, "r": {"docC": 1}}))
+    (finding,) = [candidate for candidate in findings if candidate.rule == "nothing-judged"]
     assert finding.severity == "error"
     assert cause in finding.problem
     assert bool(cause) == (";" in finding.problem)
@@ -239,17 +241,19 @@ def test_why_no_returned_document_is_judged(returned: list[str], cause: str) -> 
 
 def test_ids_that_are_numbers_with_a_fraction_are_named() -> None:
     run, qrels = Run.of({"q": ["5.0", "7.0"]}), Qrels.of({"q": {"5": 1, "7": 0}})
-    assert [one.rule for one in check_run(run, qrels) if one.severity == "error"] == ["nothing-judged"]
-    assert "ids of the run end in .0" in next(one.problem for one in check_run(run, qrels) if one.severity == "error")
+    assert [finding.rule for finding in check_run(run, qrels) if finding.severity == "error"] == ["nothing-judged"]
+    assert "ids of the run end in .0" in next(
+        finding.problem for finding in check_run(run, qrels) if finding.severity == "error"
+    )
     turned = check_run(Run.of({"q": ["5", "7"]}), Qrels.of({"q": {"5.0": 1, "7.0": 0}}))
-    assert "ids of the qrels end in .0" in next(one.problem for one in turned if one.severity == "error")
+    assert "ids of the qrels end in .0" in next(finding.problem for finding in turned if finding.severity == "error")
 
 
 def test_one_judged_document_is_something() -> None:
-    found = check_run(Run.of({"q": ["x#1", "docA"]}), Qrels.of({"q": {"docA": 1}}))
-    assert "nothing-judged" not in {one.rule for one in found}
+    findings = check_run(Run.of({"q": ["x#1", "docA"]}), Qrels.of({"q": {"docA": 1}}))
+    assert "nothing-judged" not in {finding.rule for finding in findings}
     other = check_run(Run.of({"q": ["docB"]}), Qrels.of({"q": {"docA": 1}, "r": {"docB": 1}}))  # judged elsewhere
-    assert "nothing-judged" in {one.rule for one in other}
+    assert "nothing-judged" in {finding.rule for finding in other}
 
 
 @pytest.mark.parametrize(("name", "count"), [("a.csv", 2), ("a.tsv", 0)])
@@ -257,8 +261,8 @@ def test_apostrophes_that_are_not_read_are_counted(name: str, count: int, tmp_pa
     rows = ["query_id,doc_id,relevance", "q1,'=a,1", 'q1,"\'@b",0', "q1,'c,1", "q1,it's,1"]
     text = "\n".join(rows).replace(",", "," if name.endswith("csv") else "\t") + "\n"
     path = written(tmp_path, text, name)
-    found = [finding.count for finding in check_qrels(path).findings if finding.rule == "apostrophe"]
-    assert found == [count][:count]
+    counts = [finding.count for finding in check_qrels(path).findings if finding.rule == "apostrophe"]
+    assert counts == [count][:count]
     ids = {"=a", "@b", "'c", "it's"} if count else {"'=a", '"\'@b"', "'c", "it's"}
     assert set(Qrels.read(path).table["doc_id"].to_pylist()) == ids
 
@@ -267,10 +271,12 @@ def test_documents_that_are_not_in_the_corpus_are_counted(tmp_path: Path) -> Non
     qrels, run = written(tmp_path, QRELS, "a.qrels"), written(tmp_path, RUN + "2 Q0 z 3 0.25 t\n", "a.run")
     for corpus, lost in (("a\nb\nc\nz\n", {}), ("a\nc\n", {qrels: (1, 2), run: (2, 2)}), ("A\n", {qrels: (3, 1)})):
         texts = written(tmp_path, corpus, "ids.txt")
-        found = check(qrels, [run], texts=texts).findings
-        ours = {finding.path: (finding.count, finding.line) for finding in found if finding.rule == "not-in-corpus"}
-        assert ours | {str(path): at for path, at in lost.items()} == ours
+        candidate = check(qrels, [run], texts=texts).findings
+        ours = {finding.path: (finding.count, finding.line) for finding in candidate if finding.rule == "not-in-corpus"}
+        assert ours | {str(path): count for path, count in lost.items()} == ours
         assert bool(ours) is bool(lost)
     rows = written(tmp_path, '{"_id": "a", "text": "x"}\n{"_id": "b", "text": "y"}\n', "corpus.jsonl")
-    [finding] = [found for found in check(Qrels.read(qrels), texts=rows).findings if found.rule == "not-in-corpus"]
+    [finding] = [
+        candidate for candidate in check(Qrels.read(qrels), texts=rows).findings if candidate.rule == "not-in-corpus"
+    ]
     assert (finding.severity, finding.count) == ("warning", 1)

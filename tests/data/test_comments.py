@@ -1,4 +1,4 @@
-"""Lines that begin with #: comments, rows, and those that may be either."""
+"""Lines that start with #: comments, rows, and ambiguous lines."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def test_a_row_of_a_topic_that_begins_with_a_number_sign_does_not_vanish(
     with pytest.raises(InputError) as caught:
         _ = Qrels.read(path).table if kind == "qrels" else Run.read(path).table
     assert caught.value.line == line
-    found = check(path) if kind == "qrels" else check(good, [path])
-    assert [(one.rule, one.line) for one in found.findings if one.severity == "error"] == [("comment-or-row", line)]
+    findings = check(path) if kind == "qrels" else check(good, [path])
+    assert [(finding.rule, finding.line) for finding in findings.findings if finding.severity == "error"] == [
+        ("comment-or-row", line)
+    ]
 
 
 @pytest.mark.parametrize(

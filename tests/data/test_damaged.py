@@ -1,4 +1,4 @@
-"""Files that are damaged or odd: each is refused with its name, none is misread, and none kills the process."""
+"""Damaged and unusual files raise an error with their name; none is misread or crashes the process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_arrow_file_with_bytes_that_are_not_text_is_refused(tmp_path: Path, r
 def test_an_arrow_file_may_be_cut_short_after_it_was_read(tmp_path: Path) -> None:
     """A map into memory would end the process with SIGBUS."""
     many = pa.table(
-        {"query_id": ["q"] * 100_000, "doc_id": [str(at) for at in range(100_000)], "score": [0.5] * 100_000}
+        {"query_id": ["q"] * 100_000, "doc_id": [str(number) for number in range(100_000)], "score": [0.5] * 100_000}
     )
     path = written(tmp_path / "a.arrow", arrow_bytes(many))
     run = Run.scan(path)
@@ -78,7 +78,7 @@ def test_json_nested_too_deeply_is_refused(tmp_path: Path, read: Callable[[Path]
 @pytest.mark.parametrize("digits", [400, 5000])
 def test_a_whole_number_that_no_double_holds_is_refused(tmp_path: Path, digits: int) -> None:
     path = written(tmp_path / "a.json", b'{"q": {"d": ' + b"9" * digits + b"}}")
-    with pytest.raises(InputError, match=r"a\.json.*write a smaller one"):
+    with pytest.raises(InputError, match=r"a\.json.*write a smaller number"):
         Qrels.read(path)
 
 
@@ -103,7 +103,7 @@ def test_two_lines_in_one_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "qrels.txt", b"q1 0 d1 1\nq1 0 d2 1q1 0 d3 2\nq1 0 d 4 0\n")
     with pytest.raises(InputError, match=r"qrels\.txt:2: 7 fields where 4 are expected"):
         Qrels.read(path)
-    assert [(found.rule, found.count) for found in check_qrels(path) if found.severity == "error"] == [
+    assert [(finding.rule, finding.count) for finding in check_qrels(path) if finding.severity == "error"] == [
         ("too-many-fields", 2)
     ]
     run = written(tmp_path / "a.run", b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.4 tq1 Q0 d3 3 0.3 t\nq1 Q0 d4 4 0.2 t\n")
@@ -113,10 +113,10 @@ def test_two_lines_in_one_are_refused(tmp_path: Path) -> None:
 
 def test_half_a_character_in_json_is_refused(tmp_path: Path) -> None:
     for name, text in (("a.jsonl", r'{"query_id": "q", "k\ud800": 1}'), ("a.json", r'{"q": {"x": "\ud800"}}')):
-        with pytest.raises(InputError, match="half a character"):
+        with pytest.raises(InputError, match="unpaired surrogate"):
             Attributes.read(written(tmp_path / name, text.encode()))
-    whole = written(tmp_path / "b.jsonl", rb'{"query_id": "q", "text": "\ud83d\ude00"}')
-    assert Topics.read(whole).text("q") == "\U0001f600"
+    surrogate_pair = written(tmp_path / "b.jsonl", rb'{"query_id": "q", "text": "\ud83d\ude00"}')
+    assert Topics.read(surrogate_pair).text("q") == "\U0001f600"
 
 
 @pytest.mark.parametrize("read", [Qrels.read, Run.read, check_qrels, Topics.read, Attributes.read])
@@ -136,12 +136,16 @@ def test_a_line_without_an_end_is_refused_before_it_is_read_to_its_end(tmp_path:
     path = written(tmp_path / "a.txt", b"q1 0 d1 1\n" * 9 + b"word " * 2_000_000)
     with pytest.raises(InputError, match=r"a\.txt:10: a line of more than 2,097,152 bytes"):
         Qrels.read(path)
-    returns = written(tmp_path / "b.txt", b"".join(b"q%d 0 d1 1\r" % at for at in range(300_000)))  # no such line
+    returns = written(
+        tmp_path / "b.txt", b"".join(b"q%d 0 d1 1\r" % number for number in range(300_000))
+    )  # no such line
     assert Qrels.read(returns).table.num_rows == 300_000
 
 
 def test_costs_of_many_names_are_soon_refused(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.json", b'{"bm25": {' + b",".join(b'"c%d": 1' % at for at in range(20_000)) + b"}}")
+    path = written(
+        tmp_path / "a.json", b'{"bm25": {' + b",".join(b'"c%d": 1' % number for number in range(20_000)) + b"}}"
+    )
     with pytest.raises(InputError, match=r"a\.json: there are more than 500 columns"):
         Costs.of(path)
 

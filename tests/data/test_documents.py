@@ -1,4 +1,4 @@
-"""Facts about documents: read from what people have, looked up by id."""
+"""Attributes of documents: input formats, and lookup by id."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_format_keeps_ids_as_they_are(tmp_path: Path, name: str) -> None:
 
 
 def test_dicts_frames_and_records_are_understood() -> None:
-    records = [{"doc_id": doc, **known} for doc, known in FACTS.items()]
+    records = [{"doc_id": doc, **fields} for doc, fields in FACTS.items()]
     for data in (FACTS, records, pa.Table.from_pylist(records), Documents.of(FACTS)):
         assert Documents.of(data).column("length", pa.array(["7"])).to_pylist() == [80]
     assert repr(Documents.of(FACTS)) == "Documents(2 documents: length, group)"
@@ -52,7 +52,7 @@ def test_what_is_wrong_is_said() -> None:
         Documents.of([{"doc_id": "7", "length": 1}, {"doc_id": "7", "length": 2}])
     with pytest.raises(InputError, match="no doc_id among its columns length"):
         Documents.of(pa.table({"length": [1]}))
-    with pytest.raises(InputError, match="a int tells nothing of documents"):
+    with pytest.raises(InputError, match="a int cannot be read as attributes of documents"):
         Documents.of(3)
 
 
@@ -66,8 +66,8 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_fact_stands_in_the_order_of_the_ranking() -> None:
-    found = judge({"q": {"7": 1}}, {"q": {"7": 1.0, "007": 2.0}}, documents=FACTS)
-    assert found.fact("length", "TBG").to_pylist() == [120, 80]
+    judged = judge({"q": {"7": 1}}, {"q": {"7": 1.0, "007": 2.0}}, documents=FACTS)
+    assert judged.fact("length", "TBG").to_pylist() == [120, 80]
     with pytest.raises(MeasureError, match=r"TBG needs the length of every returned document\. Fix: give documents="):
         judge({"q": {"7": 1}}, {"q": {"7": 1.0}}).fact("length", "TBG")
 

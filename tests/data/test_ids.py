@@ -1,4 +1,4 @@
-"""Identifiers: text, and hashes that depend on the text alone."""
+"""Identifiers: conversion to text, and hashes that depend only on the text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ IDS = st.lists(st.text(max_size=40), min_size=1, max_size=30)
 
 @given(IDS)
 def test_a_hash_depends_on_nothing_but_the_id(ids: list[str]) -> None:
-    together = hash_ids(pa.array(ids, pa.string())).tolist()
-    apart = [int(hash_ids(pa.array([one], pa.string()))[0]) for one in ids]
-    assert together == apart
+    joint_hashes = hash_ids(pa.array(ids, pa.string())).tolist()
+    single_hashes = [int(hash_ids(pa.array([doc_id], pa.string()))[0]) for doc_id in ids]
+    assert joint_hashes == single_hashes
 
 
 @given(IDS, st.integers(0, 5))
 def test_slices_hash_as_their_strings(ids: list[str], start: int) -> None:
-    whole = pa.array(["before" * 3] * start + ids, pa.string())
-    assert hash_ids(whole.slice(start)).tolist() == hash_ids(pa.array(ids, pa.string())).tolist()
+    padded = pa.array(["before" * 3] * start + ids, pa.string())
+    assert hash_ids(padded.slice(start)).tolist() == hash_ids(pa.array(ids, pa.string())).tolist()
 
 
 def test_close_ids_hash_apart() -> None:
@@ -48,12 +48,12 @@ def test_ids_keep_their_bytes() -> None:
 
 @pytest.mark.parametrize("value", [1.0, None, True, b"d1", ["d1"]])
 def test_other_ids_are_refused(value: object) -> None:
-    with pytest.raises(InputError, match="give ids as text or whole numbers"):
+    with pytest.raises(InputError, match="use texts or integers as ids"):
         id_text(value, "document id")
 
 
 def test_float_and_missing_ids_are_refused() -> None:
-    with pytest.raises(InputError, match="holds double"):
+    with pytest.raises(InputError, match="got double"):
         id_column(pa.chunked_array([[1.0, 2.0]]), "doc_id")
     with pytest.raises(InputError, match="row 1 has no doc_id"):
         id_column(pa.chunked_array([["a", None]]), "doc_id")
@@ -69,5 +69,5 @@ def test_float_and_missing_ids_are_refused() -> None:
     ],
 )
 def test_half_a_character_is_refused(qrels: Any) -> None:
-    with pytest.raises(InputError, match=r"holds half of a character\. Fix: decode the ids"):
+    with pytest.raises(InputError, match=r"has an unpaired surrogate \(invalid Unicode\)\. Fix: decode the ids"):
         Qrels.of(qrels)

@@ -1,4 +1,4 @@
-"""A layout that fits by its number of fields alone is checked against the values, and what is likely meant is named."""
+"""A layout with the right number of fields is checked against the values; the error names the likely layout."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_ratings_with_times_are_no_grades(delimiter: str, tmp_path: Path) -> Non
     path.write_text("".join(delimiter.join(map(str, row)) + "\n" for row in RATINGS))
     with pytest.raises(InputError, match="user item rating time") as caught:
         Qrels.read(path)
-    _, _, rest = caught.value.fix.partition("keep the first three: ")
-    command, _, _ = rest.partition("; or ")
+    _, _, command = caught.value.fix.partition("keep the first three: ")
+    command, _, _ = command.partition("; or ")
     subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, check=True)
     qrels = Qrels.read(tmp_path / "qrels.txt")
     assert qrels.table.num_rows == len(RATINGS)

@@ -1,4 +1,4 @@
-"""A value that was given is used as it is, or refused: none is changed, dropped or made up in silence."""
+"""Input values are used unchanged or raise an error; none is changed, dropped or invented silently."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def table(**columns: Any) -> Any:
 def test_a_rank_that_is_null_is_refused() -> None:
     """It came first, and RR was 1."""
     run = table(score=[1.0, 2.0], rank=pa.array([None, 1], pa.int64()))
-    for given in (run, run.to_pandas(), run.to_pylist()):
+    for data in (run, run.to_pandas(), run.to_pylist()):
         with pytest.raises(InputError, match=r"row 0 has (no rank|the rank nan)|rank"):
-            evaluate(QRELS, given, "RR", ties="rank")
+            evaluate(QRELS, data, "RR", ties="rank")
 
 
 @pytest.mark.parametrize("rank", [1.5, float("nan"), float("inf"), 2.0**60])
@@ -111,14 +111,19 @@ def test_a_later_key_of_a_record_counts() -> None:
 )
 def test_two_columns_that_mean_the_same_are_refused(tmp_path: Path, kind: Any, columns: dict[str, Any]) -> None:
     """The first of them won."""
-    made = table(**columns)
-    frame = made.to_pandas()
+    arrow_table = table(**columns)
+    frame = arrow_table.to_pandas()
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
     frame.to_parquet(tmp_path / "a.parquet")
-    for given in (made, frame, made.to_pylist(), *(tmp_path / f"a.{end}" for end in ("csv", "jsonl", "parquet"))):
+    for data in (
+        arrow_table,
+        frame,
+        arrow_table.to_pylist(),
+        *(tmp_path / f"a.{end}" for end in ("csv", "jsonl", "parquet")),
+    ):
         with pytest.raises(InputError, match="both mean the"):
-            kind.of(given)
+            kind.of(data)
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -143,7 +148,7 @@ def test_frames_of_pyterrier_have_the_text_of_the_query_and_numbers_of_documents
 
 
 def test_what_is_read_as_a_number() -> None:
-    assert [read_number(one) for one in ("1.", ".5", "-1E5", 3, np.float32(0.5), "-inf")] == [
+    assert [read_number(text) for text in ("1.", ".5", "-1E5", 3, np.float32(0.5), "-inf")] == [
         1,
         0.5,
         -1e5,
@@ -158,5 +163,5 @@ def test_what_is_read_as_a_number() -> None:
 
 def test_check_names_a_number_out_of_range(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("q Q0 a 1 1e999 t\nq Q0 b 2 1e-999 t\nq Q0 c 3 0.5 t\n")
-    found = [one for one in check_run(tmp_path / "a.run") if one.rule == "bad-score"]
-    assert [(one.line, one.count) for one in found] == [(1, 2)]
+    findings = [finding for finding in check_run(tmp_path / "a.run") if finding.rule == "bad-score"]
+    assert [(finding.line, finding.count) for finding in findings] == [(1, 2)]

@@ -1,4 +1,4 @@
-"""A run in several files: the same rows as one file, and the same scores to the last bit."""
+"""A run in several files has the same rows and scores as the run in one file."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ MEASURES = ["nDCG@10", "AP", "RR", "P@5", "Judged@5"]
 
 def rows(first: int, last: int) -> Table:
     """Rows of two topics that alternate, so that both stand in every part."""
-    found = [(f"q{1 + at % 2}", f"d{at}", at * 7 % 5 / 8) for at in range(first, last)]
+    tuples = [(f"q{1 + number % 2}", f"d{number}", number * 7 % 5 / 8) for number in range(first, last)]
     schema = pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64()})
-    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in found], schema)
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in tuples], schema)
 
 
 def write_spark(folder: Path, *bounds: int) -> Path:
     """Write a table as Spark does, an empty part among them."""
     folder.mkdir(parents=True)
-    for at, (first, last) in enumerate(pairwise(bounds)):
-        parquet.write_table(rows(first, last), folder / f"part-{at:05}-1b-c000.snappy.parquet")
-        (folder / f".part-{at:05}-1b-c000.snappy.parquet.crc").write_bytes(b"crc")
+    for index, (first, last) in enumerate(pairwise(bounds)):
+        parquet.write_table(rows(first, last), folder / f"part-{index:05}-1b-c000.snappy.parquet")
+        (folder / f".part-{index:05}-1b-c000.snappy.parquet.crc").write_bytes(b"crc")
     (folder / "_SUCCESS").touch()
     return folder
 
 
-def same(found: Scores, wanted: Scores) -> None:
-    assert found.query_ids == wanted.query_ids
-    assert found.values.tobytes() == wanted.values.tobytes()
+def same(scores: Scores, expected: Scores) -> None:
+    assert scores.query_ids == expected.query_ids
+    assert scores.values.tobytes() == expected.values.tobytes()
 
 
 def test_a_folder_of_parts_is_one_run_that_is_read_part_by_part(tmp_path: Path) -> None:
@@ -56,12 +56,12 @@ def test_a_folder_of_parts_is_one_run_that_is_read_part_by_part(tmp_path: Path) 
     (run,) = runs_of(folder)
     assert (run.name, run.where, len(run.table)) == ("bm25", str(folder), 20)
     assert all(isinstance(part, ParquetRows) for part in run.rows.files)  # type: ignore[attr-defined]
-    seen: list[int] = []
-    scores = evaluate(QRELS, run, MEASURES, progress=lambda _, more: seen.append(more))
+    progress_counts: list[int] = []
+    scores = evaluate(QRELS, run, MEASURES, progress=lambda _, more: progress_counts.append(more))
     same(scores, evaluate(QRELS, rows(0, 20), MEASURES))
     read = [path for path in sorted(folder.glob("part-*")) if len(parquet.read_table(path))]
     assert scores.runs[0].sha256 == hashlib.sha256(b"".join(path.read_bytes() for path in read)).hexdigest()
-    assert sum(seen) == sum(path.stat().st_size for path in read)
+    assert sum(progress_counts) == sum(path.stat().st_size for path in read)
 
 
 def test_what_is_one_run_and_what_are_several(tmp_path: Path) -> None:
@@ -77,8 +77,8 @@ def test_parts_of_text_have_a_header_each_and_may_be_packed(tmp_path: Path) -> N
     (tmp_path / "part-00000.csv").write_text("qid,docno,score\nq1,d2,2\nq2,d1,1\n")
     (tmp_path / "part-00001.csv").write_text("")
     (tmp_path / "part-00002.csv.gz").write_bytes(gzip.compress(b"qid,docno,score\nq1,d4,1\n"))
-    found = evaluate(QRELS, tmp_path, MEASURES)
-    same(found, evaluate(QRELS, {"q1": {"d2": 2.0, "d4": 1.0}, "q2": {"d1": 1.0}}, MEASURES))
+    scores = evaluate(QRELS, tmp_path, MEASURES)
+    same(scores, evaluate(QRELS, {"q1": {"d2": 2.0, "d4": 1.0}, "q2": {"d1": 1.0}}, MEASURES))
 
 
 def test_folders_that_name_runs_and_a_column_that_does(tmp_path: Path) -> None:
@@ -99,9 +99,9 @@ def test_what_is_wrong_with_parts_is_said_of_the_file(tmp_path: Path) -> None:
     folder = write_spark(tmp_path / "a", 0, 4, 8)
     second = sorted(folder.glob("part-*"))[1]
     parquet.write_table(rows(4, 8).drop_columns(["score"]), second)
-    with pytest.raises(InputError, match="its columns are") as said:
+    with pytest.raises(InputError, match="its columns are") as caught:
         runs_of(folder)
-    assert str(second) in str(said.value)
+    assert str(second) in str(caught.value)
     parquet.write_table(rows(3, 8), second)
     with pytest.raises(InputError, match=r"document d3 is returned twice for topic q2"):
         evaluate(QRELS, folder, "AP")
@@ -135,18 +135,18 @@ def test_the_scores_of_a_run_have_the_same_bits_however_it_lies(
     cuts = [0, *sorted(rng.integers(0, n, pieces - 1).tolist()), n]
     (folder / "text").mkdir()
     (folder / "parquet").mkdir()
-    for at, (first, last) in enumerate(pairwise(cuts)):
+    for index, (first, last) in enumerate(pairwise(cuts)):
         lines = text.splitlines(keepends=True)[first:last]
-        (folder / "text" / f"part-{at}").write_text("".join(lines))
+        (folder / "text" / f"part-{index}").write_text("".join(lines))
         parquet.write_table(
-            table.slice(first, last - first), folder / "parquet" / f"part-{at}.parquet", row_group_size=7
+            table.slice(first, last - first), folder / "parquet" / f"part-{index}.parquet", row_group_size=7
         )
     with duckdb.connect(folder / "runs.duckdb") as con:
         con.register("given", table)
         con.sql("CREATE TABLE run AS FROM given")
-    wanted = evaluate(qrels, Run.of(table), MEASURES)
+    expected = evaluate(qrels, Run.of(table), MEASURES)
     for place in ("run.txt", "run.gz", "text", "parquet", "runs.duckdb/run"):
-        same(evaluate(qrels, folder / place, MEASURES), wanted)
+        same(evaluate(qrels, folder / place, MEASURES), expected)
 
 
 def test_a_table_of_a_database_file_is_named_or_named_wrongly(tmp_path: Path) -> None:
@@ -166,4 +166,4 @@ def test_a_table_of_a_database_file_is_named_or_named_wrongly(tmp_path: Path) ->
     with pytest.raises(InputError, match=r"odd \" name: no column"):
         runs_of(path / 's.odd " name')
     setting = "SELECT current_setting('enable_progress_bar')"
-    assert run.rows.table.engine.ask(setting).to_pylist()[0].popitem()[1] is False  # type: ignore[attr-defined]
+    assert run.rows.table.engine.query(setting).to_pylist()[0].popitem()[1] is False  # type: ignore[attr-defined]

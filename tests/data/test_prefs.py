@@ -1,4 +1,4 @@
-"""Files of preferences: what is taken, and what is said of what is not."""
+"""Files of preferences: valid lines and error messages."""
 
 from __future__ import annotations
 
@@ -84,9 +84,11 @@ def test_the_same_document_may_stand_in_other_subgroups_and_topics(tmp_path: Pat
 
 
 def test_other_files_are_no_preferences(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"some\.prefs:1: 6 fields where 5 are needed\. Fix: write query id, user"):
+    with pytest.raises(
+        InputError, match=r"some\.prefs:1: preferences must have 5 fields, got 6\. Fix: write query id, user"
+    ):
         read_prefs(written(tmp_path, "1 Q0 a 1 0.5 tag\n1 Q0 b 2 0.4 tag\n"))
-    with pytest.raises(InputError, match="a run is not a file of preferences"):
+    with pytest.raises(InputError, match="the format 'prefs' is only for qrels"):
         judged.Run.scan(written(tmp_path, GOOD), format="prefs")
     with pytest.raises(InputError, match=r"the grade of topic 1, document a is inf\. Fix: write a finite number"):
         read_prefs(written(tmp_path, "1 u s a inf\n"))

@@ -1,4 +1,4 @@
-"""Small tables as records: one reader for costs, latencies and reviewed lists."""
+"""Small tables as records: costs, latencies and reviewed lists."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ def test_a_column_that_stands_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.tsv:1: two columns are called 'new_grade'"):
         list(read_records(tmp_path / "a.tsv"))
     table = pa.table([["q"], [3], [None]], names=["run", "ms", "ms"])
-    for given in (apply_review, Costs.of):
+    for read in (apply_review, Costs.of):
         with pytest.raises(InputError, match="two columns are called 'ms'"):
-            given({"q": {"d": 1}}, table) if given is apply_review else given(table)
+            read({"q": {"d": 1}}, table) if read is apply_review else read(table)

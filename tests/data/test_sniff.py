@@ -1,4 +1,4 @@
-"""Each format is found by its content; what is another kind of file is refused with a reason."""
+"""Detection of formats from the content; a file of another kind raises an error with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every format gives the same rows, ids byte for byte, and the hash of the file as it lies on disk."""
+"""All formats return the same rows, the same ids byte for byte, and the hash of the file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RECORDS = [dict(zip(RUN, row, strict=True)) for row in ROWS]
 
 def write(folder: Path, name: str) -> Path:
     path = folder / name
-    trec = "".join(f"{query} Q0 {doc} {at} {score!r} tag\n" for at, (query, doc, score) in enumerate(ROWS, 1))
+    trec = "".join(f"{query} Q0 {doc} {rank} {score!r} tag\n" for rank, (query, doc, score) in enumerate(ROWS, 1))
     writers = {
         "a.run": lambda: path.write_text(trec),
         "a.run.gz": lambda: path.write_bytes(gzip.compress(trec.encode())),
@@ -83,11 +83,11 @@ def test_the_hash_is_of_the_bytes_that_were_read_or_none(tmp_path: Path) -> None
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_bytes(b"a" * 3_000_000)
     second.write_bytes(b"b")
-    kept, changed, removed = (FileHash.of([first, second]) for _ in range(3))
-    assert kept.hexdigest == hashlib.sha256(b"a" * 3_000_000 + b"b").hexdigest()
+    unchanged, changed, removed = (FileHash.of([first, second]) for _ in range(3))
+    assert unchanged.hexdigest == hashlib.sha256(b"a" * 3_000_000 + b"b").hexdigest()
     second.write_bytes(b"cc")
     assert changed.hexdigest is None
-    assert kept.hexdigest is not None
+    assert unchanged.hexdigest is not None
     first.unlink()
     assert removed.hexdigest is None
     assert FileHash.of([]).hexdigest is FileHash.of([first]).hexdigest is None
@@ -132,7 +132,7 @@ def test_json_numbers_as_ids_become_their_decimal_text(tmp_path: Path) -> None:
         ("a.jsonl", '{"query_id": "q", "doc_id": "d", "rank": 1.5}\n', 1, "whole number"),
         ("a.jsonl", '{"query_id": "q", "doc_id": "d", "relevance": 1}\n', None, "looks like qrels"),
         ("a.json", '{"q": {"d": 1, "e": 1, "f": 0}}', None, "looks like qrels"),
-        ("a.json", '{"q": {"\\ud800": 1.5}}', None, "half a character"),
+        ("a.json", '{"q": {"\\ud800": 1.5}}', None, "unpaired surrogate"),
         ("a.parquet", b"PAR1 and nothing else", None, "damaged or cut short"),
         ("a.arrow", b"ARROW1 and nothing else", None, "damaged or cut short"),
     ],
@@ -154,7 +154,7 @@ def test_broken_files_name_the_place(
         ({"query_id": ["q"], "doc_id": ["d"], "score": [float("nan")]}, "NaN"),
         ({"query_id": ["q"], "doc_id": ["d"], "score": [None]}, "score"),
         ({"query_id": ["q"], "doc_id": ["d"], "score": ["high"]}, "holds string, not numbers"),
-        ({"query_id": [1.5], "doc_id": ["d"], "score": [1.0]}, "query_id holds double"),
+        ({"query_id": [1.5], "doc_id": ["d"], "score": [1.0]}, "query_id must hold texts or integers, got double"),
         ({"query_id": ["q"], "doc_id": [None], "score": [1.0]}, "doc_id"),
         ({"query_id": ["q"], "score": [1.0]}, "no column doc_id"),
         ({"query_id": ["q"], "doc_id": ["d"], "rank": [1.5]}, "."),
@@ -189,7 +189,7 @@ def test_cut_compressed_data_is_refused(name: str, cut: float, tmp_path: Path) -
 def test_damage_in_the_middle_of_a_long_gz_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.run.gz"
     lines = "".join(
-        f"q{at // 1000} Q0 d{at * 7919 % 99991} {at % 1000 + 1} {1000 - at % 1000} t\n" for at in range(50_000)
+        f"q{row // 1000} Q0 d{row * 7919 % 99991} {row % 1000 + 1} {1000 - row % 1000} t\n" for row in range(50_000)
     )
     content = bytearray(gzip.compress(lines.encode()))
     content[len(content) // 2] ^= 0xFF
@@ -277,10 +277,14 @@ def test_a_long_parquet_file_gives_the_same_runs_and_is_not_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.parquet"
-    rows = {"qid": ["q1", "q2"] * 6, "docno": [f"d{at}" for at in range(12)], "rank": [at // 2 + 1 for at in range(12)]}
+    rows = {
+        "qid": ["q1", "q2"] * 6,
+        "docno": [f"d{row}" for row in range(12)],
+        "rank": [row // 2 + 1 for row in range(12)],
+    }
     parquet.write_table(pa.table({**rows, "run_id": ["a"] * 4 + ["b"] * 4 + ["a"] * 4, "text": ["x"] * 12}), path)
     held = judged.evaluate({"q1": {"d0": 1}, "q2": {"d7": 1}}, path, "RR")
-    monkeypatch.setattr("judged.data.sources._LONG", 3)
+    monkeypatch.setattr("judged.data.sources._MAX_ROWS_IN_MEMORY", 3)
     assert isinstance(open_source(path, "run").rows, ParquetRows)
     read = judged.evaluate({"q1": {"d0": 1}, "q2": {"d7": 1}}, path, "RR")
     assert [run.name for run in read.runs] == [run.name for run in held.runs] == ["a", "b"]

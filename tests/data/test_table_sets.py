@@ -1,4 +1,4 @@
-"""Tables that belong together: what is refused, where it stands, and equal bytes for equal tables."""
+"""Sets of related tables: validation, error locations, and equal bytes for equal tables."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ SETS = TableSet(
         ),
     },
     {"people": ("person",), "things": ("person", "rank")},
-    usual={("people", "kind"): "new", "done": False, "rank": None},
-    words={("people", "kind"): ("new", "old")},
-    counted={"things": ("rank", ("person",))},
+    defaults={("people", "kind"): "new", "done": False, "rank": None},
+    enums={("people", "kind"): ("new", "old")},
+    numbered={"things": ("rank", ("person",))},
 )
 
 
@@ -40,10 +40,10 @@ def checked(people: list[dict[str, Any]], things: list[dict[str, Any]]) -> None:
 
 def test_empty_cells_are_usual_and_rows_are_counted_within_others() -> None:
     rows = [{"person": "a"}, {"person": "b", "size": "2.5", "ids": "x y"}, {"person": "a", "done": "yes", "ids": [1]}]
-    found = SETS.table("things", rows).to_pylist()
-    assert [row["rank"] for row in found] == [1, 1, 2]
-    assert [row["done"] for row in found] == [False, False, True]
-    assert [(row["size"], row["ids"]) for row in found] == [(None, None), (2.5, ["x", "y"]), (None, ["1"])]
+    records = SETS.table("things", rows).to_pylist()
+    assert [row["rank"] for row in records] == [1, 1, 2]
+    assert [row["done"] for row in records] == [False, False, True]
+    assert [(row["size"], row["ids"]) for row in records] == [(None, None), (2.5, ["x", "y"]), (None, ["1"])]
     assert SETS.table("people", pa.table({"person": ["a"], "kind": [" "]})).to_pylist() == [
         {"person": "a", "kind": "new"}
     ]
@@ -69,13 +69,13 @@ def test_cells_of_another_type_are_refused(column: str, value: Any, fix: str) ->
 
 def test_what_does_not_fit_together_is_refused() -> None:
     checked([{"person": "a"}, {"person": "b", "kind": "old"}], [{"person": "a"}, {"person": "a"}])
-    for people, things, said in (
+    for people, things, message in (
         ([{"person": "a"}, {"person": "a"}], [], "two rows of person 'a'"),
         ([{"person": "a"}], [{"person": "a", "rank": 1}, {"person": "a", "rank": 1}], "two rows of person 'a', rank 1"),
         ([{"person": "a", "kind": "strange"}], [], "no kind 'strange'"),
         ([{"person": "a"}], [{"person": "b"}], "people has no row of person 'b'"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             checked(people, things)
     with pytest.raises(InputError, match="a row has no person"):
         SETS.table("people", [{"person": ""}])
@@ -99,7 +99,7 @@ def test_a_folder_with_odd_files(tmp_path: Path) -> None:
         "files-not-read": True,
     }
     (tmp_path / "people.tsv").write_text("person\n")
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="in two files"):
         SETS.read(tmp_path)
     (tmp_path / "people.tsv").unlink()
     (tmp_path / "things.jsonl").write_text('{"person": "a"}\n{"person": "a", "size": "big"}\n')
@@ -109,11 +109,11 @@ def test_a_folder_with_odd_files(tmp_path: Path) -> None:
 
 def test_equal_tables_are_equal_bytes_and_are_read_again(tmp_path: Path) -> None:
     rows = [{"person": "é, \n", "rank": 2, "ids": ["x"]}, {"person": "a", "size": 0.1}]
-    for folder, given in (("one", rows), ("two", rows[::-1])):
-        SETS.write({"things": SETS.table("things", given)}, tmp_path / folder, ("things",), {})
-    one, two = ((tmp_path / folder / "things.jsonl").read_bytes() for folder in ("one", "two"))
-    assert one == two
-    assert json.loads(one.splitlines()[0]) == {"person": "a", "rank": 1, "size": 0.1, "done": False}
+    for folder, folder_rows in (("one", rows), ("two", rows[::-1])):
+        SETS.write({"things": SETS.table("things", folder_rows)}, tmp_path / folder, ("things",), {})
+    first_bytes, second_bytes = ((tmp_path / folder / "things.jsonl").read_bytes() for folder in ("one", "two"))
+    assert first_bytes == second_bytes
+    assert json.loads(first_bytes.splitlines()[0]) == {"person": "a", "rank": 1, "size": 0.1, "done": False}
     again = SETS.read(tmp_path / "one")[0]["things"]
     assert again.to_pylist()[1]["person"] == "é, \n"
     (tmp_path / "one" / "things.csv").write_text("person\n")

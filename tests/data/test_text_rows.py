@@ -1,4 +1,4 @@
-"""The bulk parser and the line-by-line reader give the same rows; broken files end in InputError."""
+"""The bulk parser and the line-by-line parser return the same rows; broken files raise InputError."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judged import Qrels
-from judged.data.layout import Layout, split_fields, value
+from judged.data.layout import Layout, parse_field, split_fields
 from judged.data.sources import open_source
 from judged.data.text_rows import TextRows
 from judged.errors import InputError
@@ -69,7 +69,9 @@ def texts(draw: st.DrawFn, layout: Layout, broken: bool = False) -> bytes:
             fields.pop()
         if broken and draw(st.integers(0, 3)) == 0:
             fields = fields[: draw(st.integers(0, len(fields)))]
-        lines.append("".join(part for one in fields for part in (one, draw(blank)))[: None if broken else -1])
+        lines.append(
+            "".join(part for field_text in fields for part in (field_text, draw(blank)))[: None if broken else -1]
+        )
     text = "".join(line + draw(end) for line in lines)
     if draw(st.booleans()):
         text = text.rstrip("\r\n")
@@ -91,9 +93,9 @@ def plain(path: Path, layout: Layout) -> list[dict[str, object]] | str:
     """Read line by line, without the bulk parser."""
 
     def read() -> list[dict[str, object]]:
-        wanted = [name for name in COLUMNS if name in layout.names]
+        names = [name for name in COLUMNS if name in layout.names]
         rows = TextRows(path, layout, "file")
-        return [{name: value(name, record.fields.get(name, "")) for name in wanted} for record in rows.lines()]
+        return [{name: parse_field(name, record.fields.get(name, "")) for name in names} for record in rows.lines()]
 
     try:
         return outcome(read)  # type: ignore[return-value]
@@ -114,12 +116,12 @@ def test_bulk_equals_line_by_line(layout: Layout, data: st.DataObject, tmp_path:
     broken = data.draw(st.booleans())
     path.write_bytes(data.draw(texts(layout, broken)))
     block = data.draw(st.sampled_from([3, 16, 64, 1 << 20]))
-    expected, found = plain(path, layout), parsed(path, layout, block)
+    expected, batch = plain(path, layout), parsed(path, layout, block)
     if isinstance(expected, str):
-        assert isinstance(found, str)
-        assert found.startswith("file:")
+        assert isinstance(batch, str)
+        assert batch.startswith("file:")
     else:
-        assert found == expected
+        assert batch == expected
 
 
 @QUIET
@@ -134,9 +136,9 @@ def test_any_blanks_read_as_the_fields_written(data: st.DataObject, tmp_path: Pa
     ]
     path = tmp_path / "some.run"
     path.write_text("\n".join(lines), encoding="utf-8", newline="")
-    found = parsed(path, TREC, 1 << 20)
-    assert isinstance(found, list)
-    assert [(row["query_id"], row["doc_id"], row["score"], row["run_id"]) for row in found] == [
+    batch = parsed(path, TREC, 1 << 20)
+    assert isinstance(batch, list)
+    assert [(row["query_id"], row["doc_id"], row["score"], row["run_id"]) for row in batch] == [
         (query, doc, float(score), tag) for query, doc, _, score, tag in rows
     ]
 
@@ -178,11 +180,11 @@ def test_broken_run_names_file_and_line(name: str, pack: object, tmp_path: Path)
 @given(data=st.data())
 def test_generated_broken_files_never_pass(data: st.DataObject, tmp_path: Path) -> None:
     kind = data.draw(st.sampled_from(["run", "qrels"]))
-    lines = [b"q%d Q0 doc%d %d %d.5 tag" % (at // 5, at, at % 5, 50 - at) for at in range(20)]
+    lines = [b"q%d Q0 doc%d %d %d.5 tag" % (number // 5, number, number % 5, 50 - number) for number in range(20)]
     if kind == "qrels":
-        lines = [b"q%d 0 doc%d %d" % (at // 5, at, at % 3) for at in range(20)]
-    at = data.draw(st.integers(0, len(lines) - 1))
-    fields = lines[at].split()
+        lines = [b"q%d 0 doc%d %d" % (number // 5, number, number % 3) for number in range(20)]
+    number = data.draw(st.integers(0, len(lines) - 1))
+    fields = lines[number].split()
     how = data.draw(st.sampled_from(["text", "nan", "few", "bytes"]))
     number = 4 if kind == "run" else 3
     if how == "few":
@@ -191,13 +193,13 @@ def test_generated_broken_files_never_pass(data: st.DataObject, tmp_path: Path) 
         fields[2] += data.draw(st.sampled_from([b"\xff", b"\xc3\x28", b"\x80", b"\xed\xa0\x80"]))
     else:
         fields[number] = data.draw(st.sampled_from([b"nan", b"NaN", b"-nan"] if how == "nan" else [b"x", b"1,0", b"-"]))
-    lines[at] = b" ".join(fields)
+    lines[number] = b" ".join(fields)
     path = tmp_path / "broken.txt"
     path.write_bytes(data.draw(st.sampled_from([b"\n", b"\r\n"])).join(lines))
     with pytest.raises(InputError) as caught:
         open_source(path, kind).table(COLUMNS)
     assert caught.value.path == str(path)
-    assert caught.value.line == at + 1
+    assert caught.value.line == number + 1
 
 
 def test_tags_may_be_missing_on_some_lines(tmp_path: Path) -> None:
@@ -231,7 +233,7 @@ def test_csv_quotes(tmp_path: Path) -> None:
 def test_csv_quote_without_end_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "some.csv"
     path.write_text('query_id,doc_id,score\n1,"a,2.5\n1,b,1.5\n')
-    with pytest.raises(InputError, match=r"some\.csv:2: a double quote that is not closed"):
+    with pytest.raises(InputError, match=r"some\.csv:2: a double quote is not closed"):
         open_source(path, "run").table(COLUMNS)
 
 
@@ -258,13 +260,13 @@ def test_split_fields_of_a_comma_line() -> None:
 )
 def test_what_is_no_number(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a number|is too (large|small) for a number"):
-        value("score", text)
+        parse_field("score", text)
 
 
 @pytest.mark.parametrize("text", ["1.5", "inf", "1e20", "9007199254740994"])
 def test_what_is_no_rank(text: str) -> None:
     with pytest.raises(ValueError, match="is not a whole number"):
-        value("rank", text)
+        parse_field("rank", text)
 
 
 def test_batches_have_the_declared_types(tmp_path: Path) -> None:

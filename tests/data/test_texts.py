@@ -1,4 +1,4 @@
-"""Texts of documents: every form of file, only what is wanted, and what is refused."""
+"""Texts of documents: input formats, selection of documents, and errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from judged.data.texts import Text, Texts, document_ids, shortened
+from judged.data.texts import Text, Texts, document_ids, shorten
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _records(doc: str = "doc_id", text: str = "text") -> list[dict[str, Any]]:
 def test_jsonl(tmp_path: Path, doc: str, text: str, wanted: set[str] | None) -> None:
     path = tmp_path / "docs.jsonl"
     path.write_text("\n".join(map(json.dumps, _records(doc, text))) + "\n\n", encoding="utf-8")
-    expected = {key: found for key, found in WHOLE.items() if wanted is None or key in wanted}
+    expected = {key: text_of_doc for key, text_of_doc in WHOLE.items() if wanted is None or key in wanted}
     assert Texts.read(path, wanted).documents == expected
     for ending, pack in ((".gz", gzip.compress), (".bz2", bz2.compress)):
         packed = tmp_path / f"docs.jsonl{ending}"
@@ -66,7 +66,7 @@ def test_csv_with_lines_in_a_field_keeps_ids_as_they_are(tmp_path: Path, wanted:
         writer.writerow(["year", "docno", "title", "body"])
         writer.writerows([["1999", *row] for row in ROWS] + [["", "007", "", "spy"]])
     expected = {**WHOLE, "007": Text("", "spy")}
-    expected = {key: found for key, found in expected.items() if wanted is None or key in wanted}
+    expected = {key: text_of_doc for key, text_of_doc in expected.items() if wanted is None or key in wanted}
     assert Texts.read(path, wanted).documents == expected
 
 
@@ -102,7 +102,7 @@ def test_parquet_with_numbers_as_ids(tmp_path: Path, wanted: set[str] | None) ->
 
 
 def test_the_first_of_a_document_that_stands_twice_is_kept() -> None:
-    assert Texts.of({"a": "x"}, wanted={"b"}).documents == {}
+    assert Texts.of({"a": "x"}, doc_ids={"b"}).documents == {}
     assert Texts.of({7: {"text": "x"}}).documents == {"7": Text("", "x")}
 
 
@@ -141,13 +141,13 @@ def test_what_is_not_wanted_is_not_parsed_and_what_is_must_be_whole(tmp_path: Pa
     ("name", "content", "said"),
     [
         ("a.jsonl", b'{"text": "x"}\n', r"a.jsonl:1: .* not a document with an id"),
-        ("a.jsonl", b'{"id": 1.5, "text": "x"}\n', "give ids as text"),
+        ("a.jsonl", b'{"id": 1.5, "text": "x"}\n', "use texts or integers as ids"),
         ("a.json", b"[1]", "not a document"),
-        ("a.json", b'{\n"a": 3}', "not text"),
+        ("a.json", b'{\n"a": 3}', "must be text or an object"),
         ("a.csv", b"id,year\na,1999\n", "no text among its columns id, year"),
         ("a.csv", b"name of it\nx\n", "no document id"),
         ("a.tsv", b"a\tb\tc\td\te\n", "no document id"),
-        ("a.tsv", b"a\tb\nc\n", r"a.tsv:2: 1 fields where 2"),
+        ("a.tsv", b"a\tb\nc\n", r"a.tsv:2: each line must have 2 fields like the first, got 1"),
         ("a.tsv", b"a\t\xff\n", "cannot be read"),
         ("a.csv", "id,text\n".encode("utf-16"), "UTF-16"),
         ("a.parquet", b"PAR1 and nothing", "damaged"),
@@ -206,10 +206,12 @@ def test_documents_of_trec(tmp_path: Path, encoding: str, pack: Any) -> None:
 def test_a_document_of_trec_may_end_in_another_block(tmp_path: Path) -> None:
     path = tmp_path / "many.trec"
     many = range(40_000)
-    path.write_text("".join(f"<DOC>\n<DOCNO>{at}</DOCNO>\n<TEXT>{'word ' * 20}{at}</TEXT>\n</DOC>\n" for at in many))
+    path.write_text(
+        "".join(f"<DOC>\n<DOCNO>{number}</DOCNO>\n<TEXT>{'word ' * 20}{number}</TEXT>\n</DOC>\n" for number in many)
+    )
     texts = Texts.read(path)
-    assert list(texts.documents) == [str(at) for at in many]
-    assert all(texts.text(str(at)).endswith(f" {at}") for at in many)
+    assert list(texts.documents) == [str(number) for number in many]
+    assert all(texts.text(str(number)).endswith(f" {number}") for number in many)
 
 
 def test_a_folder_of_texts_and_of_files_that_hold_many(tmp_path: Path) -> None:
@@ -256,9 +258,9 @@ def test_folders_that_are_refused(tmp_path: Path) -> None:
 def test_other_kinds_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         Texts.read(tmp_path / "none.jsonl")
-    with pytest.raises(InputError, match="holds no texts"):
+    with pytest.raises(InputError, match="must be a path or a dict"):
         Texts.of(3)
-    with pytest.raises(InputError, match="is not text"):
+    with pytest.raises(InputError, match="must be text or an object"):
         Texts.of({"a": 3})
 
 
@@ -279,9 +281,9 @@ def test_snippets() -> None:
 
 @given(st.text("ab c.", max_size=30), st.integers(0, 32))
 def test_a_shortened_text_fits_and_begins_as_the_text_does(text: str, length: int) -> None:
-    found = shortened(text, length)
-    assert len(found) <= length
-    assert found == text if len(text) <= length else text.startswith(found.rstrip("."))
+    short = shorten(text, length)
+    assert len(short) <= length
+    assert short == text if len(text) <= length else text.startswith(short.rstrip("."))
 
 
 def test_ids_are_read_from_documents_and_from_lists(tmp_path: Path) -> None:
@@ -308,6 +310,6 @@ def test_ids_are_read_from_documents_and_from_lists(tmp_path: Path) -> None:
     assert document_ids(tmp_path / "docs.parquet") == document_ids(tmp_path / "folder") == ["d1", "d2"]
     for text in ("d1\nq1 0 d2 1\n", "d1\nq1\t0\td2\t1\n"):
         (tmp_path / "qrels").write_text(text)
-        with pytest.raises(InputError, match="is more than an id") as caught:
+        with pytest.raises(InputError, match="a line must hold one id") as caught:
             document_ids(tmp_path / "qrels")
         assert caught.value.line == 2

@@ -1,4 +1,4 @@
-"""One topic of a run, as a run: the same scores as in the whole one."""
+"""The rows of one topic as a run have the same scores as in the full run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def test_scores_of_a_topic_are_those_in_the_whole_run(made: tuple[Any, Any]) -> 
     qrels, run = Qrels.of(made[0]), Run.of(made[1])
     assume(any(made[1].values()))
     rows = TopicRows.of(run)
-    mapped = rows.mapped()
-    whole = judge(qrels, run)
+    mapped = rows.memory_mapped()
+    judged_run = judge(qrels, run)
     for measure in (parse("nDCG@3"), parse("AP"), parse("NumRet")):
-        values = measure(whole)
-        for at, query in enumerate(whole.query_ids):
+        values = measure(judged_run)
+        for topic, query in enumerate(judged_run.query_ids):
             for run_of in (rows.run, mapped.run):
                 alone = judge(qrels.over([query]), run_of(query))
-                assert measure(alone).tolist() == [values[at]]
+                assert measure(alone).tolist() == [values[topic]]
 
 
 def test_topics_that_are_scattered_over_the_file_and_keep_their_order(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_topics_that_are_scattered_over_the_file_and_keep_their_order(tmp_path: 
         "query_id": ["q1", "q1"], "doc_id": ["x", "y"], "score": [9.0, 8.0], "rank": [1, 2],
     }  # fmt: skip
     assert rows.run("q1").name == "a"
-    assert rows.mapped().run("q1").table.equals(rows.run("q1").table)
+    assert rows.memory_mapped().run("q1").table.equals(rows.run("q1").table)
     assert judge({"q9": {"d": 1}}, rows.run("q9")).returned.tolist() == [0]
 
 
@@ -52,11 +52,11 @@ def test_a_run_without_scores_stays_a_set() -> None:
 
 
 def test_rows_from_a_file_are_not_in_memory() -> None:
-    docs = pa.array([f"d{at:07}" for at in range(200_000)])
+    docs = pa.array([f"d{number:07}" for number in range(200_000)])
     run = Run.of(pa.table({"query_id": pa.repeat("q", len(docs)), "doc_id": docs, "score": np.arange(len(docs))[::-1]}))
     rows = TopicRows.of(run)
     before = pa.total_allocated_bytes()
-    mapped = rows.mapped()
+    mapped = rows.memory_mapped()
     assert pa.total_allocated_bytes() - before < mapped.table.nbytes / 20
     assert mapped.run("q").table.equals(rows.run("q").table)
 
@@ -67,7 +67,7 @@ def test_a_full_disk_leaves_rows_in_memory(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("judged.data.run.TemporaryFile", full)
     rows = TopicRows.of(Run.of({"q": {"a": 1.0}}))
-    assert rows.mapped() is rows
+    assert rows.memory_mapped() is rows
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Topics in every form that people keep them in."""
+"""Topics in all supported formats."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_trec_lines_and_ends_that_close_nothing(tmp_path: Path) -> None:
     assert caught.value.line == 5
     path.write_text("<top><num>1<title>x</top></top><top><num>2<title>y</top>")
     topics = Topics.read(path)
-    assert [topics.text(one) for one in ("1", "2")] == ["x", "y"]
+    assert [topics.text(query_id) for query_id in ("1", "2")] == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_topics_of_xml_are_read_whatever_the_case_of_their_tag(tmp_path: Path) -
         "<TOP><num>3</num><title>z</title><text>w</text></TOP></topics>"
     )
     topics = Topics.read(path)
-    assert [topics.text(one) for one in ("1", "2", "3")] == ["x", "y", "w"]
+    assert [topics.text(query_id) for query_id in ("1", "2", "3")] == ["x", "y", "w"]
     assert topics.table["title"].to_pylist() == [None, None, "z"]
 
 
@@ -174,7 +174,7 @@ def test_it_is_an_arrow_stream() -> None:
         # a search for each end would not come back
         pytest.param("<top>\n" * 50_000, None, "without </top>", id="many tops"),
         pytest.param(
-            "\n".join(f'{{"id": "{at}", "text": "x", "k{at}": 1}}' for at in range(600)),
+            "\n".join(f'{{"id": "{number}", "text": "x", "k{number}": 1}}' for number in range(600)),
             499,
             "more than 500 columns",
             id="wide",

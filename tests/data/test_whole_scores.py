@@ -1,4 +1,4 @@
-"""Scores that are whole numbers: of a run they are scores, if its columns say so, and large ones keep their order."""
+"""Integer scores: scores of a run if the columns say so; large integers keep their order."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ TIED = [LARGE, LARGE + 1]
     ],
 )
 def test_whole_scores_that_are_equal_as_doubles_are_refused(scores: Any) -> None:
-    run = {"q": {f"d{at}": score for at, score in enumerate(scores)}}
+    run = {"q": {f"d{number}": score for number, score in enumerate(scores)}}
     with pytest.raises(InputError) as caught:
         judged.evaluate({"q": {"d1": 1}}, run, "RR")
     assert caught.value.rule == "bad-score"

@@ -1,4 +1,4 @@
-"""What is written is read back the same, and a failure leaves the old file."""
+"""Files that were written are read back unchanged; a failure keeps the old file."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_runs_come_back(suffix: str, data: st.DataObject, tmp_path: Path) -> Non
     path = tmp_path / f"some{suffix}"
     write_run(Run.of(mapping), path)
     table = Run.read(path, format=reader(suffix)).table
-    found: dict[str, dict[str, float]] = {}
+    scores_by_topic: dict[str, dict[str, float]] = {}
     for row in table.to_pylist():
-        found.setdefault(row["query_id"], {})[row["doc_id"]] = row["score"]
-        assert row["rank"] == len(found[row["query_id"]])
-    assert found == mapping
-    for query, docs in found.items():
+        scores_by_topic.setdefault(row["query_id"], {})[row["doc_id"]] = row["score"]
+        assert row["rank"] == len(scores_by_topic[row["query_id"]])
+    assert scores_by_topic == mapping
+    for query, docs in scores_by_topic.items():
         assert list(docs) == sorted(docs, key=lambda doc: (mapping[query][doc], doc.encode()), reverse=True)
 
 

@@ -38,7 +38,7 @@ def test_tables_of_a_stored_log(session: Any, tmp_path: Path) -> None:
 def test_tables_at_an_address(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = typed_log(*pages_and_events())
     stored_there(log, session, tmp_path / "log")  # Sail shows them to this session alone
-    monkeypatch.setattr("judged.data.spark.connected", lambda address: (session, address.rpartition("/")[2]))
+    monkeypatch.setattr("judged.data.spark.connect", lambda address: (session, address.rpartition("/")[2]))
     assert equal(log, read_log(tmp_path / "log", tables="sc://host/logs")) > 60
     with pytest.raises(InputError, match="a converted log was made already"):
         read_log(tmp_path / "log", tables="sc://host/logs", bots="keep")

@@ -14,7 +14,7 @@ import numpy as np
 from judged.comparison.answer import Comparison, MeasureComparison
 from judged.comparison.choices import AGAINST_BASELINE, Choices, Family, default_resamples, default_test, notes
 from judged.comparison.pair import Pair, TopicDifference, is_test_of_means
-from judged.data.run import run_named
+from judged.data.run import find_run_name
 from judged.errors import InputError
 from judged.scoring.evaluation.evaluate import build_run_function, select_measures
 from judged.scoring.measures.aggregates import logarithms
@@ -133,7 +133,7 @@ def compare_scores(scores: Scores, choices: Choices, ci: IntervalName = "adjuste
     if len(names) < 2:
         raise InputError(f"at least two runs are required, got {', '.join(names) or 'none'}", fix="add a run")
     if choices.baseline is not None:
-        choices = replace(choices, baseline=run_named(choices.baseline, names, "to use as the baseline"))
+        choices = replace(choices, baseline=find_run_name(choices.baseline, names, "to use as the baseline"))
     if choices.test == "bounded":
         for measure in scores.measures:
             check_bounds(measure)

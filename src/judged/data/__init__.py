@@ -1,4 +1,4 @@
-"""Qrels, runs and topics: read from what people have, held as Arrow columns."""
+"""Qrels, runs and topics, which are read from many formats and stored as Arrow columns."""
 
 from __future__ import annotations
 

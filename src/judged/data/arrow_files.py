@@ -1,7 +1,7 @@
-"""Tables of Parquet and Arrow files. No damage to a file kills the process: whoever reads a value may trust it.
+"""Read tables from Parquet and Arrow files safely: a damaged file must not crash the process.
 
-Files are never mapped into memory, since a map of a file that somebody cuts short kills whoever touches it; and tables
-are validated in full, since Arrow believes what a file says of lengths and offsets.
+Files are not memory-mapped, as access to a map of a truncated file would kill the process (SIGBUS). Tables are fully
+validated, as Arrow does not check lengths and offsets in files.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.compute import pc
 from judged.data.index import id_column
-from judged.data.layout import canonical
-from judged.data.objects import named_table
-from judged.data.rows import SLICE, WithoutLines, one_batch
+from judged.data.layout import canonical_names
+from judged.data.objects import canonical_table
+from judged.data.rows import SLICE, UnnumberedRows, to_record_batch
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,92 +28,92 @@ if TYPE_CHECKING:
     from judged.data.rows import Part, Progress
     from judged.results.types import Batch, Table
 
-    Choice = Callable[[list[str]], list[str]]
+    SelectColumns = Callable[[list[str]], list[str]]
 
 
-def parquet_table(path: Path, where: str, choose: Choice = list) -> Table:
-    """Read a Parquet file; `choose` says which of its columns."""
-    with _damage_named("Parquet", where):
-        file = _parquet(path)
+def parquet_table(path: Path, where: str, select: SelectColumns = list) -> Table:
+    """Read the columns of a Parquet file that `select` returns."""
+    with _reporting_damage("Parquet", where):
+        file = _open_parquet(path)
         names = file.schema_arrow.names
-    used = choose(names)
-    with _damage_named("Parquet", where):
-        if not used:
+    selected = select(names)
+    with _reporting_damage("Parquet", where):
+        if not selected:
             empty = pa.table({name: pa.nulls(0) for name in names})
             return empty.replace_schema_metadata(file.schema_arrow.metadata)
-        return _valid(file.read(columns=used))
+        return _validate(file.read(columns=selected))
 
 
 def parquet_shape(path: Path, where: str) -> tuple[int, list[str]]:
-    """Give the number of rows of a Parquet file, and the names of its columns."""
-    with _damage_named("Parquet", where):
-        file = _parquet(path)
+    """Return the number of rows and the column names of a Parquet file."""
+    with _reporting_damage("Parquet", where):
+        file = _open_parquet(path)
         return file.metadata.num_rows, file.schema_arrow.names
 
 
 def arrow_schema(path: Path, where: str, format: str) -> Any:
-    """Read the schema of a Parquet or Arrow file: its names and types."""
+    """Read the schema of a Parquet or Arrow file."""
     if format == "arrow":
         return arrow_table(path, where).schema
-    with _damage_named("Parquet", where):
-        return _parquet(path).schema_arrow
+    with _reporting_damage("Parquet", where):
+        return _open_parquet(path).schema_arrow
 
 
-def parquet_batches(path: Path, where: str, choose: Choice, rows: int = SLICE) -> Iterator[Batch]:
-    """Read some columns of a Parquet file, some of its rows at a time."""
-    with _damage_named("Parquet", where):
-        file = _parquet(path)
+def parquet_batches(path: Path, where: str, select: SelectColumns, rows: int = SLICE) -> Iterator[Batch]:
+    """Yield batches of at most `rows` rows with selected columns of a Parquet file."""
+    with _reporting_damage("Parquet", where):
+        file = _open_parquet(path)
         names = file.schema_arrow.names
-    used = choose(names)
-    for group in range(file.num_row_groups):  # a reader of several keeps the bytes of all that it has read
-        with _damage_named("Parquet", where):
-            batches = file.iter_batches(rows, row_groups=[group], columns=used)
+    selected = select(names)
+    for row_group in range(file.num_row_groups):  # a reader of several groups keeps all their bytes
+        with _reporting_damage("Parquet", where):
+            batches = file.iter_batches(rows, row_groups=[row_group], columns=selected)
         while True:
-            with _damage_named("Parquet", where):
+            with _reporting_damage("Parquet", where):
                 batch = next(batches, None)
                 if batch is None:
                     break
-                _valid(batch)
+                _validate(batch)
             yield batch
 
 
 def arrow_table(path: Path, where: str) -> Table:
-    """Read an Arrow file (Feather), or a stream that somebody kept in a file."""
+    """Read an Arrow file (Feather), or a file in the Arrow stream format."""
     is_file = files.head(path, 6) == b"ARROW1"
-    with _damage_named("Arrow", where):
+    with _reporting_damage("Arrow", where):
         source = _random_access(path)
-        return _valid((pa.ipc.open_file if is_file else pa.ipc.open_stream)(source).read_all())
+        return _validate((pa.ipc.open_file if is_file else pa.ipc.open_stream)(source).read_all())
 
 
-def _parquet(path: Path) -> Any:
-    from pyarrow import parquet  # it takes a while, and few files need it
+def _open_parquet(path: Path) -> Any:
+    from pyarrow import parquet  # slow to import and rarely needed
 
     return parquet.ParquetFile(_random_access(path))
 
 
 def _random_access(path: Path) -> Any:
-    """Open for reading anywhere; a compressed file is unpacked in memory."""
+    """Open a file for random access; a compressed file is decompressed to memory."""
     if not files.compression(path):
         return pa.OSFile(str(path))
     with files.opened(path) as file:
         return pa.BufferReader(file.read())
 
 
-def _valid(table: Any) -> Any:
+def _validate(table: Any) -> Any:
     table.validate(full=True)
     return table
 
 
 @contextmanager
-def _damage_named(format_name: str, where: str) -> Generator[None]:
+def _reporting_damage(format_name: str, where: str) -> Generator[None]:
     try:
         yield
     except InputError:
         raise
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError) as error:
-        why = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(
-            f"the {format_name} data is damaged or cut short ({why[:200]})",
+            f"the {format_name} data is damaged or cut short ({reason[:200]})",
             fix="make or fetch the file again",
             path=where,
             rule="truncated",
@@ -121,53 +121,58 @@ def _damage_named(format_name: str, where: str) -> Generator[None]:
 
 
 @dataclass(frozen=True)
-class ParquetRows(WithoutLines):
-    """The rows of a long Parquet file."""
+class ParquetRows(UnnumberedRows):
+    """Rows of a long Parquet file, which are read in batches."""
 
     path: Path
     where: str
-    names: tuple[str, ...]  # the columns that it has, by our names
-    count: int  # how many rows it has
+    names: tuple[str, ...]  # canonical_names column names
+    count: int  # number of rows
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The file."""
+        """Path of the file."""
         return (self.path,)
 
     @property
     def has_scores(self) -> bool:
-        """Whether a column is a score, or a rank that stands in for one."""
+        """Whether there is a column of scores, or of ranks, which are converted to scores."""
         return bool({"score", "rank"} & set(self.names))
 
     @property
     def has_ranks(self) -> bool:
-        """Whether a column is a rank."""
+        """Whether there is a column of ranks."""
         return "rank" in self.names
 
     def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
-        """Give some rows at a time; progress is told the share of the file's bytes that they are of its rows."""
-        wanted = {*columns, "query_id", "doc_id"}
-        wanted |= {"rank"} if "score" in columns and "score" not in self.names else set()
-        first, size = 0, self.path.stat().st_size
-        for batch in parquet_batches(self.path, self.where, partial(_chosen, wanted)):
-            yield partial(self._typed, batch, first, columns)
-            before, first = first, first + batch.num_rows
+        """Yield batches of rows; progress in bytes is estimated from the number of rows."""
+        selected = {*columns, "query_id", "doc_id"}
+        selected |= {"rank"} if "score" in columns and "score" not in self.names else set()
+        first_row, size = 0, self.path.stat().st_size
+        for batch in parquet_batches(self.path, self.where, partial(_select_columns, selected)):
+            yield partial(self._to_canonical, batch, first_row, columns)
+            end_row = first_row + batch.num_rows
             if progress:
-                progress(size * first // self.count - size * before // self.count)
+                progress(size * end_row // self.count - size * first_row // self.count)
+            first_row = end_row
 
-    def _typed(self, batch: Batch, first: int, columns: tuple[str, ...]) -> Batch:
+    def _to_canonical(self, batch: Batch, first_row: int, columns: tuple[str, ...]) -> Batch:
         try:
-            table = named_table(pa.Table.from_batches([batch]), "run", self.where)
+            table = canonical_table(pa.Table.from_batches([batch]), "run", self.where)
         except InputError as error:
-            problem = f"counted from row {first:,}: {error.problem}" if first else error.problem
+            problem = f"counted from row {first_row:,}: {error.problem}" if first_row else error.problem
             raise InputError(problem, fix=error.fix, path=self.where, rule=error.rule) from None
-        return one_batch(table.select([name for name in columns if name in table.column_names]))
+        return to_record_batch(table.select([name for name in columns if name in table.column_names]))
 
     def run_ids(self) -> Iterator[str | None]:
-        """Give the distinct run ids of some rows at a time."""
-        for batch in parquet_batches(self.path, self.where, partial(_chosen, {"run_id"})):
+        """Yield the distinct run ids of each batch; an id may be repeated in other batches."""
+        for batch in parquet_batches(self.path, self.where, partial(_select_columns, {"run_id"})):
             yield from pc.unique(id_column(batch.column(0), "run_id")).to_pylist()
 
 
-def _chosen(wanted: set[str], names: list[str]) -> list[str]:
-    return [name for name, ours in zip(names, canonical(names, "run"), strict=True) if ours in wanted]
+def _select_columns(selected: set[str], names: list[str]) -> list[str]:
+    return [
+        name
+        for name, canonical_names in zip(names, canonical_names(names, "run"), strict=True)
+        if canonical_names in selected
+    ]

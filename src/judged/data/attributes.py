@@ -1,4 +1,4 @@
-"""Facts about topics besides their text: typed columns, by which results are sliced."""
+"""Attributes of topics: typed columns by which results are sliced."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 
-from judged.data.documents import Facts
-from judged.data.fact_files import typed_facts
-from judged.data.topic_files import plain_name
+from judged.data.attribute_files import typed_attributes
+from judged.data.documents import AttributeTable
+from judged.data.topic_files import normalize_name
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.results.types import cached_property
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
     from judged.results.types import Table
 
-_SHOWN = 8
+_MAX_NAMES = 8  # attributes in an error message
 
 
-class Attributes(Facts):
-    """Attributes of topics, by query id: texts, numbers, or true and false. Immutable.
+class Attributes(AttributeTable):
+    """Attributes of topics by query id: texts, numbers, or booleans. Immutable.
 
     Parameters
     ----------
     table
-        Arrow table with the column ``query_id`` and one for each attribute: string, float64 or bool; null where a
-        topic has no value.
+        Arrow table with the column ``query_id`` and one column for each attribute: string, float64 or bool; null if
+        a topic has no value.
     where
-        The path it came from.
+        Source of the table in error messages.
 
     Raises
     ------
     InputError
-        If it has no column of ids, an id appears in it twice, or a column is of another type.
+        If it has no column of ids, or an id appears twice.
 
     Examples
     --------
-    >>> known = Attributes.of({"q1": {"kind": "news", "words": 3}, "q2": {"kind": "law"}})
-    >>> known
+    >>> attributes = Attributes.of({"q1": {"kind": "news", "words": 3}, "q2": {"kind": "law"}})
+    >>> attributes
     Attributes(2 topics: kind, words)
-    >>> known.column("words").to_pylist(), known.over(["q2", "q9"]).column("kind").to_pylist()
+    >>> attributes.column("words").to_pylist(), attributes.over(["q2", "q9"]).column("kind").to_pylist()
     ([3.0, None], ['law', None])
     """
 
@@ -50,20 +50,20 @@ class Attributes(Facts):
 
     @classmethod
     def of(cls, data: Any) -> Self:
-        """Take ``{query_id: {"kind": "news"}}``, `Topics`, a data frame, a list of dicts, or a path.
+        """Create a table from ``{query_id: {"kind": "news"}}``, `Topics`, a data frame, a list of dicts, or a path.
 
         Raises
         ------
         InputError
-            If the object cannot be read so.
+            If the object is none of these, or a record has no query id.
         """
         if isinstance(data, Topics):
-            return cls(typed_facts(data.table.drop_columns(["text"]), "query_id", data.where), data.where)
+            return cls(typed_attributes(data.table.drop_columns(["text"]), "query_id", data.where), data.where)
         return super().of(data)
 
     @property
     def query_ids(self) -> tuple[str, ...]:
-        """The topics, in the order of the rows."""
+        """Ids of the topics, in row order."""
         return self.ids
 
     @cached_property
@@ -71,14 +71,14 @@ class Attributes(Facts):
         return {query_id: row for row, query_id in enumerate(self.query_ids)}
 
     def spelled(self, name: str) -> str:
-        """Spell a name as tables are read, in lower case with underscores, where it is not known as it stands."""
-        plain = plain_name(name)
-        return plain if name not in self.names and plain in self.names else name
+        """Return the attribute's name as in the table: lower case with underscores, unless `name` is in it as is."""
+        normalized = normalize_name(name)
+        return normalized if name not in self.names and normalized in self.names else name
 
     def column(self, name: str) -> Any:
-        """Give one attribute of all topics as an Arrow array: string, double or bool, null where it is not known.
+        """Return one attribute of all topics as an Arrow array of string, double or bool; null if it is missing.
 
-        ``query_id`` is one as well.
+        ``query_id`` is an attribute as well.
 
         Raises
         ------
@@ -87,12 +87,13 @@ class Attributes(Facts):
         """
         name = self.spelled(name)
         if name not in self.table.column_names:
-            known = ", ".join((*self.names[:_SHOWN], *(["..."] if len(self.names) > _SHOWN else []), self.id_name))
-            raise InputError(f"no attribute {name!r}", fix=f"use one of {known}")
+            ellipsis = ["..."] if len(self.names) > _MAX_NAMES else []
+            names = ", ".join((*self.names[:_MAX_NAMES], *ellipsis, self.id_name))
+            raise InputError(f"no attribute {name!r}", fix=f"use one of {names}")
         return self.table[name].combine_chunks()
 
     def numbers(self, name: str) -> dict[str, float]:
-        """Give an attribute that is a number, by query id, of the topics that have it.
+        """Return a numeric attribute by query id, without the topics that lack it.
 
         Raises
         ------
@@ -101,31 +102,31 @@ class Attributes(Facts):
         """
         column = self.column(name)
         if str(column.type) != "double":
-            raise InputError(f"the attribute {name} is not a number", fix="name one that is")
+            raise InputError(f"the attribute {name} is not a number", fix="use a numeric attribute")
         pairs = zip(self.query_ids, column.to_pylist(), strict=True)
-        return {query: value for query, value in pairs if value is not None}
+        return {query_id: value for query_id, value in pairs if value is not None}
 
     def over(self, query_ids: Sequence[str]) -> Attributes:
-        """Give these topics, in this order; one that is not here has no values."""
+        """Select topics, in the order of `query_ids`; a topic that is not in the table gets nulls."""
         rows = pa.array([self._rows.get(query_id) for query_id in query_ids], pa.int64())
-        taken = self.table.take(rows) if self.table.num_rows else _nothing(self.table, len(query_ids))
-        at = self.table.column_names.index("query_id")
-        return Attributes(taken.set_column(at, "query_id", pa.array(query_ids, pa.string())), self.where)
+        selected = self.table.take(rows) if self.table.num_rows else _null_rows(self.table, len(query_ids))
+        id_position = self.table.column_names.index("query_id")
+        return Attributes(selected.set_column(id_position, "query_id", pa.array(query_ids, pa.string())), self.where)
 
     def joined(self, other: Attributes) -> Attributes:
-        """Add the attributes of another table, over the topics of both; an attribute of this one goes before.
+        """Merge with another table over the topics of both; if both have an attribute, this table's values are used.
 
-        >>> one, two = Attributes.of({"q1": {"kind": "news"}}), Attributes.of({"q2": {"words": 2}})
-        >>> one.joined(two).table.to_pydict()
+        >>> kinds, lengths = Attributes.of({"q1": {"kind": "news"}}), Attributes.of({"q2": {"words": 2}})
+        >>> kinds.joined(lengths).table.to_pydict()
         {'query_id': ['q1', 'q2'], 'kind': ['news', None], 'words': [None, 2.0]}
         """
-        query_ids = self.query_ids + tuple(query for query in other.query_ids if query not in self._rows)
-        made, more = self.over(query_ids).table, other.over(query_ids)
-        for name in more.names:
-            if name not in made.column_names:
-                made = made.append_column(name, more.column(name))
-        return Attributes(made, self.where)
+        query_ids = self.query_ids + tuple(query_id for query_id in other.query_ids if query_id not in self._rows)
+        merged, other = self.over(query_ids).table, other.over(query_ids)
+        for name in other.names:
+            if name not in merged.column_names:
+                merged = merged.append_column(name, other.column(name))
+        return Attributes(merged, self.where)
 
 
-def _nothing(table: Table, rows: int) -> Table:
+def _null_rows(table: Table, rows: int) -> Table:
     return pa.table({field.name: pa.nulls(rows, field.type) for field in table.schema})

@@ -1,4 +1,4 @@
-"""All that is wrong or odd in a file of qrels or of a run: slower than reading, and complete."""
+"""Find all errors and oddities in files of qrels and runs, which is slower than reading them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from judged.data import check_tables as tables
-from judged.data import files
-from judged.data.check_tables import Rows as CheckedRows
-from judged.data.findings import Finding, Findings, of_error
-from judged.data.json_rows import TYPES
-from judged.data.layout import COMMENT_FIX, LineError, is_data, split_line, value
+from judged.data import check_tables, files
+from judged.data.check_tables import CheckedRows
+from judged.data.findings import Finding, Findings, finding_from_error
+from judged.data.json_rows import COLUMN_TYPES
+from judged.data.layout import COMMENT_FIX, LineError, is_data, parse_field, split_line
 from judged.data.objects import with_scores
 from judged.data.qrels import QRELS_COLUMNS, Qrels
 from judged.data.rows import TableRows
@@ -34,13 +33,13 @@ if TYPE_CHECKING:
 
 
 class Corpus(NamedTuple):
-    """The ids of all documents, and the path that they were read from."""
+    """Ids of all documents, and the path of the file with them."""
 
     ids: Strings
     where: str
 
 
-_ORDER = {"error": 0, "warning": 1, "info": 2}
+_SEVERITY_ORDER = {"error": 0, "warning": 1, "info": 2}
 
 
 def check(
@@ -51,33 +50,33 @@ def check(
     run_format: str | None = None,
     texts: str | Path | None = None,
 ) -> Findings:
-    """Look in qrels and runs for what would make numbers wrong.
+    """Check qrels and runs for problems that would make results wrong.
 
     Parameters
     ----------
     qrels, runs
-        Paths, or what was read from them.
+        Paths, `Qrels` and `Run` objects.
     qrels_format, run_format
-        The formats, if they are not found by themselves.
+        Formats of the files; detected if None.
     texts
-        The corpus: documents as `Texts.read` takes them, or a list of one id a line. Judged and returned documents
-        that are not in it are reported.
+        The corpus: an input of `Texts.read`, or a text file with one id on each line. Judged and returned documents
+        that are not in the corpus are reported.
 
     Returns
     -------
     Findings
-        Errors first; runs are also held against the qrels, where these can be read.
+        Errors first. Runs are also compared with the qrels, if these can be read.
 
     Raises
     ------
     InputError
-        If a file cannot be read at all.
+        If a file cannot be read.
 
     Examples
     --------
     >>> from judged import Qrels, Run, check
-    >>> found = check(Qrels.of({"q1": {"d1": 1}}), [Run.of({"q1": {"d1": 2.0}, "q2": {"d1": 2.0}})])
-    >>> [finding.severity for finding in found.findings]
+    >>> findings = check(Qrels.of({"q1": {"d1": 1}}), [Run.of({"q1": {"d1": 2.0}, "q2": {"d1": 2.0}})])
+    >>> [finding.severity for finding in findings]
     ['warning']
     """
     corpus = None if texts is None else Corpus(pa.array(document_ids(texts), pa.string()), str(texts))
@@ -85,7 +84,7 @@ def check(
     try:
         judgments = qrels if isinstance(qrels, Qrels) else Qrels.read(qrels, format=qrels_format)
     except InputError:
-        judgments = None  # what is wrong with it has been found; the runs are still looked at by themselves
+        judgments = None  # already reported; the runs are checked without qrels
     for run in runs:
         findings += check_run(run, judgments, format=run_format, corpus=corpus)
     return findings
@@ -97,12 +96,12 @@ def check_qrels(
     format: str | None = None,
     corpus: Corpus | None = None,
 ) -> Findings:
-    """Find everything that is wrong or odd in judgments; errors first.
+    """Find problems in judgments; errors first.
 
     Raises
     ------
     InputError
-        If there is no such file, or it may not be read.
+        If the file does not exist, or may not be read.
 
     Examples
     --------
@@ -113,13 +112,13 @@ def check_qrels(
     if isinstance(qrels, Qrels):
         content = Content(TableRows(qrels.table, qrels.where), qrels.table)
     else:
-        content = _opened(qrels, "qrels", format)
-    found = list(content.findings)
-    if rows := _filled(content):
-        found += tables.duplicate_pairs(rows, "iteration")
-        found += [*tables.several_labels(rows), *tables.grades(rows), *tables.forms(rows)]
-        found += tables.against_corpus(rows, *corpus) if corpus else []
-    return _sorted(found)
+        content = _open_content(qrels, "qrels", format)
+    findings = list(content.findings)
+    if rows := _checked_rows(content):
+        findings += check_tables.duplicate_pairs(rows, "iteration")
+        findings += [*check_tables.check_labels(rows), *check_tables.check_grades(rows), *check_tables.check_ids(rows)]
+        findings += check_tables.compare_with_corpus(rows, *corpus) if corpus else []
+    return _sort_findings(findings)
 
 
 def check_run(
@@ -129,12 +128,12 @@ def check_run(
     format: str | None = None,
     corpus: Corpus | None = None,
 ) -> Findings:
-    """Find everything that is wrong or odd in a run, and between it and the qrels; errors first.
+    """Find problems in a run, and differences between its ids and those of the qrels; errors first.
 
     Raises
     ------
     InputError
-        If there is no such file, or it may not be read.
+        If the file does not exist, or may not be read.
 
     Examples
     --------
@@ -142,39 +141,42 @@ def check_run(
     >>> [finding.rule for finding in check_run(run, qrels)]
     ['ties', 'constant-scores', 'near-same-ids', 'missing-topics']
     """
-    content = _content(run.rows, "run") if isinstance(run, Run) else _opened(run, "run", format)
-    found = list(content.findings)
-    if rows := _filled(content):
-        found += tables.duplicate_pairs(rows, "run_id")
-        found += [*tables.score_order(rows, qrels.index if qrels is not None else None), *tables.forms(rows)]
+    content = _source_content(run.rows, "run") if isinstance(run, Run) else _open_content(run, "run", format)
+    findings = list(content.findings)
+    if rows := _checked_rows(content):
+        findings += check_tables.duplicate_pairs(rows, "run_id")
+        findings += [
+            *check_tables.check_scores(rows, qrels.index if qrels is not None else None),
+            *check_tables.check_ids(rows),
+        ]
         if qrels is not None:
-            found += tables.against_qrels(rows, qrels.index)
-        found += tables.against_corpus(rows, *corpus) if corpus else []
-    return _sorted(found)
+            findings += check_tables.compare_with_qrels(rows, qrels.index)
+        findings += check_tables.compare_with_corpus(rows, *corpus) if corpus else []
+    return _sort_findings(findings)
 
 
-def _opened(path: str | Path, kind: Kind, format: str | None) -> Content:
+def _open_content(path: str | Path, kind: Kind, format: str | None) -> Content:
     try:
         source = open_source(path, kind, format)
     except InputError as error:
-        finding = of_error(error, str(path))
+        finding = finding_from_error(error, str(path))
         if finding is None:
             raise
         return Content(None, None, (finding,))
-    return _content(source.rows, kind)
+    return _source_content(source.rows, kind)
 
 
-def _content(rows: Rows, kind: Kind) -> Content:
+def _source_content(rows: Rows, kind: Kind) -> Content:
     columns = QRELS_COLUMNS if kind == "qrels" else RUN_COLUMNS
     content = read_content(rows, columns, lambda: Source(rows).table(columns)[0])
     if isinstance(rows, TextRows):
-        form = tuple(form_findings(rows))
-        content = Content(rows, content.table, (*content.findings, *form), content.known_lines)
+        findings = (*content.findings, *text_format_findings(rows))
+        content = Content(rows, content.table, findings, content.line_numbers)
     return content
 
 
-def _filled(content: Content) -> CheckedRows | None:
-    """Give the good rows to look at, if there are any."""
+def _checked_rows(content: Content) -> CheckedRows | None:
+    """Return the valid rows; None if there are none."""
     if content.table is None or not content.table.num_rows or content.rows is None:
         return None
     where = content.rows.where
@@ -184,118 +186,115 @@ def _filled(content: Content) -> CheckedRows | None:
     return CheckedRows(table, where, content.line)
 
 
-def _sorted(found: Iterable[Finding]) -> Findings:
-    return Findings(tuple(sorted(found, key=lambda finding: _ORDER[finding.severity])))
+def _sort_findings(findings: Iterable[Finding]) -> Findings:
+    return Findings(tuple(sorted(findings, key=lambda finding: _SEVERITY_ORDER[finding.severity])))
 
 
 _FIXES = {
     "too-few-fields": "complete or remove the lines",
-    "too-many-fields": "quote fields that hold the delimiter; cut lines that run into the next",
+    "too-many-fields": "quote fields that contain the delimiter; split lines that were joined",
     "empty-id": "fill in the id",
     "comment-or-row": COMMENT_FIX,
     "bad-quote": "close the quote",
     "bad-score": "write a number with a decimal point",
     "bad-relevance": "write a number with a decimal point",
-    "nan-score": "give these documents a score, or leave them out",
+    "nan-score": "add a score for these documents, or leave them out",
     "bad-rank": "write a whole number",
     "not-utf8": "save the file as UTF-8",
 }
-_APOSTROPHES = re.compile(rb"""(?:^|[,"\n]) *'(?=[=+\-@'\t])""")  # as `judged.results.escaping.csv_cell` writes them
+_APOSTROPHES = re.compile(rb"""(?:^|[,"\n]) *'(?=[=+\-@'\t])""")  # written by `judged.results.escaping.csv_cell`
 
 
 @dataclass(frozen=True)
 class Content:
-    """The good rows of a source, what is wrong with the others, and the lines they stand in."""
+    """Valid rows of a source with their line numbers, and the findings about the other rows."""
 
     rows: Rows | None = field(repr=False)
     table: Table = field(repr=False)
     findings: tuple[Finding, ...] = ()
-    known_lines: tuple[int, ...] | None = field(default=None, repr=False)
+    line_numbers: tuple[int, ...] | None = field(default=None, repr=False)
 
     @cached_property
     def _lines(self) -> tuple[int, ...]:
-        if self.known_lines is not None:
-            return self.known_lines
+        if self.line_numbers is not None:
+            return self.line_numbers
         if not isinstance(self.rows, TextRows):
             return ()
         layout = self.rows.layout
-        strict = layout.strict  # there a line that starts with # can be a row
         return tuple(
             number
             for number, raw in self.rows.numbered()
-            if (split_line(raw, layout) is not None if strict else is_data(raw))
+            if (split_line(raw, layout) is not None if layout.strict else is_data(raw))  # strict: # may start a row
         )
 
     def line(self, row: int) -> int | None:
-        """Give the line of a row of the table; None where the source has no lines."""
+        """Return the line number of a row of the table; None if the source has no lines."""
         return self._lines[row] if row < len(self._lines) else None
 
 
-def read_content(rows: Rows, columns: tuple[str, ...], whole: Callable[[], Table]) -> Content:
-    """Read all rows in bulk, and line by line only where that fails."""
-    # `whole` reads the table and raises `InputError`; a source without lines then has one finding.
+def read_content(rows: Rows, columns: tuple[str, ...], read_table: Callable[[], Table]) -> Content:
+    """Read all rows with `read_table`, and line by line if that raises InputError."""
     try:
-        return Content(rows, whole())
+        return Content(rows, read_table())
     except InputError as error:
         if isinstance(rows, TextRows):
-            return _line_by_line(rows, columns)
-        finding = of_error(error, rows.where)
+            return _read_lines(rows, columns)
+        finding = finding_from_error(error, rows.where)
         if finding is None:
             raise
         return Content(rows, None, (finding,))
 
 
-class _Gathered:
-    """Problems by rule: how often, and where first."""
+class _ErrorCounts:
+    """Number of errors, and first line and problem, for each rule."""
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._found: dict[str, tuple[int, int | None, str]] = {}
+        self._errors: dict[str, tuple[int, int | None, str]] = {}
 
     def add(self, rule: str, line: int | None, problem: str) -> None:
-        count, first, text = self._found.get(rule, (0, line, problem))
-        self._found[rule] = (count + 1, first, text)
+        count, first_line, first_problem = self._errors.get(rule, (0, line, problem))
+        self._errors[rule] = (count + 1, first_line, first_problem)
 
     def findings(self) -> list[Finding]:
         return [
             Finding("error", self._where, line, rule, problem, _FIXES[rule], count)
-            for rule, (count, line, problem) in self._found.items()
+            for rule, (count, line, problem) in self._errors.items()
         ]
 
 
-def _line_by_line(rows: TextRows, columns: tuple[str, ...]) -> Content:
-    wanted = [name for name in columns if name in rows.layout.names]
-    made: dict[str, list[Any]] = {name: [] for name in wanted}
+def _read_lines(rows: TextRows, columns: tuple[str, ...]) -> Content:
+    values_by_name: dict[str, list[Any]] = {name: [] for name in columns if name in rows.layout.names}
     lines: list[int] = []
-    gathered = _Gathered(rows.where)
-    ended: list[Finding] = []
-    number, last = 0, (0, "")
+    errors = _ErrorCounts(rows.where)
+    truncations: list[Finding] = []
+    number, last_error = 0, (0, "")
     try:
         for number, raw in rows.numbered():
             try:
                 fields = split_line(raw, rows.layout)
-                values = [value(name, fields.get(name, "")) for name in wanted] if fields else None
+                row = [parse_field(name, fields.get(name, "")) for name in values_by_name] if fields else None
             except LineError as error:
-                gathered.add(error.rule, number, str(error))
-                last = (number, error.rule)
+                errors.add(error.rule, number, str(error))
+                last_error = (number, error.rule)
                 continue
             except UnicodeDecodeError:
-                gathered.add("not-utf8", number, "this file is not UTF-8")
+                errors.add("not-utf8", number, "this file is not UTF-8")
                 continue
-            if values is not None:
+            if row is not None:
                 lines.append(number)
-                for name, one in zip(wanted, values, strict=True):
-                    made[name].append(one)
+                for values, value in zip(values_by_name.values(), row, strict=True):
+                    values.append(value)
     except InputError as error:  # the compressed data ends early
-        ended = [found for found in (of_error(error, rows.where),) if found]
-    if last == (number, "too-few-fields") and not _ends_with_a_line(rows):
+        truncations = [finding for finding in (finding_from_error(error, rows.where),) if finding]
+    if last_error == (number, "too-few-fields") and not _ends_with_newline(rows):
         problem = "the last line is not complete: the file was cut short"
-        ended.append(Finding("error", rows.where, number, "truncated", problem, "make or fetch the file again"))
-    table = pa.table({name: pa.array(column, TYPES.get(name, pa.string())) for name, column in made.items()})
-    return Content(rows, table, (*gathered.findings(), *ended), tuple(lines))
+        truncations.append(Finding("error", rows.where, number, "truncated", problem, "make or fetch the file again"))
+    arrays = {name: pa.array(values, COLUMN_TYPES.get(name, pa.string())) for name, values in values_by_name.items()}
+    return Content(rows, pa.table(arrays), (*errors.findings(), *truncations), tuple(lines))
 
 
-def _ends_with_a_line(rows: TextRows) -> bool:
+def _ends_with_newline(rows: TextRows) -> bool:
     try:
         *_, last = files.blocks(rows.path)
     except InputError:
@@ -303,30 +302,30 @@ def _ends_with_a_line(rows: TextRows) -> bool:
     return last.endswith((b"\n", b"\r"))
 
 
-def form_findings(rows: TextRows) -> list[Finding]:
-    """Say what is unusual in the form of a text file, and does no harm."""
+def text_format_findings(rows: TextRows) -> list[Finding]:
+    """Find harmless oddities in the encoding of a text file."""
     with files.opened(rows.path) as file:
-        marked = file.read(3) == files.BOM
-    found: list[Finding] = []
-    if marked:
+        has_bom = file.read(3) == files.BOM
+    findings: list[Finding] = []
+    if has_bom:
         problem = "the file starts with a byte order mark; it is ignored"
-        found.append(Finding("info", rows.where, 1, "bom", problem))
-    returns, apostrophes, last = 0, 0, b""
+        findings.append(Finding("info", rows.where, 1, "bom", problem))
+    crlf_count, apostrophe_count, last_byte = 0, 0, b""
     try:
         for block in files.blocks(rows.path):
-            returns += block.count(b"\r\n")
-            apostrophes += len(_APOSTROPHES.findall(block)) if rows.layout.delimiter == "," else 0
-            last = block[-1:]
+            crlf_count += block.count(b"\r\n")
+            apostrophe_count += len(_APOSTROPHES.findall(block)) if rows.layout.delimiter == "," else 0
+            last_byte = block[-1:]
     except InputError:
-        last = b""  # cut short: that is found elsewhere
-    if returns:
+        last_byte = b""  # truncated, which is reported elsewhere
+    if crlf_count:
         problem = "lines end as on Windows (CR LF); that makes no difference"
-        found.append(Finding("info", rows.where, None, "crlf", problem, "", returns))
-    if apostrophes:
+        findings.append(Finding("info", rows.where, None, "crlf", problem, "", crlf_count))
+    if apostrophe_count:
         problem = "an apostrophe before = + - @ or ' marks text for spreadsheets; the text is read without it"
         fix = "write two apostrophes where an id begins with one"
-        found.append(Finding("info", rows.where, None, "apostrophe", problem, fix, apostrophes))
-    if last and last not in b"\r\n":
+        findings.append(Finding("info", rows.where, None, "apostrophe", problem, fix, apostrophe_count))
+    if last_byte and last_byte not in b"\r\n":
         problem = "the last line has no line end; that makes no difference if it is complete"
-        found.append(Finding("info", rows.where, None, "no-final-newline", problem))
-    return found
+        findings.append(Finding("info", rows.where, None, "no-final-newline", problem))
+    return findings

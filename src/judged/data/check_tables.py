@@ -1,4 +1,4 @@
-"""What the rows of qrels and runs say about themselves, and about each other, for `judged check`."""
+"""Checks of the rows of qrels and runs for `judged check`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.data.compute import codes_of, pc
+from judged.data.compute import encode_column, pc
 from judged.data.findings import Finding, Severity
 from judged.results.blocks import first_few
 from judged.results.decimals import counted
@@ -20,148 +20,166 @@ if TYPE_CHECKING:
     from judged.results.types import Bools, Floats, Ints, Strings, Table
 
 
-_HUGE = 100
+_HUGE_GRADE = 100
 _INVISIBLE = r"[\x{feff}\x{200b}-\x{200d}\x{00a0}\x{00ad}]|[\x00-\x1f\x7f]"
 
 
-def duplicate_pairs(rows: Rows, by: str) -> Iterator[Finding]:
-    """Find pairs of a topic and a document that stand twice; `by` names a column that tells them apart."""
+def duplicate_pairs(rows: CheckedRows, by: str) -> Iterator[Finding]:
+    """Find duplicate pairs of topic and document; `by` is a column within whose values pairs must be unique."""
     key = rows.pair
     if rows.has(by):
         names = pc.unique(rows.table[by])
         if by != "run_id" or len(names) > 1:
-            key = _compact(key) * len(names) + codes_of(rows.table[by], names)
-    again = np.flatnonzero(_seen_before(key))
-    if len(again):
-        row, count = int(again[0]), len(again)
+            key = _compact_codes(key) * len(names) + encode_column(rows.table[by], names)
+    repeated = np.flatnonzero(_is_repeated(key))
+    if len(repeated):
+        row, count = int(repeated[0]), len(repeated)
         pair = f"document {rows.table['doc_id'][row]} of topic {rows.table['query_id'][row]}"
         problem = f"{pair} stands here again; {counted(count, 'row')} in all repeat an earlier pair"
         yield rows.finding("error", "duplicate-pair", problem, "keep one row per pair", count=count, row=row)
 
 
-def several_labels(rows: Rows) -> Iterator[Finding]:
-    """Find pairs that have labels in several iterations (subtopics, assessors)."""
-    again = np.flatnonzero(_seen_before(rows.pair))
-    if rows.has("iteration") and len(again) and not any(duplicate_pairs(rows, "iteration")):
-        kinds, count = len(pc.unique(rows.table["iteration"])), len(again)
+def check_labels(rows: CheckedRows) -> Iterator[Finding]:
+    """Find pairs with labels in several iterations (subtopics, assessors)."""
+    repeated = np.flatnonzero(_is_repeated(rows.pair))
+    if rows.has("iteration") and len(repeated) and not any(duplicate_pairs(rows, "iteration")):
+        iterations, count = len(pc.unique(rows.table["iteration"])), len(repeated)
         problem = (
             f"{counted(count, 'row')} give another label, under another iteration, to a pair that has one "
-            f"({counted(kinds, 'iteration')}: subtopics or assessors); measures of one label take the highest"
+            f"({counted(iterations, 'iteration')}: subtopics or assessors); measures of one label take the highest"
         )
         fix = "choose one iteration if that is not meant"
-        yield rows.finding("warning", "several-labels", problem, fix, count=count, row=int(again[0]))
+        yield rows.finding("warning", "several-labels", problem, fix, count=count, row=int(repeated[0]))
 
 
-def grades(rows: Rows) -> Iterator[Finding]:
-    """Find topics without relevant documents, and scales of grades that are odd."""
+def check_grades(rows: CheckedRows) -> Iterator[Finding]:
+    """Find topics without relevant documents, and unusual grades."""
     values = rows.column("relevance")
-    infinite = np.flatnonzero(~np.isfinite(values))
-    if len(infinite):
-        problem, fix = f"no finite number in {counted(len(infinite), 'grade')}", "write finite numbers"
-        yield rows.finding("error", "bad-relevance", problem, fix, count=len(infinite), row=int(infinite[0]))
-    best = np.full(len(rows.topics), -np.inf)
-    np.maximum.at(best, rows.topic, values)
-    empty = np.flatnonzero(best <= 0)
-    if len(empty):
-        problem = f"{counted(len(empty), 'topic')} without a relevant document: {rows.names(empty)}"
+    infinite_rows = np.flatnonzero(~np.isfinite(values))
+    if len(infinite_rows):
+        problem, fix = f"no finite number in {counted(len(infinite_rows), 'grade')}", "write finite numbers"
+        yield rows.finding("error", "bad-relevance", problem, fix, count=len(infinite_rows), row=int(infinite_rows[0]))
+    best_grade = np.full(len(rows.topics), -np.inf)
+    np.maximum.at(best_grade, rows.topic, values)
+    empty_topics = np.flatnonzero(best_grade <= 0)
+    if len(empty_topics):
+        problem = f"{counted(len(empty_topics), 'topic')} without a relevant document: {rows.names(empty_topics)}"
         fix = "most measures are 0 or undefined there"
-        row = rows.first_row(empty[0])
-        yield rows.finding("warning", "topics-without-relevant", problem, fix, count=len(empty), row=row)
-    small = np.flatnonzero((values > 0) & (values < 1))
-    if len(small):
-        problem = f"{counted(len(small), 'grade')} between 0 and 1: measures of relevance such as AP count from grade 1"
-        fix = f"choose a lower level with --rel, such as {values[small].min():g}"
-        yield rows.finding("warning", "grades-below-1", problem, fix, count=len(small), row=int(small[0]))
-    huge = np.flatnonzero(np.isfinite(values) & (values > _HUGE))
-    if len(huge):
-        problem = f"{counted(len(huge), 'grade')} above {_HUGE}, the highest {values[huge].max():g}: are they grades?"
+        row = rows.first_row(empty_topics[0])
+        yield rows.finding("warning", "topics-without-relevant", problem, fix, count=len(empty_topics), row=row)
+    small_rows = np.flatnonzero((values > 0) & (values < 1))
+    if len(small_rows):
+        problem = (
+            f"{counted(len(small_rows), 'grade')} between 0 and 1: measures of relevance such as AP count from grade 1"
+        )
+        fix = f"choose a lower level with --rel, such as {values[small_rows].min():g}"
+        yield rows.finding("warning", "grades-below-1", problem, fix, count=len(small_rows), row=int(small_rows[0]))
+    huge_rows = np.flatnonzero(np.isfinite(values) & (values > _HUGE_GRADE))
+    if len(huge_rows):
+        count, highest = counted(len(huge_rows), "grade"), values[huge_rows].max()
+        problem = f"{count} above {_HUGE_GRADE}, the highest {highest:g}: are they grades?"
         fix = "exponential gains will be huge"
-        yield rows.finding("warning", "huge-grades", problem, fix, count=len(huge), row=int(huge[0]))
+        yield rows.finding("warning", "huge-grades", problem, fix, count=len(huge_rows), row=int(huge_rows[0]))
     if len(rows.table) > 1 and len(np.unique(values)) == 1:
         problem = f"every grade is {values[0]:g}; what is judged not relevant is not listed"
         fix = "judged and relevant mean the same here"
         yield rows.finding("warning", "one-grade", problem, fix, count=len(values))
 
 
-def score_order(rows: Rows, index: QrelsIndex | None = None) -> Iterator[Finding]:
-    """Find equal scores, topics with one score only, and ranks that disagree with the scores."""
+def check_scores(rows: CheckedRows, index: QrelsIndex | None = None) -> Iterator[Finding]:
+    """Find tied scores, topics with constant scores, and ranks that disagree with the scores."""
     if not rows.has("score"):
         yield rows.finding("info", "no-scores", "there are no scores: this is a set, and has no ranking")
         return
     scores = rows.column("score")
-    yield from ties(rows, scores, index)
+    yield from find_ties(rows, scores, index)
     if rows.has("rank"):
         yield from _rank_order(rows, scores)
 
 
-def _rank_order(rows: Rows, scores: Floats) -> Iterator[Finding]:
+def _rank_order(rows: CheckedRows, scores: Floats) -> Iterator[Finding]:
     order = np.lexsort((rows.column("rank"), rows.topic))
     topics = rows.topic[order]
-    rises = (topics[1:] == topics[:-1]) & (scores[order][1:] > scores[order][:-1])
-    odd = np.unique(topics[1:][rises])
-    if len(odd):
-        problem = (
-            f"the ranks disagree with the scores in {counted(len(odd), 'topic')}: {rows.names(odd)}; scores decide"
-        )
+    rises_in_score = (topics[1:] == topics[:-1]) & (scores[order][1:] > scores[order][:-1])
+    topics_out_of_order = np.unique(topics[1:][rises_in_score])
+    if len(topics_out_of_order):
+        count, names = counted(len(topics_out_of_order), "topic"), rows.names(topics_out_of_order)
+        problem = f"the ranks disagree with the scores in {count}: {names}; scores decide"
         fix = "make the scores fall with the rank, if ranks are meant"
-        yield rows.finding("warning", "rank-order", problem, fix, count=len(odd), row=int(order[1:][rises].min()))
+        yield rows.finding(
+            "warning",
+            "rank-order",
+            problem,
+            fix,
+            count=len(topics_out_of_order),
+            row=int(order[1:][rises_in_score].min()),
+        )
 
 
-def forms(rows: Rows) -> Iterator[Finding]:
-    """Find ids that look alike or hold what cannot be seen, and topics whose rows are apart."""
-    pieces = 1 + int((rows.topic[1:] != rows.topic[:-1]).sum())
-    if pieces > len(rows.topics):
-        apart = np.unique(rows.topic[np.r_[True, rows.topic[1:] != rows.topic[:-1]]], return_counts=True)[1] > 1
-        problem = f"the rows of {counted(int(apart.sum()), 'topic')} do not stand together; reading takes longer"
-        yield rows.finding("info", "not-grouped", problem, "sort by topic", count=int(apart.sum()))
+def check_ids(rows: CheckedRows) -> Iterator[Finding]:
+    """Find ids that differ only in form or have invisible characters, and topics whose rows are not contiguous."""
+    is_start = np.r_[True, rows.topic[1:] != rows.topic[:-1]]
+    if is_start.sum() > len(rows.topics):
+        count = int((np.unique(rows.topic[is_start], return_counts=True)[1] > 1).sum())
+        problem = f"the rows of {counted(count, 'topic')} do not stand together; reading takes longer"
+        yield rows.finding("info", "not-grouped", problem, "sort by topic", count=count)
     for name, ids in (("query_id", rows.topics), ("doc_id", rows.docs)):
-        odd = ids.filter(pc.match_substring_regex(ids, _INVISIBLE))
-        if len(odd):
-            row = pc.index(rows.table[name], odd[0]).as_py()
-            problem = f"{counted(len(odd), name)} with characters that cannot be seen, such as {odd[0].as_py()!r}"
-            yield rows.finding("warning", "invisible-characters", problem, "take them out", count=len(odd), row=row)
-    keys = normal_form(rows.topics)
-    again = np.flatnonzero(_seen_before(codes_of(keys, pc.unique(keys))))
-    if len(again):
-        at = int(again[0])
-        first = pc.index(keys, keys[at]).as_py()
-        one, other = rows.topics[first].as_py(), rows.topics[at].as_py()
-        problem = f"the topics {one!r} and {other!r} differ only in leading zeros, case or Unicode form"
-        fix, row = "write each id in one way", rows.first_row(at)
-        yield rows.finding("warning", "near-same-ids", problem, fix, count=len(again), row=row)
+        invisible = ids.filter(pc.match_substring_regex(ids, _INVISIBLE))
+        if len(invisible):
+            row = pc.index(rows.table[name], invisible[0]).as_py()
+            problem = (
+                f"{counted(len(invisible), name)} with characters that cannot be seen, such as {invisible[0].as_py()!r}"
+            )
+            yield rows.finding(
+                "warning", "invisible-characters", problem, "take them out", count=len(invisible), row=row
+            )
+    keys = normalize_ids(rows.topics)
+    repeated = np.flatnonzero(_is_repeated(encode_column(keys, pc.unique(keys))))
+    if len(repeated):
+        topic = int(repeated[0])
+        first_topic = pc.index(keys, keys[topic]).as_py()
+        first_id, other_id = rows.topics[first_topic].as_py(), rows.topics[topic].as_py()
+        problem = f"the topics {first_id!r} and {other_id!r} differ only in leading zeros, case or Unicode form"
+        fix, row = "write each id in one way", rows.first_row(topic)
+        yield rows.finding("warning", "near-same-ids", problem, fix, count=len(repeated), row=row)
 
 
-def against_qrels(rows: Rows, index: QrelsIndex) -> Iterator[Finding]:
-    """Compare the ids of a run with those that are judged."""
+def compare_with_qrels(rows: CheckedRows, index: QrelsIndex) -> Iterator[Finding]:
+    """Compare the ids of a run with the judged ids."""
     topics, docs = index.topic_ids, index.docs
-    near = (*_near(rows, "query_id", rows.topics, topics), *_near(rows, "doc_id", rows.docs, docs))
+    near_matches = (
+        *_near_matches(rows, "query_id", rows.topics, topics),
+        *_near_matches(rows, "doc_id", rows.docs, docs),
+    )
     if not pc.sum(pc.is_in(rows.topics, value_set=topics)).as_py():
         problem = (
             f"no topic is in both: the run has {first_few(rows.topics.to_pylist(), 3)}, "
             f"the qrels have {first_few(topics.to_pylist(), 3)}"
         )
         yield rows.finding("error", "no-common-topics", problem, "use the qrels of these topics")
-        yield from near
+        yield from near_matches
         return
     codes = np.nan_to_num(pc.index_in(rows.topics, value_set=topics).to_numpy(zero_copy_only=False), nan=-1)
     if (index.rows_of(codes.astype(np.int64)[rows.topic], rows.table["doc_id"]) < 0).all():
-        yield _nothing_judged(rows, docs)
-    yield from near
-    missing = topics.filter(pc.invert(pc.is_in(topics, value_set=rows.topics)))
-    if count := len(missing):
-        problem = f"nothing returned for {counted(count, 'topic')} of the qrels: {first_few(missing.to_pylist())}"
+        yield _nothing_judged_finding(rows, docs)
+    yield from near_matches
+    missing_topics = topics.filter(pc.invert(pc.is_in(topics, value_set=rows.topics)))
+    if count := len(missing_topics):
+        problem = (
+            f"nothing returned for {counted(count, 'topic')} of the qrels: {first_few(missing_topics.to_pylist())}"
+        )
         fix = "return documents for them, or they score 0"
         yield rows.finding("warning", "missing-topics", problem, fix, count=count)
-    extra = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
-    if count := len(extra):
-        problem = f"no judgment for {counted(count, 'topic')} of the run: {first_few(extra.to_pylist())}"
+    unjudged_topics = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
+    if count := len(unjudged_topics):
+        problem = f"no judgment for {counted(count, 'topic')} of the run: {first_few(unjudged_topics.to_pylist())}"
         fix = "they are left out; remove them or judge them"
-        row = pc.index(rows.table["query_id"], extra[0]).as_py()
+        row = pc.index(rows.table["query_id"], unjudged_topics[0]).as_py()
         yield rows.finding("warning", "extra-topics", problem, fix, count=count, row=row)
 
 
-def against_corpus(rows: Rows, corpus: Strings, where: str) -> Iterator[Finding]:
-    """Find documents of qrels or a run that are not in the corpus, whose ids are given."""
+def compare_with_corpus(rows: CheckedRows, corpus: Strings, where: str) -> Iterator[Finding]:
+    """Find documents of qrels or a run that are not in the corpus."""
     absent = rows.docs.filter(pc.invert(pc.is_in(rows.docs, value_set=corpus)))
     if len(absent):
         docs = counted(len(rows.docs), "document")
@@ -171,85 +189,85 @@ def against_corpus(rows: Rows, corpus: Strings, where: str) -> Iterator[Finding]
         yield rows.finding("warning", "not-in-corpus", problem, fix, count=len(absent), row=row)
 
 
-def _nothing_judged(rows: Rows, docs: Strings) -> Finding:
-    """Say that no returned document is judged, and how ids of the run and of the qrels may differ."""
+def _nothing_judged_finding(rows: CheckedRows, docs: Strings) -> Finding:
+    """Report that no returned document is judged, with the likely difference between the ids of run and qrels."""
     examples = f"the run has {first_few(rows.docs.to_pylist(), 3)}, the qrels have {first_few(docs.to_pylist(), 3)}"
     cause, fix = "", "use one kind of document ids in both"
-    for words, (pattern, longer), advice in _CAUSES:
-        long, short = (rows.docs, docs) if longer == "run" else (docs, rows.docs)
-        cut = pc.replace_substring_regex(long, pattern, "")
-        if 2 * int(pc.sum(pc.is_in(cut, value_set=short)).as_py() or 0) >= len(long):
-            cause, fix = f"; {words}", advice
+    for description, (pattern, source), advice in _ID_DIFFERENCES:
+        long_ids, short_ids = (rows.docs, docs) if source == "run" else (docs, rows.docs)
+        shortened_ids = pc.replace_substring_regex(long_ids, pattern, "")
+        if 2 * int(pc.sum(pc.is_in(shortened_ids, value_set=short_ids)).as_py() or 0) >= len(long_ids):
+            cause, fix = f"; {description}", advice
             break
     else:
         lengths = set(pc.utf8_length(rows.docs).to_pylist())
-        beginnings = pc.utf8_slice_codeunits(docs, 0, max(lengths))
-        if len(lengths) == 1 and pc.all(pc.is_in(rows.docs, value_set=beginnings)).as_py():
+        prefixes = pc.utf8_slice_codeunits(docs, 0, max(lengths))
+        if len(lengths) == 1 and pc.all(pc.is_in(rows.docs, value_set=prefixes)).as_py():
             cause, fix = f"; ids of the run are cut after {max(lengths)} characters", "write them whole"
     return rows.finding("error", "nothing-judged", f"no returned document is judged: {examples}{cause}", fix)
 
 
-_PARTS = "write the id of the document in place of that of its part, each document once, with its best score"
-_SAME = "write the ids as the qrels do"
-_CAUSES = (
+_DOCUMENT_ID_FIX = "write the id of the document in place of that of its part, each document once, with its best score"
+_SAME_IDS_FIX = "write the ids as the qrels do"
+_ID_DIFFERENCES = (
     ("ids of the run end in .0", (r"\.0+$", "run"), "write whole numbers without a fraction"),
     ("ids of the qrels end in .0", (r"\.0+$", "qrels"), "write whole numbers without a fraction"),
-    ("ids of the run have a part behind them", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "run"), _PARTS),
-    ("ids of the run have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "run"), _SAME),
-    ("ids of the run have a path before them", (r"^.*/", "run"), _SAME),
-    ("ids of the run have a file's ending", (r"\.[A-Za-z0-9]{1,5}$", "run"), _SAME),
+    ("ids of the run have a part behind them", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "run"), _DOCUMENT_ID_FIX),
+    ("ids of the run have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "run"), _SAME_IDS_FIX),
+    ("ids of the run have a path before them", (r"^.*/", "run"), _SAME_IDS_FIX),
+    ("ids of the run have a file's ending", (r"\.[A-Za-z0-9]{1,5}$", "run"), _SAME_IDS_FIX),
     ("ids of the qrels have a part behind them", (r"[#@:/|_.\- ][^#@:/|_.\- ]*$", "qrels"), "return parts, too"),
-    ("ids of the qrels have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "qrels"), _SAME),
+    ("ids of the qrels have a prefix", (r"^[^/:|#_\-]*[/:|#_\-]", "qrels"), _SAME_IDS_FIX),
 )
-"""How ids may differ: what is left of the longer ones without what a pattern finds is what the others are."""
+"""Typical differences: without the text that matches the pattern, the ids of one source equal those of the other."""
 
 
-def _near(rows: Rows, name: str, ours: Strings, judged: Strings) -> Iterator[Finding]:
-    """Find ids that are not judged, but would be if they were written a little differently."""
-    unknown = ours.filter(pc.invert(pc.is_in(ours, value_set=judged)))
-    lacking = judged.filter(pc.invert(pc.is_in(judged, value_set=ours)))
-    if not len(unknown) or not len(lacking):
+def _near_matches(rows: CheckedRows, name: str, run_ids: Strings, judged_ids: Strings) -> Iterator[Finding]:
+    """Find ids of the run that are equal to judged ids after normalization."""
+    unjudged = run_ids.filter(pc.invert(pc.is_in(run_ids, value_set=judged_ids)))
+    unreturned = judged_ids.filter(pc.invert(pc.is_in(judged_ids, value_set=run_ids)))
+    if not len(unjudged) or not len(unreturned):
         return
-    hit = pc.index_in(normal_form(unknown), value_set=normal_form(lacking))
-    near = np.flatnonzero(pc.is_valid(hit).to_numpy(zero_copy_only=False))
-    if len(near):
-        one = unknown[int(near[0])]
-        other = lacking[hit[int(near[0])].as_py()].as_py()
-        word = "topics" if name == "query_id" else "documents"
+    match = pc.index_in(normalize_ids(unjudged), value_set=normalize_ids(unreturned))
+    matched = np.flatnonzero(pc.is_valid(match).to_numpy(zero_copy_only=False))
+    if len(matched):
+        run_id = unjudged[int(matched[0])]
+        judged_id = unreturned[match[int(matched[0])].as_py()].as_py()
+        noun = "topics" if name == "query_id" else "documents"
         problem = (
-            f"{len(near):,} {word} of the run differ from judged ones only in leading zeros, case or Unicode form: "
-            f"{one.as_py()!r} here, {other!r} in the qrels"
+            f"{len(matched):,} {noun} of the run differ from judged ones only in leading zeros, case or Unicode form: "
+            f"{run_id.as_py()!r} here, {judged_id!r} in the qrels"
         )
-        row, fix = pc.index(rows.table[name], one).as_py(), "write the ids as the qrels do"
-        yield rows.finding("warning", "near-same-ids", problem, fix, count=len(near), row=row)
+        row, fix = pc.index(rows.table[name], run_id).as_py(), "write the ids as the qrels do"
+        yield rows.finding("warning", "near-same-ids", problem, fix, count=len(matched), row=row)
 
 
-def normal_form(ids: Strings) -> Strings:
-    """Write ids without what often changes by accident: leading zeros of numbers, case, Unicode form.
+def normalize_ids(ids: Strings) -> Strings:
+    """Remove accidental differences between ids: leading zeros of numbers, case, Unicode form.
 
     >>> import pyarrow as pa
-    >>> normal_form(pa.array(["007", "Doc-1", "0", "CACM-0046", "v1.05"])).to_pylist()
+    >>> normalize_ids(pa.array(["007", "Doc-1", "0", "CACM-0046", "v1.05"])).to_pylist()
     ['7', 'doc-1', '0', 'cacm-46', 'v1.05']
     """
-    bare = pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(ids, form="NFC")), r"^0+(.)", r"\1")
-    return pc.replace_substring_regex(bare, r"([^0-9.])0+([0-9])", r"\1\2")
+    stripped = pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(ids, form="NFC")), r"^0+(.)", r"\1")
+    return pc.replace_substring_regex(stripped, r"([^0-9.])0+([0-9])", r"\1\2")
 
 
-def _compact(keys: Ints) -> Ints:
+def _compact_codes(keys: Ints) -> Ints:
     return np.unique(keys, return_inverse=True)[1].astype(np.int64)
 
 
-def _seen_before(keys: Ints) -> Bools:
-    """Mark every entry whose key stands at an earlier place too."""
+def _is_repeated(keys: Ints) -> Bools:
+    """Mark the positions whose key has appeared before."""
     order = np.argsort(keys, kind="stable")
-    again = np.zeros(len(keys), dtype=np.bool_)
-    again[order[1:]] = keys[order[1:]] == keys[order[:-1]]
-    return again
+    is_repeated = np.zeros(len(keys), dtype=np.bool_)
+    is_repeated[order[1:]] = keys[order[1:]] == keys[order[:-1]]
+    return is_repeated
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """A table with its ids as codes, and the way from a row to its line."""
+class CheckedRows:
+    """A table with ids encoded as integers, and a function that returns the line of a row."""
 
     table: Table = field(repr=False)
     where: str
@@ -267,126 +285,130 @@ class Rows:
 
     @cached_property
     def topic(self) -> Ints:
-        """Each row's topic, as its position in `topics`."""
-        return codes_of(self.table["query_id"], self.topics)
+        """Topic of each row as a position in `topics`."""
+        return encode_column(self.table["query_id"], self.topics)
 
     @cached_property
     def pair(self) -> Ints:
-        """Each row's topic and document as one number."""
-        return self.topic * len(self.docs) + codes_of(self.table["doc_id"], self.docs)
+        """Topic and document of each row as a single integer."""
+        return self.topic * len(self.docs) + encode_column(self.table["doc_id"], self.docs)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a column."""
+        """Whether the table has this column."""
         return name in self.table.column_names
 
     def column(self, name: str) -> Floats:
-        """Give a column of numbers."""
+        """Return a numeric column."""
         return self.table[name].to_numpy().astype(np.float64)
 
     def names(self, topics: Ints) -> str:
-        """Return the ids of the first few of some topics."""
+        """Format the ids of the first few topics."""
         return first_few(self.topics.take(topics).to_pylist())
 
     def first_row(self, topic: int) -> int:
-        """Return the first row of a topic."""
+        """Return the position of the first row of a topic."""
         return int(np.flatnonzero(self.topic == topic)[0])
 
     def finding(
         self, severity: Severity, rule: str, problem: str, fix: str = "", *, count: int = 1, row: int = -1
     ) -> Finding:
-        """Make a finding that stands in the line of a row."""
+        """Create a finding with the line of a row."""
         line = self.line(row) if row >= 0 else None
         return Finding(severity, self.where, line, rule, problem, fix, count)
 
 
-_TOP = 10
+_TOP_RANKS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class _Groups:
-    """Rows by topic and falling score, cut into groups of equal scores."""
+class _TiedGroups:
+    """Rows sorted by topic and descending score, with groups of equal scores."""
 
-    rows: Rows
+    rows: CheckedRows
     scores: Floats
 
     @cached_property
     def order(self) -> Ints:
-        """The rows in this order."""
+        """Rows in sorted order."""
         return np.lexsort((-self.scores, self.rows.topic))
 
     @cached_property
     def topic(self) -> Ints:
-        """The topic of each place."""
+        """Topic of each position."""
         return self.rows.topic[self.order]
 
     @cached_property
     def group(self) -> Ints:
-        """The group of each place, counted through."""
+        """Number of the group of each position."""
         scores = self.scores[self.order]
-        new = (self.topic[1:] != self.topic[:-1]) | (scores[1:] != scores[:-1])
-        return np.cumsum(np.r_[False, new])
+        is_start = (self.topic[1:] != self.topic[:-1]) | (scores[1:] != scores[:-1])
+        return np.cumsum(np.r_[False, is_start])
 
     @cached_property
     def size(self) -> Ints:
-        """How many documents each group has."""
+        """Number of documents of each group."""
         return np.bincount(self.group)
 
     @cached_property
     def first(self) -> Ints:
-        """Where each group begins."""
+        """First position of each group."""
         return np.r_[0, np.cumsum(self.size)[:-1]]
 
     @cached_property
     def rank(self) -> Ints:
-        """The first rank of the group that stands at each place."""
-        topic_begins = np.searchsorted(self.topic, self.topic)
-        return self.first[self.group] - topic_begins + 1
+        """First rank of the group of each position."""
+        topic_start = np.searchsorted(self.topic, self.topic)
+        return self.first[self.group] - topic_start + 1
 
     @cached_property
     def tied(self) -> Bools:
-        """Whether each place is in a group of several."""
+        """Whether the group of each position has several documents."""
         return self.size[self.group] > 1
 
 
-def ties(rows: Rows, scores: Floats, index: QrelsIndex | None) -> Iterator[Finding]:
-    """Find equal scores, topics with one score only, and ties that matter to these judgments."""
-    groups = _Groups(rows, scores)
+def find_ties(rows: CheckedRows, scores: Floats, index: QrelsIndex | None) -> Iterator[Finding]:
+    """Find tied scores, topics with constant scores, and ties between documents of different grades."""
+    groups = _TiedGroups(rows, scores)
     count = int(groups.tied.sum())
     if not count:
         return
-    place = np.arange(len(scores)) - np.searchsorted(groups.topic, groups.topic)
-    top = float(np.mean(groups.tied[place < _TOP]))
+    position = np.arange(len(scores)) - np.searchsorted(groups.topic, groups.topic)
+    share_in_top = float(np.mean(groups.tied[position < _TOP_RANKS]))
     problem = (
         f"{counted(count, 'document')} ({count / len(scores):.1%}) share their score with another one, in"
-        f" {counted(len(np.unique(groups.topic[groups.tied])), 'topic')}; of the first {_TOP} of each topic {top:.1%}:"
-        " their order is a matter of convention"
+        f" {counted(len(np.unique(groups.topic[groups.tied])), 'topic')}; of the first {_TOP_RANKS} of each topic"
+        f" {share_in_top:.1%}: their order is a matter of convention"
     )
     row = int(groups.order[groups.tied].min())
     yield rows.finding("warning", "ties", problem, "write scores with more digits", count=count, row=row)
-    whole = np.bincount(groups.topic)[groups.topic]
-    level = np.unique(groups.topic[(groups.size[groups.group] == whole) & (whole > 1)])
-    if len(level):
-        problem = f"{counted(len(level), 'topic')} with one score for all documents: {rows.names(level)}"
-        fix, row = "write the scores of the system", rows.first_row(level[0])
-        yield rows.finding("warning", "constant-scores", problem, fix, count=len(level), row=row)
+    topic_size = np.bincount(groups.topic)[groups.topic]
+    constant_topics = np.unique(groups.topic[(groups.size[groups.group] == topic_size) & (topic_size > 1)])
+    if len(constant_topics):
+        problem = (
+            f"{counted(len(constant_topics), 'topic')} with one score for all documents: {rows.names(constant_topics)}"
+        )
+        fix, row = "write the scores of the system", rows.first_row(constant_topics[0])
+        yield rows.finding("warning", "constant-scores", problem, fix, count=len(constant_topics), row=row)
     if index is not None:
-        yield from _effect(groups, index)
+        yield from _ties_of_different_grades(groups, index)
 
 
-def _effect(groups: _Groups, index: QrelsIndex) -> Iterator[Finding]:
-    """Find the topics in which documents of different grades are tied; one without a judgment has grade 0."""
+def _ties_of_different_grades(groups: _TiedGroups, index: QrelsIndex) -> Iterator[Finding]:
+    """Find topics with ties between documents of different grades; unjudged documents have grade 0."""
     rows = groups.rows
     codes = np.array([index.codes.get(name, -1) for name in rows.topics.to_pylist()], dtype=np.int64)
     topic, docs = codes[groups.topic], pc.take(rows.table["doc_id"], groups.order).combine_chunks()
-    row = np.where(topic >= 0, index.rows_of(np.maximum(topic, 0), docs), -1)
-    grade = np.where(row >= 0, np.maximum(index.grade[row], 0.0), 0.0)
-    low, high = np.minimum.reduceat(grade, groups.first), np.maximum.reduceat(grade, groups.first)
-    matters = (low < high)[groups.group]
-    if matters.any():
-        in_all, in_top = (np.unique(groups.topic[part]) for part in (matters, matters & (groups.rank <= _TOP)))
-        problem = (
-            f"documents of different grades share a score in {counted(len(in_all), 'topic')}, in {len(in_top)} of them"
-            f" among the first {_TOP}: there the order of ties changes measures"
+    pair = np.where(topic >= 0, index.rows_of(np.maximum(topic, 0), docs), -1)
+    grade = np.where(pair >= 0, np.maximum(index.grade[pair], 0.0), 0.0)
+    lowest, highest = np.minimum.reduceat(grade, groups.first), np.maximum.reduceat(grade, groups.first)
+    is_mixed = (lowest < highest)[groups.group]
+    if is_mixed.any():
+        all_topics, top_topics = (
+            np.unique(groups.topic[mask]) for mask in (is_mixed, is_mixed & (groups.rank <= _TOP_RANKS))
         )
-        fix, first = "see how much: judged evaluate --ties bounds", int(groups.order[matters].min())
-        yield rows.finding("warning", "ties-matter", problem, fix, count=len(in_all), row=first)
+        problem = (
+            f"documents of different grades share a score in {counted(len(all_topics), 'topic')}, in {len(top_topics)}"
+            f" of them among the first {_TOP_RANKS}: there the order of ties changes measures"
+        )
+        fix, first_row = "see how much: judged evaluate --ties bounds", int(groups.order[is_mixed].min())
+        yield rows.finding("warning", "ties-matter", problem, fix, count=len(all_topics), row=first_row)

@@ -1,7 +1,7 @@
-"""Arrow's compute functions, and the few of NumPy's that would import its masked arrays for nothing.
+"""Arrow compute functions, and replacements of functions that are slow to import.
 
-``pa.array``, ``take`` and ``np.unique`` import ``numpy.ma`` when they first meet a NumPy array, which costs a
-short command a thirtieth of its time. What every evaluation passes goes through here instead.
+``pa.array``, ``take`` and ``np.unique`` import ``numpy.ma`` when they first process a NumPy array, which takes 3% of
+the time of a short command. Code that runs in every evaluation uses the functions in this module.
 """
 
 from __future__ import annotations
@@ -30,36 +30,40 @@ _DIRECT = {
     "take": ("take", 2, None),
     "unique": ("unique", 1, None),
 }
-"""What every evaluation of a file calls: the name in Arrow, how many arguments are data, and what holds the others."""
+"""Functions that every evaluation calls: name in Arrow, number of data arguments, and class of the options."""
 
 
 class _Functions:
-    """Arrow's compute functions by name. Methods of arrays (``take``, ``cast``, ``filter``) import the module."""
+    """Arrow compute functions by name."""
 
-    # ``pyarrow.compute`` writes a wrapper with its documentation for each of some 300 functions when it is imported,
-    # which takes a quarter of a small command's time. Those of every evaluation are called without it.
+    # When ``pyarrow.compute`` is imported, it creates documented wrappers of about 300 functions, which takes 25% of
+    # the time of a short command. The functions in `_DIRECT` are called without this import. Methods of arrays (`take`,
+    # `cast`, `filter`) import it, too.
     def __getattr__(self, name: str) -> Any:
         if name in _DIRECT:
-            made = partial(_call, *_DIRECT[name])
+            function = partial(_call, *_DIRECT[name])
         else:
             import pyarrow.compute
 
-            made = getattr(pyarrow.compute, name)
-        setattr(self, name, made)
-        return made
+            function = getattr(pyarrow.compute, name)
+        setattr(self, name, function)
+        return function
 
 
-def _call(function: str, data: int, holder: str | None, *given: Any, **named: Any) -> Any:
-    options = getattr(_arrow, holder)(*given[data:], **named) if holder and (named or given[data:]) else None
-    return _arrow.call_function(function, list(given[:data]), options)
+def _call(function: str, n_data: int, options_class: str | None, *args: Any, **kwargs: Any) -> Any:
+    option_args = args[n_data:]
+    options = (
+        getattr(_arrow, options_class)(*option_args, **kwargs) if options_class and (kwargs or option_args) else None
+    )
+    return _arrow.call_function(function, list(args[:n_data]), options)
 
 
 pc: Any = _Functions()
-"""The compute functions as a value of type Any: no type checker sees them."""
+"""Arrow compute functions. The type is Any, as pyarrow has no type annotations for them."""
 
 
 def int_array(values: Ints) -> Any:
-    """Give an Arrow array on the memory of a NumPy array.
+    """Return an Arrow array that shares the memory of a NumPy array.
 
     >>> int_array(np.array([3, 1])).to_pylist()
     [3, 1]
@@ -68,26 +72,26 @@ def int_array(values: Ints) -> Any:
 
 
 def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
-    """Give the different values, rising.
+    """Return the distinct values in ascending order.
 
     >>> distinct(np.array([2.0, 0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
     ordered = np.sort(values)
-    new = np.ones(len(ordered), dtype=np.bool_)
-    new[1:] = ordered[1:] != ordered[:-1]
-    return ordered[new]
+    is_first = np.ones(len(ordered), dtype=np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
 
 
-def unescaped(table: Table) -> Table:
-    """Return the texts of which `judged.results.escaping.csv_cell` made the cells of a table that was read from CSV."""
-    for at, field in enumerate(table.schema):
+def unescape_csv(table: Table) -> Table:
+    """Undo the escaping of `judged.results.escaping.csv_cell` in a table that was read from CSV."""
+    for position, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
-            column = pc.replace_substring_regex(table[at], pattern="^'([=+\\-@'\t\r])", replacement=r"\1")
-            table = table.set_column(at, field, column)
+            column = pc.replace_substring_regex(table[position], pattern="^'([=+\\-@'\t\r])", replacement=r"\1")
+            table = table.set_column(position, field, column)
     return table
 
 
-def codes_of(column: Any, values: Strings) -> Ints:
-    """Give each entry of a column its position among these values."""
+def encode_column(column: Any, values: Strings) -> Ints:
+    """Encode each value of a column as its position in `values`."""
     return np.asarray(pc.index_in(column, value_set=values).to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Runs that stay where they are: rows of a table in DuckDB or on Spark, of which SQL brings back a few."""
+"""Runs in a database (DuckDB or Spark): SQL queries fetch only the rows that are needed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from uuid import uuid4
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.layout import canonical
-from judged.data.objects import named_table
-from judged.data.rows import TableRows, WithoutLines
+from judged.data.layout import canonical_names
+from judged.data.objects import canonical_table
+from judged.data.rows import TableRows, UnnumberedRows
 from judged.errors import InputError, MissingExtraError
 from judged.results.types import cached_property
 
@@ -27,97 +27,98 @@ if TYPE_CHECKING:
 
 
 class NotFetchedError(InputError):
-    """Every row of a run was asked for, and it lies on a cluster."""
+    """Error if an operation needs all rows of a run that is stored on a cluster."""
 
 
-class Engine(Protocol):
-    """What a database must do for us."""
+class SqlEngine(Protocol):
+    """Interface of a table in a database."""
 
-    where: str  # what messages call the table
-    fetches: bool  # whether all of its rows may be fetched
+    where: str  # name of the table in error messages
+    fetches: bool  # whether all rows may be fetched
 
     def schema(self) -> Any:
-        """Give the columns of the table."""
+        """Return the columns of the table as an Arrow schema."""
         ...
 
-    def ask(self, sql: str, **given: Table) -> Table:
-        """Run a query over ``judged_rows``, which is the table, and over small tables that are sent there."""
+    def query(self, sql: str, **tables: Table) -> Table:
+        """Run a query on the table, which is named ``judged_rows`` in `sql`, and on small tables that are uploaded."""
         ...
 
 
 class DuckdbTable:
-    """A relation of DuckDB: a table, a view, a query, files that it reads."""
+    """A relation of DuckDB: a table, a view, a query, or files."""
 
-    fetches = True  # it is a database of this process
+    fetches = True  # DuckDB runs in this process
     where = "<duckdb>"
 
     def __init__(self, relation: Any) -> None:
         self.relation = relation
 
     def schema(self) -> Any:
-        """Give the columns, their types as Arrow has them."""
-        return self.ask("SELECT * FROM judged_rows LIMIT 0").schema
+        """Return the columns of the relation as an Arrow schema."""
+        return self.query("SELECT * FROM judged_rows LIMIT 0").schema
 
-    def ask(self, sql: str, **given: Table) -> Table:
-        """Run a query in the connection that the relation belongs to, which finds what is given by its name."""
+    def query(self, sql: str, **tables: Table) -> Table:
+        """Run a query in the connection of the relation; DuckDB reads the uploaded tables from local variables."""
         import duckdb
 
-        judged_given = given.get("judged_given")  # found by DuckDB among the names of this function
+        judged_input = tables.get("judged_input")  # this name is used in `sql`
         view = f"judged_rows_{uuid4().hex}"
         try:
             return self.relation.query(view, sql.replace("judged_rows", view)).to_arrow_table()
         except duckdb.Error as error:
-            first = str(error).split("\n", 1)[0]
-            raise InputError(
-                f"DuckDB says: {first.rstrip('.!')}", fix="look at the relation that was given", path=self.where
-            ) from None
+            summary = str(error).split("\n", 1)[0].rstrip(".!")
+            raise InputError(f"DuckDB: {summary}", fix="check the relation", path=self.where) from None
         finally:
-            del judged_given
-            with suppress(duckdb.Error):  # before 2.0 it is a view of the user's database, and stays there
+            del judged_input
+            with suppress(duckdb.Error):  # before DuckDB 2.0 the view would remain in the user's database
                 self.relation.query(view, f"DROP VIEW IF EXISTS {view}")
 
 
 class EngineTable:
-    """A table of one run or several, asked where it lies.
+    """A database table of one or more runs.
 
     Parameters
     ----------
     engine
-        What answers for it.
+        The database.
 
     Raises
     ------
     InputError
-        If it lacks a column, or one has a type that does not fit.
+        If a column is missing or has an unsupported type.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: SqlEngine) -> None:
         self.engine = engine
         schema = engine.schema()
-        named_table(schema.empty_table(), "run", engine.where)
-        names = canonical(schema.names, "run")
-        self.columns = {name: given for name, given in zip(names, schema.names, strict=True) if name}
+        canonical_table(schema.empty_table(), "run", engine.where)
+        names = canonical_names(schema.names, "run")
+        self.columns = {name: column for name, column in zip(names, schema.names, strict=True) if name}
         for name in {"score", "rank"} & self.columns.keys():
             kind = schema.field(self.columns[name]).type
             if pa.types.is_decimal(kind) or (name == "rank" and not pa.types.is_integer(kind)):
-                needed = "BIGINT" if name == "rank" else "DOUBLE"
-                problem = f"the column {self.columns[name]} is {kind}, which databases do not read alike"
-                raise InputError(problem, fix=f"give a view that casts it to {needed}", path=engine.where)
-        self.hits: tuple[Any, ...] = ()  # what was asked last and its answer: all runs are joined at once
+                # Databases differ in how they order and round such values.
+                required = "BIGINT" if name == "rank" else "DOUBLE"
+                problem = f"the column {self.columns[name]} must be {required}, got {kind}"
+                raise InputError(problem, fix=f"use a view that casts it to {required}", path=engine.where)
+        self.hits: tuple[Any, ...] = ()  # the last query for hits and its result, as all runs are joined at once
 
     def text(self, name: str) -> str:
-        """Write a column of ids in SQL so that its bytes are compared, whatever the collation."""
-        return f"encode(CAST({quoted(self.columns[name])} AS VARCHAR))" if name in self.columns else "encode('')"
+        """Return SQL for the bytes of an id column, so that comparisons do not depend on the collation."""
+        return (
+            f"encode(CAST({quote_identifier(self.columns[name])} AS VARCHAR))" if name in self.columns else "encode('')"
+        )
 
     @cached_property
     def counts(self) -> Table:
-        """How many documents each run and topic has, and one that stands twice: ``run, query, returned, twice``."""
+        """Number of documents of each run and topic, with a duplicate id if any: ``run, query, returned, twice``."""
         unfit = " OR ".join(
             f"{column} IS NULL" + (f" OR isnan(CAST({column} AS DOUBLE))" if name == "score" else "")
             for name in ("score", "rank")
-            if name in self.columns and (column := quoted(self.columns[name]))
+            if name in self.columns and (column := quote_identifier(self.columns[name]))
         )
-        counts = self.engine.ask(f"""
+        counts = self.engine.query(f"""
             SELECT run, query, CAST(sum(n) AS BIGINT) AS returned, max(CASE WHEN n > 1 THEN doc END) AS twice,
                 CAST(sum(CASE WHEN doc IS NULL THEN n ELSE 0 END) AS BIGINT) AS nameless,
                 max(CASE WHEN unfit > 0 THEN doc END) AS unfit
@@ -131,60 +132,60 @@ class EngineTable:
         """)
         where = self.engine.where
         if not counts.num_rows:
-            raise InputError("there are no rows", fix="give a table with at least one", path=where, rule="empty-file")
-        lacking = [counts["run"].null_count, counts["query"].null_count, pc.sum(counts["nameless"]).as_py()]
-        for name, rows in zip(("run_id", "query_id", "doc_id"), lacking, strict=True):
-            if rows:
+            raise InputError("there are no rows", fix="use a table with rows", path=where, rule="empty-file")
+        null_counts = [counts["run"].null_count, counts["query"].null_count, pc.sum(counts["nameless"]).as_py()]
+        for name, null_count in zip(("run_id", "query_id", "doc_id"), null_counts, strict=True):
+            if null_count:
                 problem = f"a row has no {self.columns[name]}"
                 raise InputError(problem, fix="remove the row, or fill in the id", path=where)
         try:
-            texts = {name: as_text(counts[name]) for name in ("run", "query", "twice", "unfit")}
+            texts = {name: to_utf8_text(counts[name]) for name in ("run", "query", "twice", "unfit")}
         except pa.ArrowInvalid:
             raise InputError("an id is not UTF-8", fix="decode the ids with the right encoding", path=where) from None
         counts = pa.table(texts | {"returned": counts["returned"]})
-        at = pc.index(pc.is_valid(counts["unfit"]), value=True).as_py()
-        if at >= 0:
-            pair = f"topic {counts['query'][at]}, document {counts['unfit'][at]}"
+        row = pc.index(pc.is_valid(counts["unfit"]), value=True).as_py()
+        if row >= 0:
+            pair = f"topic {counts['query'][row]}, document {counts['unfit'][row]}"
             problem = f"the score or rank of {pair} is missing or NaN"
             raise InputError(problem, fix="write a number, or leave the document out", path=where, rule="nan-score")
         return counts
 
     @property
     def runs(self) -> list[str]:
-        """The names of its runs, in byte order; ``""`` alone where no column tells."""
+        """Names of the runs in byte order; ``[""]`` if the table has no column of run ids."""
         return sorted(pc.unique(self.counts["run"]).to_pylist())
 
 
-def as_text(column: Any) -> Any:
-    """Give ids that come back as bytes, or as text that nobody has looked at, as text that is UTF-8."""
+def to_utf8_text(column: Any) -> Any:
+    """Convert bytes, or text that was not validated, to valid UTF-8 text."""
     return column.cast(pa.binary()).cast(pa.string()).combine_chunks()
 
 
-def quoted(name: str) -> str:
-    """Quote a name for SQL."""
+def quote_identifier(name: str) -> str:
+    """Quote an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True)
-class EngineRows(WithoutLines):
-    """The rows of one run of a table that stays where it is."""
+class EngineRows(UnnumberedRows):
+    """Rows of one run in a database table."""
 
     table: EngineTable = field(repr=False)
-    run: str | None = None  # as the column `run_id` has it; None where the table holds no other
+    run: str | None = None  # run id; None if the table has only one run
 
     @property
     def where(self) -> str:
-        """What messages call it."""
+        """Name of the table in error messages."""
         return self.table.engine.where
 
     @property
     def name(self) -> str:
-        """What the column `run_id` holds; ``""`` where there is none."""
+        """Run id; ``""`` if the table has no column of run ids."""
         return self.table.runs[0] if self.run is None else self.run
 
     @property
     def has_scores(self) -> bool:
-        """Whether something ranks its documents."""
+        """Whether there is a column of scores or ranks."""
         return bool({"score", "rank"} & self.table.columns.keys())
 
     @property
@@ -193,53 +194,55 @@ class EngineRows(WithoutLines):
         return "rank" in self.table.columns
 
     def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
-        """Fetch all rows from a database of this process.
+        """Yield all rows of the run, if the database runs in this process.
 
         Raises
         ------
-        InputError
-            If they lie elsewhere.
+        NotFetchedError
+            If it runs elsewhere.
         """
         del progress
         if not self.table.engine.fetches:
             raise NotFetchedError(
-                "this needs every returned document, and a table on a cluster gives the judged ones only",
-                fix="leave it out; or fetch the rows that it needs and give them as a data frame",
+                "this needs every returned document, but only judged documents are fetched from a table on a cluster",
+                fix="leave it out; or fetch the rows of the run and use them as a data frame",
                 path=self.where,
             )
-        chosen = ", ".join(f"r.{quoted(given)}" for name, given in self.table.columns.items() if name != "run_id")
-        own = f"{self.table.text('run_id')} = encode(g.run)"
-        sql = f"SELECT {chosen} FROM judged_rows AS r JOIN judged_given AS g ON {own}"
-        rows = self.table.engine.ask(sql, judged_given=pa.table({"run": [self.name]}))
-        yield from TableRows(named_table(rows, "run", self.where)).parts(columns)
+        columns_sql = ", ".join(
+            f"r.{quote_identifier(column)}" for name, column in self.table.columns.items() if name != "run_id"
+        )
+        condition = f"{self.table.text('run_id')} = encode(g.run)"
+        sql = f"SELECT {columns_sql} FROM judged_rows AS r JOIN judged_input AS g ON {condition}"
+        rows = self.table.engine.query(sql, judged_input=pa.table({"run": [self.name]}))
+        yield from TableRows(canonical_table(rows, "run", self.where)).parts(columns)
 
 
 def rows_in_database(data: Any, kind: Kind) -> Rows:
-    """Take a relation of DuckDB, a data frame of Spark, or a table's address: runs stay there, qrels are fetched."""
+    """Open a DuckDB relation, a Spark data frame, or a table address. Runs stay in the database, qrels are fetched."""
     if type(data).__name__ == "DuckDBPyRelation":
-        engine: Engine = DuckdbTable(data)
+        engine: SqlEngine = DuckdbTable(data)
     else:
-        from judged.data.spark import SparkTable  # few calls need it
+        from judged.data.spark import SparkTable  # slow to import and rarely needed
 
-        engine = SparkTable.at(data) if isinstance(data, str) else SparkTable(data)
+        engine = SparkTable.open(data) if isinstance(data, str) else SparkTable(data)
     if kind == "run":
         return EngineRows(EngineTable(engine))
-    return TableRows(named_table(engine.ask("SELECT * FROM judged_rows"), kind, engine.where), engine.where)
+    return TableRows(canonical_table(engine.query("SELECT * FROM judged_rows"), kind, engine.where), engine.where)
 
 
-_MEMORY = "600MB"  # beyond it DuckDB writes files
+_MEMORY_LIMIT = "600MB"  # above it DuckDB spills to temporary files
 _OPTIONS: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
 
 class TableInFile(DuckdbTable):
-    """A table or view of a database file.
+    """A table or view in a DuckDB file.
 
     Parameters
     ----------
     path
         The file.
     name
-        The table, with its schema where that is not ``main``: ``bm25``, ``search.runs``.
+        Name of the table, with its schema if it is not ``main``: ``bm25``, ``search.runs``.
 
     Raises
     ------
@@ -257,44 +260,44 @@ class TableInFile(DuckdbTable):
         self.where = f"{path}/{name}"
         try:
             self.connection = duckdb.connect(path, read_only=True, config=_OPTIONS)
-            known = self.connection.sql("SELECT table_schema, table_name FROM information_schema.tables").fetchall()
+            tables = self.connection.sql("SELECT table_schema, table_name FROM information_schema.tables").fetchall()
         except duckdb.Error as error:
-            first = str(error).split("\n", 1)[0]
-            fix = "close it where it is open for writing, or look at the file"
-            raise InputError(f"DuckDB says: {first}", fix=fix, path=str(path)) from None
+            summary = str(error).split("\n", 1)[0]
+            fix = "close the file in the program that writes it, or check the file"
+            raise InputError(f"DuckDB: {summary}", fix=fix, path=str(path)) from None
         schema, _, table = name.rpartition(".")
-        chosen = (schema or "main", table)
-        if chosen not in known:
-            names = [f"{path}/{found if where == 'main' else f'{where}.{found}'}" for where, found in known]
-            fix = f"name a table: {', '.join(sorted(names)[:20])}" if names else "make a table in it"
+        qualified_name = (schema or "main", table)
+        if qualified_name not in tables:
+            names = [f"{path}/{table if schema == 'main' else f'{schema}.{table}'}" for schema, table in tables]
+            fix = f"name a table: {', '.join(sorted(names)[:20])}" if names else "create a table in it"
             problem = f"the database has no table {name!r}" if name else "this is a database of DuckDB"
             raise InputError(problem, fix=fix, path=str(path))
         self._restrict()
         try:
-            relation = self.connection.table(".".join(map(quoted, chosen)))
+            relation = self.connection.table(".".join(map(quote_identifier, qualified_name)))
         except duckdb.Error as error:
-            first = str(error).split("\n", 1)[0]
+            summary = str(error).split("\n", 1)[0]
             raise InputError(
-                f"DuckDB says: {first}", fix="name a table, or a view of tables", path=self.where
+                f"DuckDB: {summary}", fix="name a table, or a view that reads no files", path=self.where
             ) from None
         super().__init__(relation)
 
-    def ask(self, sql: str, **given: Table) -> Table:
-        """Run a query; given tables are registered, as DuckDB looks for no names of Python without external access."""
-        for name, table in given.items():
+    def query(self, sql: str, **tables: Table) -> Table:
+        """Register the tables and run a query; without external access DuckDB does not read local variables."""
+        for name, table in tables.items():
             self.connection.register(name, table)
-        return super().ask(sql, **given)
+        return super().query(sql, **tables)
 
     def _restrict(self) -> None:
-        """Limit memory, and let no view read another file; connections of a process to one file share settings."""
-        ((open_to_files,),) = self.connection.sql("SELECT current_setting('enable_external_access')").fetchall()
-        if not open_to_files:
+        """Limit memory, and forbid views to read other files. Connections of a process to one file share settings."""
+        ((has_external_access,),) = self.connection.sql("SELECT current_setting('enable_external_access')").fetchall()
+        if not has_external_access:  # restricted by an earlier connection
             return
-        # Not beside the database, which may be read-only; DuckDB makes it and removes it, and it stays open to views.
-        spills_to = str(Path(tempfile.gettempdir(), f"judged-{uuid4().hex}")).replace("'", "''")
+        # The folder of the database may be read-only. DuckDB creates and removes the temporary folder itself.
+        spill_folder = str(Path(tempfile.gettempdir(), f"judged-{uuid4().hex}")).replace("'", "''")
         for setting in (
-            f"memory_limit = '{_MEMORY}'",
-            f"temp_directory = '{spills_to}'",
+            f"memory_limit = '{_MEMORY_LIMIT}'",
+            f"temp_directory = '{spill_folder}'",
             "enable_progress_bar = false",
             "enable_external_access = false",
         ):

@@ -1,4 +1,4 @@
-"""What `judged check` finds in a file."""
+"""Findings of `judged check`."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ Severity: TypeAlias = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of problem in a file, however often it occurs.
+    """A kind of problem in a file, with the number of its occurrences.
 
     Parameters
     ----------
     severity
-        ``error``: the file is refused. ``warning``: results should be read with it in mind.
-        ``info``: harmless, and good to know.
+        ``error``: the file cannot be used. ``warning``: results may be misleading. ``info``: harmless.
     path, line
-        Where: the file, and the first line that has it, None where that makes no sense.
+        The file, and the first line with the problem; None if it has no line.
     rule
-        A short name that does not change.
+        Stable identifier of the kind of problem.
     problem, fix
-        What is wrong, and what to do about it.
+        Description of the problem, and how to fix it.
     count
-        How many lines, documents or topics have it.
+        Number of lines, documents or topics with the problem.
 
     Examples
     --------
@@ -51,14 +50,14 @@ class Finding:
     count: int = 1
 
     def __str__(self) -> str:
-        place = self.path if self.line is None else f"{self.path}:{self.line}"
+        location = self.path if self.line is None else f"{self.path}:{self.line}"
         times = f" ({self.count} times)" if self.severity == "error" and self.count > 1 else ""
         fix = f" Fix: {self.fix}." if self.fix else ""
-        return f"{place}: {self.severity}: {self.problem}{times}.{fix} [{self.rule}]"
+        return f"{location}: {self.severity}: {self.problem}{times}.{fix} [{self.rule}]"
 
 
-def of_error(error: InputError, where: str) -> Finding | None:
-    """Turn an error that ended the reading into a finding; None for one that is not about the content."""
+def finding_from_error(error: InputError, where: str) -> Finding | None:
+    """Convert an error to a finding; None if the error is not about the content of the file."""
     if error.rule == NO_CONTENT:
         return None
     return Finding("error", error.path or where, error.line, error.rule or "unreadable", error.problem, error.fix)
@@ -66,13 +65,13 @@ def of_error(error: InputError, where: str) -> Finding | None:
 
 @dataclass(frozen=True, repr=False)
 class Findings(Answer):
-    """What is wrong or odd in some files; of each file errors come first.
+    """Findings in one or more files; errors first for each file.
 
     Attributes
     ----------
     findings : tuple of Finding
     files : int
-        How many were looked at.
+        Number of files that were checked.
     """
 
     kind: ClassVar[str] = "check"
@@ -89,53 +88,53 @@ class Findings(Answer):
     def __bool__(self) -> bool:
         return bool(self.findings)
 
-    def __getitem__(self, at: int) -> Finding:
-        return self.findings[at]
+    def __getitem__(self, index: int) -> Finding:
+        return self.findings[index]
 
     def __add__(self, other: Findings) -> Findings:
         return Findings(self.findings + other.findings, self.files + other.files)
 
     @property
     def errors(self) -> int:
-        """How many findings are errors."""
+        """Number of errors."""
         return sum(finding.severity == "error" for finding in self.findings)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """How many errors and warnings there are."""
-        found = sum(finding.severity == "warning" for finding in self.findings)
-        return (f"{counted(self.errors, 'error')}, {counted(found, 'warning')} in {counted(self.files, 'file')}",)
+        """Sentence with the numbers of errors and warnings."""
+        warnings = sum(finding.severity == "warning" for finding in self.findings)
+        return (f"{counted(self.errors, 'error')}, {counted(warnings, 'warning')} in {counted(self.files, 'file')}",)
 
     def facts(self) -> dict[str, Any]:
-        """Give how many files were looked at, and how many errors found."""
+        """Return the numbers of files and errors."""
         return {"files": self.files, "errors": self.errors}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the findings, alike ones of several files in one line, how many there are, and a table for data."""
+        """Return the findings as text, with one line for those shared by several files, a summary, and a data table."""
         columns = columns_of(
             self.findings, ("severity", TEXT), ("path", TEXT), ("line", COUNT), ("rule", TEXT), ("problem", TEXT),
             ("fix", TEXT), ("count", COUNT),
         )  # fmt: skip
-        said = [Code(lines(self.findings), "lines")] if self.findings else []
-        return *said, Sentences(self.sentences), Table("findings", columns, only="data")
+        text = [Code(format_findings(self.findings), "lines")] if self.findings else []
+        return *text, Sentences(self.sentences), Table("findings", columns, only="data")
 
 
-def lines(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """Write findings: every error, and what else is alike in three files or more as one line.
+def format_findings(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """Format findings as lines: each error, and one line for a warning that three or more files have.
 
-    >>> lines([Finding("warning", f"{at}.run", None, "ties", f"{at} ties", "", at) for at in range(59)])
+    >>> format_findings([Finding("warning", f"{n}.run", None, "ties", f"{n} ties", "", n) for n in range(59)])
     ('58.run: warning: 58 ties. [ties] 59 files have it, worst 58.run, 57.run, 56.run',)
     """
-    alike: dict[object, list[Finding]] = {}
+    groups: dict[object, list[Finding]] = {}
     for finding in findings:
         key = finding if finding.severity == "error" else (finding.severity, finding.rule)
-        alike.setdefault(key, []).append(finding)
-    return tuple(line for some in alike.values() for line in _lines(some))
+        groups.setdefault(key, []).append(finding)
+    return tuple(line for group in groups.values() for line in _format_group(group))
 
 
-def _lines(alike: Sequence[Finding]) -> Sequence[str]:
-    worst = sorted(alike, key=lambda finding: -finding.count)
-    if len(paths := list(dict.fromkeys(finding.path for finding in worst))) < MIN_GROUPED:
-        return [str(finding) for finding in alike]
-    which = "such as" if worst[0].count == worst[-1].count else "worst"
-    return [f"{worst[0]} {len(paths)} files have it, {which} {', '.join(paths[:MIN_GROUPED])}"]
+def _format_group(group: Sequence[Finding]) -> Sequence[str]:
+    worst_first = sorted(group, key=lambda finding: -finding.count)
+    if len(paths := list(dict.fromkeys(finding.path for finding in worst_first))) < MIN_GROUPED:
+        return [str(finding) for finding in group]
+    label = "such as" if worst_first[0].count == worst_first[-1].count else "worst"
+    return [f"{worst_first[0]} {len(paths)} files have it, {label} {', '.join(paths[:MIN_GROUPED])}"]

@@ -1,6 +1,6 @@
-"""Qrels made ready for joining: topics and documents as codes, one row a judged pair.
+"""Index of qrels for joins with runs: topics and documents as integer codes, one row per judged pair.
 
-Built once for each `Qrels` and used by every run that is judged against it.
+It is built once for each `Qrels` and used for all runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.data.compute import codes_of, pc
+from judged.data.compute import encode_column, pc
 from judged.errors import InputError
 from judged.results.types import cached_property
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from judged.results.types import Bools, Floats, Hashes, Ints, Strings, Table
 
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads close values apart
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio (Fibonacci hashing, Knuth, TAOCP 3, 6.4)
 _FOLD = np.uint64(29)
 _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
-_SLICE = 1 << 13
-_SHOWN = 60  # characters of a value in a message
+_CHUNK_ROWS = 1 << 13
+_MAX_VALUE_LENGTH = 60  # characters of a value in an error message
 _ID_TYPES = (
     pa.types.is_string,
     pa.types.is_large_string,
     pa.types.is_string_view,
     pa.types.is_integer,
-    pa.types.is_null,  # a column without values: the rows that miss one are named
+    pa.types.is_null,  # a column without values, so that the error names its first row
 )
 
 
-def id_text(value: Any, what: str, *, path: str = "", line: int | None = None) -> str:
-    """Give one identifier as text; `path` and `line` are where it stands, for messages.
+def id_text(value: Any, name: str, *, path: str = "", line: int | None = None) -> str:
+    """Convert an identifier to text; `name`, `path` and `line` are used in error messages.
 
     >>> id_text(7, "query id"), id_text("007", "query id")
     ('7', '007')
@@ -44,51 +44,51 @@ def id_text(value: Any, what: str, *, path: str = "", line: int | None = None) -
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         try:
             return str(int(value))
-        except ValueError:  # Python writes no number of more than 4,300 digits
-            raise InputError(f"the {what} is a number of too many digits", fix="write it as text") from None
-    problem = f"the {what} {value!r:.80} is a {type(value).__name__}"
-    raise InputError(problem, fix="give ids as text or whole numbers", path=path, line=line)
+        except ValueError:  # int() and str() are limited to 4,300 digits
+            raise InputError(f"the {name} is a number of too many digits", fix="write it as text") from None
+    problem = f"the {name} {value!r:.80} is a {type(value).__name__}"
+    raise InputError(problem, fix="use texts or integers as ids", path=path, line=line)
 
 
-def shown(value: Any) -> str:
-    """Write any value for a message: cut short, and without the digits that Python refuses to write.
+def format_value(value: Any) -> str:
+    """Format a value for an error message, shortened to 60 characters.
 
-    >>> shown("a" * 99)[-5:], shown(10**5000)
+    >>> format_value("a" * 99)[-5:], format_value(10**5000)
     ('aa...', 'a number of thousands of digits')
     """
     try:
         text = repr(value)
     except ValueError:
         return "a number of thousands of digits"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}..."
 
 
-def id_array(ids: list[str], what: str) -> Strings:
-    """Give an Arrow array of identifiers."""
+def id_array(ids: list[str], name: str) -> Strings:
+    """Convert identifiers to an Arrow array."""
     try:
         return pa.array(ids, pa.string())
     except UnicodeEncodeError as error:
-        problem = f"the {what} {error.object!r} holds half of a character"
+        problem = f"the {name} {error.object!r} has an unpaired surrogate (invalid Unicode)"
         raise InputError(problem, fix="decode the ids with the right encoding") from None
 
 
-def id_column(column: Any, what: str) -> Any:
-    """Give a column of identifiers as Arrow strings; whole numbers are written in decimal."""
-    column = decoded(column)
+def id_column(column: Any, name: str) -> Any:
+    """Convert a column of identifiers to Arrow strings; integers are written in decimal."""
+    column = decode_dictionary(column)
     kind = column.type
-    if not any(fits(kind) for fits in _ID_TYPES):
+    if not any(is_type(kind) for is_type in _ID_TYPES):
         raise InputError(
-            f"the column {what} holds {kind}, and give ids as text or whole numbers",
-            fix=f"cast {what} to text before the numbers lose their form",
+            f"the column {name} must hold texts or integers, got {kind}",
+            fix=f"use texts or integers as ids: cast {name} before ids such as 007 are converted to numbers",
         )
     if column.null_count:
         row = pc.index(pc.is_null(column), value=True).as_py()
-        raise InputError(f"row {row} has no {what}", fix="remove the row, or fill in the id")
+        raise InputError(f"row {row} has no {name}", fix="remove the row, or fill in the id")
     return column if pa.types.is_string(kind) else column.cast(pa.string())
 
 
-def decoded(column: Any) -> Any:
-    """Give a column of categories (Categorical, Enum, dictionary) as the values that they stand for."""
+def decode_dictionary(column: Any) -> Any:
+    """Replace the codes of a dictionary column (Categorical, Enum) with their values."""
     if not pa.types.is_dictionary(column.type):
         return column
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
@@ -97,12 +97,12 @@ def decoded(column: Any) -> Any:
     return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunks], kind)
 
 
-def column_of(values: Any, name: str) -> Any:
-    """Give Python values as an Arrow array; texts and whole numbers among each other are ids, and become text."""
+def array_of_values(values: Any, name: str) -> Any:
+    """Convert Python values to an Arrow array; a mix of texts and integers is assumed to be ids and becomes text."""
     try:
         return pa.array(values)
     except UnicodeEncodeError as error:
-        problem = f"{error.object!r} holds half of a character"
+        problem = f"{error.object!r} has an unpaired surrogate (invalid Unicode)"
         raise InputError(problem, fix="decode the ids with the right encoding") from None
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         pass
@@ -110,82 +110,81 @@ def column_of(values: Any, name: str) -> Any:
         return id_array([id_text(value, name) for value in values], name)
     except InputError:
         kinds = ", ".join(sorted({type(value).__name__ for value in values})[:5])
-        problem = f"the column {name} cannot be read: it holds {kinds}"
+        problem = f"the column {name} has values of type {kinds}"
         raise InputError(problem, fix="write ids as text, numbers as float") from None
 
 
 def hash_ids(ids: Strings) -> Hashes:
-    """Hash each string of an Arrow array to 64 bits, in a few NumPy passes.
+    """Hash each string of an Arrow array to 64 bits with vectorized NumPy operations.
 
-    >>> first, second, again = hash_ids(pa.array(["d1", "a much longer identifier", "d1"]))
-    >>> bool(first == again), bool(first == second)
+    >>> first, second, first_again = hash_ids(pa.array(["d1", "a much longer identifier", "d1"]))
+    >>> bool(first == first_again), bool(first == second)
     (True, False)
     """
-    # Equal strings have equal hashes. Different strings may share one, so whoever finds a match compares the strings
-    # themselves: a hash is a filter here and never an identity.
+    # Different strings may have the same hash, so that callers must compare the strings of a match.
     _, offset_buffer, data_buffer = ids.buffers()
     if len(ids) == 0 or data_buffer is None:
         return np.zeros(len(ids), dtype=np.uint64)
     offsets = np.frombuffer(offset_buffer, dtype=np.int32)[ids.offset : ids.offset + len(ids) + 1]
     first, last = int(offsets[0]), int(offsets[-1])
-    data = np.zeros(last - first + 8, dtype=np.uint8)  # 8 zero bytes: the last word may be read whole
+    data = np.zeros(last - first + 8, dtype=np.uint8)  # with padding, as strings are read in words of 8 bytes
     data[: last - first] = np.frombuffer(data_buffer, dtype=np.uint8)[first:last]
     words = np.lib.stride_tricks.as_strided(
         data[:8].view(np.uint64), shape=(len(data) - 7,), strides=(1,), writeable=False
     )
     hashes = np.empty(len(ids), dtype=np.uint64)
-    for start in range(0, len(ids), _SLICE):  # in slices whose columns stay in the cache
-        places = offsets[start : start + _SLICE + 1].astype(np.int64) - first
-        hashes[start : start + _SLICE] = _hash(words, places[:-1], np.diff(places))
+    for start in range(0, len(ids), _CHUNK_ROWS):  # chunks that fit into the CPU cache
+        bounds = offsets[start : start + _CHUNK_ROWS + 1].astype(np.int64) - first
+        hashes[start : start + _CHUNK_ROWS] = _hash(words, bounds[:-1], np.diff(bounds))
     return hashes
 
 
 def _hash(words: Hashes, starts: Ints, lengths: Ints) -> Hashes:
     hashes = lengths.astype(np.uint64)
     shortest, longest = int(lengths.min()), int(lengths.max())
-    for at in range(0, longest, 8):  # a string takes part as long as it has bytes: its hash is its own alone
-        part = slice(None) if at < shortest else np.flatnonzero(lengths > at)
-        word = words[starts[part] + at]
-        if at + 8 > shortest:
-            word &= _LOW_BYTES[np.minimum(lengths[part] - at, 8)]
-        word ^= hashes[part]
+    for offset in range(0, longest, 8):  # shorter strings drop out, so that a hash does not depend on other strings
+        remaining = slice(None) if offset < shortest else np.flatnonzero(lengths > offset)
+        word = words[starts[remaining] + offset]
+        if offset + 8 > shortest:
+            word &= _LOW_BYTES[np.minimum(lengths[remaining] - offset, 8)]
+        word ^= hashes[remaining]
         word *= _MULTIPLIER
         word ^= word >> _FOLD
-        hashes[part] = word
+        hashes[remaining] = word
     return hashes
 
 
 @dataclass(frozen=True, eq=False)
 class Aspects:
-    """Every judgment by its pair, with P judged pairs and A judgments."""
+    """The A judgments grouped by the P judged pairs of `QrelsIndex`."""
 
-    # the distinct iterations (subtopics, assessors, `user subgroup`) in byte order; an aspect code is a position here.
-    # One empty name where the qrels have no such column.
+    # Distinct iterations (subtopics, assessors, or `user subgroup`) in byte order; an aspect code is a position in this
+    # tuple. A single empty name if the qrels have no column of iterations.
     names: tuple[str, ...]
-    starts: Ints  # (P + 1,): where the judgments of each pair of `qrels.index` begin below
-    # aspect, grade: (A,): each judgment's aspect code and grade, aspects rising within a pair
+    starts: Ints  # (P + 1,): first judgment of each pair
+    # aspect, grade: (A,): aspect code and grade of each judgment; aspects ascend within a pair
     aspect: Ints
     grade: Floats
 
     @cached_property
     def user(self) -> Ints:
-        """The user of each name, as a code: names ``user subgroup`` stand for one user as far as the blank."""
+        """Code of the user of each name; in ``user subgroup`` the user is the text before the blank."""
         users = [name.partition(" ")[0] for name in self.names]
         codes = {name: code for code, name in enumerate(sorted(set(users)))}
         return np.array([codes[name] for name in users], dtype=np.int64)
 
     def of(self, pairs: Ints) -> tuple[Ints, Ints, Floats]:
-        """Give the judgments of some pairs: which of the pairs, aspect code, grade; one entry a judgment."""
+        """Return the judgments of some pairs: position in `pairs`, aspect code, and grade of each judgment."""
         counts = self.starts[pairs + 1] - self.starts[pairs]
-        which = np.repeat(np.arange(len(pairs)), counts)
-        offset = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
-        at = np.repeat(self.starts[pairs], counts) + offset
-        return which, self.aspect[at], self.grade[at]
+        pair_position = np.repeat(np.arange(len(pairs)), counts)
+        offset = np.arange(len(pair_position)) - np.repeat(np.cumsum(counts) - counts, counts)
+        judgment = np.repeat(self.starts[pairs], counts) + offset
+        return pair_position, self.aspect[judgment], self.grade[judgment]
 
 
 def build_aspects(table: Table, index: QrelsIndex) -> Aspects:
     """Sort the judgments of a qrels table by pair and aspect."""
-    pair = index.rows_of(codes_of(table["query_id"], index.topic_ids), table["doc_id"].combine_chunks())
+    pair = index.rows_of(encode_column(table["query_id"], index.topic_ids), table["doc_id"].combine_chunks())
     names: tuple[str, ...] = ("",)
     aspect = np.zeros(len(pair), dtype=np.int64)
     if "iteration" in table.column_names:
@@ -193,7 +192,7 @@ def build_aspects(table: Table, index: QrelsIndex) -> Aspects:
         distinct = pc.unique(column)
         distinct = distinct.take(pc.sort_indices(distinct))
         names = tuple(distinct.to_pylist())
-        aspect = codes_of(column, distinct)
+        aspect = encode_column(column, distinct)
     order = np.lexsort((aspect, pair))
     return Aspects(
         names=names,
@@ -203,17 +202,17 @@ def build_aspects(table: Table, index: QrelsIndex) -> Aspects:
     )
 
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_PAIR_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SMALLEST_FILTER, _LARGEST_FILTER = 16, 24  # powers of two: 64 kB to 16 MB
 
 
 @dataclass(frozen=True, eq=False)
 class QrelsIndex:
-    """The judged pairs of a `Qrels`, sorted by topic and document code."""
+    """Judged pairs of a `Qrels`, sorted by topic code and document code."""
 
-    topics: tuple[str, ...]  # query ids in byte order; the topic code is the position here
-    docs: Strings = field(repr=False)  # distinct document ids; the document code is the position here
-    # topic, doc, grade: one entry a judged pair: its codes, and the highest grade it was given
+    topics: tuple[str, ...]  # query ids in byte order; a topic code is a position in this tuple
+    docs: Strings = field(repr=False)  # distinct document ids; a document code is a position in this array
+    # topic, doc, grade: topic code, document code and highest grade of each judged pair
     topic: Ints
     doc: Ints
     grade: Floats
@@ -222,7 +221,7 @@ class QrelsIndex:
 
     @cached_property
     def topic_ids(self) -> Strings:
-        """The query ids as an Arrow array."""
+        """Query ids as an Arrow array."""
         return pa.array(self.topics, pa.string())
 
     @cached_property
@@ -232,103 +231,107 @@ class QrelsIndex:
 
     @cached_property
     def starts(self) -> Ints:
-        """Where each topic's pairs begin; one entry more than there are topics."""
+        """First pair of each topic, and the number of pairs as the last value."""
         return np.searchsorted(self.topic, np.arange(len(self.topics) + 1)).astype(np.int64)
 
     @cached_property
     def doc_names(self) -> list[str]:
-        """The document ids as Python text, by document code."""
+        """Document ids as Python strings, by document code."""
         return self.docs.to_pylist()
 
     @cached_property
-    def doc_place(self) -> Ints:
-        """The place of each document, by code, in the byte order of ids."""
-        place = np.empty(len(self.docs), dtype=np.int64)
-        place[pc.sort_indices(self.docs).to_numpy()] = np.arange(len(self.docs))
-        return place
+    def doc_position(self) -> Ints:
+        """Position of each document in the byte order of ids, by document code."""
+        position = np.empty(len(self.docs), dtype=np.int64)
+        position[pc.sort_indices(self.docs).to_numpy()] = np.arange(len(self.docs))
+        return position
 
     @cached_property
     def row_names(self) -> list[str]:
-        """The document id of each judged pair."""
+        """Document id of each judged pair."""
         names = self.doc_names
         return [names[doc] for doc in self.doc.tolist()]
 
     @cached_property
     def codes(self) -> dict[str, int]:
-        """The topic code of each query id."""
+        """Topic code of each query id."""
         return {name: code for code, name in enumerate(self.topics)}
 
     @cached_property
     def by_topic(self) -> dict[str, tuple[int, list[str]]]:
-        """Of each topic where its pairs begin, and their document ids."""
+        """First pair and document ids of each topic."""
         bounds = self.starts.tolist()
         return {
-            topic: (bounds[at], self.row_names[bounds[at] : bounds[at + 1]]) for at, topic in enumerate(self.topics)
+            topic: (start, self.row_names[start:end])
+            for topic, start, end in zip(self.topics, bounds[:-1], bounds[1:], strict=True)
         }
 
     @cached_property
-    def kept(self) -> dict[Any, np.ndarray[Any, Any]]:
-        """What measures have made of the judged pairs alone, for the next run."""
+    def cache(self) -> dict[Any, np.ndarray[Any, Any]]:
+        """Cache of arrays that measures compute from the judged pairs only, for reuse with other runs."""
         return {}
 
     @cached_property
     def row(self) -> Ints:
-        """Every pair's own position."""
+        """Positions of all pairs: 0, 1, 2..."""
         return np.arange(len(self.topic))
 
     @cached_property
-    def _mixed(self) -> Hashes:
-        """One hash a judged pair, sorted."""
+    def _pair_hashes(self) -> Hashes:
+        """Hashes of the judged pairs, sorted."""
         return np.sort(_mix(self.topic_hash[self.topic], self.doc_hash[self.doc]))
 
     @cached_property
     def _filter(self) -> Bools:
         bits = int(np.clip(np.ceil(np.log2(len(self.topic) + 1)) + 4, _SMALLEST_FILTER, _LARGEST_FILTER))
-        marks = np.zeros(1 << bits, dtype=np.bool_)
-        marks[_slots(self._mixed, bits)] = True
-        return marks
+        table = np.zeros(1 << bits, dtype=np.bool_)
+        table[_slots(self._pair_hashes, bits)] = True
+        return table
 
     def maybe_judged(self, topic: Ints, lengths: Ints, doc_hash: Hashes) -> Ints:
-        """Give the rows whose pair may be in the qrels: every judged pair, and next to no other."""
-        # `topic` holds a topic code for each piece of rows, -1 for a topic that is not in the qrels; `lengths` how many
-        # rows the pieces have; `doc_hash` one hash a row.
+        """Return the rows whose pair may be judged, with almost no false positives and no false negatives."""
+        # Consecutive rows of the same topic form a group. `topic` holds the topic code of each group, -1 for a topic
+        # without judgments; `lengths` the number of rows of each group; `doc_hash` the document hash of each row.
         if not self.topics:
             return np.zeros(0, dtype=np.int64)
-        mixed = _mix(np.repeat(self.topic_hash[topic], lengths), doc_hash)
-        rows = np.flatnonzero(self._filter[_slots(mixed, len(self._filter).bit_length() - 1)])
-        mixed = mixed[rows]
-        found = self._mixed[np.minimum(np.searchsorted(self._mixed, mixed), len(self._mixed) - 1)] == mixed
-        return rows[found & (np.repeat(topic, lengths)[rows] >= 0)]
+        pair_hashes = _mix(np.repeat(self.topic_hash[topic], lengths), doc_hash)
+        rows = np.flatnonzero(self._filter[_slots(pair_hashes, len(self._filter).bit_length() - 1)])
+        pair_hashes = pair_hashes[rows]
+        is_match = (
+            self._pair_hashes[np.minimum(np.searchsorted(self._pair_hashes, pair_hashes), len(self._pair_hashes) - 1)]
+            == pair_hashes
+        )
+        return rows[is_match & (np.repeat(topic, lengths)[rows] >= 0)]
 
     def rows_of(self, topic: Ints, docs: Strings) -> Ints:
-        """Give each pair's position among the judged pairs, -1 where it is not judged."""
+        """Return the position of each pair among the judged pairs, -1 if it is not judged."""
         codes = pc.index_in(docs, value_set=self.docs).to_numpy(zero_copy_only=False)
-        known = ~np.isnan(codes)  # null is NaN
+        is_judged_doc = ~np.isnan(codes)  # to_numpy converts nulls to NaN
         if not len(self.pair):
             return np.full(len(codes), -1, dtype=np.int64)
-        wanted = topic * len(self.docs) + np.where(known, codes, -1).astype(np.int64)
-        at = np.minimum(np.searchsorted(self.pair, wanted), len(self.pair) - 1)
-        return np.where(known & (self.pair[at] == wanted), at, -1)
+        keys = topic * len(self.docs) + np.where(is_judged_doc, codes, -1).astype(np.int64)
+        position = np.minimum(np.searchsorted(self.pair, keys), len(self.pair) - 1)
+        return np.where(is_judged_doc & (self.pair[position] == keys), position, -1)
 
 
 def build_index(table: Table) -> QrelsIndex:
-    """Make the index of a qrels table (columns ``query_id, doc_id, relevance``)."""
+    """Build the index of a qrels table with the columns ``query_id, doc_id, relevance``."""
     topics = sorted(pc.unique(table["query_id"]).to_pylist())  # code point order is UTF-8 byte order
     topic_ids = pa.array(topics, pa.string())
     docs = pc.unique(table["doc_id"])
-    topic = codes_of(table["query_id"], topic_ids)
-    doc = codes_of(table["doc_id"], docs)
+    topic = encode_column(table["query_id"], topic_ids)
+    doc = encode_column(table["doc_id"], docs)
     grade = table["relevance"].to_numpy()
     order = np.lexsort((-grade, doc, topic))
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = (topic[order][1:] != topic[order][:-1]) | (doc[order][1:] != doc[order][:-1])
-    kept = order[first]
+    is_first = np.ones(len(order), dtype=np.bool_)  # the highest grade of each pair
+    is_first[1:] = (topic[order][1:] != topic[order][:-1]) | (doc[order][1:] != doc[order][:-1])
+    rows = order[is_first]
     return QrelsIndex(
         topics=tuple(topics),
         docs=docs,
-        topic=topic[kept],
-        doc=doc[kept],
-        grade=grade[kept],
+        topic=topic[rows],
+        doc=doc[rows],
+        grade=grade[rows],
         topic_hash=hash_ids(topic_ids),
         doc_hash=hash_ids(docs),
     )
@@ -336,10 +339,10 @@ def build_index(table: Table) -> QrelsIndex:
 
 def _mix(topic_hash: Hashes, doc_hash: Hashes) -> Hashes:
     mixed = topic_hash ^ doc_hash
-    mixed *= _SPREAD
+    mixed *= _PAIR_MULTIPLIER
     return mixed
 
 
 def _slots(mixed: Hashes, bits: int) -> Ints:
-    """Give the place of each hash in a table of ``2**bits``; signed, as NumPy indexes fastest."""
+    """Return the slot of each hash in a table of size ``2**bits``; signed, as NumPy indexing is fastest with int64."""
     return (mixed >> np.uint64(64 - bits)).view(np.int64)

@@ -1,4 +1,4 @@
-"""How the lines of a text file are made, and how one line is split into its fields."""
+"""Layout of the lines of a text file, and splitting a line into fields."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-NUMBERS = frozenset({"score", "relevance", "rank"})
-"""The columns that hold numbers."""
+NUMERIC_COLUMNS = frozenset({"score", "relevance", "rank"})
+"""Names of the numeric columns."""
 
-WHOLE_TO = 2.0**53
-"""Beyond it not every whole number is a double."""
+MAX_EXACT_INTEGER = 2.0**53
+"""Largest number up to which all integers are exact as float64."""
 
 COMMENT_FIX = "write a blank behind the # of a comment, or give the topic another id"
 
@@ -29,7 +29,7 @@ _HEADER = re.compile(rb"(?:[ \t\v\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*([^\r\n]*)(?:
 
 
 class LineError(ValueError):
-    """What is wrong with one line, and the rule that `judged check` gives it."""
+    """Error in one line, with the name of the rule in `judged check`."""
 
     def __init__(self, rule: str, problem: str) -> None:
         self.rule = rule
@@ -40,28 +40,28 @@ class LineError(ValueError):
 
 @dataclass(frozen=True)
 class Layout:
-    """How the lines of a text file are made.
+    """Layout of the lines of a text file.
 
     >>> print(Layout(("query_id", "", "doc_id", "relevance"), " "))
     query_id _ doc_id relevance
     """
 
-    names: tuple[str, ...]  # our column name for each field, `""` for a field that is not used
-    delimiter: str  # `" "` or `"\t"` stand for any white space unless `strict`; a comma is always strict
-    strict: bool = False  # a delimiter is exactly one character, so fields may be empty or hold blanks
+    names: tuple[str, ...]  # canonical_names column name of each field, `""` for a field that is not used
+    delimiter: str  # `" "` and `"\t"` mean any white space unless `strict`; a comma is always strict
+    strict: bool = False  # the delimiter is exactly one character, so that fields may be empty or contain blanks
     header: bool = False  # the first line that is neither blank nor a comment names the columns
-    optional: int = 0  # how many fields at the end may be missing (a run's tag, say)
-    fields: int = 0  # how many fields the lines have, where that is more than there are names
+    optional: int = 0  # number of fields at the end that may be missing, such as the tag of a run
+    fields: int = 0  # number of fields of a line, if there are more fields than names
     open_ended: bool = False  # any number of fields may follow
 
     @property
     def width(self) -> int:
-        """How many fields the parser is told to expect."""
+        """Expected number of fields."""
         return max(self.fields, len(self.names))
 
     def __str__(self) -> str:
-        between = {",": ", ", "\t": " <tab> " if self.strict else " "}.get(self.delimiter, " ")
-        return between.join(name or "_" for name in self.names)
+        separator = {",": ", ", "\t": " <tab> " if self.strict else " "}.get(self.delimiter, " ")
+        return separator.join(name or "_" for name in self.names)
 
 
 def is_data(raw: bytes) -> bool:
@@ -71,7 +71,7 @@ def is_data(raw: bytes) -> bool:
 
 
 def without_header(block: bytes) -> tuple[bytes, bool]:
-    """Leave out the first line that holds data, with the blank lines and comments above it, and say if there is one."""
+    """Remove the header line and everything above it; also return whether the block has a header line."""
     match = _HEADER.match(block)
     return (block[match.end() :], is_data(match[1])) if match else (block, False)
 
@@ -82,36 +82,36 @@ def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
     >>> split_line(b"q1 Q0  d7 1 0.5 tag", Layout(("query_id", "", "doc_id", "rank", "score", ""), " "))
     {'query_id': 'q1', 'doc_id': 'd7', 'rank': '1', 'score': '0.5'}
     """
-    # Where fields are strictly delimited, a line that starts with `#` and is complete is a row.
+    # In a strict layout a complete line that starts with `#` is a row and not a comment.
     text = raw.decode().strip(" \t\v\f\r\n")
-    comment = text.startswith("#")
-    if comment and not layout.strict and _is_row(raw.split(), layout):
+    is_comment = text.startswith("#")
+    if is_comment and not layout.strict and _is_row(raw.split(), layout):
         raise LineError(
             "comment-or-row", f"this may be a comment, or a row of a topic that begins with #: {text[:80]!r}"
         )
-    if not text or (comment and not layout.strict):
+    if not text or (is_comment and not layout.strict):
         return None
-    found = split_fields(raw, layout.delimiter, strict=layout.strict)
-    needed = len(layout.names) - layout.optional
-    if len(found) < needed:
-        if comment:
+    fields = split_fields(raw, layout.delimiter, strict=layout.strict)
+    required = len(layout.names) - layout.optional
+    if len(fields) < required:
+        if is_comment:
             return None
-        raise LineError("too-few-fields", f"{len(found)} fields where {needed} are needed: {text[:80]!r}")
-    if not layout.open_ended and any(found[layout.width :]):
-        problem = f"{len(found)} fields where {layout.width} are expected: {text[:80]!r}"
+        raise LineError("too-few-fields", f"{len(fields)} fields where {required} are needed: {text[:80]!r}")
+    if not layout.open_ended and any(fields[layout.width :]):
+        problem = f"{len(fields)} fields where {layout.width} are expected: {text[:80]!r}"
         raise LineError("too-many-fields", problem)
-    fields = {name: part.decode() for name, part in zip(layout.names, found, strict=False) if name}
+    by_name = {name: field.decode() for name, field in zip(layout.names, fields, strict=False) if name}
     for name in ("query_id", "doc_id"):
-        if not fields[name]:
+        if not by_name[name]:
             raise LineError("empty-id", f"the {name} is empty: {text[:80]!r}")
-    return fields
+    return by_name
 
 
-def _is_row(found: list[bytes], layout: Layout) -> bool:
-    """Whether a comment without a blank behind its # has the fields and numbers of a row."""
-    if found[0] == b"#" or not len(layout.names) - layout.optional <= len(found) <= layout.width:
+def _is_row(fields: list[bytes], layout: Layout) -> bool:
+    """Whether a comment without a blank after the # has the fields and numbers of a row."""
+    if fields[0] == b"#" or not len(layout.names) - layout.optional <= len(fields) <= layout.width:
         return False
-    numbers = [part for name, part in zip(layout.names, found, strict=False) if name in NUMBERS]
+    numbers = [field for name, field in zip(layout.names, fields, strict=False) if name in NUMERIC_COLUMNS]
     try:
         return all(map(math.isfinite, map(read_number, map(bytes.decode, numbers)))) and bool(numbers)
     except ValueError:
@@ -119,7 +119,7 @@ def _is_row(found: list[bytes], layout: Layout) -> bool:
 
 
 def split_fields(raw: bytes, delimiter: str, *, strict: bool) -> list[bytes]:
-    r"""Cut one line at its delimiters; a comma obeys double quotes, in which blanks are kept, a tab does not.
+    r"""Split a line at its delimiters; only commas support quoted fields, in which blanks are preserved.
 
     >>> split_fields(b"q1\t d 1", " ", strict=False), split_fields(b'1, "a, b " ,5', ",", strict=True)
     ([b'q1', b'd', b'1'], [b'1', b'a, b ', b'5'])
@@ -127,34 +127,34 @@ def split_fields(raw: bytes, delimiter: str, *, strict: bool) -> list[bytes]:
     if not strict:
         return raw.split()
     if delimiter != ",":
-        return [part.strip() for part in raw.rstrip(b"\r\n").split(delimiter.encode())]
+        return [field.strip() for field in raw.rstrip(b"\r\n").split(delimiter.encode())]
     if b'"' not in raw:
-        return [_unescaped(part.strip()) for part in raw.split(b",")]
-    parts: list[bytes] = []
-    line, at = raw.strip(b"\r\n"), 0
-    while at <= len(line):
-        found = _FIELD.match(line, at)
-        if found is None:
+        return [_unescape(field.strip()) for field in raw.split(b",")]
+    fields: list[bytes] = []
+    line, start = raw.strip(b"\r\n"), 0
+    while start <= len(line):
+        match = _FIELD.match(line, start)
+        if match is None:
             text = raw.strip()[:80].decode(errors="replace")
-            raise LineError("bad-quote", f"a double quote that is not closed, or text behind one: {text!r}")
-        quoted, bare = found.groups()
-        parts.append(_unescaped(bare.strip() if quoted is None else quoted.replace(b'""', b'"')))
-        at = found.end() + 1
-    return parts
+            raise LineError("bad-quote", f"a double quote is not closed, or is followed by text: {text!r}")
+        quoted, bare = match.groups()
+        fields.append(_unescape(bare.strip() if quoted is None else quoted.replace(b'""', b'"')))
+        start = match.end() + 1
+    return fields
 
 
-def _unescaped(field: bytes) -> bytes:
-    """Remove the apostrophe that `judged.results.escaping.csv_cell` puts before what looks like a formula."""
+def _unescape(field: bytes) -> bytes:
+    """Remove the apostrophe that `judged.results.escaping.csv_cell` writes before text that looks like a formula."""
     return field[1:] if _ESCAPED.match(field) else field
 
 
-def value(name: str, text: str) -> str | float | int:
-    """Read one field: ids stay text, numbers must be numbers (no hex, no NaN, no decimal comma, none out of range).
+def parse_field(name: str, text: str) -> str | float | int:
+    """Parse one field. Numbers must be decimal and in the range of float64: no hex, NaN, or decimal comma.
 
-    >>> value("score", "1e-05"), value("doc_id", "007"), value("rank", "3")
+    >>> parse_field("score", "1e-05"), parse_field("doc_id", "007"), parse_field("rank", "3")
     (1e-05, '007', 3)
     """
-    if name not in NUMBERS:
+    if name not in NUMERIC_COLUMNS:
         return text
     try:
         number = read_grade(text) if name == "relevance" else read_number(text)
@@ -163,7 +163,7 @@ def value(name: str, text: str) -> str | float | int:
         raise LineError(rule, f"the {name} {text[:80]!r} {error}") from None
     if name != "rank":
         return number
-    if not (abs(number) <= WHOLE_TO and number.is_integer()):
+    if not (abs(number) <= MAX_EXACT_INTEGER and number.is_integer()):
         raise LineError("bad-rank", f"the rank {text!r} is not a whole number")
     return int(number)
 
@@ -191,81 +191,84 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "iteration": ("iter", "subtopic", "subtopic_id", "assessor", "q0"),
 }
 
-_CANONICAL = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
-_USED = {
+_CANONICAL_NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
+_USED_COLUMNS = {
     "qrels": {"query_id", "doc_id", "relevance", "iteration"},
     "run": {"query_id", "doc_id", "score", "rank", "run_id"},
 }
-ONCE = "leave one of them out, or give it another name"
-_GIVES_WAY = frozenset({"query", "docid"})
-_NEEDED = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
+DUPLICATE_FIX = "leave one of them out, or give it another name"
+_WEAK_ALIASES = frozenset({"query", "docid"})
+_REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
 
 
-def canonical(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
-    """Translate a table's column names; a name that means nothing here becomes ``""``.
+def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
+    """Return the canonical_names column names of a table; an unknown name becomes ``""``.
 
-    >>> canonical(["query-id", "corpus-id", "score"], "qrels")
+    >>> canonical_names(["query-id", "corpus-id", "score"], "qrels")
     ('query_id', 'doc_id', 'relevance')
-    >>> canonical(["qid", "Docno", "sim", "comment"], "run")
+    >>> canonical_names(["qid", "Docno", "sim", "comment"], "run")
     ('query_id', 'doc_id', 'score', '')
 
-    ``query`` is its text beside another column of ids, and ``docid`` a number inside of an index beside ``docno``:
-    PyTerrier writes both.
+    If there are other columns of ids, ``query`` is the query text, and ``docid`` an internal number: PyTerrier writes
+    both.
 
-    >>> canonical(["qid", "docid", "docno", "rank", "score", "query"], "run")
+    >>> canonical_names(["qid", "docid", "docno", "rank", "score", "query"], "run")
     ('query_id', '', 'doc_id', 'rank', 'score', '')
     """
-    # In qrels a column called `score` is the relevance (BEIR writes it so).
-    plain = [name.strip().lower().replace("-", "_").replace(" ", "_") for name in names]
-    found = [_CANONICAL.get(name, "") for name in plain]
-    if kind == "qrels" and "relevance" not in found:
-        found = ["relevance" if name == "score" else name for name in found]
-    same = defaultdict[str, set[str]](set)
-    for given, name in zip(plain, found, strict=True):
-        same[name].add(given)
-    for at, name in enumerate(found):
-        if name and plain[at] in _GIVES_WAY and len(same[name]) > 1:
-            found[at] = ""
-    return tuple(found)
+    # In the qrels of BEIR the relevance is named `score`.
+    columns = [name.strip().lower().replace("-", "_").replace(" ", "_") for name in names]
+    canonical_names = [_CANONICAL_NAMES.get(column, "") for column in columns]
+    if kind == "qrels" and "relevance" not in canonical_names:
+        canonical_names = ["relevance" if name == "score" else name for name in canonical_names]
+    aliases = defaultdict[str, set[str]](set)
+    for column, name in zip(columns, canonical_names, strict=True):
+        aliases[name].add(column)
+    for position, name in enumerate(canonical_names):
+        if name and columns[position] in _WEAK_ALIASES and len(aliases[name]) > 1:
+            canonical_names[position] = ""
+    return tuple(canonical_names)
 
 
-def clash(names: Iterable[str], given: Iterable[str], kind: Kind) -> str:
-    """Say which two columns mean the same, as neither may be dropped in silence; ``""`` where none do.
+def find_name_clash(names: Iterable[str], columns: Iterable[str], kind: Kind) -> str:
+    """Describe the first two columns with the same canonical_names name, or return ``""``.
 
-    >>> clash(["doc_id", "relevance", "relevance"], ["doc_id", "relevance", "label"], "qrels")
+    >>> find_name_clash(["doc_id", "relevance", "relevance"], ["doc_id", "relevance", "label"], "qrels")
     "the columns 'relevance' and 'label' both mean the relevance"
     """
     first: dict[str, str] = {}
-    for name, column in zip(names, given, strict=True):
+    for name, column in zip(names, columns, strict=True):
         if name in first:
             if first[name] == column:
                 return f"two columns are called {column!r}"
             return f"the columns {first[name]!r} and {column!r} both mean the {name}"
-        if name in _USED[kind]:
+        if name in _USED_COLUMNS[kind]:
             first[name] = column
     return ""
 
 
-def missing(found: Iterable[str], kind: Kind) -> set[str]:
-    """Which columns a table of this kind still lacks."""
-    return _NEEDED[kind] - set(found)
+def missing_columns(names: Iterable[str], kind: Kind) -> set[str]:
+    """Return the required columns of this kind that are not among `names`."""
+    return _REQUIRED_COLUMNS[kind] - set(names)
 
 
-def refuse_same_names(names: Sequence[str], where: str, line: int | None = None) -> None:
-    """Refuse columns of which two have one name: records would keep the last."""
+def check_unique_names(names: Sequence[str], where: str, line: int | None = None) -> None:
+    """Raise InputError if two columns have the same name, as records would keep only the last."""
     if len(set(names)) < len(names):
-        twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise InputError(f"two columns are called {twice!r}", fix="name each once", path=where, line=line)
+        duplicate = next(name for name, count in Counter(names).items() if count > 1)
+        fix = "use a different name for each column"
+        raise InputError(f"two columns are called {duplicate!r}", fix=fix, path=where, line=line)
 
 
 _ITERATIONS = frozenset({"0", "Q0", "q0"})
 _GRADES = frozenset(map(str, range(-2, 5)))
-_MOST_GRADES = 10  # a column that counts up further than this holds ranks
-_MOST_RATINGS, _MOST_ITERATIONS, _SECONDS = 21, 50, 1e8  # half stars up to ten; values that an iteration has; in 1973
+_MAX_GRADE = 10  # a column that counts up to a larger number holds ranks
+_MAX_RATINGS = 21  # distinct ratings: half stars from 0 to 10
+_MAX_ITERATIONS = 50  # distinct values of an iteration
+_MIN_TIMESTAMP = 1e8  # seconds since 1970: a date in 1973
 
 
 def looks_like_qrels(rows: Sequence[Sequence[str]]) -> str:
-    """Say why lines that should be a run look like qrels; ``""`` if they do not.
+    """Describe why the lines of a run look like qrels; ``""`` if they do not.
 
     >>> looks_like_qrels([["q1", "0", "d1", "1"], ["q1", "0", "d2", "0"]])
     "4 fields, the second of them '0'"
@@ -279,22 +282,22 @@ def looks_like_qrels(rows: Sequence[Sequence[str]]) -> str:
     if looks_like_smart(rows):
         return "4 fields, the last two of them 0 in every line"
     if width == 4:
-        second = _mostly(rows, 1)
-        if second in _ITERATIONS:
-            return f"4 fields, the second of them {second!r}"
+        iteration = _most_common(rows, 1)
+        if iteration in _ITERATIONS:
+            return f"4 fields, the second of them {iteration!r}"
         if not any(_is_whole(row[2]) for row in rows) and all(is_number(row[3]) for row in rows):
             return "4 fields, the third of them no rank and the last a number"
-        if _repeated_pairs(rows) and all(row[3] in _GRADES for row in rows):
+        if _has_repeated_pairs(rows) and all(row[3] in _GRADES for row in rows):
             return "4 fields, the last of them a small whole number"
-    if width == 3 and all(row[2] in _GRADES for row in rows) and not ranks_count_up(rows) and _tied(rows):
+    if width == 3 and all(row[2] in _GRADES for row in rows) and not ranks_count_up(rows) and _has_ties(rows):
         return "the last field is a small whole number with many ties"
-    if width == 5 and all(row[2] in _GRADES and _is_share(row[4]) for row in rows) and _tied(rows):
+    if width == 5 and all(row[2] in _GRADES and _is_probability(row[4]) for row in rows) and _has_ties(rows):
         return "5 fields: a grade, a method and a probability"
     return ""
 
 
 def looks_like_run(rows: Sequence[Sequence[str]]) -> str:
-    """Say why lines that should be qrels look like a run; ``""`` if they do not.
+    """Describe why the lines of qrels look like a run; ``""`` if they do not.
 
     >>> looks_like_run([["q1", "Q0", "d1", "1", "9.5"], ["q1", "Q0", "d2", "2", "8.5"]])
     "5 fields, the second of them 'Q0'"
@@ -306,22 +309,22 @@ def looks_like_run(rows: Sequence[Sequence[str]]) -> str:
     if width > 5 and all(_is_whole(row[3]) and is_number(row[4]) for row in rows):
         return f"{width} fields, the fourth of them a rank and the fifth a number"
     if width == 5:
-        second = _mostly(rows, 1)
-        if second in _ITERATIONS:
-            return f"5 fields, the second of them {second!r}"
+        iteration = _most_common(rows, 1)
+        if iteration in _ITERATIONS:
+            return f"5 fields, the second of them {iteration!r}"
         if not all(is_number(row[4]) for row in rows) and all(_is_whole(row[2]) for row in rows):
             return "5 fields, the third of them a rank and the last a name"
-    distinct = _mostly(rows, 1) not in _ITERATIONS and not _repeated_pairs(rows)
-    sampled = width == 5 and all(_is_share(row[4]) for row in rows)
-    if width in (4, 5) and distinct and not sampled and ranks_count_up(rows):
+    has_distinct_docs = _most_common(rows, 1) not in _ITERATIONS and not _has_repeated_pairs(rows)
+    is_sampled = width == 5 and all(_is_probability(row[4]) for row in rows)
+    if width in (4, 5) and has_distinct_docs and not is_sampled and ranks_count_up(rows):
         return "the third field counts up within each topic, as ranks do"
-    if width == 3 and ranks_count_up(rows) and max(int(row[2]) for row in rows) >= _MOST_GRADES:
+    if width == 3 and ranks_count_up(rows) and max(int(row[2]) for row in rows) >= _MAX_GRADE:
         return "the last field counts up within each topic, as ranks do"
     return ""
 
 
 def looks_like_smart(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether 4 fields are those of the SMART collections, ``query doc 0 0.000000``, with documents second.
+    """Whether the lines are qrels of the SMART collections: ``query doc 0 0.000000``.
 
     >>> looks_like_smart([["1", "28", "0", "0.000000"], ["1", "35", "0", "0.000000"]])
     True
@@ -332,9 +335,9 @@ def looks_like_smart(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def looks_like_ratings(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether 4 fields are user, item, rating, and time, rather than topic, iteration, document, and grade.
+    """Whether the lines are ``user item rating time`` rather than ``topic iteration document grade``.
 
-    Times in seconds are above 1e8. Ratings are few, and would be documents of which each has dozens of iterations.
+    Timestamps are above 1e8. Read as qrels, ratings would be few documents with dozens of iterations each.
 
     >>> looks_like_ratings([["196", "242", "3", "881250949"], ["186", "302", "3", "891717742"]])
     True
@@ -343,37 +346,37 @@ def looks_like_ratings(rows: Sequence[Sequence[str]]) -> bool:
     """
     rows = [row for row in rows if len(row) == 4]
     ratings, items = {row[2] for row in rows}, {row[1] for row in rows}
-    if not rows or len(ratings) > _MOST_RATINGS or not all(map(is_number, ratings)):
+    if not rows or len(ratings) > _MAX_RATINGS or not all(map(is_number, ratings)):
         return False
-    timed = all(is_number(row[3]) and float(row[3]) > _SECONDS for row in rows)
-    return timed or len(items) > _MOST_ITERATIONS
+    has_timestamps = all(is_number(row[3]) and float(row[3]) > _MIN_TIMESTAMP for row in rows)
+    return has_timestamps or len(items) > _MAX_ITERATIONS
 
 
 def ranks_count_up(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the third field counts 1, 2, 3... (or from 0) within each topic, and some topic has two lines.
+    """Whether the third field is 1, 2, 3... (or 0, 1, 2...) in each topic, and some topic has two lines.
 
     >>> ranks_count_up([["q1", "d4", "1"], ["q1", "d2", "2"], ["q2", "d4", "1"]])
     True
     """
-    topics = _thirds(rows)
-    return any(len(ranks) > 1 for ranks in topics) and all(_counts(ranks) for ranks in topics)
+    topics = _third_fields(rows)
+    return any(len(ranks) > 1 for ranks in topics) and all(_is_rank_sequence(ranks) for ranks in topics)
 
 
 def ranks_shuffled(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the third field holds 1 to n in each topic, neither counting up nor down.
+    """Whether the third field holds 1 to n in each topic, but not in descending order in all topics.
 
     >>> ranks_shuffled([["q1", "d4", "2"], ["q1", "d2", "3"], ["q1", "d1", "1"]])
     True
     """
-    # Then it could be a rank as well as a score.
-    topics = [ranks for ranks in _thirds(rows) if len(ranks) > 1]
-    if not topics or not all(_counts(sorted(ranks)) for ranks in topics):
+    # If so, the field could be a rank or a score. If it descends in all topics, it is a score.
+    topics = [ranks for ranks in _third_fields(rows) if len(ranks) > 1]
+    if not topics or not all(_is_rank_sequence(sorted(ranks)) for ranks in topics):
         return False
     return any(ranks != sorted(ranks, reverse=True) for ranks in topics)
 
 
-def _thirds(rows: Sequence[Sequence[str]]) -> list[list[int]]:
-    """Give the third field of each topic's lines; nothing if one of them is not a whole number."""
+def _third_fields(rows: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Return the third fields of each topic; empty if any of them is not an integer."""
     topics: dict[str, list[int]] = {}
     for row in rows:
         if len(row) < 3 or not _is_whole(row[2]):
@@ -382,26 +385,26 @@ def _thirds(rows: Sequence[Sequence[str]]) -> list[list[int]]:
     return list(topics.values())
 
 
-def _counts(ranks: list[int]) -> bool:
+def _is_rank_sequence(ranks: list[int]) -> bool:
     return ranks[0] in (0, 1) and ranks == list(range(ranks[0], ranks[0] + len(ranks)))
 
 
-def _tied(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether two lines of a topic share their third field, or all lines of the file do."""
+def _has_ties(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether two lines of a topic have the same third field, or all lines of the file do."""
     pairs = {(row[0], row[2]) for row in rows}
     return len(pairs) < len(rows) or (len(rows) > 1 and len({row[2] for row in rows}) == 1)
 
 
-def _repeated_pairs(rows: Sequence[Sequence[str]]) -> bool:
+def _has_repeated_pairs(rows: Sequence[Sequence[str]]) -> bool:
     return len({(row[0], row[1]) for row in rows}) < len(rows)
 
 
-def _mostly(rows: Sequence[Sequence[str]], at: int) -> str:
-    return Counter(row[at] for row in rows).most_common(1)[0][0]
+def _most_common(rows: Sequence[Sequence[str]], position: int) -> str:
+    return Counter(row[position] for row in rows).most_common(1)[0][0]
 
 
 def common_width(rows: Sequence[Sequence[str]]) -> int:
-    """Give how many fields most lines have."""
+    """Return the most common number of fields per line."""
     return Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
 
 
@@ -409,5 +412,5 @@ def _is_whole(text: str) -> bool:
     return text.isascii() and text.removeprefix("-").isdigit() and len(text) < 16
 
 
-def _is_share(text: str) -> bool:
+def _is_probability(text: str) -> bool:
     return is_number(text) and 0 <= float(text) <= 1

@@ -32,26 +32,26 @@ _PREFERENCES = ("query_id", "doc_id", "relevance", "user", "subgroup")
 
 @dataclass(frozen=True, eq=False)
 class Qrels:
-    """Judgments: which document is how relevant to which topic. Immutable.
+    """Relevance judgments: grades of documents for topics. Immutable.
 
     Parameters
     ----------
     table
-        Arrow table with the columns ``query_id`` (string), ``doc_id`` (string), ``relevance`` (float64)
-        and, where the source has one, ``iteration`` (string: a subtopic or an assessor).
+        Arrow table with the columns ``query_id`` (string), ``doc_id`` (string), ``relevance`` (float64),
+        and optionally ``iteration`` (string: a subtopic or an assessor).
     name, where, sha256
-        How messages and results call it, the path it came from, and the hash of that file.
+        Name in results, source in error messages, and hash of the file.
     left_out
-        The topics of the source that are not here because others were chosen.
+        Topics of the source that were not selected.
     chosen_by
-        The expression by which they were chosen; empty where they were named, or all are here.
+        Expression that selected the topics; empty if topics were selected by id, or all topics are included.
     origin
-        Of whose labels they were made, and how, where that is known.
+        Labels from which the judgments were computed, if known.
 
     Raises
     ------
     InputError
-        If it is empty, holds a pair twice (in one iteration), or a grade is not a finite number.
+        If the table is empty, a pair appears twice in one iteration, or a grade is not a finite number.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Qrels:
     def __post_init__(self) -> None:
         if not self.table.num_rows:
             raise InputError(
-                "there are no judgments", fix="give a file with at least one line", path=self.where, rule="empty-file"
+                "there are no judgments", fix="use a file with at least one line", path=self.where, rule="empty-file"
             )
         grades = self.grades
         if not np.isfinite(grades).all():
@@ -83,11 +83,11 @@ class Qrels:
 
     @classmethod
     def read(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
-        """Read judgments from a file; its format is found by content and name.
+        """Read judgments from a file; without `format` it is detected from content and name.
 
-        What a file ``<path>.origin.json`` beside it says of their origin holds if it is of this very file. The format
-        ``prefs`` must be named: preferences with five fields a line,
-        ``query_id user subgroup doc_id level``. User and subgroup together become the iteration.
+        If there is a file ``<path>.origin.json`` with the hash of this file, the origin is read from it. The format
+        ``prefs`` is not detected: preferences with five fields per line, ``query_id user subgroup doc_id level``. User
+        and subgroup together become the iteration.
 
         Raises
         ------
@@ -95,18 +95,18 @@ class Qrels:
             If the file cannot be read as judgments; the message names the line.
         """
         source = open_source(path, "qrels", format)
-        qrels, digest = source.table(_PREFERENCES if format == "prefs" else QRELS_COLUMNS)
+        table, digest = source.table(_PREFERENCES if format == "prefs" else QRELS_COLUMNS)
         if format == "prefs":
-            qrels = by_user(qrels, "subgroup")
+            table = preferences_to_judgments(table, "subgroup")
 
         where = source.rows.where
-        made = cls(qrels, name or source.name, where, digest, origin=origin_of_file(where, digest))
-        made._refuse_duplicates(source)
-        return made
+        qrels = cls(table, name or source.name, where, digest, origin=read_origin(where, digest))
+        qrels._check_duplicates(source)
+        return qrels
 
     @classmethod
     def of(cls, data: Any, *, name: str = "qrels") -> Self:
-        """Make judgments of a dict of dicts, a data frame, named tuples, lists of relevant ids, or a path.
+        """Create judgments from a dict of dicts, a data frame, named tuples, lists of relevant ids, or a path.
 
         Raises
         ------
@@ -121,9 +121,9 @@ class Qrels:
         table, _ = source.table(QRELS_COLUMNS)
         if "relevance" not in table.column_names:
             raise InputError("there is no column of grades", fix="add a column 'relevance'", path=source.rows.where)
-        made = cls(table, name, source.rows.where)
-        made._refuse_duplicates(source)
-        return made
+        qrels = cls(table, name, source.rows.where)
+        qrels._check_duplicates(source)
+        return qrels
 
     @property
     def grades(self) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -132,26 +132,26 @@ class Qrels:
 
     @cached_property
     def distinct_grades(self) -> tuple[float, ...]:
-        """The different grades, rising."""
+        """Distinct grades in ascending order."""
         return tuple(distinct(self.grades).tolist())
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The query ids, in byte order."""
+        """Query ids in byte order."""
         return self.index.topics
 
     @cached_property
     def index(self) -> QrelsIndex:
-        """The judgments made ready for joining; made once and kept."""
+        """Index for joins with runs (cached)."""
         return build_index(self.table)
 
     @cached_property
     def aspects(self) -> Aspects:
-        """Every judgment by its pair, where pairs have several (subtopics, assessors); made once and kept."""
+        """Judgments grouped by pair, for pairs with several subtopics or assessors (cached)."""
         return build_aspects(self.table, self.index)
 
     def over(self, query_ids: Collection[str]) -> Qrels:
-        """Leave the judgments of some topics.
+        """Select the judgments of some topics.
 
         Raises
         ------
@@ -163,31 +163,31 @@ class Qrels:
         >>> Qrels.of({"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}}).over({"q2"})
         Qrels('qrels': 1 judgments, 1 topics, grades 1 to 1)
         """
-        kept = pc.is_in(self.table["query_id"], value_set=pa.array(sorted(query_ids), pa.string()))
-        table = self.table.filter(kept)
+        is_selected = pc.is_in(self.table["query_id"], value_set=pa.array(sorted(query_ids), pa.string()))
+        table = self.table.filter(is_selected)
         if not table.num_rows:
             raise InputError("none of the chosen topics has a judgment", fix="check the query ids", path=self.where)
         return replace(self, table=table, left_out=self.left_out | (set(self.topics) - set(query_ids)))
 
     def regraded(self, grades: Any) -> Qrels:
-        """Give every judgment another grade, in the order of the table."""
-        place = self.table.column_names.index("relevance")
-        return replace(self, table=self.table.set_column(place, "relevance", pa.array(grades, pa.float64())))
+        """Replace all grades, in the order of the table."""
+        position = self.table.column_names.index("relevance")
+        return replace(self, table=self.table.set_column(position, "relevance", pa.array(grades, pa.float64())))
 
-    def _refuse_duplicates(self, source: Source) -> None:
+    def _check_duplicates(self, source: Source) -> None:
         if self.table.num_rows == len(self.index.topic):
             return
         keys = [name for name in ("query_id", "doc_id", "iteration") if name in self.table.column_names]
         counts = self.table.group_by(keys).aggregate([([], "count_all")])
-        twice = counts.filter(pc.greater(counts["count_all"], 1))
-        if not twice.num_rows:
+        duplicates = counts.filter(pc.greater(counts["count_all"], 1))
+        if not duplicates.num_rows:
             return
-        first = twice.slice(0, 1).to_pylist()[0]
+        first = duplicates.slice(0, 1).to_pylist()[0]
         query, doc = first["query_id"], first["doc_id"]
         raise InputError(
             f"document {doc} is judged {first['count_all']} times for topic {query}"
-            f" ({twice.num_rows} such pairs in all)",
-            fix="keep one judgment a pair, or give each its own iteration (subtopic, assessor)",
+            f" ({duplicates.num_rows} such pairs in all)",
+            fix="keep one judgment per pair, or use different iterations (subtopics, assessors)",
             path=self.where,
             line=source.rows.line(query, doc, 2),
         )
@@ -203,13 +203,12 @@ class Qrels:
         )
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the table to any library that reads Arrow."""
+        """Export the table through the Arrow C stream interface."""
         return pa.table(self.table).__arrow_c_stream__(requested_schema)
 
 
-def by_user(table: Table, subgroup: str | None) -> Table:
-    """Give preferences as judgments whose iteration is the user and, where there is one, the user's subgroup."""
-    # Without subgroups everything that a user said is one: `0`.
+def preferences_to_judgments(table: Table, subgroup: str | None) -> Table:
+    """Convert preferences to judgments with ``user subgroup`` as the iteration; without subgroups, ``user 0``."""
     group = "0" if subgroup is None else table[subgroup]
     users = pc.binary_join_element_wise(table["user"], group, " ")
     return table.select(["query_id", "doc_id", "relevance"]).append_column("iteration", users)
@@ -220,54 +219,55 @@ _SCHEMA = "judged.origin/1"
 
 @dataclass(frozen=True)
 class Origin:
-    """How judgments were made of labels; it is of all of them, also where some topics were chosen afterwards."""
+    """How judgments were computed from labels, for all topics of the source, even if only some were selected."""
 
-    how: str  # `majority`, `mean`, `dawid-skene`..., or `judge`, and which of several labels of a pair that takes
-    # human, model, click: how many labels of each kind count
+    how: str  # aggregation rule: `majority`, `mean`, `dawid-skene`..., or `judge` with its rule for several labels
+    # human, model, click: number of labels of each kind
     human: int = 0
     model: int = 0
     click: int = 0
-    judges: tuple[str, ...] = ()  # who gave them
-    synthetic: int = 0  # topics that were made from documents, and asked by nobody
-    tied: int = 0  # pairs with no grade that most judges gave
-    converged: bool = True  # whether the estimate had settled
-    last: str = ""  # when the last label was given, ISO 8601 in UTC; empty where nobody knows
+    judges: tuple[str, ...] = ()  # names of the judges
+    synthetic: int = 0  # number of topics that were generated from documents
+    tied: int = 0  # number of pairs without a majority grade
+    converged: bool = True  # whether the estimation converged
+    last: str = ""  # time of the last label, ISO 8601 in UTC; empty if unknown
     sha256: str = ""  # of the labels
 
     @classmethod
-    def of(cls, known: dict[str, Any]) -> Self:
-        """Read it from plain values; what is not known here is left out.
+    def of(cls, data: dict[str, Any]) -> Self:
+        """Create an origin from parsed JSON; unknown keys are ignored.
 
         Raises
         ------
         TypeError
-            If it lacks something.
+            If a required key is missing.
         """
-        values = {field.name: known[field.name] for field in fields(cls) if field.name in known}
-        return replace(cls(**values), judges=tuple(known.get("judges", ())))
+        values = {field.name: data[field.name] for field in fields(cls) if field.name in data}
+        return replace(cls(**values), judges=tuple(data.get("judges", ())))
 
 
-def origin_of_file(path: str, sha256: str | None) -> Origin | None:
-    """Read what stands beside a file of judgments with this hash; None where nothing does, or it is of another file."""
-    beside = Path(f"{path}.origin.json")
-    if sha256 is None or not files.exists(beside):
+def read_origin(path: str, sha256: str | None) -> Origin | None:
+    """Read ``<path>.origin.json``; None if it does not exist, or was written for a file with another hash."""
+    origin_path = Path(f"{path}.origin.json")
+    if sha256 is None or not files.exists(origin_path):
         return None
     try:
-        known = json.loads(beside.read_bytes())
-        return Origin.of(known["origin"]) if known["file_sha256"] == sha256 else None
+        document = json.loads(origin_path.read_bytes())
+        return Origin.of(document["origin"]) if document["file_sha256"] == sha256 else None
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        problem = f"it does not say where judgments came from ({type(error).__name__}: {error})"
-        raise InputError(problem, fix="make the judgments again, or delete it", path=str(beside)) from None
+        problem = f"the origin of the judgments cannot be read ({type(error).__name__}: {error})"
+        fix = "create the judgments again, or delete this file"
+        raise InputError(problem, fix=fix, path=str(origin_path)) from None
 
 
 def write_origin(origin: Origin | None, path: str | Path) -> None:
-    """Write beside a file of judgments where they came from, with the file's hash; what stood there before goes."""
-    beside = Path(f"{path}.origin.json")
-    if origin is None and files.exists(beside):
-        beside.unlink()
-    if origin is None or not Path(path).is_file():  # a pipe or a device has nothing beside it
+    """Write the origin and the hash of a judgments file to ``<path>.origin.json``; without an origin, delete it."""
+    origin_path = Path(f"{path}.origin.json")
+    if origin is None and files.exists(origin_path):
+        origin_path.unlink()
+    if origin is None or not Path(path).is_file():  # a pipe or a device
         return
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     document = {"schema": _SCHEMA, "file_sha256": digest, "origin": asdict(origin)}
-    with atomic_write(beside) as part:
-        part.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    with atomic_write(origin_path) as temporary:
+        temporary.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

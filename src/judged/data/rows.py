@@ -1,7 +1,7 @@
-"""Where the rows of a run come from, and how they are handed on: in parts, each a record batch.
+"""Sources of rows of qrels and runs, which are read in parts.
 
-A part is a function without arguments that makes its batch when called. Whoever reads the parts may
-call them in several threads; parsing happens there. Every source can be read again from its start.
+A part is a function without arguments that parses and returns a record batch. Parts may be called in several threads.
+Each source can be read again from its start.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.index import column_of, decoded, id_array, id_column, id_text, shown
-from judged.data.layout import WHOLE_TO, refuse_same_names
+from judged.data.index import array_of_values, decode_dictionary, format_value, id_array, id_column, id_text
+from judged.data.layout import MAX_EXACT_INTEGER, check_unique_names
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 Part: TypeAlias = Callable[[], "Batch"]
 
 Progress: TypeAlias = Callable[[int], None]
-"""Called while files are read, with the number of bytes read since the last call."""
+"""Callback for progress, called with the number of bytes that were read since the last call."""
 
-SLICE = 1 << 16  # rows in one part of a table: large enough for NumPy, small enough for the cache
+SLICE = 1 << 16  # rows in a part of a table: many enough for NumPy, few enough for the CPU cache
 
 
 class Rows(Protocol):
@@ -35,50 +35,50 @@ class Rows(Protocol):
 
     @property
     def where(self) -> str:
-        """What messages call this source: a path, ``<dict>``, ``<table>``."""
+        """Name of the source in error messages: a path, ``<dict>``, ``<table>``."""
         ...
 
     @property
     def has_scores(self) -> bool:
-        """Whether the rows carry scores; without them the run is a set."""
+        """Whether the rows have scores; a run without scores is a set."""
         ...
 
     @property
     def has_ranks(self) -> bool:
-        """Whether the rows carry ranks."""
+        """Whether the rows have ranks."""
         ...
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files that the rows are read from; none where they stand in memory or in a database."""
+        """Files from which the rows are read; empty for memory and databases."""
         ...
 
     def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
-        """Give the rows in order; each part holds the columns asked for that the source has."""
+        """Yield the rows in order; parts have those of the `columns` that the source has."""
         ...
 
     def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
-        """Give the file line of the nth row (from 1) of this pair, where there are lines."""
+        """Return the line of the nth row (from 1) of this pair; None if the source has no lines."""
         ...
 
 
-class WithoutLines:
-    """Rows that stand in no line of a file."""
+class UnnumberedRows:
+    """Base class of sources without line numbers."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """No file, unless a subclass names some."""
+        """Files from which the rows are read; empty unless overridden."""
         return ()
 
     def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
-        """Give None."""
+        """Return None."""
         del query_id, doc_id, nth
         return None
 
 
 @dataclass(frozen=True)
-class TableRows(WithoutLines):
-    """Rows of an Arrow table that is already in memory, its columns named and typed as ours."""
+class TableRows(UnnumberedRows):
+    """Rows of an Arrow table in memory, with canonical_names column names and types."""
 
     table: Table
     where: str = "<table>"
@@ -94,16 +94,16 @@ class TableRows(WithoutLines):
         return "rank" in self.table.column_names
 
     def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
-        """Give slices of the table."""
+        """Yield slices of the table."""
         del progress  # it counts bytes of files
         table = self.table.select([name for name in columns if name in self.table.column_names])
         for start in range(0, table.num_rows, SLICE):
-            yield lambda start=start: one_batch(table.slice(start, SLICE))
+            yield lambda start=start: to_record_batch(table.slice(start, SLICE))
 
 
 @dataclass(frozen=True)
-class MappingRows(WithoutLines):
-    """Rows of ``{query_id: {doc_id: score}}``, read where they stand and never changed."""
+class MappingRows(UnnumberedRows):
+    """Rows of ``{query_id: {doc_id: score}}``, which is not copied."""
 
     mapping: Mapping[Any, Mapping[Any, Any]] = field(repr=False)
     where: str = "<dict>"
@@ -111,7 +111,7 @@ class MappingRows(WithoutLines):
     has_ranks: bool = False
 
     def parts(self, columns: tuple[str, ...], progress: Progress | None = None) -> Iterator[Part]:
-        """Give some topics at a time."""
+        """Yield the rows of several topics at a time."""
         del progress
         topics: list[Any] = []
         rows = 0
@@ -125,40 +125,41 @@ class MappingRows(WithoutLines):
             yield lambda: self._batch(topics, columns)
 
     def _batch(self, topics: list[Any], columns: tuple[str, ...]) -> Batch:
-        made: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         if "query_id" in columns:
             names = [id_text(topic, "query id") for topic in topics for _ in self.mapping[topic]]
-            made["query_id"] = id_array(names, "query id")
+            arrays["query_id"] = id_array(names, "query id")
         if "doc_id" in columns:
             names = [id_text(doc, "document id") for topic in topics for doc in self.mapping[topic]]
-            made["doc_id"] = id_array(names, "document id")
+            arrays["doc_id"] = id_array(names, "document id")
         if "score" in columns:
             values = [value for topic in topics for value in self.mapping[topic].values()]
-            made["score"] = pa.array(score_array(values))
-        return pa.record_batch(made)
+            arrays["score"] = pa.array(score_array(values))
+        return pa.record_batch(arrays)
 
 
-def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Make float64 of Python numbers, refusing text, and whole numbers that no double holds."""
+def score_array(scores: Any, name: str = "score") -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Convert Python numbers to float64; raise InputError for text, and for integers that are too large."""
     try:
         array = np.asarray(scores)
         if array.dtype.kind in "fiub":
             if array.dtype.kind == "f" and not isinstance(scores, np.ndarray):
-                refuse_equal_wholes(scores, what)
-            return as_doubles(array, what)
-    except (TypeError, ValueError):  # sequences among them
+                check_distinct_as_doubles(scores, name)
+            return as_doubles(array, name)
+    except (TypeError, ValueError):  # for example some scores are lists
         pass
     numbers = list(scores)
-    refuse_equal_wholes(numbers, what)
-    for at, score in enumerate(numbers):
+    check_distinct_as_doubles(numbers, name)
+    for row, score in enumerate(numbers):
         if not isinstance(score, (int, float, np.number)):
             raise InputError(
-                f"the {what} {shown(score)} is not a number", fix=f"{what}s are int or float", rule="bad-score"
+                f"the {name} {format_value(score)} is not a number", fix=f"{name}s are int or float", rule="bad-score"
             )
         try:
-            numbers[at] = float(score)
+            numbers[row] = float(score)
         except (OverflowError, TypeError):
-            raise InputError(f"the {what} {shown(score)} does not fit in a double", fix="give another") from None
+            problem = f"the {name} {format_value(score)} does not fit in a double"
+            raise InputError(problem, fix="use a number in the range of float64") from None
     return np.array(numbers, dtype=np.float64)
 
 
@@ -166,89 +167,90 @@ _LARGEST_DOUBLE = 2**1023
 
 
 def as_doubles(values: np.ndarray[Any, Any], name: str, where: str = "") -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Convert numbers to float64, and refuse whole numbers that differ and would be equal as doubles.
+    """Convert numbers to float64; raise InputError if different integers would become equal.
 
     >>> as_doubles(np.array([2**60, 2**60 + 4096]), "score").tolist() == [2.0**60, 2.0**60 + 4096]
     True
     """
     doubles = values.astype(np.float64)
-    if values.dtype.kind not in "iu" or not len(values) or np.abs(doubles).max() < WHOLE_TO:
+    if values.dtype.kind not in "iu" or not len(values) or np.abs(doubles).max() < MAX_EXACT_INTEGER:
         return doubles
-    rising = np.argsort(values, kind="stable")
-    equal = (np.diff(doubles[rising]) == 0) & (values[rising][1:] != values[rising][:-1])
-    if equal.any():
-        first = int(np.flatnonzero(equal)[0])
-        low, high = values[rising][first : first + 2].tolist()
-        raise _equal_as_doubles(low, high, name, where)
+    order = np.argsort(values, kind="stable")
+    is_rounded_to_equal = (np.diff(doubles[order]) == 0) & (values[order][1:] != values[order][:-1])
+    if is_rounded_to_equal.any():
+        position = int(np.flatnonzero(is_rounded_to_equal)[0])
+        first, second = values[order][position : position + 2].tolist()
+        raise _equal_doubles_error(first, second, name, where)
     return doubles
 
 
-def refuse_equal_wholes(values: Iterable[Any], name: str, where: str = "") -> None:
-    """Refuse integers that differ and would be equal as doubles."""
-    seen: dict[float, int] = {}
+def check_distinct_as_doubles(values: Iterable[Any], name: str, where: str = "") -> None:
+    """Raise InputError if different integers are equal as float64."""
+    integers: dict[float, int] = {}
     for value in values:
-        if isinstance(value, (int, np.integer)) and WHOLE_TO <= abs(int(value)) < _LARGEST_DOUBLE:
-            known = seen.setdefault(float(value), int(value))
-            if known != value:
-                raise _equal_as_doubles(known, int(value), name, where)
+        if isinstance(value, (int, np.integer)) and MAX_EXACT_INTEGER <= abs(int(value)) < _LARGEST_DOUBLE:
+            first = integers.setdefault(float(value), int(value))
+            if first != value:
+                raise _equal_doubles_error(first, int(value), name, where)
 
 
-def _equal_as_doubles(one: int, other: int, name: str, where: str) -> InputError:
+def _equal_doubles_error(first: int, second: int, name: str, where: str) -> InputError:
     return InputError(
-        f"the {name}s {one} and {other} are equal as 64-bit floating point numbers, in which {name}s are compared",
-        fix=f"subtract a constant from all {name}s, or give ranks in a column named rank",
+        f"the {name}s {first} and {second} are equal as 64-bit floating point numbers, in which {name}s are compared",
+        fix=f"subtract a constant from all {name}s, or add ranks in a column named rank",
         path=where,
         rule="bad-score",
     )
 
 
 def table_of(data: Any, used: Callable[[list[str]], Iterable[Any]] | None = None) -> Table:
-    """Take any object with the Arrow C stream interface as a table, without importing its library."""
-    # `used`: says of each column's name whether it is used: others may hold what Arrow cannot. None: all are.
+    """Convert an object with the Arrow C stream interface to a table, without importing its library."""
+    # `used` returns for each column name a true value if the column is needed, as others may have types that Arrow does
+    # not support. None: all columns are needed.
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         return data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
     try:
         return pa.RecordBatchReader.from_stream(data).read_all()
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # what the library, or Arrow, cannot hand on
-        return _by_column(data, used)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # some column has an unsupported type
+        return _convert_columns(data, used)
 
 
-def _by_column(data: Any, used: Callable[[list[str]], Iterable[Any]] | None) -> Table:
+def _convert_columns(data: Any, used: Callable[[list[str]], Iterable[Any]] | None) -> Table:
     if getattr(data, "columns", None) is None:
         problem = f"a {type(data).__name__} is not a table"
-        raise InputError(problem, fix="give a data frame with named columns: query_id, doc_id...")
+        raise InputError(problem, fix="use a data frame with named columns: query_id, doc_id...")
     names = [str(name) for name in data.columns]
-    refuse_same_names(names, "<table>")
-    wanted = names if used is None else used(names)
-    columns = {name: data[key] for name, key, kept in zip(names, data.columns, wanted, strict=True) if kept}
-    return pa.table({name: column_of(list(column), name) for name, column in columns.items()})
+    check_unique_names(names, "<table>")
+    is_used = names if used is None else used(names)
+    columns = {name: data[key] for name, key, selected in zip(names, data.columns, is_used, strict=True) if selected}
+    return pa.table({name: array_of_values(list(column), name) for name, column in columns.items()})
 
 
 def typed_table(data: Any, names: tuple[str, ...], where: str) -> Table:
-    """Rename and cast a table's columns to ours; columns named ``""`` are left out."""
-    made: dict[str, Any] = {}
+    """Rename and cast the columns of a table; columns with the name ``""`` are dropped."""
+    columns: dict[str, Any] = {}
     for name, column in zip(names, data.columns, strict=True):
         if name in {"query_id", "doc_id", "iteration", "run_id"}:
-            made[name] = id_column(column, name)
+            columns[name] = id_column(column, name)
         elif name in {"relevance", "score"}:
-            made[name] = _number_column(column, name, where)
+            columns[name] = _number_column(column, name, where)
         elif name == "rank":
-            made[name] = _rank_column(column, where)
-    return pa.table(made)
+            columns[name] = _rank_column(column, where)
+    return pa.table(columns)
 
 
 def _rank_column(column: Any, where: str) -> Any:
     numbers = _number_column(column, "rank", where).to_numpy()
     with np.errstate(invalid="ignore"):
-        odd = np.flatnonzero(~((numbers == np.rint(numbers)) & (np.abs(numbers) <= WHOLE_TO)))
-    if len(odd):
-        problem = f"row {odd[0]} has the rank {numbers[odd[0]]:g}"
-        raise InputError(problem, fix="give ranks as whole numbers: 1, 2, 3...", path=where)
+        invalid = np.flatnonzero(~((numbers == np.rint(numbers)) & (np.abs(numbers) <= MAX_EXACT_INTEGER)))
+    if len(invalid):
+        problem = f"row {invalid[0]} has the rank {numbers[invalid[0]]:g}"
+        raise InputError(problem, fix="write ranks as whole numbers: 1, 2, 3...", path=where)
     return pa.array(numbers.astype(np.int64))
 
 
 def _number_column(column: Any, name: str, where: str) -> Any:
-    column = decoded(column)
+    column = decode_dictionary(column)
     kind = column.type
     if not (
         pa.types.is_floating(kind)
@@ -267,7 +269,7 @@ def _number_column(column: Any, name: str, where: str) -> Any:
     return column.cast(pa.float64(), safe=False) if kind != pa.float64() else column
 
 
-def one_batch(table: Table) -> Batch:
-    """Give a table as one record batch."""
+def to_record_batch(table: Table) -> Batch:
+    """Combine a table to a single record batch."""
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)

@@ -1,4 +1,4 @@
-"""A system's rankings."""
+"""Runs: ranked results of a system."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ RUN_COLUMNS = ("query_id", "doc_id", "score", "rank", "run_id")
 class Run:
     """The documents that a system returned, with their scores. Immutable.
 
-    A run either stands in memory or is a promise to read a file (`Run.scan`): judging reads such a
-    file in blocks, so that its size does not matter.
+    The rows of a run are in memory, or are read from a file in blocks when they are needed (`Run.scan`), so that a file
+    may be larger than memory.
 
     Parameters
     ----------
     rows
-        Where its rows come from.
+        Source of the rows.
     name
-        How results call it.
+        Name in results.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Run:
 
     @classmethod
     def scan(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
-        """Name a file as a run; its rows are read, in blocks, whenever the run is judged.
+        """Open a file as a run; its rows are read in blocks each time the run is judged.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class Run:
 
     @classmethod
     def read(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
-        """Read a whole run into memory.
+        """Read a run into memory.
 
         Raises
         ------
@@ -82,9 +82,9 @@ class Run:
 
     @classmethod
     def of(cls, data: Any, *, name: str = "run") -> Self:
-        """Make a run of a dict of dicts, a data frame, named tuples, ranked lists of ids, or a path.
+        """Create a run from a dict of dicts, a data frame, named tuples, ranked lists of ids, or a path.
 
-        A dict is read where it stands; it is not copied, and never changed.
+        A dict is neither copied nor changed.
 
         Raises
         ------
@@ -103,27 +103,27 @@ class Run:
         return run
 
     def emptied(self) -> Self:
-        """Give a run of the same name and place without rows: for whoever should not hold them."""
+        """Return a run with the same name and source but without rows, which needs no memory."""
         return type(self)(MappingRows({}, self.where), self.name)
 
     @property
     def where(self) -> str:
-        """The path it comes from, or ``<dict>``, ``<table>``."""
+        """Source in error messages: a path, ``<dict>``, or ``<table>``."""
         return self.rows.where
 
     @property
     def has_scores(self) -> bool:
-        """Whether its documents are ranked; if not it is a set."""
+        """Whether the documents have scores; a run without scores is a set."""
         return self.rows.has_scores
 
     @property
     def has_ranks(self) -> bool:
-        """Whether each document comes with a rank of its own."""
+        """Whether the documents have ranks."""
         return self.rows.has_ranks
 
     @property
     def table(self) -> Table:
-        """All rows as an Arrow table: ``query_id, doc_id`` and, where there are any, ``score, rank, run_id``."""
+        """All rows as an Arrow table: ``query_id, doc_id``, and if present ``score, rank, run_id``."""
         table, _ = Source(self.rows, self.name).table(RUN_COLUMNS)
         return table
 
@@ -131,12 +131,12 @@ class Run:
         return f"Run({self.name!r} from {self.where})"
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the rows to any library that reads Arrow."""
+        """Export the rows through the Arrow C stream interface."""
         return pa.table(self.table).__arrow_c_stream__(requested_schema)
 
 
 def run_ids(rows: Rows) -> list[str]:
-    """Give the distinct run ids of a table, in order of appearance; none where it has no such column."""
+    """Return the distinct run ids in order of appearance; empty if there is no column of run ids."""
     if isinstance(rows, EngineRows):
         return rows.table.runs if rows.run is None else [rows.run]
     if isinstance(rows, ParquetRows):
@@ -148,28 +148,28 @@ def run_ids(rows: Rows) -> list[str]:
     return []
 
 
-def run_named(name: str, names: Iterable[str], role: str = "") -> str:
-    """Say which of these runs is meant: one goes by its name, or by the path of its file.
+def find_run_name(name: str, names: Iterable[str], role: str = "") -> str:
+    """Return the run name for a name or a path of a file.
 
-    >>> run_named("runs/bm25.run.gz", ["bm25", "rrf"])
+    >>> find_run_name("runs/bm25.run.gz", ["bm25", "rrf"])
     'bm25'
 
     Raises
     ------
     InputError
-        If it is none of them.
+        If there is no such run.
     """
-    known = list(names)
-    if name in known:
+    run_names = list(names)
+    if name in run_names:
         return name
-    if (called := source_name(str(name))) in known:
-        return called
-    raise InputError(f"no run {name!r} {role}".rstrip(), fix=f"use one of {', '.join(known)}")
+    if (file_name := source_name(str(name))) in run_names:
+        return file_name
+    raise InputError(f"no run {name!r} {role}".rstrip(), fix=f"use one of {', '.join(run_names)}")
 
 
 def split_runs(rows: Rows, name: str) -> list[Run]:
-    """Make one run of some rows, or several where a column ``run_id`` tells them apart."""
-    # The tag at the end of TREC lines tells nothing apart: systems share tags, and one system may use several.
+    """Split rows into runs by a column ``run_id``; a single run if there is no such column."""
+    # The tag in TREC files is not used: systems share tags, and a system may use several tags.
     if isinstance(rows, TextRows) and rows.layout.header and "run_id" in rows.layout.names:
         rows = TableRows(Run(rows, name).table, rows.where)
     names = run_ids(rows)
@@ -183,17 +183,17 @@ def split_runs(rows: Rows, name: str) -> list[Run]:
         return [Run(rows, name)]
     table = rows.table
     codes = pc.index_in(table["run_id"], pc.unique(table["run_id"])).to_numpy()
-    if (codes[1:] >= codes[:-1]).all():  # each run's rows stand together: no need to look through all for each
+    if (codes[1:] >= codes[:-1]).all():  # the rows of each run are contiguous: slices are faster than filters
         ends = np.flatnonzero(np.diff(codes, append=len(names))) + 1
-        parts = [table.slice(start, end - start) for start, end in pairwise((0, *ends.tolist()))]
+        tables = [table.slice(start, end - start) for start, end in pairwise((0, *ends.tolist()))]
     else:
-        parts = [table.filter(pc.equal(table["run_id"], run_id)) for run_id in names]
-    return [Run(TableRows(part, rows.where), str(run_id)) for run_id, part in zip(names, parts, strict=True)]
+        tables = [table.filter(pc.equal(table["run_id"], run_id)) for run_id in names]
+    return [Run(TableRows(table, rows.where), str(run_id)) for run_id, table in zip(names, tables, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class TopicRows:
-    """The rows of a run by topic. Query ids are kept once a topic and not once a row.
+    """Rows of a run grouped by topic, with each query id stored once.
 
     >>> rows = TopicRows.of(Run.of({"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d3": 1.0}}, name="mine"))
     >>> rows.run("q1").table.to_pydict()
@@ -203,12 +203,11 @@ class TopicRows:
     """
 
     name: str  # of the run
-    where: str  # of the run
-    # `doc_id` and, where the run has them, `score` and `rank`; the rows of a topic stand together, in the order of the
-    # run
+    where: str  # source of the run
+    # Columns `doc_id`, and if present `score` and `rank`; rows of a topic are contiguous and in the order of the run.
     table: Table = field(repr=False)
-    topics: pa.Array[Any] = field(repr=False)  # in the order of the run
-    edges: Ints = field(repr=False)  # where the rows of each of them begin, and in the end their number
+    topics: pa.Array[Any] = field(repr=False)  # query ids in the order of the run
+    offsets: Ints = field(repr=False)  # first row of each topic, and the number of rows as the last value
 
     @classmethod
     def of(cls, run: Run) -> Self:
@@ -217,16 +216,15 @@ class TopicRows:
         query = table["query_id"].combine_chunks()
         query = query.dictionary_encode() if not isinstance(query, pa.DictionaryArray) else query
         codes = np.asarray(query.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
-        rest = table.drop_columns(["query_id"])
-        if np.any(np.diff(codes) < 0):  # a topic comes back after others
+        table = table.select([name for name in ("doc_id", "score", "rank") if name in table.column_names])
+        if np.any(np.diff(codes) < 0):  # the rows of a topic are not contiguous
             order = np.argsort(codes, kind="stable")
-            codes, rest = codes[order], rest.take(int_array(order))
-        edges = np.searchsorted(codes, np.arange(len(query.dictionary) + 1))
-        kept = [name for name in ("doc_id", "score", "rank") if name in rest.column_names]
-        return cls(run.name, run.where, rest.select(kept), query.dictionary, edges)
+            codes, table = codes[order], table.take(int_array(order))
+        offsets = np.searchsorted(codes, np.arange(len(query.dictionary) + 1))
+        return cls(run.name, run.where, table, query.dictionary, offsets)
 
-    def mapped(self) -> Self:
-        """Give the same rows from a file without a name, of which only what is looked at comes into memory."""
+    def memory_mapped(self) -> Self:
+        """Return the same rows in a memory-mapped temporary file, of which only the pages in use need memory."""
         table = self.table.unify_dictionaries().combine_chunks()
         try:
             with TemporaryFile() as file:
@@ -239,9 +237,9 @@ class TopicRows:
         return replace(self, table=pa.ipc.open_file(pa.py_buffer(pages)).read_all())
 
     def run(self, query_id: str) -> Run:
-        """Give one topic as a run of its own; an empty one where the run has not answered it."""
-        at = self.topics.index(query_id).as_py()
-        first, last = (0, 0) if at < 0 else self.edges[at : at + 2].tolist()
-        part = self.table.slice(first, last - first)
-        query = pa.array([query_id] * part.num_rows, pa.string())
-        return Run(TableRows(part.add_column(0, "query_id", query).combine_chunks(), self.where), self.name)
+        """Return the rows of one topic as a run; an empty run if the run has no such topic."""
+        topic = self.topics.index(query_id).as_py()
+        start, end = (0, 0) if topic < 0 else self.offsets[topic : topic + 2].tolist()
+        table = self.table.slice(start, end - start)
+        query = pa.array([query_id] * table.num_rows, pa.string())
+        return Run(TableRows(table.add_column(0, "query_id", query).combine_chunks(), self.where), self.name)

@@ -1,4 +1,4 @@
-"""Tables behind a session of Spark, classic or Connect: our SQL in its words, and its complaints in ours."""
+"""Tables in a Spark session (classic or Connect): translation of SQL and of error messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.data.layout import canonical
+from judged.data.layout import canonical_names
 from judged.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 _SCHEME = "sc://"
 _PORT = 15002
-_PATIENCE = 10.0  # seconds for a server to answer at all
-_RETRIES = 7  # with pauses of at most five seconds, 20 in all; its client would go on for ten minutes
-_BROKEN = re.compile(r'StatusCode\.UNAVAILABLE\s+details = "(.*)"')  # how its client writes it
-_BINARY = "UTF8_BINARY"
+_CONNECT_TIMEOUT = 10.0  # seconds
+_MAX_RETRIES = 7  # with pauses of at most 5 seconds, 20 in total; the default of the client is ten minutes
+_CONNECTION_LOST = re.compile(r'StatusCode\.UNAVAILABLE\s+details = "(.*)"')  # format of the gRPC client
+_BINARY_COLLATION = "UTF8_BINARY"
 
 
-def in_spark(sql: str) -> str:
-    """Translate what is written for DuckDB.
+def to_spark_sql(sql: str) -> str:
+    """Translate SQL from the DuckDB dialect to Spark.
 
-    >>> in_spark("SELECT encode(CAST(a AS VARCHAR)) AS a FROM t")
+    >>> to_spark_sql("SELECT encode(CAST(a AS VARCHAR)) AS a FROM t")
     'SELECT CAST(a AS STRING) AS a FROM t'
 
     Raises
@@ -45,57 +45,58 @@ def in_spark(sql: str) -> str:
     for kind in tree.find_all(exp.DataType):
         if kind.this == exp.DataType.Type.INT128:
             kind.replace(exp.DataType.build("decimal(38, 0)"))
-    for encoded in list(tree.find_all(exp.Encode)):  # Spark's texts are bytes already: see `SparkTable`
-        encoded.replace(encoded.this)
-    for one in list(tree.find_all(exp.PercentileDisc)):  # of which it would make an approximate one, or none
-        whole = exp.Anonymous(this="percentile_disc", expressions=[one.expression])
-        one.replace(exp.WithinGroup(this=whole, expression=exp.Order(expressions=[exp.Ordered(this=one.this)])))
-    for named in tree.find_all(exp.CTE):
-        named.set("materialized", None)  # Spark joins in the order that is written
+    for encode in list(tree.find_all(exp.Encode)):  # Spark compares texts by bytes anyway: see `SparkTable`
+        encode.replace(encode.this)
+    for quantile in list(tree.find_all(exp.PercentileDisc)):  # sqlglot would write an approximate function, or none
+        exact = exp.Anonymous(this="percentile_disc", expressions=[quantile.expression])
+        order = exp.Order(expressions=[exp.Ordered(this=quantile.this)])
+        quantile.replace(exp.WithinGroup(this=exact, expression=order))
+    for cte in tree.find_all(exp.CTE):
+        cte.set("materialized", None)  # Spark has no such keyword
     return tree.sql(dialect="spark")
 
 
 @contextmanager
-def complaints(where: str) -> Generator[None]:
-    """Say in a sentence what Spark says in a page.
+def translate_errors(where: str) -> Generator[None]:
+    """Convert errors of Spark to an InputError of one sentence.
 
     Raises
     ------
     InputError
-        In the place of the errors of pyspark, of its connection, and of classic Spark's Java.
+        In place of exceptions of pyspark, gRPC, and py4j (classic Spark).
     """
     try:
         with _quiet():
             yield
     except Exception as error:
-        kinds = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
-        if not kinds & {"pyspark", "grpc", "py4j"}:
+        packages = {base.__module__.partition(".")[0] for base in type(error).__mro__}
+        if not packages & {"pyspark", "grpc", "py4j"}:
             raise
-        details = getattr(error, "details", None)  # those of a connection; what it writes of itself is a page
-        said = str(details() or "" if callable(details) else error)
-        if broken := _BROKEN.search(said):
-            problem = f"the connection to Spark broke: {broken[1]:.300}".rstrip(".")
-            raise InputError(problem, fix="see whether Spark Connect runs there, and ask again", path=where) from None
-        first = next((line.strip() for line in said.splitlines() if line.strip()), "the connection broke")
-        fix = "name the table with its catalog and schema, or look at what the server has logged"
-        raise InputError(f"Spark says: {first:.300}".rstrip("."), fix=fix, path=where) from None
+        details = getattr(error, "details", None)  # of gRPC errors, whose str() fills a page
+        message = str(details() or "" if callable(details) else error)
+        if lost := _CONNECTION_LOST.search(message):
+            problem = f"the connection to Spark broke: {lost[1]:.300}".rstrip(".")
+            raise InputError(problem, fix="check that Spark Connect is running, and try again", path=where) from None
+        summary = next((line.strip() for line in message.splitlines() if line.strip()), "the connection broke")
+        fix = "name the table with its catalog and schema, or check the log of the server"
+        raise InputError(f"Spark says: {summary:.300}".rstrip("."), fix=fix, path=where) from None
 
 
-def connected(address: str) -> tuple[Any, str]:
-    """Open a session at sc://HOST[:PORT]/NAME[;PARAMETERS] and give it with the name.
+def connect(address: str) -> tuple[Any, str]:
+    """Open a session at sc://HOST[:PORT]/NAME[;PARAMETERS]; return the session and the name.
 
     Raises
     ------
     InputError
-        If it is no address of Spark Connect, or nobody answers there.
+        If it is not an address of Spark Connect, or no server answers.
     MissingExtraError
         If the client is not installed.
     """
     if not address.startswith(_SCHEME):
         problem = "spark:// is the address of a standalone master, which takes programs and no queries"
-        fix = "start Spark Connect beside it and give its address: sc://HOST:15002/TABLE"
+        fix = "start Spark Connect and use its address: sc://HOST:15002/TABLE"
         raise InputError(problem, fix=fix, path=address)
-    import socket  # start-up time is a feature
+    import socket  # imported here to keep start-up fast
     from urllib.parse import urlsplit
 
     try:
@@ -108,27 +109,27 @@ def connected(address: str) -> tuple[Any, str]:
         raise InputError("this names no table", fix="write sc://HOST:PORT/TABLE", path=address)
     session_class = _client()
     try:
-        socket.create_connection((host, port), _PATIENCE).close()
+        socket.create_connection((host, port), _CONNECT_TIMEOUT).close()
     except OSError as error:
-        fix = "start Spark Connect there, or name the host and port at which it listens"
+        fix = "start Spark Connect, or use the host and port on which it listens"
         raise InputError(
             f"nobody answers at {host}:{port} ({error.strerror or error})", fix=fix, path=address
         ) from None
     remote = f"{_SCHEME}{parts.netloc}/" + (f";{parameters}" if parameters else "")
-    with complaints(address):
+    with translate_errors(address):
         session = session_class.builder.remote(remote).create()
-    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # its threads say so behind our sentence
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # repeats our error message
     for policy in session.client.get_retry_policies():
-        policy.max_retries, policy.max_backoff = _RETRIES, 5000
+        policy.max_retries, policy.max_backoff = _MAX_RETRIES, 5000
     return session, name
 
 
 def _client() -> Any:
-    """Import the client of Spark Connect; it looks for a Spark on this machine, and would end where it finds none."""
+    """Import the Spark Connect client, which would exit the process if it finds no local Spark installation."""
     import os
 
-    looked_for = "SPARK_HOME" not in os.environ
-    if looked_for:
+    is_home_unset = "SPARK_HOME" not in os.environ
+    if is_home_unset:
         os.environ["SPARK_HOME"] = os.curdir
     try:
         with _quiet():
@@ -136,68 +137,68 @@ def _client() -> Any:
     except ImportError:
         raise MissingExtraError("pyspark-client", "spark") from None
     finally:
-        if looked_for:
+        if is_home_unset:
             del os.environ["SPARK_HOME"]
     return SparkSession
 
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Leave out what pyspark warns of: versions of pandas, which nothing here uses."""
+    """Suppress warnings of pyspark about versions of pandas, which is not used here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 class SparkTable:
-    """A data frame of Spark.
+    """A Spark data frame.
 
-    Its texts are compared by their bytes, as ours are, unless a column has another collation, or pads to a width:
-    such columns are refused.
+    Texts must be compared by bytes, as in the rest of the library. Columns with another collation, or of type CHAR,
+    which pads texts with blanks, raise InputError.
     """
 
-    fetches = False  # all of its rows may be more than this machine holds
+    fetches = False  # all rows may not fit into memory
 
     def __init__(self, frame: Any, where: str = "<spark>") -> None:
         self.frame, self.where = frame, where
 
     @classmethod
-    def at(cls, address: str) -> SparkTable:
-        """Open the table of an address, sc://HOST:PORT/TABLE."""
-        session, name = connected(address)
-        with complaints(address):
+    def open(cls, address: str) -> SparkTable:
+        """Open the table at sc://HOST:PORT/TABLE."""
+        session, name = connect(address)
+        with translate_errors(address):
             return cls(session.table(name), address.partition(";")[0])
 
     def schema(self) -> Any:
-        """Give the columns, their types as Arrow has them."""
-        with complaints(self.where):
+        """Return the columns of the data frame as an Arrow schema."""
+        with translate_errors(self.where):
             fields = self.frame.schema.fields
         return pa.schema([(field.name, _arrow_type(field, self.where)) for field in fields])
 
-    def ask(self, sql: str, **given: Table) -> Table:
-        """Run a query over ``judged_rows``, which is the table, and over small tables that are sent there."""
+    def query(self, sql: str, **tables: Table) -> Table:
+        """Run a query on the data frame, which is named ``judged_rows``, and on small tables that are uploaded."""
         from uuid import uuid4
 
-        session, mark = self.frame.sparkSession, uuid4().hex
-        names = {"judged_rows": f"judged_rows_{mark}"} | {name: f"{name}_{mark}" for name in given}
-        with complaints(self.where):
-            self.frame.createOrReplaceTempView(names["judged_rows"])
-            for name, rows in given.items():
-                session.createDataFrame(rows).hint("broadcast").createOrReplaceTempView(names[name])
-            connected = True
+        session, suffix = self.frame.sparkSession, uuid4().hex
+        view_names = {name: f"{name}_{suffix}" for name in ("judged_rows", *tables)}
+        with translate_errors(self.where):
+            self.frame.createOrReplaceTempView(view_names["judged_rows"])
+            for name, table in tables.items():
+                session.createDataFrame(table).hint("broadcast").createOrReplaceTempView(view_names[name])
+            is_connected = True
             try:
-                return session.sql(in_spark(_renamed(sql, names))).toArrow()
+                return session.sql(to_spark_sql(_replace_names(sql, view_names))).toArrow()
             except Exception as error:
-                connected = _BROKEN.search(str(error)) is None
+                is_connected = _CONNECTION_LOST.search(str(error)) is None
                 raise
             finally:
-                for name in names.values() if connected else ():
-                    session.catalog.dropTempView(name)
+                for view_name in view_names.values() if is_connected else ():
+                    session.catalog.dropTempView(view_name)
 
 
-def _renamed(sql: str, names: Mapping[str, str]) -> str:
-    for name, own in names.items():
-        sql = sql.replace(name, own)
+def _replace_names(sql: str, replacements: Mapping[str, str]) -> str:
+    for name, replacement in replacements.items():
+        sql = sql.replace(name, replacement)
     return sql
 
 
@@ -213,15 +214,16 @@ def _arrow_type(field: Any, where: str) -> Any:
     if name.startswith(("string", "char", "varchar")):
         declared = str((field.metadata or {}).get("__CHAR_VARCHAR_TYPE_STRING", name))
         if declared.startswith("char"):
-            problem = f"the column {field.name} is {declared}: blanks are added to its texts, up to that width"
+            problem = f"the column {field.name} is {declared}: blanks are added to its texts up to that width"
             raise InputError(problem, fix="store it as STRING", path=where)
-        if (collation := getattr(kind, "collation", _BINARY)) != _BINARY:
+        if (collation := getattr(kind, "collation", _BINARY_COLLATION)) != _BINARY_COLLATION:
             problem = f"the column {field.name} has the collation {collation}: its texts are not compared byte by byte"
-            raise InputError(problem, fix=f"give a view that casts it to STRING COLLATE {_BINARY}", path=where)
+            fix = f"use a view that casts it to STRING COLLATE {_BINARY_COLLATION}"
+            raise InputError(problem, fix=fix, path=where)
         return pa.string()
     if name.startswith("decimal"):
         return pa.decimal128(kind.precision, kind.scale)
-    if name not in _KINDS and any(canonical([field.name], "run")):
+    if name not in _KINDS and any(canonical_names([field.name], "run")):
         problem = f"the column {field.name} is {kind.simpleString()}"
-        raise InputError(problem, fix="give ids as STRING or BIGINT, scores as DOUBLE", path=where)
+        raise InputError(problem, fix="store ids as STRING or BIGINT, scores as DOUBLE", path=where)
     return _KINDS.get(name, pa.null())

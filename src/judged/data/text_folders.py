@@ -1,4 +1,4 @@
-"""Folders of documents: one text a file, or files that hold many."""
+"""Read documents from folders of text files, and from tagged files of TREC."""
 
 from __future__ import annotations
 
@@ -15,64 +15,66 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_MANY = frozenset({".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather"})
-_PACKED = frozenset({".gz", ".bz2", ".xz", ".zst"})
+_CONTAINER_SUFFIXES = frozenset({".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather"})
+_COMPRESSION_SUFFIXES = frozenset({".gz", ".bz2", ".xz", ".zst"})
 
 
-def folder_texts(folder: Path, wanted: frozenset[str] | None) -> Iterator[tuple[Path, str, str]]:
-    """Give each file below a folder, with id and text of the one document that it is, or ``""`` if it holds many.
+def folder_texts(folder: Path, doc_ids: frozenset[str] | None) -> Iterator[tuple[Path, str, str]]:
+    """Yield path, document id and text of each file in a folder and its subfolders.
+
+    Id and text are empty for files in a format that holds several documents.
 
     Raises
     ------
     InputError
-        If there is no file, one that is not text, or two of one id.
+        If there are no files, a file is not text, or two files have the same id.
     """
-    paths = sorted(folder.glob("corpus.jsonl*")) or [  # as BEIR has it, beside queries and qrels
-        Path(below) / name
-        for below, _, names in sorted(os.walk(folder))
+    paths = sorted(folder.glob("corpus.jsonl*")) or [  # BEIR, whose folders also contain queries and qrels
+        Path(subfolder) / name
+        for subfolder, _, names in sorted(os.walk(folder))
         for name in sorted(names)
-        if not any(part.startswith(".") for part in (Path(below) / name).relative_to(folder).parts)
+        if not any(part.startswith(".") for part in (Path(subfolder) / name).relative_to(folder).parts)
     ]
     paths = [path for path in paths if path.is_file()]
     if not paths:
         raise InputError("there is no file in this folder", fix="name a folder of documents", path=str(folder))
-    known: dict[str, Path] = {}
-    odd: list[str] = []
+    path_by_id: dict[str, Path] = {}
+    not_text: list[str] = []
     for path in paths:
-        packed = path.suffix.lower() in _PACKED
-        name = path.relative_to(folder).with_suffix("") if packed else path.relative_to(folder)
+        is_compressed = path.suffix.lower() in _COMPRESSION_SUFFIXES
+        name = path.relative_to(folder).with_suffix("") if is_compressed else path.relative_to(folder)
         head = files.head(path)
-        if name.suffix.lower() in _MANY or is_trec(head):
+        if name.suffix.lower() in _CONTAINER_SUFFIXES or is_trec(head):
             yield path, "", ""
             continue
         doc = name.with_suffix("").as_posix()
-        if doc in known:
-            problem = f"two files have the id {doc!r}: {known[doc].name} and {path.name}"
-            raise InputError(problem, fix="let their names differ in more than their endings", path=str(folder))
-        known[doc] = path
+        if doc in path_by_id:
+            problem = f"two files have the id {doc!r}: {path_by_id[doc].name} and {path.name}"
+            raise InputError(problem, fix="use names that differ without their extensions", path=str(folder))
+        path_by_id[doc] = path
         if b"\0" in head:
-            odd.append(path.name)
-        elif wanted is None or doc in wanted:
+            not_text.append(path.name)
+        elif doc_ids is None or doc in doc_ids:
             with files.opened(path) as stream:
                 data = stream.read().removeprefix(files.BOM)
             try:
                 yield path, doc, data.decode().strip()
             except UnicodeDecodeError:
-                odd.append(path.name)
-    if odd:
-        problem = f"{len(odd)} of {len(paths)} files are not UTF-8 text: {', '.join(odd)[:80]}"
-        raise InputError(problem, fix="convert them, or put them elsewhere", path=str(folder))
+                not_text.append(path.name)
+    if not_text:
+        problem = f"{len(not_text)} of {len(paths)} files are not UTF-8 text: {', '.join(not_text)[:80]}"
+        raise InputError(problem, fix="convert them, or move them to another folder", path=str(folder))
 
 
 _START = re.compile(rb"<DOC(?:\s[^<>]*)?>", re.IGNORECASE)
 _END = re.compile(rb"</DOC\s*>", re.IGNORECASE)
-_LONGEST = 1 << 24  # bytes of a document
+_MAX_DOCUMENT_BYTES = 1 << 24  # limits the memory if an end tag is missing
 _ID = re.compile(r"<DOCNO\s*>([^<]*)", re.IGNORECASE)
-_NAMED = re.compile(r"<DOC\s[^<>]*?\bid\s*=\s*[\"']?([^\s\"'<>]+)", re.IGNORECASE)  # as AQUAINT-2 and Gigaword write it
+_ID_ATTRIBUTE = re.compile(r"<DOC\s[^<>]*?\bid\s*=\s*[\"']?([^\s\"'<>]+)", re.IGNORECASE)  # AQUAINT-2, Gigaword
 _FIELD = "<({})(?:\\s[^<>]*)?>(.*?)(?:</\\1\\s*>|\\Z)"
 _TITLE = re.compile(_FIELD.format("TITLE|HEADLINE|HEAD|HL|TTL"), re.IGNORECASE | re.DOTALL)
 _TEXT = re.compile(_FIELD.format("TEXT|LEADPARA|LP|BODY|ABSTRACT"), re.IGNORECASE | re.DOTALL)
-_ABOUT = re.compile(  # not what the document says
+_METADATA = re.compile(  # elements that are not part of the text
     r"<(?:DOCNO|DOCID|DOCOLDNO|FILEID|PARENT)(?:\s[^<>]*)?>[^<]*|" + _FIELD.format("DOCHDR|SCRIPT|STYLE"),
     re.IGNORECASE | re.DOTALL,
 )
@@ -80,56 +82,56 @@ _TAG = re.compile(r"<[/!?]?[A-Za-z][^<>]*>|<!--[^<]*-->")
 
 
 def is_trec(head: bytes) -> bool:
-    """Whether a file that begins so holds TREC's documents."""
+    """Whether the first bytes of a file are those of a TREC document collection."""
     return head.lstrip().startswith(b"<") and _START.search(head) is not None
 
 
 def trec_documents(file: Path, where: str) -> Iterator[tuple[str, str, str]]:
-    """Give id, title and text of each document; what stands between documents is passed over.
+    """Yield id, title and text of each document; content between documents is ignored.
 
-    Titles are what ``TITLE``, ``HEADLINE``, ``HEAD``, ``HL`` or ``TTL`` hold, texts what ``TEXT``, ``LP``,
-    ``LEADPARA``, ``BODY`` or ``ABSTRACT`` do, and everything that is left where there is none of these, as on pages of
-    the web. Tags within are left out. A document that is not UTF-8 is taken as Latin-1, as the old collections are.
+    The title is the content of ``TITLE``, ``HEADLINE``, ``HEAD``, ``HL`` or ``TTL``. The text is the content of
+    ``TEXT``, ``LP``, ``LEADPARA``, ``BODY`` or ``ABSTRACT``, or all other content if there is no such element, as in
+    web pages. Tags are removed. A document that is not valid UTF-8 is read as Latin-1, as in old collections.
     """
-    rest, line = b"", 1
+    buffer, line = b"", 1
     for block in files.blocks(file, returns=True):
-        *whole, rest = _END.split(rest + block)
-        for part in whole:
-            yield _document(part, where, line)
-            line += part.count(b"\n")
-        if len(rest) > _LONGEST:
-            problem = f"a document of more than {_LONGEST:,} bytes"
+        *documents, buffer = _END.split(buffer + block)
+        for document in documents:
+            yield _parse_document(document, where, line)
+            line += document.count(b"\n")
+        if len(buffer) > _MAX_DOCUMENT_BYTES:
+            problem = f"a document of more than {_MAX_DOCUMENT_BYTES:,} bytes"
             raise InputError(problem, fix="close every <DOC>", path=where, line=line)
-    if start := _START.search(rest):
-        line += rest.count(b"\n", 0, start.start())
+    if start := _START.search(buffer):
+        line += buffer.count(b"\n", 0, start.start())
         raise InputError("a <DOC> without </DOC>", fix="close it, or fetch the file again", path=where, line=line)
 
 
-def _document(part: bytes, where: str, line: int) -> tuple[str, str, str]:
-    starts = list(_START.finditer(part))
+def _parse_document(document: bytes, where: str, line: int) -> tuple[str, str, str]:
+    starts = list(_START.finditer(document))
     if len(starts) != 1:
         problem = "a <DOC> without </DOC>" if starts else "a </DOC> without <DOC>"
         raise InputError(problem, fix="open and close every document", path=where, line=line)
-    at = starts[0].start()
+    start = starts[0].start()
     try:
-        text = part[at:].decode()
+        text = document[start:].decode()
     except UnicodeDecodeError:
-        text = part[at:].decode("latin-1")
-    named = _ID.search(text) or _NAMED.match(text)
-    doc = "" if named is None else unescape(named[1]).strip()
+        text = document[start:].decode("latin-1")
+    id_match = _ID.search(text) or _ID_ATTRIBUTE.match(text)
+    doc = "" if id_match is None else unescape(id_match[1]).strip()
     if not doc:
-        line += part.count(b"\n", 0, at)
+        line += document.count(b"\n", 0, start)
         raise InputError("a document has no id", fix="write <DOCNO>...</DOCNO>", path=where, line=line)
-    text = _ABOUT.sub(" ", text)
-    title = " ".join(_plain(content) for _, content in _TITLE.findall(text))
+    text = _METADATA.sub(" ", text)
+    title = " ".join(_strip_tags(content) for _, content in _TITLE.findall(text))
     fields = [content for _, content in _TEXT.findall(text)] or [_TITLE.sub(" ", text)]
-    return doc, " ".join(title.split()), "\n".join(map(_plain, fields)).strip()
+    return doc, " ".join(title.split()), "\n".join(map(_strip_tags, fields)).strip()
 
 
-def _plain(text: str) -> str:
-    r"""Leave out tags; a ``<`` in a sentence stays.
+def _strip_tags(text: str) -> str:
+    r"""Remove tags, but not a ``<`` in a sentence.
 
-    >>> _plain("<P>if x < 5 &amp; y</P>\n")
+    >>> _strip_tags("<P>if x < 5 &amp; y</P>\n")
     'if x < 5 & y'
     """
     return unescape(_TAG.sub(" ", text)).strip()

@@ -1,4 +1,4 @@
-"""The titles and texts of documents, for lists that people read. Only those that are wanted are kept in memory."""
+"""Titles and texts of documents. Only the requested documents are kept in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_batches
 from judged.data.compute import pc
 from judged.data.index import id_text
-from judged.data.json_rows import load, parse_json
+from judged.data.json_rows import load_json, parse_json
 from judged.data.text_folders import folder_texts, is_trec, trec_documents
 from judged.errors import InputError
 
@@ -28,14 +28,15 @@ _TEXTS = ("text", "body", "contents", "content", "passage", "abstract", "descrip
 _ID_FIELD = re.compile(
     rb'"(?:' + "|".join(_IDS).encode() + rb')"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",{}\[\]]+))', re.IGNORECASE
 )
-_UNNAMED = {2: (0, None, 1), 3: (0, 1, 2), 4: (0, 2, 3)}  # the last: id, url, title, text, as MS MARCO writes documents
-_LONGEST = 1 << 26  # bytes of one row of a CSV
-_CAPTION = 500  # characters: more is not a caption
+# Positions of id, title and text by the number of columns; 4 is the layout of MS MARCO documents: id, url, title, text.
+_COLUMNS_WITHOUT_HEADER = {2: (0, None, 1), 3: (0, 1, 2), 4: (0, 2, 3)}
+_MAX_ROW_BYTES = 1 << 26
+_MAX_CAPTION = 500  # characters
 _FIX = "name columns doc_id, title and text"
 
 
 class Text(NamedTuple):
-    """What a document says."""
+    """Title and text of a document."""
 
     title: str
     text: str
@@ -48,9 +49,9 @@ class Texts:
     Parameters
     ----------
     documents
-        Title and text by id.
+        Title and text by document id.
     where
-        The path they came from.
+        Source of the texts in error messages.
 
     Examples
     --------
@@ -65,79 +66,78 @@ class Texts:
     where: str = "<texts>"
 
     @classmethod
-    def read(cls, path: str | Path, wanted: Collection[str] | None = None) -> Self:
+    def read(cls, path: str | Path, doc_ids: Collection[str] | None = None) -> Self:
         """Read documents: JSONL, JSON, CSV, TSV, Parquet, Arrow or TREC's ``<DOC>``, compressed or not, or a folder.
 
-        Columns are found by their usual names: ``doc_id``, ``docno``, ``_id``, ``id``...; ``title``; ``text``,
-        ``body``, ``contents``... A TSV without names has id and text, or id, title and text, or id, url, title and
-        text. Of a document that appears in it twice the first is kept.
+        Columns are detected by their usual names: ``doc_id``, ``docno``, ``_id``, ``id``...; ``title``; ``text``,
+        ``body``, ``contents``... A TSV without a header has the columns id and text; id, title and text; or id, url,
+        title and text. If an id appears twice, the first document is kept.
 
-        A folder that has a ``corpus.jsonl``, as BEIR's have, is that file. In any other each file is read, below it
-        too: one in a format above holds documents, and any other file is one document, whose id is its path in the
-        folder without the endings of its name. Hidden files are left out.
+        If a folder has a ``corpus.jsonl``, as in the BEIR layout, only this file is read. Otherwise all files below
+        the folder are read, except hidden ones. A file in a format above holds documents. Any other file is one
+        document, whose id is its path in the folder without file extensions.
 
         Parameters
         ----------
         path
             The file or folder.
-        wanted
-            The ids of the documents to keep; all for None. The others are not even parsed, where that can be seen.
+        doc_ids
+            The ids of the documents to keep; all for None. Other documents are skipped before parsing if possible.
 
         Raises
         ------
         InputError
-            If the file cannot be read so, or has no column of ids or of texts; if a folder has no file, files that
-            are not text, or two of one id.
+            If the file cannot be read, or has no column of ids or of texts; if a folder has no files, files that are
+            not text, or two files with the same id.
         """
-        kept = None if wanted is None else frozenset(wanted)
-        found: dict[str, Text] = {}
-        for doc, text in document_rows(path, kept):
-            if (kept is None or doc in kept) and doc not in found:
-                found[doc] = text
-        return cls(found, str(path))
+        selected = None if doc_ids is None else frozenset(doc_ids)
+        documents: dict[str, Text] = {}
+        for doc, text in document_rows(path, selected):
+            if (selected is None or doc in selected) and doc not in documents:
+                documents[doc] = text
+        return cls(documents, str(path))
 
     @classmethod
-    def of(cls, data: Any, wanted: Collection[str] | None = None) -> Self:
-        """Take a path, ``{doc_id: text}`` or ``{doc_id: {"title": ..., "text": ...}}``.
+    def of(cls, data: Any, doc_ids: Collection[str] | None = None) -> Self:
+        """Create from a path, ``{doc_id: text}`` or ``{doc_id: {"title": ..., "text": ...}}``.
 
         Raises
         ------
         InputError
-            If it is none of these.
+            If `data` is none of these.
         """
         if isinstance(data, cls):
             return data
         if isinstance(data, (str, Path)):
-            return cls.read(data, wanted)
+            return cls.read(data, doc_ids)
         if isinstance(data, Mapping):
-            rows = ((id_text(doc, "document id"), known) for doc, known in cast("Mapping[Any, Any]", data).items())
-            return cls({doc: _text(known) for doc, known in rows if wanted is None or doc in wanted})
-        raise InputError(
-            f"a {type(data).__name__} holds no texts of documents", fix='give a file or {"d1": "the text"}'
-        )
+            rows = ((id_text(doc, "document id"), text) for doc, text in cast("Mapping[Any, Any]", data).items())
+            return cls({doc: _parse_text(text) for doc, text in rows if doc_ids is None or doc in doc_ids})
+        problem = f"documents must be a path or a dict, got a {type(data).__name__}"
+        raise InputError(problem, fix='use a file or {"d1": "the text"}')
 
     def title(self, doc_id: str) -> str:
-        """Give the title of a document; ``""`` where it has none or is not here."""
-        return self.documents.get(doc_id, _NOTHING).title
+        """Return the title of a document; ``""`` if it has no title or is not in the collection."""
+        return self.documents.get(doc_id, _NO_TEXT).title
 
     def text(self, doc_id: str) -> str:
-        """Give the text of a document; ``""`` for one that is not here."""
-        return self.documents.get(doc_id, _NOTHING).text
+        """Return the text of a document; ``""`` if it is not in the collection."""
+        return self.documents.get(doc_id, _NO_TEXT).text
 
     def snippet(self, doc_id: str, length: int = 160) -> str:
-        """Give title and text in one line of at most so many characters, cut between words; ``""`` if not here."""
-        title, text = (" ".join(part.split()) for part in self.documents.get(doc_id, _NOTHING))
-        repeated = text[: len(title)].casefold() == title.casefold()
-        return shortened(text if repeated else f"{title}: {text}" if text else title, length)
+        """Return title and text in one line of at most `length` characters, cut between words."""
+        title, text = (" ".join(part.split()) for part in self.documents.get(doc_id, _NO_TEXT))
+        starts_with_title = text[: len(title)].casefold() == title.casefold()
+        return shorten(text if starts_with_title else f"{title}: {text}" if text else title, length)
 
     def caption(self, doc_id: str) -> str:
-        """Give the title in one line, or the text where there is none; ``""`` if it is not here.
+        """Return the title in one line, or the text if there is no title; ``""`` for an unknown document.
 
         >>> Texts.of({"d1": {"title": "", "text": "Cats  sleep."}}).caption("d1")
         'Cats sleep.'
         """
-        title, text = self.documents.get(doc_id, _NOTHING)
-        return " ".join((title.strip() or text)[: 4 * _CAPTION].split())[:_CAPTION]
+        title, text = self.documents.get(doc_id, _NO_TEXT)
+        return " ".join((title.strip() or text)[: 4 * _MAX_CAPTION].split())[:_MAX_CAPTION]
 
     def __contains__(self, doc_id: object) -> bool:
         return doc_id in self.documents
@@ -149,24 +149,24 @@ class Texts:
         return f"Texts({len(self)} documents of {self.where})"
 
 
-_NOTHING = Text("", "")
+_NO_TEXT = Text("", "")
 
 
-def shortened(text: str, length: int) -> str:
-    """Cut a line between words, so that it has at most so many characters.
+def shorten(text: str, length: int) -> str:
+    """Shorten a line to at most `length` characters, cut between words.
 
-    >>> shortened("how income tax is paid", 16), shortened("income tax", 16), shortened("antidisestablishment", 9)
+    >>> shorten("how income tax is paid", 16), shorten("income tax", 16), shorten("antidisestablishment", 9)
     ('how income...', 'income tax', 'antidi...')
     """
     if len(text) <= length:
         return text
-    cut = text[: max(length - 3, 0)]
-    head = cut if text[len(cut)].isspace() or " " not in cut else cut.rsplit(" ", 1)[0]
+    truncated = text[: max(length - 3, 0)]
+    head = truncated if text[len(truncated)].isspace() or " " not in truncated else truncated.rsplit(" ", 1)[0]
     return f"{head.rstrip(' ,;:.')}..."[: max(length, 0)]
 
 
-def document_rows(path: str | Path, wanted: frozenset[str] | None = None) -> Iterator[tuple[str, Text]]:
-    """Give id and text of one document after another, as `Texts.read` finds them, those that come twice too.
+def document_rows(path: str | Path, doc_ids: frozenset[str] | None = None) -> Iterator[tuple[str, Text]]:
+    """Yield id and text of each document that `Texts.read` accepts, including duplicates.
 
     Raises
     ------
@@ -174,205 +174,204 @@ def document_rows(path: str | Path, wanted: frozenset[str] | None = None) -> Ite
         As for `Texts.read`.
     """
     file = files.local(path)
-    yield from _in_folder(file, wanted) if files.exists(file) and file.is_dir() else _read(file, str(path), wanted)
+    yield from _in_folder(file, doc_ids) if files.exists(file) and file.is_dir() else _read(file, str(path), doc_ids)
 
 
 def document_ids(path: str | Path) -> list[str]:
-    """Read the ids of documents, from whatever `Texts.read` takes, or from a list of one id a line.
+    """Read document ids from any input of `Texts.read`, or from a text file with one id on each line.
 
     Raises
     ------
     InputError
-        As for `Texts.read`, or if a line of a list holds more than an id.
+        As for `Texts.read`, or if a line holds more than one id.
     """
     file = files.local(path)
     if not file.is_dir():
         head = files.head(file)
-        first = head.lstrip().partition(b"\n")[0].decode(errors="replace").rstrip("\r")
-        named = any(sign in first and _first(first.split(sign), _IDS) for sign in "\t,")
-        if not (named or is_trec(head) or head.lstrip().startswith((b"{", b"[", b"PAR1", b"ARROW1"))):
-            return _listed(file, str(path))
+        first_line = head.lstrip().partition(b"\n")[0].decode(errors="replace").rstrip("\r")
+        has_header = any(sep in first_line and _first_known(first_line.split(sep), _IDS) for sep in "\t,")
+        if not (has_header or is_trec(head) or head.lstrip().startswith((b"{", b"[", b"PAR1", b"ARROW1"))):
+            return _id_list(file, str(path))
     return [doc for doc, _ in document_rows(file)]
 
 
-def _listed(file: Path, where: str) -> list[str]:
+def _id_list(file: Path, where: str) -> list[str]:
     ids = [line.strip() for line in files.text(file, where).split("\n")]
-    for number, text in enumerate(ids, 1):
-        if len(text.split()) > 1:
-            fix = "write one id on each line, or give documents"
-            raise InputError(f"{text!r:.40} is more than an id", fix=fix, path=where, line=number)
+    for number, doc_id in enumerate(ids, 1):
+        if len(doc_id.split()) > 1:
+            problem = f"a line must hold one id, got {doc_id!r:.40}"
+            raise InputError(problem, fix="write one id on each line, or use a documents file", path=where, line=number)
     return list(filter(None, ids))
 
 
-def _in_folder(folder: Path, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
-    for path, doc, text in folder_texts(folder, wanted):
+def _in_folder(folder: Path, doc_ids: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
+    for path, doc, text in folder_texts(folder, doc_ids):
         if doc:
             yield doc, Text("", text)
         else:
-            yield from _read(path, str(path), wanted)
+            yield from _read(path, str(path), doc_ids)
 
 
-def _read(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
+def _read(file: Path, where: str, doc_ids: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
     try:
-        yield from _rows(file, where, wanted)
+        yield from _rows(file, where, doc_ids)
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise InputError(f"documents cannot be read from it ({error})", fix=_FIX, path=where) from None
+        raise InputError(f"the documents cannot be read ({error})", fix=_FIX, path=where) from None
 
 
-def _rows(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
+def _rows(file: Path, where: str, doc_ids: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
     head = files.head(file)
-    first, newline, more = head.lstrip().partition(b"\n")
-    alone = not more.strip() and ".json" in Path(where).suffixes  # all in one line, as json.dump writes it
+    first_line, newline, following = head.lstrip().partition(b"\n")
+    is_single_line = not following.strip() and ".json" in Path(where).suffixes  # as json.dump writes it
     if head.startswith(b"PAR1"):
-        return _batches(parquet_batches(file, where, partial(_used, where=where)), where, wanted)
+        return _batches(parquet_batches(file, where, partial(_used_columns, where=where)), where, doc_ids)
     if head.startswith(b"ARROW1"):
-        return _batches(arrow_table(file, where).to_batches(), where, wanted)
+        return _batches(arrow_table(file, where).to_batches(), where, doc_ids)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
     if is_trec(head):
         return ((doc, Text(title, text)) for doc, title, text in trec_documents(file, where))
-    broken_up = bool(newline) and not first.rstrip().endswith(b"}")
-    if first.startswith(b"[") or (first.startswith(b"{") and (alone or broken_up)):
+    is_multiline = bool(newline) and not first_line.rstrip().endswith(b"}")
+    if first_line.startswith(b"[") or (first_line.startswith(b"{") and (is_single_line or is_multiline)):
         return _json(file, where)
-    if first.startswith(b"{"):
-        return _jsonl(file, where, wanted)
-    return _tsv(file, where) if b"\t" in first else _csv(file, where, wanted)
+    if first_line.startswith(b"{"):
+        return _jsonl(file, where, doc_ids)
+    return _tsv(file, where) if b"\t" in first_line else _csv(file, where, doc_ids)
 
 
-def _jsonl(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
-    """Read one document a line; a line whose ids are plainly not wanted is passed over."""
-    ids = None if wanted is None else {doc.encode() for doc in wanted}
+def _jsonl(file: Path, where: str, doc_ids: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
+    """Read one document per line, skipping lines whose id is not wanted before parsing them."""
+    ids = None if doc_ids is None else {doc.encode() for doc in doc_ids}
     number = 0
     for block in files.blocks(file):
         for line in block.removesuffix(b"\n").split(b"\n"):
             number += 1
-            if not line.strip() or (ids is not None and not _may_be(line, ids)):
+            if not line.strip() or (ids is not None and not _may_be_wanted(line, ids)):
                 continue
-            yield _record(parse_json(line, where, number), where, number)
+            yield _parse_record(parse_json(line, where, number), where, number)
 
 
-def _may_be(line: bytes, ids: set[bytes]) -> bool:
-    named = _ID_FIELD.findall(line)
-    return not named or any(quoted in ids or bare in ids or b"\\" in quoted for quoted, bare in named)
+def _may_be_wanted(line: bytes, ids: set[bytes]) -> bool:
+    matches = _ID_FIELD.findall(line)
+    return not matches or any(quoted in ids or bare in ids or b"\\" in quoted for quoted, bare in matches)
 
 
 def _json(file: Path, where: str) -> Iterator[tuple[str, Text]]:
-    data: Any = load(file, where)
+    data: Any = load_json(file, where)
     if isinstance(data, dict):
-        for doc, known in cast("dict[str, Any]", data).items():
-            yield doc, _text(known, where)
+        for doc, text in cast("dict[str, Any]", data).items():
+            yield doc, _parse_text(text, where)
     elif isinstance(data, list):
-        for known in cast("list[Any]", data):
-            yield _record(known, where, None)
+        for record in cast("list[Any]", data):
+            yield _parse_record(record, where, None)
     else:
         raise InputError("this JSON holds no documents", fix='write {"d1": "the text"}', path=where)
 
 
-def _record(known: Any, where: str, line: int | None) -> tuple[str, Text]:
-    fields = cast("Mapping[str, Any]", known) if isinstance(known, Mapping) else {}
-    doc = _first(fields, _IDS)
-    if doc is None:
-        problem = f"{known!r:.60} is not a document with an id"
+def _parse_record(record: Any, where: str, line: int | None) -> tuple[str, Text]:
+    fields = cast("Mapping[str, Any]", record) if isinstance(record, Mapping) else {}
+    id_field = _first_known(fields, _IDS)
+    if id_field is None:
+        problem = f"{record!r:.60} is not a document with an id"
         raise InputError(problem, fix='write {"doc_id": ..., "text": ...}', path=where, line=line)
-    return id_text(fields[doc], "document id", path=where, line=line), _text(fields)
+    return id_text(fields[id_field], "document id", path=where, line=line), _parse_text(fields)
 
 
-def _word(known: Mapping[str, Any], usual: tuple[str, ...]) -> str:
-    """Give the first field of these names as text; some write a text as a list of paragraphs."""
-    name = _first(known, usual)
-    value: Any = "" if name is None else known[name]
+def _field_text(fields: Mapping[str, Any], known_names: tuple[str, ...]) -> str:
+    """Return the first field with a known name as text; some collections store a text as a list of paragraphs."""
+    name = _first_known(fields, known_names)
+    value: Any = "" if name is None else fields[name]
     text = "\n".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
-    return text.encode(errors="replace").decode()  # half a character cannot be shown
+    return text.encode(errors="replace").decode()  # an unpaired surrogate cannot be printed
 
 
-def _text(known: Any, where: str = "<texts>") -> Text:
-    if isinstance(known, str):
-        return Text("", known)
-    if isinstance(known, Mapping):
-        fields = cast("Mapping[str, Any]", known)
-        return Text(_word(fields, _TITLES), _word(fields, _TEXTS))
-    raise InputError(f"{known!r:.40} is not text", fix='give "the text", or {"title": ..., "text": ...}', path=where)
+def _parse_text(document: Any, where: str = "<texts>") -> Text:
+    if isinstance(document, str):
+        return Text("", document)
+    if isinstance(document, Mapping):
+        fields = cast("Mapping[str, Any]", document)
+        return Text(_field_text(fields, _TITLES), _field_text(fields, _TEXTS))
+    problem = f"a document must be text or an object, got {document!r:.40}"
+    raise InputError(problem, fix='use "the text", or {"title": ..., "text": ...}', path=where)
 
 
-def _first(names: Iterable[str], usual: tuple[str, ...]) -> str | None:
-    by_name = {name.strip().strip('"').lower().replace("-", "_"): name for name in names}
-    return next((by_name[name] for name in usual if name in by_name), None)
+def _first_known(names: Iterable[str], known_names: tuple[str, ...]) -> str | None:
+    by_normalized = {name.strip().strip('"').lower().replace("-", "_"): name for name in names}
+    return next((by_normalized[name] for name in known_names if name in by_normalized), None)
 
 
-def _chosen(names: Iterable[str], where: str) -> tuple[str, str | None, str | None]:
-    """Find the names of id, title and text; one of the last two may be missing."""
-    known = list(names)
-    doc, title, text = (_first(known, usual) for usual in (_IDS, _TITLES, _TEXTS))
+def _text_columns(names: list[str], where: str) -> tuple[str, str | None, str | None]:
+    """Return the column names of id, title and text; either title or text may be missing."""
+    doc, title, text = (_first_known(names, known_names) for known_names in (_IDS, _TITLES, _TEXTS))
     if doc is None or (title is None and text is None):
-        lacking = "document id" if doc is None else "text"
-        problem = f"no {lacking} among its columns {', '.join(known)[:80]}"
-        raise InputError(problem, fix=_FIX, path=where)
+        missing = "document id" if doc is None else "text"
+        raise InputError(f"no {missing} among its columns {', '.join(names)[:80]}", fix=_FIX, path=where)
     return doc, title, text
 
 
 def _tsv(file: Path, where: str) -> Iterator[tuple[str, Text]]:
-    places: tuple[int, int | None, int | None] | None = None
+    positions: tuple[int, int | None, int | None] | None = None
     width = number = 0
     for block in files.blocks(file):
         for line in block.decode().removesuffix("\n").split("\n"):
             number += 1
             row = line.removesuffix("\r").split("\t")
-            if places is None:
+            if positions is None:
                 names, width = row, len(row)
-                places = _places(names, where)
-                if _first(names, _IDS) is not None:
+                positions = _positions(names, where)
+                if _first_known(names, _IDS) is not None:
                     continue
             if not line.strip():
                 continue
             if len(row) != width:
-                problem = f"{len(row)} fields where {width} are expected"
-                raise InputError(problem, fix="give every line the same fields", path=where, line=number)
-            doc, title, text = places
+                problem = f"each line must have {width} fields like the first, got {len(row)}"
+                raise InputError(problem, fix="write the same fields in all lines", path=where, line=number)
+            doc, title, text = positions
             yield row[doc], Text("" if title is None else row[title], "" if text is None else row[text])
 
 
-def _places(names: list[str], where: str) -> tuple[int, int | None, int | None]:
-    if _first(names, _IDS) is None and len(names) in _UNNAMED:
-        return _UNNAMED[len(names)]
-    doc, title, text = _chosen(names, where)
+def _positions(names: list[str], where: str) -> tuple[int, int | None, int | None]:
+    if _first_known(names, _IDS) is None and len(names) in _COLUMNS_WITHOUT_HEADER:
+        return _COLUMNS_WITHOUT_HEADER[len(names)]
+    doc, title, text = _text_columns(names, where)
     return names.index(doc), None if title is None else names.index(title), None if text is None else names.index(text)
 
 
-def _csv(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
+def _csv(file: Path, where: str, doc_ids: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
     from pyarrow import csv
 
     header = files.head(file).decode(errors="replace").split("\n", 1)[0].rstrip("\r").split(",")
     names = [name.strip('"') for name in header]
-    columns = _chosen(names, where)
-    kept = _used(names, where)
+    columns = _text_columns(names, where)
+    used = _used_columns(names, where)
     with files.opened(file) as stream:
         reader = csv.open_csv(
             pa.PythonFile(stream, "r"),
-            read_options=csv.ReadOptions(block_size=_LONGEST),
+            read_options=csv.ReadOptions(block_size=_MAX_ROW_BYTES),
             parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=csv.ConvertOptions(column_types=dict.fromkeys(kept, pa.string()), include_columns=kept),
+            convert_options=csv.ConvertOptions(column_types=dict.fromkeys(used, pa.string()), include_columns=used),
         )
         for batch in reader:
-            yield from _of_batch(batch, columns, wanted)
+            yield from _batch_documents(batch, columns, doc_ids)
 
 
-def _used(names: list[str], where: str) -> list[str]:
-    return [name for name in _chosen(names, where) if name is not None]
+def _used_columns(names: list[str], where: str) -> list[str]:
+    return [name for name in _text_columns(names, where) if name is not None]
 
 
-def _batches(batches: Iterable[Any], where: str, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
+def _batches(batches: Iterable[Any], where: str, doc_ids: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
     for batch in batches:
-        yield from _of_batch(batch, _chosen(batch.schema.names, where), wanted)
+        yield from _batch_documents(batch, _text_columns(batch.schema.names, where), doc_ids)
 
 
-def _of_batch(
-    batch: Any, columns: tuple[str, str | None, str | None], wanted: frozenset[str] | None
+def _batch_documents(
+    batch: Any, columns: tuple[str, str | None, str | None], doc_ids: frozenset[str] | None
 ) -> Iterator[tuple[str, Text]]:
     ids = pc.cast(batch.column(columns[0]), pa.string())
-    if wanted is not None:
-        marks = pc.is_in(ids, value_set=pa.array(sorted(wanted), pa.string()))
-        batch, ids = batch.filter(marks), ids.filter(marks)
-    nothing = [""] * len(ids)
-    title, text = (nothing if name is None else batch.column(name).to_pylist() for name in columns[1:])
-    for doc, one, other in zip(ids.to_pylist(), title, text, strict=True):
-        yield doc, Text(str(one or ""), str(other or ""))
+    if doc_ids is not None:
+        is_selected = pc.is_in(ids, value_set=pa.array(sorted(doc_ids), pa.string()))
+        batch, ids = batch.filter(is_selected), ids.filter(is_selected)
+    blank = [""] * len(ids)
+    titles, texts = (blank if name is None else batch.column(name).to_pylist() for name in columns[1:])
+    for doc, title, text in zip(ids.to_pylist(), titles, texts, strict=True):
+        yield doc, Text(str(title or ""), str(text or ""))

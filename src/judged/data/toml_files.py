@@ -1,4 +1,4 @@
-"""TOML that people write: configurations of a gate, slices."""
+"""Read and validate TOML configuration files."""
 
 from __future__ import annotations
 
@@ -20,77 +20,77 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 
 
-_LONGEST = 5000  # characters of a line: Python's reader takes time by the square of the parts of a key
-_MOST_VALUES, _MOST_CHARACTERS, _LARGEST = 10_000, 100_000, 1e15  # of a list, of a text, and as a number
-_AT = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
+_MAX_LINE_LENGTH = 5000  # characters; the run time of tomllib is quadratic in the number of parts of a dotted key
+_MAX_VALUES, _MAX_CHARACTERS, _MAX_NUMBER = 10_000, 100_000, 1e15  # limits of a list, a text, and a number
+_POSITION = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 def read_toml(path: str | Path, fix: str = "check the path") -> str:
-    """Give the text of a file of TOML; `fix` is what to do where there is none."""
+    """Read the text of a TOML file; `fix` is the advice in the error if it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError("this is not text in UTF-8", fix="save it as UTF-8", path=str(path)) from None
-    except (OSError, ValueError) as error:  # the second: a path with a zero byte
-        why = getattr(error, "strerror", None) or error
-        raise InputError(f"it cannot be read ({why})", fix=fix, path=str(path)) from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"it cannot be read ({reason})", fix=fix, path=str(path)) from None
 
 
 def parse_toml(text: str, path: str = "", tables: str = "[name] or [[name]]") -> dict[str, Any]:
-    """Read TOML; `path` is what messages call it, and `tables` how they say that its tables are written.
+    """Parse TOML; `path` and `tables`, an example of a table header, are used in error messages.
 
-    Numbers must be finite and at most 1e15 in size, lists have at most 10,000 values, and texts 100,000 characters;
-    fields may have narrower ranges (`judged.data.toml_files.Range`).
+    The absolute value of numbers must be at most 1e15. Lists may have 10,000 values, and texts 100,000 characters.
+    Fields may have narrower ranges (`judged.data.toml_files.Range`).
 
     >>> parse_toml("alpha = 0.05")
     {'alpha': 0.05}
     """
-    long = next((at for at, line in enumerate(text.split("\n"), 1) if len(line) > _LONGEST), None)
-    if long is not None:
-        problem = f"a line of more than {_LONGEST:,} characters"
-        raise InputError(problem, fix="break it up, or leave it out", path=path, line=long)
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > _MAX_LINE_LENGTH:
+            problem = f"a line of more than {_MAX_LINE_LENGTH:,} characters"
+            raise InputError(problem, fix="break it up, or leave it out", path=path, line=number)
     try:
-        made = tomllib.loads(text)
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        at = _AT.search(str(error))
-        line = None if at is None else int(at[1] or len(text.splitlines()) or 1)
+        position = _POSITION.search(str(error))
+        line = None if position is None else int(position[1] or len(text.splitlines()) or 1)
         raise InputError(
-            f"this is not TOML ({_AT.sub('', str(error))})",
+            f"this is not TOML ({_POSITION.sub('', str(error))})",
             fix=f'write tables as {tables} and values as name = "text" or name = 0.01',
             path=path,
             line=line,
         ) from None
     except RecursionError:
         raise InputError("its brackets are nested too deeply", fix="close them", path=path) from None
-    except ValueError as error:  # Python reads no number of more than 4,300 digits, and no 30th of February
-        raise InputError(f"a value in it cannot be read ({error})", fix="correct it", path=path) from None
-    for key, value in _values(made):
-        if wrong := _exceeded(value):
-            line = next((at for (_, _, name), at in Places.of(text).lines.items() if name == key), None)
-            raise InputError(f"{key} {wrong[0]}", fix=f"give {wrong[1]}", path=path, line=line)
-    return made
+    except ValueError as error:  # an integer of more than 4,300 digits, or a date such as the 30th of February
+        raise InputError(f"a value cannot be read ({error})", fix="correct it", path=path) from None
+    for key, value in _values(document):
+        if violation := _exceeded_limit(value):
+            line = next((line for (_, _, name), line in SourceLines.of(text).lines.items() if name == key), None)
+            raise InputError(f"{key} {violation[0]}", fix=f"use {violation[1]}", path=path, line=line)
+    return document
 
 
-def _values(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Give every value at any depth, with the nearest key above it."""
-    waiting: list[tuple[str, Any]] = [*given.items()]
-    while waiting:
-        key, value = waiting.pop()
+def _values(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield all nested values, each with its nearest key."""
+    stack: list[tuple[str, Any]] = [*document.items()]
+    while stack:
+        key, value = stack.pop()
         yield key, value
         if isinstance(value, dict):
-            waiting += value.items()
+            stack += value.items()
         elif isinstance(value, list):
-            waiting += [(key, each) for each in value[:_MOST_VALUES]]
+            stack += [(key, element) for element in value[:_MAX_VALUES]]
 
 
-def _exceeded(value: Any) -> tuple[str, str] | None:
-    """Return what is wrong with the size of a value, and its limit; None if it is within."""
-    if isinstance(value, list | dict) and len(value) > _MOST_VALUES:
-        return f"has {len(value):,} values", f"at most {_MOST_VALUES:,}"
-    if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
-        return f"has {len(value):,} characters", f"at most {_MOST_CHARACTERS:,}"
-    if isinstance(value, int | float) and not abs(value) <= _LARGEST:  # NaN is in no range
-        return f"is {value!r:.40}", f"a number from -{_LARGEST:g} to {_LARGEST:g}"
+def _exceeded_limit(value: Any) -> tuple[str, str] | None:
+    """Return the problem with a value that is too large, and the limit."""
+    if isinstance(value, list | dict) and len(value) > _MAX_VALUES:
+        return f"has {len(value):,} values", f"at most {_MAX_VALUES:,}"
+    if isinstance(value, str) and len(value) > _MAX_CHARACTERS:
+        return f"has {len(value):,} characters", f"at most {_MAX_CHARACTERS:,}"
+    if isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER:  # also true for NaN
+        return f"is {value!r:.40}", f"a number from -{_MAX_NUMBER:g} to {_MAX_NUMBER:g}"
     return None
 
 
@@ -98,106 +98,111 @@ Part = TypeVar("Part")
 
 
 class Range(NamedTuple):
-    """The numbers that a field takes, both ends included: ``results: Annotated[int, Range(1, 1000)]``."""
+    """Allowed range of a numeric field, both ends included: ``results: Annotated[int, Range(1, 1000)]``."""
 
-    least: float
-    most: float
+    minimum: float
+    maximum: float
 
 
 def check_ranges(part: Any) -> None:
-    """Refuse numbers of a data class outside of the ranges that its fields declare; None is in every range.
+    """Check the numbers of a dataclass against the `Range` of their fields; None is always allowed.
 
     Raises
     ------
     SettingError
-        If a number is outside.
+        If a number is out of its range.
     """
-    for key, (least, most) in _ranges(type(part)).items():
+    for key, (minimum, maximum) in _ranges(type(part)).items():
         value = getattr(part, key)
-        if value is not None and not least <= value <= most:
-            raise SettingError(key, f"{key} is {value:.15g}", f"give a number from {least:,g} to {most:,g}")
+        if value is not None and not minimum <= value <= maximum:
+            raise SettingError(key, f"{key} is {value:.15g}", f"use a number from {minimum:,g} to {maximum:,g}")
 
 
 @cache
-def _ranges(kind: type) -> dict[str, Range]:
-    hints = get_type_hints(kind, include_extras=True)
-    found = {key: getattr(hint, "__metadata__", ()) for key, hint in hints.items()}
-    return {key: each for key, extras in found.items() for each in extras if isinstance(each, Range)}
+def _ranges(part_type: type) -> dict[str, Range]:
+    hints = get_type_hints(part_type, include_extras=True)
+    metadata = {key: getattr(hint, "__metadata__", ()) for key, hint in hints.items()}
+    return {key: extra for key, extras in metadata.items() for extra in extras if isinstance(extra, Range)}
 
 
-def part_of(
-    kind: type[Part], keys: Mapping[str, Any], more: Mapping[str, Any] | None = None, *, apart: Collection[str] = ()
+def build_from_keys(
+    part_type: type[Part],
+    keys: Mapping[str, Any],
+    defaults: Mapping[str, Any] | None = None,
+    *,
+    exclude: Collection[str] = (),
 ) -> Part:
-    """Make a part of its keys; refuse those that it does not have, and values of another type.
+    """Create a dataclass from the keys of a TOML table.
 
-    `more` are values from elsewhere, and `apart` the fields that are no keys of this table.
+    `defaults` are values from outside the table. `exclude` are fields that cannot be set in the table.
 
     Raises
     ------
     SettingError
-        If a key is unknown, or a value of another type than the field.
+        If a key is unknown, or a value does not have the type of its field.
     InputError
-        If a key is missing.
+        If a required key is missing.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
     ... class Group:
     ...     name: str
     ...     participants: int = 12
-    >>> part_of(Group, {"name": "novice"})
+    >>> build_from_keys(Group, {"name": "novice"})
     Group(name='novice', participants=12)
-    >>> part_of(Group, {"nmae": "novice"})
+    >>> build_from_keys(Group, {"nmae": "novice"})
     Traceback (most recent call last):
     ...
     judged.data.toml_files.SettingError: no key 'nmae'. Fix: write name.
     """
-    known = {field.name: field for field in fields(kind) if field.name not in {*apart, *(more or {})}}  # pyright: ignore[reportArgumentType]
-    types = get_type_hints(kind)
-    values = dict(more or {})
+    excluded = {*exclude, *(defaults or {})}
+    settable = {field.name: field for field in fields(part_type) if field.name not in excluded}  # pyright: ignore[reportArgumentType]
+    types = get_type_hints(part_type)
+    values = dict(defaults or {})
     for key, value in keys.items():
-        if key not in known:
-            raise SettingError(key, f"no key {key!r}", nearest(key, tuple(known)))
-        values[key] = _value(key, value, types[key])
-    for name, known_field in known.items():
-        if known_field.default is MISSING and known_field.default_factory is MISSING and name not in values:
+        if key not in settable:
+            raise SettingError(key, f"no key {key!r}", suggest_name(key, tuple(settable)))
+        values[key] = _convert(key, value, types[key])
+    for name, part_field in settable.items():
+        if part_field.default is MISSING and part_field.default_factory is MISSING and name not in values:
             raise InputError(f"it has no {name}", fix=f"write {name} = ...")
-    return kind(**values)
+    return part_type(**values)
 
 
-def _value(key: str, value: Any, kind: Any) -> Any:
-    """Read a value of TOML as the type of its field."""
-    if type(None) in get_args(kind):
-        kind = next(one for one in get_args(kind) if one is not type(None))
-    if get_origin(kind) is tuple:
-        inner = get_args(kind)[0]
-        given: Any = [value] if inner is str and isinstance(value, str) else value
-        if not isinstance(given, list) or not given:
-            what, example = ("names", '"..."') if inner is str else ("numbers", "...")
-            raise SettingError(key, f"{key} is no list of {what}", f"write {key} = [{example}, {example}]")
-        return tuple(_value(key, one, inner) for one in given)
-    if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            raise SettingError(key, f"{key} is {value!r:.40}", nearest(str(value), get_args(kind)))
+def _convert(key: str, value: Any, field_type: Any) -> Any:
+    """Convert a TOML value to the type of its field."""
+    if type(None) in get_args(field_type):
+        field_type = next(choice for choice in get_args(field_type) if choice is not type(None))
+    if get_origin(field_type) is tuple:
+        element_type = get_args(field_type)[0]
+        elements: Any = [value] if element_type is str and isinstance(value, str) else value
+        if not isinstance(elements, list) or not elements:
+            plural, example = ("names", '"..."') if element_type is str else ("numbers", "...")
+            raise SettingError(key, f"{key} is no list of {plural}", f"write {key} = [{example}, {example}]")
+        return tuple(_convert(key, element, element_type) for element in elements)
+    if get_origin(field_type) is Literal:
+        if value not in get_args(field_type):
+            raise SettingError(key, f"{key} is {value!r:.40}", suggest_name(str(value), get_args(field_type)))
         return value
-    if kind is date:
+    if field_type is date:
         day = value.date() if isinstance(value, datetime) else value
         if not isinstance(day, date):
             raise SettingError(key, f"{key} is no date", f"write {key} = 2026-09-30, without quotes")
         return day
-    expected: Any = (int, float) if kind is float else kind
-    if not isinstance(value, expected) or (kind is not bool and isinstance(value, bool)):
-        name = {bool: "true or false", int: "a whole number", float: "a number", str: 'a text in "quotes"'}[kind]
-        raise SettingError(key, f"{key} is {value!r:.40}", f"write {name}")
-    return float(value) if kind is float else value
+    expected: Any = (int, float) if field_type is float else field_type
+    if not isinstance(value, expected) or (field_type is not bool and isinstance(value, bool)):
+        type_names = {bool: "true or false", int: "a whole number", float: "a number", str: 'a text in "quotes"'}
+        raise SettingError(key, f"{key} is {value!r:.40}", f"write {type_names[field_type]}")
+    return float(value) if field_type is float else value
 
 
 _HEADER = re.compile(r"^\s*\[(\[?)\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*([\w-]+)\s*=")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class SettingError(InputError):
-    """A value of a configuration that makes no sense, with its key."""
+    """An invalid value in a configuration, with its key."""
 
     def __init__(self, key: str, problem: str, fix: str) -> None:
         super().__init__(problem, fix=fix)
@@ -205,14 +210,14 @@ class SettingError(InputError):
 
 
 @dataclass(frozen=True)
-class Places:
-    """The file of a configuration, and the line of every table and key.
+class SourceLines:
+    """Line numbers of the tables and keys of a configuration file.
 
-    A place is a table, which of its name, and a key; the key of a table's header is empty, and so is the table of what
-    stands above all of them.
+    The keys of `lines` are the name of a table, its index among the tables of this name, and a key. The key of a
+    table header is ``""``, and so is the name of the table for keys above the first header.
 
-    >>> places = Places("gate.toml", {("check", 0, ""): 5})
-    >>> with places.part("check", 0):
+    >>> places = SourceLines("gate.toml", {("check", 0, ""): 5})
+    >>> with places.locate_errors("check", 0):
     ...     raise InputError("no slice 'od'", fix="write odd")
     Traceback (most recent call last):
     ...
@@ -224,64 +229,66 @@ class Places:
 
     @classmethod
     def of(cls, text: str, path: str = "") -> Self:
-        """Find the line of every table and key in a text; `path` is what messages call it."""
-        found: dict[tuple[str, int, str], int] = {}
-        table, which, inside = "", 0, ""
+        """Find the lines of all tables and keys in a text; `path` is used in error messages."""
+        lines: dict[tuple[str, int, str], int] = {}
+        table, index, open_quotes = "", 0, ""
         counts: dict[str, int] = {}
         for number, line in enumerate(text.splitlines(), 1):
-            if inside:  # a text over several lines
-                inside = "" if inside in line else inside
+            if open_quotes:  # inside of a multi-line string
+                open_quotes = "" if open_quotes in line else open_quotes
                 continue
             if header := _HEADER.match(line):
                 table = header[2]
-                which = counts[table] = counts.get(table, -1) + 1
-                found[table, which, ""] = number
+                index = counts[table] = counts.get(table, -1) + 1
+                lines[table, index, ""] = number
             elif key := _KEY.match(line):
-                found.setdefault((table, which, key[1]), number)
-                inside = next((mark for mark in ('"""', "'''") if line.count(mark) == 1), "")
-        return cls(path, found)
+                lines.setdefault((table, index, key[1]), number)
+                open_quotes = next((quotes for quotes in ('"""', "'''") if line.count(quotes) == 1), "")
+        return cls(path, lines)
 
     @contextmanager
-    def part(self, table: str = "", at: int | None = None) -> Generator[None]:
-        """Say of what is wrong in here in which part it is, and on which line."""
+    def locate_errors(self, table: str = "", index: int | None = None) -> Generator[None]:
+        """Add the table and the line to each InputError that is raised in the block without them."""
         try:
             yield
         except InputError as error:
             if error.line is not None or (error.path and self.path in {"", error.path}):
                 raise
             key = error.key if isinstance(error, SettingError) else ""
-            which = at or 0
-            tried = [(table, which, key), ("gate", 0, key), ("", 0, key), (key, 0, ""), (table, which, "")]
-            line = next((self.lines[place] for place in tried if place in self.lines), None)
-            head = "" if not table else f"[{table}]: " if at is None else f"[[{table}]] {at + 1}: "
-            head += f"{error.path}: " if error.path else ""
-            raise InputError(head + error.problem, fix=error.fix, path=self.path, line=line) from None
+            first = index or 0
+            candidates = [(table, first, key), ("gate", 0, key), ("", 0, key), (key, 0, ""), (table, first, "")]
+            line = next((self.lines[candidate] for candidate in candidates if candidate in self.lines), None)
+            prefix = "" if not table else f"[{table}]: " if index is None else f"[[{table}]] {index + 1}: "
+            prefix += f"{error.path}: " if error.path else ""
+            raise InputError(prefix + error.problem, fix=error.fix, path=self.path, line=line) from None
 
-    def each(self, table: str, parts: Iterable[Part], make: Callable[[Part], Made]) -> list[Made]:
-        """Make something of each part of a table; of what is wrong it is said in which part it is."""
-        made: list[Made] = []
-        for at, part in enumerate(parts):
-            with self.part(table, at):
-                made.append(make(part))
-        return made
-
-
-_MARGINS = {"at_most_ratio", "delta", "max_drop", "max_loss", "max_regression", "threshold", "tolerance"}
-"""What a margin is called elsewhere."""
+    def map_tables(self, table: str, parts: Iterable[Part], function: Callable[[Part], Result]) -> list[Result]:
+        """Apply a function to each table of this name; errors name the table and its line."""
+        results: list[Result] = []
+        for index, part in enumerate(parts):
+            with self.locate_errors(table, index):
+                results.append(function(part))
+        return results
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Say which known name was meant, or all of them.
+_MARGIN_ALIASES = {"at_most_ratio", "delta", "max_drop", "max_loss", "max_regression", "threshold", "tolerance"}
+"""Names of a margin in other tools."""
 
-    >>> nearest("margn", ["margin", "slice"]), nearest("x", ["margin", "slice"])
+
+def suggest_name(name: str, valid_names: Iterable[str]) -> str:
+    """Return the fix for an unknown name: the most similar valid name, or a list of all valid names.
+
+    >>> suggest_name("margn", ["margin", "slice"]), suggest_name("x", ["margin", "slice"])
     ('write margin', 'use one of margin, slice')
     """
-    names = list(known)
-    if (right := canonical_name(name, names)) in names:
-        return f"write {right}"
-    if "margin" in names and name in _MARGINS:
+    names = list(valid_names)
+    if (respelled := canonical_name(name, names)) in names:
+        return f"write {respelled}"
+    if "margin" in names and name in _MARGIN_ALIASES:
         return "write margin"
-    away = {"least": "most", "min": "most", "most": "least", "max": "least"}  # the other side is not what is meant
-    sides = [other for side, other in away.items() if side in name.split("_")]
-    close = get_close_matches(name, [one for one in names if not set(sides) & set(one.split("_"))], 1, 0.5)
-    return f"write {close[0]}" if close else f"use one of {', '.join(names)}"
+    # Similar names of the opposite bound are wrong: min_loss is not at_most_loss.
+    opposites = {"least": "most", "min": "most", "most": "least", "max": "least"}
+    excluded = {opposite for word, opposite in opposites.items() if word in name.split("_")}
+    candidates = [candidate for candidate in names if not excluded & set(candidate.split("_"))]
+    matches = get_close_matches(name, candidates, 1, 0.5)
+    return f"write {matches[0]}" if matches else f"use one of {', '.join(names)}"

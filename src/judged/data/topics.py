@@ -1,4 +1,4 @@
-"""The texts of topics, and their attributes, by which results are sliced."""
+"""Texts and attributes of topics."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.documents import refuse_twice
-from judged.data.layout import refuse_same_names
+from judged.data.documents import check_unique_ids
+from judged.data.layout import check_unique_names
 from judged.data.rows import table_of
 from judged.data.sources import source_name
-from judged.data.topic_files import TopicRecords, read_topic_records, record_of
+from judged.data.topic_files import TopicRecords, read_topic_records, to_record
 from judged.errors import InputError
 from judged.results.types import cached_property
 
@@ -29,15 +29,15 @@ class Topics:
     Parameters
     ----------
     table
-        Arrow table with the columns ``query_id`` and ``text`` and one of strings for each attribute,
-        null where a topic lacks it.
+        Arrow table with the columns ``query_id`` and ``text`` and a string column for each attribute; null if a
+        topic lacks it.
     name, where
-        How messages and results call it, and the path it came from.
+        Name in results, and source in error messages.
 
     Raises
     ------
     InputError
-        If it is empty, or a query id appears in it twice.
+        If the table is empty, or a query id appears twice.
 
     Examples
     --------
@@ -52,8 +52,8 @@ class Topics:
 
     def __post_init__(self) -> None:
         if not self.table.num_rows:
-            raise InputError("there are no topics", fix="give a file with at least one", path=self.where)
-        refuse_twice(self.table, "query_id", self.where)
+            raise InputError("there are no topics", fix="use a file with at least one", path=self.where)
+        check_unique_ids(self.table, "query_id", self.where)
 
     @classmethod
     def read(
@@ -68,7 +68,7 @@ class Topics:
         Raises
         ------
         InputError
-            If the file cannot be read as topics; the message names the line where there is one.
+            If the file cannot be read as topics; the message names the line if possible.
         """
         where = files.STDIN if str(path) == "-" else str(path)
         records = read_topic_records(files.local(path), where, format)
@@ -76,7 +76,7 @@ class Topics:
 
     @classmethod
     def of(cls, data: Any, *, name: str = "topics") -> Self:
-        """Make topics of ``{id: text}``, ``{id: {"text": ..., ...}}``, a data frame, a list of dicts, or a path.
+        """Create topics from ``{id: text}``, ``{id: {"text": ..., ...}}``, a data frame, a list of dicts, or a path.
 
         Raises
         ------
@@ -89,16 +89,16 @@ class Topics:
             return cls.read(data)
         records = TopicRecords("<topics>")
         if isinstance(data, Mapping):
-            for query_id, found in cast("Mapping[Any, Any]", data).items():
-                records.add(record_of(found, query_id), None)
+            for query_id, topic in cast("Mapping[Any, Any]", data).items():
+                records.add(to_record(topic, query_id), None)
         else:
             for row in _rows_of(data):
-                records.add(record_of(row), None)
+                records.add(to_record(row), None)
         return cls(records.table(), name, "<topics>")
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The names of the attributes of topics, besides their text."""
+        """Names of the attributes, without the text."""
         return tuple(name for name in self.table.column_names if name not in {"query_id", "text"})
 
     @cached_property
@@ -106,7 +106,7 @@ class Topics:
         return {query_id: row for row, query_id in enumerate(self.table["query_id"].to_pylist())}
 
     def text(self, query_id: str) -> str:
-        """Give the text of a topic; ``""`` for one that is not here."""
+        """Return the text of a topic; ``""`` for an unknown topic."""
         row = self._rows.get(query_id)
         return "" if row is None else self.table["text"][row].as_py()
 
@@ -114,19 +114,19 @@ class Topics:
         return self.table.num_rows
 
     def __repr__(self) -> str:
-        known = f", attributes {', '.join(self.attributes)}" if self.attributes else ""
-        return f"Topics({self.name!r}: {len(self)} topics{known})"
+        attributes = f", attributes {', '.join(self.attributes)}" if self.attributes else ""
+        return f"Topics({self.name!r}: {len(self)} topics{attributes})"
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the table to any library that reads Arrow."""
+        """Export the table through the Arrow C stream interface."""
         return pa.table(self.table).__arrow_c_stream__(requested_schema)
 
 
 def _rows_of(data: Any) -> list[Any]:
     if hasattr(data, "__arrow_c_stream__"):
         table = table_of(data)
-        refuse_same_names(table.column_names, "<topics>")
+        check_unique_names(table.column_names, "<topics>")
         return table.to_pylist()
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return list(cast("Iterable[Any]", data))
-    raise InputError(f"a {type(data).__name__} cannot be read as topics", fix='give {"1": "the text"} or a data frame')
+    raise InputError(f"a {type(data).__name__} cannot be read as topics", fix='use {"1": "the text"} or a data frame')

@@ -1,4 +1,4 @@
-"""Qrels and runs written to files: TREC, CSV, JSON Lines, Parquet, by the file's name."""
+"""Write qrels and runs to files: TREC, CSV, TSV, JSON Lines, Parquet."""
 
 from __future__ import annotations
 
@@ -30,21 +30,26 @@ if TYPE_CHECKING:
 
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
-"""The names that `format` can have when writing."""
+"""Valid values of `format` for writing."""
 
-_SLICE = 1 << 16  # rows turned into Python objects at a time
-_BLANK = r"[ \t\r\n\v\f]"
-_INNER = r"[\t\r\n]|^[ \v\f]|[ \v\f]$"
-_NO_FIELD = {"query_id": f"{_BLANK}|^#|^$", "doc_id": f"{_BLANK}|^$", "iteration": _BLANK}
-_NO_CELL = {"query_id": "[\r\n]|^#|^$", "doc_id": "[\r\n]|^$", "iteration": "[\r\n]", "run_id": "[\r\n]"}
-_NO_PART = {"query_id": f"{_INNER}|^#|^$", "doc_id": f"{_INNER}|^$", "iteration": _INNER, "run_id": _INNER}
+_CHUNK_ROWS = 1 << 16  # rows converted to Python objects at a time
+_WHITE_SPACE = r"[ \t\r\n\v\f]"
+_UNSAFE_IN_TSV = r"[\t\r\n]|^[ \v\f]|[ \v\f]$"
+_INVALID_IN_TREC = {"query_id": f"{_WHITE_SPACE}|^#|^$", "doc_id": f"{_WHITE_SPACE}|^$", "iteration": _WHITE_SPACE}
+_INVALID_IN_CSV = {"query_id": "[\r\n]|^#|^$", "doc_id": "[\r\n]|^$", "iteration": "[\r\n]", "run_id": "[\r\n]"}
+_INVALID_IN_TSV = {
+    "query_id": f"{_UNSAFE_IN_TSV}|^#|^$",
+    "doc_id": f"{_UNSAFE_IN_TSV}|^$",
+    "iteration": _UNSAFE_IN_TSV,
+    "run_id": _UNSAFE_IN_TSV,
+}
 
 
 def write_qrels(qrels: Qrels, path: str | Path, format: str | None = None) -> None:
-    """Write judgments; the format is the file's ending, TREC for an ending that says none.
+    """Write judgments; without `format` it is determined by the file extension, and is TREC for other extensions.
 
-    The file is written beside its place and renamed, so that a failure never leaves half of it. The origin of the
-    judgments, where it is known, is written into ``<path>.origin.json``.
+    The file is written under a temporary name and renamed, so that a failure leaves no incomplete file. The origin of
+    the judgments, if known, is written to ``<path>.origin.json``.
 
     Raises
     ------
@@ -56,56 +61,55 @@ def write_qrels(qrels: Qrels, path: str | Path, format: str | None = None) -> No
 
 
 def write_run(run: Run, path: str | Path, format: str | None = None) -> None:
-    """Write a run, best document first; ranks start at 1, equal scores stand in falling order of id.
+    """Write a run by descending score; ties are in descending order of document id, and ranks start at 1.
 
-    Scores are written so that reading gives the same numbers. A run without scores is written
-    as pairs.
+    Scores are written with full precision. A run without scores is written as pairs of query id and document id.
 
     Raises
     ------
     InputError
         If an id cannot be written in the format, or the file cannot be written.
     """
-    table = _scored(run.table, run.where)
+    table = _with_checked_scores(run.table, run.where)
     if "score" in table.column_names:
-        table = _ranked(table)
-        if "run_id" not in table.column_names or _chosen(Path(path), format) == "trec":
+        table = _with_ranks(table)
+        if "run_id" not in table.column_names or _choose_format(Path(path), format) == "trec":
             name = re.sub(r"\s+", "_", run.name.strip()) or "run"
-            kept = table.drop_columns("run_id") if "run_id" in table.column_names else table
-            table = kept.append_column("run_id", pa.array([name] * table.num_rows, pa.string()))
+            table = table.drop_columns("run_id") if "run_id" in table.column_names else table
+            table = table.append_column("run_id", pa.array([name] * table.num_rows, pa.string()))
     _write(table, "run", Path(path), format)
 
 
-def _scored(table: Table, where: str) -> Table:
+def _with_checked_scores(table: Table, where: str) -> Table:
     if not table.num_rows:
-        raise InputError("there are no rows", fix="write a run that has some", path=where)
+        raise InputError("there are no rows", fix="write a run with rows", path=where)
     return with_scores(table, "run", where)
 
 
-def _ranked(table: Table) -> Table:
-    """Order each topic by falling score and id, and number its rows; topics keep their order."""
+def _with_ranks(table: Table) -> Table:
+    """Sort each topic by descending score and id, and add ranks; the order of topics does not change."""
     scores = table["score"].to_numpy()
     topics = pc.index_in(table["query_id"], value_set=pc.unique(table["query_id"])).to_numpy()
-    order = np.lexsort((-_order_of_tied(table["doc_id"], topics, scores), -scores, topics))
+    order = np.lexsort((-_tie_order(table["doc_id"], topics, scores), -scores, topics))
     sorted_topics = topics[order]
     starts = np.flatnonzero(np.r_[True, sorted_topics[1:] != sorted_topics[:-1]])
     ranks = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)])) + 1
-    kept = table.select([name for name in table.column_names if name != "rank"]).take(order)
-    return kept.append_column("rank", pa.array(ranks, pa.int64()))
+    table = table.select([name for name in table.column_names if name != "rank"]).take(order)
+    return table.append_column("rank", pa.array(ranks, pa.int64()))
 
 
-def _order_of_tied(docs: Strings, topics: Ints, scores: Floats) -> Ints:
-    """Give rows with equal scores a number in the order of their ids' bytes, 0 to other rows."""
+def _tie_order(docs: Strings, topics: Ints, scores: Floats) -> Ints:
+    """Return numbers that sort rows with tied scores by the bytes of their ids; 0 for rows without ties."""
     order = np.lexsort((scores, topics))
-    alike = (topics[order][1:] == topics[order][:-1]) & (scores[order][1:] == scores[order][:-1])
-    tied = order[np.r_[alike, False] | np.r_[False, alike]]
+    equals_next = (topics[order][1:] == topics[order][:-1]) & (scores[order][1:] == scores[order][:-1])
+    tied = order[np.r_[equals_next, False] | np.r_[False, equals_next]]
     keys = np.zeros(len(topics), dtype=np.int64)
     if len(tied):
         keys[tied] = pc.rank(docs.take(tied).combine_chunks(), tiebreaker="dense").to_numpy()
     return keys
 
 
-def _chosen(path: Path, format: str | None) -> str:
+def _choose_format(path: Path, format: str | None) -> str:
     if format is not None:
         if format not in FORMATS:
             fix = f"use one of {', '.join(FORMATS)}"
@@ -113,53 +117,53 @@ def _chosen(path: Path, format: str | None) -> str:
         return format
     if path.suffix in {".zst", ".bz2", ".xz"}:
         raise InputError(f"{path.suffix} is not written", fix="write .gz, or no compression", path=str(path))
-    named = path.with_suffix("") if path.suffix == ".gz" else path
-    return _SUFFIXES.get(named.suffix.lower(), "trec")
+    uncompressed = path.with_suffix("") if path.suffix == ".gz" else path
+    return _SUFFIXES.get(uncompressed.suffix.lower(), "trec")
 
 
 def _write(table: Table, kind: Kind, path: Path, format: str | None) -> None:
-    chosen = _chosen(path, format)
-    with atomic_write(path) as part:
-        if chosen == "parquet":
+    output_format = _choose_format(path, format)
+    with atomic_write(path) as temporary:
+        if output_format == "parquet":
             from pyarrow import parquet
 
-            parquet.write_table(table, part)
+            parquet.write_table(table, temporary)
             return
         with (
-            part.open("wb") as raw,
-            _packed(raw, path) as packed,
-            io.TextIOWrapper(packed, encoding="utf-8", newline="") as file,
+            temporary.open("wb") as raw,
+            _compress(raw, path) as stream,
+            io.TextIOWrapper(stream, encoding="utf-8", newline="") as file,
         ):
-            if chosen == "trec":
+            if output_format == "trec":
                 write_trec(table, kind, file, str(path))
-            elif chosen == "jsonl":
+            elif output_format == "jsonl":
                 _write_jsonl(table, file)
-            elif chosen == "csv":
-                _write_delimited(table, csv_row, file, _NO_CELL, str(path))
+            elif output_format == "csv":
+                _write_delimited(table, csv_row, file, _INVALID_IN_CSV, str(path))
             else:
-                _write_delimited(table, lambda row: "\t".join(map(str, row)), file, _NO_PART, str(path))
+                _write_delimited(table, lambda row: "\t".join(map(str, row)), file, _INVALID_IN_TSV, str(path))
 
 
-def _packed(raw: IO[bytes], path: Path) -> IO[bytes]:
-    """Compress where the name says so, storing neither name nor time: equal rows give equal bytes."""
+def _compress(raw: IO[bytes], path: Path) -> IO[bytes]:
+    """Compress if the path ends with .gz, without name and time in the header, so that equal rows give equal bytes."""
     return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else raw  # type: ignore[return-value]
 
 
 def _rows(table: Table, names: list[str]) -> Iterator[tuple[object, ...]]:
-    """Give rows as Python values; a column that the table lacks gives None."""
-    for start in range(0, table.num_rows, _SLICE):
-        part = table.slice(start, _SLICE)
-        columns = [part[name].to_pylist() if name in part.column_names else [None] * part.num_rows for name in names]
+    """Yield rows as Python values; None for columns that the table lacks."""
+    for start in range(0, table.num_rows, _CHUNK_ROWS):
+        chunk = table.slice(start, _CHUNK_ROWS)
+        columns = [chunk[name].to_pylist() if name in chunk.column_names else [None] * chunk.num_rows for name in names]
         yield from zip(*columns, strict=True)
 
 
 def write_trec(table: Table, kind: Kind, file: IO[str], where: str) -> None:
-    """Write rows as lines of TREC; `where` is what messages call them."""
-    _refuse_ids(table, _NO_FIELD, where)
+    """Write rows in the TREC format; `where` is used in error messages."""
+    _check_ids(table, _INVALID_IN_TREC, where)
     if kind == "qrels":
         names = ["query_id", "iteration", "doc_id", "relevance"]
         for query, iteration, doc, grade in _rows(table, names):
-            file.write(f"{query} {iteration or 0} {doc} {_number(grade)}\n")
+            file.write(f"{query} {iteration or 0} {doc} {_format_grade(grade)}\n")
     elif "score" in table.column_names:
         for query, doc, rank, score, tag in _rows(table, ["query_id", "doc_id", "rank", "score", "run_id"]):
             file.write(f"{query} Q0 {doc} {rank} {score!r} {tag}\n")
@@ -169,26 +173,26 @@ def write_trec(table: Table, kind: Kind, file: IO[str], where: str) -> None:
 
 
 def _write_delimited(
-    table: Table, line: Callable[[Sequence[object]], str], file: IO[str], odd: dict[str, str], where: str
+    table: Table, format_row: Callable[[Sequence[object]], str], file: IO[str], invalid: dict[str, str], where: str
 ) -> None:
     names = list(table.column_names)
-    _refuse_ids(table, odd, where)
-    file.write(f"{line(names)}\n")
-    at = names.index("relevance") if "relevance" in names else None
+    _check_ids(table, invalid, where)
+    file.write(f"{format_row(names)}\n")
+    grade = names.index("relevance") if "relevance" in names else None
     for row in _rows(table, names):
-        cells = row if at is None else [*row[:at], _number(row[at]), *row[at + 1 :]]
-        file.write(f"{line(cells)}\n")
+        cells = row if grade is None else [*row[:grade], _format_grade(row[grade]), *row[grade + 1 :]]
+        file.write(f"{format_row(cells)}\n")
 
 
-def _refuse_ids(table: Table, patterns: dict[str, str], where: str) -> None:
-    """Refuse ids that lines of fields cannot hold, or that reading would give back otherwise."""
+def _check_ids(table: Table, patterns: dict[str, str], where: str) -> None:
+    """Raise InputError for ids that would be different after writing and reading."""
     for name, pattern in patterns.items():
         if name in table.column_names:
             ids = pc.unique(table[name])
-            odd = ids.filter(pc.match_substring_regex(ids, pattern))
-            if len(odd):
+            invalid = ids.filter(pc.match_substring_regex(ids, pattern))
+            if len(invalid):
                 raise InputError(
-                    f"the {name} {odd[0].as_py()!r} cannot be written so that it is read back",
+                    f"the {name} {invalid[0].as_py()!r} cannot be written so that it is read back",
                     fix="write .jsonl or .parquet",
                     path=where,
                 )
@@ -200,10 +204,10 @@ def _write_jsonl(table: Table, file: IO[str]) -> None:
         file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
 
 
-def _number(value: object) -> str:
-    """Write a grade: whole numbers without a fraction, others so that reading gives them back.
+def _format_grade(value: object) -> str:
+    """Format a grade with full precision; integers have no decimal point.
 
-    >>> _number(2.0), _number(0.1)
+    >>> _format_grade(2.0), _format_grade(0.1)
     ('2', '0.1')
     """
     number = float(value)  # type: ignore[arg-type]

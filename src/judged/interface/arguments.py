@@ -92,11 +92,11 @@ def runs_at(texts: Sequence[str], run_format: str | None) -> list[Run]:
 
 def _runs(text: str, run_format: str | None) -> list[Run]:
     from judged.data.run import Run, split_runs
-    from judged.data.sources import files_of
+    from judged.data.sources import expand_path
 
     name, path = split_name(text)
     name = name.encode(errors="backslashreplace").decode()
-    paths = files_of(path)
+    paths = expand_path(path)
     if name and len(paths) > 1:
         problem = f"the name {name} requires one file, got {len(paths)}"
         raise InputError(problem, fix="omit the name: each file is a run", path=path)
@@ -107,12 +107,12 @@ def _runs(text: str, run_format: str | None) -> list[Run]:
 def split_name(text: str) -> tuple[str, str]:
     """Split NAME=FILE into name and path; the name of FILE is empty."""
     from judged.data.files import exists
-    from judged.data.sources import is_address
+    from judged.data.sources import is_spark_address
 
     name, equals, path = text.partition("=")
     if equals and not path and not exists(text):
         raise InputError(f"{text!r} names no file", fix="write NAME=FILE")
-    return (name, path) if equals and not exists(text) and not is_address(text) else ("", text)
+    return (name, path) if equals and not exists(text) and not is_spark_address(text) else ("", text)
 
 
 def refuse_measures(*paths: str) -> None:
@@ -177,7 +177,7 @@ def progress_bar(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | 
         file.where
         for run in runs
         if not is_in_memory(run.rows)
-        for file in ([rows for rows, _ in run.rows.read] if isinstance(run.rows, PartRows) else [run])
+        for file in ([rows for rows, _ in run.rows.selected_files] if isinstance(run.rows, PartRows) else [run])
     ]
     total = sum(Path(file).stat().st_size for file in files if exists(file))
     with bar("reading", total) if total >= _MIN_BYTES_FOR_BAR else nullcontext() as update:

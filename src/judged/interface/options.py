@@ -60,9 +60,9 @@ class Choice(click.Choice[str]):
             return super().convert(canonical_name(value, self.choices) if isinstance(value, str) else value, param, ctx)
         except click.BadParameter as error:
             if ctx and param and param.name == "topics" and any(other.name == "where" for other in ctx.command.params):
-                from judged.data.expression import among
+                from judged.data.expression import select_query_ids
 
-                fix = f'to use some topics, write --where "{among(value)}"'
+                fix = f'to use some topics, write --where "{select_query_ids(value)}"'
                 raise Misspelt(error.message, fix, ctx, param) from None
             raise
 

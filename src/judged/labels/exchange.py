@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.index import id_text, shown
-from judged.data.json_rows import check_shape, json_kind, load
-from judged.data.layout import canonical
+from judged.data.index import format_value, id_text
+from judged.data.json_rows import check_shape, json_kind, load_json
+from judged.data.layout import canonical_names
 from judged.data.qrels import Qrels
 from judged.data.records import read_records
 from judged.data.topics import Topics
@@ -159,7 +159,7 @@ def _reader(path: str | Path) -> Iterator[Row]:
     head = files.head(path).removeprefix(files.BOM).lstrip()
     where = str(path)
     if head.startswith((b"{", b"[")) and json_kind(head.decode(errors="replace"), where) == "json":
-        document = load(Path(path), where)
+        document = load_json(Path(path), where)
         if isinstance(document, dict) and "query_doc_pairs" in document:
             return _book(document, where)
         if lists := _judgment_lists(document):
@@ -177,7 +177,7 @@ def _reader(path: str | Path) -> Iterator[Row]:
 def _canonical(names: list[str]) -> list[str]:
     """Give our names of a table's columns; those that mean nothing here as they are."""
     plain = ["judge" if name.lower() in _JUDGE else name for name in names]
-    return [ours or name for ours, name in zip(canonical(plain, "qrels"), plain, strict=True)]
+    return [ours or name for ours, name in zip(canonical_names(plain, "qrels"), plain, strict=True)]
 
 
 def _records(path: str | Path) -> Iterator[Row]:
@@ -335,7 +335,7 @@ def _rows_with(path: str | Path, needed: set[str]) -> Iterator[Row]:
     first = re.split(r"[\r\n]", head.decode(errors="replace"), maxsplit=1)[0]
     names = _canonical([name.strip().strip('"') for name in first.replace("\t", ",").replace(";", ",").split(",")])
     if head.startswith((b"{", b"[")) and json_kind(head.decode(errors="replace"), where) == "json":
-        document = load(Path(path), where)
+        document = load_json(Path(path), where)
         tables = cast("dict[str, Any]", document).values() if isinstance(document, dict) else [document]
         lists = (table for table in tables if isinstance(table, list) and table and isinstance(table[0], dict))
         chosen = (table for table in lists if needed <= set(_canonical(list(table[0]))))
@@ -346,7 +346,9 @@ def _rows_with(path: str | Path, needed: set[str]) -> Iterator[Row]:
         records = _qrels(path)
     for line, record in records:
         if not isinstance(record, dict):
-            raise InputError(f"a row is not an object but {shown(record)}", fix="correct it", path=where, line=line)
+            raise InputError(
+                f"a row is not an object but {format_value(record)}", fix="correct it", path=where, line=line
+            )
         row = dict(zip(_canonical(list(record)), record.values(), strict=True))
         if lacking := needed - row.keys():
             fix = "give query_id and doc_id; 'judged pool' chooses documents for queries from runs"

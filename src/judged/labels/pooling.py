@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from judged.data.compute import pc, unescaped
+from judged.data.compute import pc, unescape_csv
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
@@ -77,7 +77,7 @@ class Pool(Answer):
         """
         try:
             kept = csv.ConvertOptions(column_types=SCHEMA, include_columns=SCHEMA.names, strings_can_be_null=False)
-            table = unescaped(csv.read_csv(path, convert_options=kept))
+            table = unescape_csv(csv.read_csv(path, convert_options=kept))
         except (OSError, pa.ArrowException) as error:
             fix = f"give a CSV file of judged pool, with the columns {', '.join(SCHEMA.names)}"
             raise InputError(f"this is no pool: {error}", fix=fix, path=str(path)) from None

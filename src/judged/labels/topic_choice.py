@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 import pyarrow as pa
 
-from judged.data.documents import refuse_twice
-from judged.data.fact_files import read_facts, typed_facts
+from judged.data.attribute_files import read_attributes, typed_attributes
+from judged.data.documents import check_unique_ids
 from judged.data.rows import table_of
 from judged.errors import InputError
 from judged.labels.pooling import allocated
@@ -204,9 +204,9 @@ def _read(queries: Any, column: str) -> tuple[list[str], list[str], Floats]:
     if isinstance(queries, Mapping):
         table: ArrowTable = pa.table({"query": list(map(str, queries)), column: list(queries.values())})
     else:
-        table = read_facts(queries) if isinstance(queries, (str, Path)) else table_of(queries)
-    table = typed_facts(table, "query_id", where)
-    refuse_twice(table, "query_id", where)
+        table = read_attributes(queries) if isinstance(queries, (str, Path)) else table_of(queries)
+    table = typed_attributes(table, "query_id", where)
+    check_unique_ids(table, "query_id", where)
     if column not in table.column_names or not pa.types.is_floating(table[column].type):
         fix = "name the column that says how often each query was asked"
         raise InputError(f"there is no column {column} of numbers", fix=fix, path=where)

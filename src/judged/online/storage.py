@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from judged.components import find
-from judged.data.spark import complaints, in_spark
+from judged.data.spark import to_spark_sql, translate_errors
 from judged.errors import InputError
 from judged.online.engine import Engine, Relation, duckdb_library, identifier, literal, whole_files
 from judged.online.findings import Account, LogFinding
@@ -261,10 +261,10 @@ def read_log(
             problem = "a converted log was made already: how sessions, bots, ranks and actions are read cannot change"
             raise InputError(problem, fix="convert the log anew with these options", path=str(given[0]))
         if tables is not None:
-            from judged.data.spark import connected
+            from judged.data.spark import connect
             from judged.online.storage import open_on_spark
 
-            return open_on_spark(given[0], *connected(tables))
+            return open_on_spark(given[0], *connect(tables))
         return open_stored(given[0], Engine(memory=memory, threads=threads))
     from judged.online.engine import whole_files
     from judged.online.preparation.make import make_log
@@ -302,13 +302,13 @@ class SparkEngine(Engine):
 
     def keep(self, sql: str, name: str = "kept") -> Relation:
         """Run a query and keep its rows in the cluster."""
-        with complaints("<spark>"):
-            return self._view(self.session.sql(in_spark(sql)).persist(), name)
+        with translate_errors("<spark>"):
+            return self._view(self.session.sql(to_spark_sql(sql)).persist(), name)
 
     def register(self, rows: Table, name: str = "given") -> Relation:
         """Send a table of Arrow."""
         nothing = ", ".join(f"CAST(NULL AS {_spark(field.type)}) AS `{field.name}`" for field in rows.schema)
-        with complaints("<spark>"):
+        with translate_errors("<spark>"):
             sent = len(rows) > 0  # of a table without rows it would not know the types
             frame = self.session.createDataFrame(rows) if sent else self.session.sql(f"SELECT {nothing} WHERE false")
             return self._view(frame, name)
@@ -327,8 +327,8 @@ class SparkEngine(Engine):
 
     def arrow(self, sql: str) -> Table:
         """Run a query and give its rows as a table of Arrow."""
-        with complaints("<spark>"):
-            return self.session.sql(in_spark(sql)).toArrow()
+        with translate_errors("<spark>"):
+            return self.session.sql(to_spark_sql(sql)).toArrow()
 
 
 def open_on_spark(folder: Path | str, session: Any, schema: str) -> InteractionLog:

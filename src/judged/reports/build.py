@@ -14,7 +14,7 @@ from judged.comparison.slicing.derived import read_topic_attributes
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
 from judged.data.qrels import Qrels
-from judged.data.run import run_named
+from judged.data.run import find_run_name
 from judged.data.topics import Topics
 from judged.errors import JudgedError, JudgedWarning
 from judged.reports import by_topic
@@ -119,7 +119,7 @@ def report(
     judgments, given = Qrels.of(qrels), {run.name: run for run in runs_of(runs)}
     wanted = REPORTED_MEASURES if measures is None and not policies.get("dialect") else measures
     if baseline is not None:
-        baseline = run_named(baseline, given, "to use as the baseline")
+        baseline = find_run_name(baseline, given, "to use as the baseline")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the report
         asked = [*attributes_of(wanted or ()), *(Expression(where).names if where else ())]

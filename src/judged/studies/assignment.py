@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from judged.data.toml_files import nearest
+from judged.data.toml_files import suggest_name
 from judged.errors import InputError
 from judged.studies.columns import columns
 from judged.studies.design import Condition
@@ -163,7 +163,7 @@ def assignments(design: Design, participants: Mapping[str, str] | None = None) -
     known, counts, rows = [group.name for group in design.groups], Counter[str](), list[dict[str, Any]]()
     for participant, group in participants.items():
         if group not in known:
-            raise InputError(f"{participant} is of no group of the design: {group!r}", fix=nearest(group, known))
+            raise InputError(f"{participant} is of no group of the design: {group!r}", fix=suggest_name(group, known))
         for trial in trials(design, counts[group]):
             rows.append({"participant": participant, "group": group, **trial._asdict()})
         counts[group] += 1

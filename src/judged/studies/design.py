@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from judged.data import sample
-from judged.data.toml_files import Places, Range, SettingError, check_ranges, nearest, parse_toml, part_of, read_toml
+from judged.data.toml_files import (
+    Range,
+    SettingError,
+    SourceLines,
+    build_from_keys,
+    check_ranges,
+    parse_toml,
+    read_toml,
+    suggest_name,
+)
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.results.types import cached_property
@@ -285,11 +294,11 @@ def read_design(path: str | Path) -> Design:
 
 def parse_design(text: str, path: str = "") -> Design:
     """Read a design from the text of its file; `path` is what messages call it, and its files are seen from there."""
-    raw, places = parse_toml(text, path, "[study] or [[system]]"), Places.of(text, path)
-    with places.part():
+    raw, places = parse_toml(text, path, "[study] or [[system]]"), SourceLines.of(text, path)
+    with places.locate_errors():
         for table, value in raw.items():
             if table not in _TABLES:
-                raise SettingError(table, f"no table {table!r}", nearest(table, _TABLES))
+                raise SettingError(table, f"no table {table!r}", suggest_name(table, _TABLES))
             many = table in _LISTS
             if not isinstance(value, list if many else dict):
                 written = f"[[{table}]]" if many else f"[{table}]"
@@ -297,12 +306,12 @@ def parse_design(text: str, path: str = "") -> Design:
         if "topics" not in raw:
             raise InputError("there are no topics", fix='write [topics] with file = "..." and use = ["...", "..."]')
     made = {
-        name: tuple(places.each(name, raw.get(name, []), lambda keys, kind=kind: part_of(kind, keys)))
+        name: tuple(places.map_tables(name, raw.get(name, []), lambda keys, kind=kind: build_from_keys(kind, keys)))
         for name, kind in _LISTS.items()
         if name != "questionnaire"
     }
-    with places.part("topics"):
-        topics = part_of(_Topics, raw["topics"])
+    with places.locate_errors("topics"):
+        topics = build_from_keys(_Topics, raw["topics"])
         known = _known(topics, Path(path).parent / topics.file)
     tasks = _tasks(topics, known, made["task"], places)
     more = {
@@ -315,8 +324,8 @@ def parse_design(text: str, path: str = "") -> Design:
         "preference": tuple(tasks[topic] for topic in topics.preference),
         "path": path,
     }
-    with places.part("study"):
-        return part_of(Design, raw.get("study", {}), more, apart=_APART)
+    with places.locate_errors("study"):
+        return build_from_keys(Design, raw.get("study", {}), more, exclude=_APART)
 
 
 def _known(topics: _Topics, path: Path) -> dict[str, str]:
@@ -327,29 +336,29 @@ def _known(topics: _Topics, path: Path) -> dict[str, str]:
         names: tuple[str, ...] = getattr(topics, key)
         for at, name in enumerate(names):
             if name not in known:
-                raise SettingError(key, f"{topics.file} has no topic {name!r}", nearest(name, list(known)[:20]))
+                raise SettingError(key, f"{topics.file} has no topic {name!r}", suggest_name(name, list(known)[:20]))
             if name in names[:at] or (key == "practice" and name in topics.use):
                 raise SettingError(key, f"the topic {name} is there twice", "leave it once")
     return known
 
 
-def _tasks(topics: _Topics, known: Mapping[str, str], own: Iterable[_OwnTask], places: Places) -> dict[str, Task]:
+def _tasks(topics: _Topics, known: Mapping[str, str], own: Iterable[_OwnTask], places: SourceLines) -> dict[str, Task]:
     """Make the task of each topic."""
-    with places.part("topics"):
+    with places.locate_errors("topics"):
         tasks = {
             topic: Task(topic, query, topics.instruction, topics.minutes, topics.save) for topic, query in known.items()
         }
 
     def changed(task: _OwnTask) -> Task:
         if task.topic not in tasks:
-            raise SettingError("topic", f"no topic {task.topic!r}", nearest(task.topic, list(tasks)[:20]))
+            raise SettingError("topic", f"no topic {task.topic!r}", suggest_name(task.topic, list(tasks)[:20]))
         given = {key: getattr(task, key) for key in ("instruction", "minutes", "save")}
         return replace(tasks[task.topic], **{key: value for key, value in given.items() if value is not None})
 
-    return tasks | {task.topic: task for task in places.each("task", own, changed)}
+    return tasks | {task.topic: task for task in places.map_tables("task", own, changed)}
 
 
-def _questionnaires(given: Iterable[dict[str, Any]], places: Places) -> tuple[Questionnaire, ...]:
+def _questionnaires(given: Iterable[dict[str, Any]], places: SourceLines) -> tuple[Questionnaire, ...]:
     """Make questionnaires, and their own items: these are counted over all of them, as in the file."""
     before = 0
 
@@ -357,13 +366,13 @@ def _questionnaires(given: Iterable[dict[str, Any]], places: Places) -> tuple[Qu
         nonlocal before
         items: list[Item] = []
         for at, item in enumerate(keys.get("item", []), before):
-            with places.part("questionnaire.item", at):
-                items.append(part_of(Item, item))
+            with places.locate_errors("questionnaire.item", at):
+                items.append(build_from_keys(Item, item))
         before += len(items)
         others = {key: value for key, value in keys.items() if key != "item"}
-        return part_of(Questionnaire, others, {"items": tuple(items)})
+        return build_from_keys(Questionnaire, others, {"items": tuple(items)})
 
-    return tuple(places.each("questionnaire", given, made))
+    return tuple(places.map_tables("questionnaire", given, made))
 
 
 def first_design(name: str = "study.toml") -> str:

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 import judged
-from judged.data.texts import shortened
+from judged.data.texts import shorten
 from judged.errors import InputError
 from judged.interface.pages.answers import HOME_PATH, page
 from judged.interface.pages.filters import split_at_matches
@@ -377,7 +377,7 @@ def results(lists: SystemLists, hits: Hits, query: str, variant: Variant, first:
                 "rank": rank,
                 "doc_id": doc_id,
                 "score": score,
-                "title": pieces(title or shortened(text, 80) or doc_id, query, variant),
+                "title": pieces(title or shorten(text, 80) or doc_id, query, variant),
                 "snippet": pieces(_about(repeated, query, variant.snippets), query, variant),
             }
         )
@@ -395,4 +395,4 @@ def _about(text: str, query: str, length: int) -> str:
         return text[:length]
     head, *rest = split_at_matches(text, query)
     start = 0 if not rest or len(head) < length // 2 else text.rfind(" ", 0, len(head) - length // 4) + 1
-    return ("... " if start else "") + shortened(text[start:], length)
+    return ("... " if start else "") + shorten(text[start:], length)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from judged.data.toml_files import SettingError, nearest
+from judged.data.toml_files import SettingError, suggest_name
 from judged.errors import InputError
 from judged.stats.sufficiency import reliability
 from judged.studies.columns import columns
@@ -212,7 +212,7 @@ class Questionnaire:
     def __post_init__(self) -> None:
         form = FORMS.get(self.of)
         if form is None and self.of != OWN:
-            raise SettingError("of", f"no questionnaire {self.of!r}", nearest(self.of, (*FORMS, OWN)))
+            raise SettingError("of", f"no questionnaire {self.of!r}", suggest_name(self.of, (*FORMS, OWN)))
         if form is None and not (self.items and self.name and self.after):
             fix = "give it name, after, and [[questionnaire.item]] with name and text"
             raise SettingError("of", "an own questionnaire needs a name, when it is asked, and items", fix)

@@ -64,7 +64,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """Of what there is one row at a time, in each table."""
 _SET = TableSet(
-    TABLES, KEYS, usual={"group": "", "variant": "", "practice": False, "position": 0, "system": "", "preferred": "",
+    TABLES, KEYS, defaults={"group": "", "variant": "", "practice": False, "position": 0, "system": "", "preferred": "",
                          "why": "", "left": "", "right": ""}
 )  # fmt: skip
 

@@ -216,14 +216,14 @@ def test_what_is_a_run_and_what_is_several(data: Any, names: list[str]) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (7, "a int cannot be read as run. Fix: give a path, a dict of dicts, a data frame"),
+        (7, "a int cannot be read as run. Fix: use a path, a dict of dicts, a data frame"),
         (None, "cannot be read as run"),
         ({"q1": 3}, "Fix: "),
         ("nowhere.run", "nowhere.run: there is no such file. Fix: check the path"),
         (["nowhere.run"], "there is no such file"),
         (pa.table({"query_id": ["q"], "score": [1.0]}), "no column doc_id among query_id, score. Fix: rename"),
         (pa.table({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}), "this looks like qrels"),
-        (pa.table({"query_id": [1.5], "doc_id": ["d"], "score": [1.0]}), "give ids as text or whole numbers"),
+        (pa.table({"query_id": [1.5], "doc_id": ["d"], "score": [1.0]}), "use texts or integers as ids"),
         (pa.table({"query_id": ["q"], "doc_id": [None], "score": [1.0]}), "row 0 has no doc_id"),
         (pa.table({"query_id": ["q"], "doc_id": ["d"], "score": [None]}), "score"),
         (pa.table({"query_id": ["q"], "doc_id": ["d"], "score": ["high"]}), "the column score holds string"),

@@ -308,9 +308,9 @@ def test_numbers_of_other_libraries_are_scores(score: Any) -> None:
 
 @pytest.mark.parametrize("bad", [None, 7.0, math.nan, ("a",), b"d1", True])
 def test_what_is_no_id_is_refused(bad: Any) -> None:
-    with pytest.raises(InputError, match="give ids as text or whole numbers"):
+    with pytest.raises(InputError, match="use texts or integers as ids"):
         judge(JUDGMENTS, {"q1": {bad: 1.0, "d1": 2.0}})
-    with pytest.raises(InputError, match="give ids as text or whole numbers"):
+    with pytest.raises(InputError, match="use texts or integers as ids"):
         judge(JUDGMENTS, {bad: {"d1": 2.0}, "q1": {"d1": 2.0}})
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from judged.comparison.agreement.answer import JudgeAgreement, PairAgreement, SystemEffect, TopicAgreement
 from judged.data.index import id_text
-from judged.data.objects import is_ids
+from judged.data.objects import is_id_list
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.results.blocks import Note
@@ -69,7 +69,7 @@ def _is_mapping_of_judges(value: Any) -> bool:
     first = next(iter(cast("Mapping[Any, Any]", value).values()))
     if isinstance(first, Mapping):
         return isinstance(next(iter(cast("Mapping[Any, Any]", first).values()), None), (Mapping, list, set, frozenset))
-    return not is_ids(first)
+    return not is_id_list(first)
 
 
 def parse_judges(sources: Sequence[Any], rel: float | Mapping[str, float] | None) -> Judges:

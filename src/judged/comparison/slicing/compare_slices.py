@@ -13,7 +13,7 @@ from judged.comparison.compare import build_pair, compare_scores
 from judged.comparison.slicing.comparison import BetweenSlices, SliceComparison, SlicePair
 from judged.comparison.slicing.parts import ValuePair, compare_subsets, topic_subsets
 from judged.comparison.slicing.topic_slices import as_slicing
-from judged.data.run import run_named
+from judged.data.run import find_run_name
 from judged.errors import InputError
 from judged.results.blocks import Note
 from judged.results.spelling import canonical_name
@@ -116,7 +116,7 @@ def compare_slices(
         raise InputError(f"`test` must compare two systems, got {test}", fix="use randomisation, for example")
     table = scores if measures is None else select_measures(scores, measures)
     if baseline is not None:
-        baseline = run_named(baseline, table.run_names, "to use as the baseline")
+        baseline = find_run_name(baseline, table.run_names, "to use as the baseline")
     choices = Choices(test, correction, family, alpha, resamples, seed, margin=margin, baseline=baseline)
     if baseline is None and len(table.runs) > 2:
         problem = f"a baseline is required with more than two runs, got {len(table.runs)} runs"

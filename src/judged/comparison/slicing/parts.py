@@ -11,7 +11,7 @@ import numpy as np
 
 from judged.comparison.answer import AnswerOfScores
 from judged.comparison.compare import run_paired_tests
-from judged.data.run import run_named
+from judged.data.run import find_run_name
 from judged.errors import InputError
 from judged.results import COUNT, NUMBER, TEXT, Chart, Column, Sentences, Table, columns_of
 from judged.results.chart_drawings import SERIES
@@ -105,7 +105,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
     def run_and_measure(self, run: str | None, measure: str | None) -> tuple[str, str]:
         """Return the names of the run and the measure; None stands for the first."""
         runs = self.scores.run_names
-        return runs[0] if run is None else run_named(run, runs), measure_name(measure, self.scores.measure_names)
+        return runs[0] if run is None else find_run_name(run, runs), measure_name(measure, self.scores.measure_names)
 
     def estimates_of(self, run: str, measure: str) -> list[Row]:
         """Return the estimates of one run and measure, part by part."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from judged.data.attributes import Attributes
-from judged.data.expression import Expression, name_in
+from judged.data.expression import Expression, quote_attribute
 from judged.data.files import exists
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
@@ -421,15 +421,15 @@ def _slices_by_value(attributes: Attributes, name: str, min_topics: int) -> list
             fix="define slices of several values: kind in ('a', 'b'); or pass query_ids=",
         )
     else:
-        rules = [(format_value(value), f"{name_in(name)} == {_literal(value)}") for value in distinct]
+        rules = [(format_value(value), f"{quote_attribute(name)} == {_literal(value)}") for value in distinct]
         slices = [Slice(f"{name}={text}", expression, min_topics) for text, expression in rules]
     if len(values) < len(attributes):
-        slices.append(Slice(f"{name} missing", f"missing({name_in(name)})", min_topics))
+        slices.append(Slice(f"{name} missing", f"missing({quote_attribute(name)})", min_topics))
     return slices
 
 
 def _slices_by_thirds(attribute: str, values: np.ndarray[Any, np.dtype[np.float64]], min_topics: int) -> list[Slice]:
-    identifier = name_in(attribute)
+    identifier = quote_attribute(attribute)
     # method "higher" returns observed values, so that slice names show numbers of the data
     low, high = np.quantile(values, [1 / 3, 2 / 3], method="higher").tolist()
     low_text, high_text = _literal(low), _literal(high)

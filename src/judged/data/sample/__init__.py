@@ -1,7 +1,7 @@
-"""The sample that ships with judged: a small real test collection over Python's standard library.
+"""Sample data: a small real test collection about the standard library of Python.
 
-With it come a log of what simulated users did with two of its runs, and what two answerers said. How all of it was
-made, and its limits, are described in ``pydocs/README.md``.
+It includes a log of simulated users of two runs, and responses of two RAG systems. ``pydocs/README.md`` describes how
+the data were created, and their limits.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from judged.data.topics import Topics
 
 FOLDER = Path(str(files(__name__))) / "pydocs"
-"""Where its files are."""
+"""Folder of the files."""
 
 LOG = FOLDER / "simulated_log.ndjson.gz"
-"""What simulated users did with two of its runs: nobody did what it says. `judged.online.read_log` reads it."""
+"""Simulated clicks on two of the runs, not of real users. `judged.online.read_log` reads it."""
 
 INTERLEAVED = FOLDER / "simulated_interleaved.ndjson.gz"
-"""Simulated clicks on lists that `judged.online.mixed_lists` mixed of the same two runs."""
+"""Simulated clicks on lists that `judged.online.mixed_lists` interleaved from the same two runs."""
 
 RESPONSES = FOLDER / "responses"
-"""What two extractive answerers said to 25 of its topics, with nuggets, assignments and support made by hand:
+"""Responses of two extractive RAG systems to 25 of the topics, with manual nuggets, assignments and support.
 `judged.pipelines.rag.Responses.of` reads it."""
 
 
 def qrels() -> Qrels:
-    """Read the judgments: 48 topics, grades 0 to 3.
+    """Read the judgments of 48 topics with grades 0 to 3.
 
     >>> qrels()
     Qrels('qrels': 1613 judgments, 48 topics, grades 0 to 3)
@@ -45,7 +45,7 @@ def qrels() -> Qrels:
 
 
 def runs() -> list[Run]:
-    """Name the runs of eight rankers.
+    """Open the runs of eight rankers.
 
     >>> [run.name for run in runs()]
     ['bm25', 'bm25_nostem', 'bm25_prf', 'bm25_title', 'lm_dirichlet', 'rrf', 'tfidf', 'tfidf_char']
@@ -67,16 +67,16 @@ def topics() -> Topics:
 
 
 def copy(folder: Path) -> None:
-    """Copy the sample's files to a folder that does not exist yet."""
+    """Copy the sample to a new folder."""
     with copied(folder):
         pass
 
 
 @contextmanager
 def copied(folder: Path) -> Generator[Path]:
-    """Copy the sample's files to a new folder, and give it before it has its name, so that others can be added."""
+    """Copy the sample to a new folder; yield its temporary path, so that the caller can add files."""
     from judged.results.files import atomic_folder
 
-    with atomic_folder(folder, new=True) as part:
-        shutil.copytree(FOLDER, part, dirs_exist_ok=True)
-        yield part
+    with atomic_folder(folder, new=True) as temporary:
+        shutil.copytree(FOLDER, temporary, dirs_exist_ok=True)
+        yield temporary

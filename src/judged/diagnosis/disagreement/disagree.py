@@ -12,7 +12,7 @@ import numpy as np
 from judged.comparison.orders import orders
 from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
-from judged.data.run import Run, run_named
+from judged.data.run import Run, find_run_name
 from judged.data.topics import Topics
 from judged.diagnosis.disagreement.answer import Disagreement, MeanSide, SliceDisagreement, TopicDisagreement
 from judged.diagnosis.disagreement.reasons import Reason, reasons
@@ -154,7 +154,7 @@ def _two_measures(scores: Scores, measures: Any) -> Scores:
 def _select_pair(table: Scores, signs: Floats, pair: tuple[str, str] | None) -> tuple[int, int]:
     """Return the rows of the two systems. Of several, select those on which the measures disagree most."""
     if pair is not None:
-        rows = [table.run_names.index(run_named(name, table.run_names)) for name in pair]
+        rows = [table.run_names.index(find_run_name(name, table.run_names)) for name in pair]
         if len(rows) != 2 or rows[0] == rows[1]:
             raise InputError(f"`pair` must be two different runs, got {pair}", fix="use the names of two runs")
         return rows[0], rows[1]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from judged.comparison.slicing.topic_slices import Slice, parse_slices
-from judged.data.toml_files import Places, SettingError, nearest, parse_toml, read_toml
+from judged.data.toml_files import SettingError, SourceLines, parse_toml, read_toml, suggest_name
 from judged.errors import InputError, MeasureError
 from judged.scoring.evaluation import DIALECTS, dialect_of, measures_of
 from judged.scoring.judging import TopicPolicy
@@ -248,7 +248,7 @@ class GateConfig:
     depth: int | None = None
     dialect: str | None = None
     exclude_self: bool | None = None
-    places: Places = field(default_factory=Places, compare=False, repr=False)
+    places: SourceLines = field(default_factory=SourceLines, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("checks", "guardrails", "slices"):
@@ -261,11 +261,11 @@ class GateConfig:
         checks = [(check.measure, check.slice) for check in self.checks]
         slice_names = [ALL, *(topic_slice.name for topic_slice in self.slices)]
         for i, check in enumerate(self.checks):
-            with self.places.part("check", i):
+            with self.places.locate_errors("check", i):
                 if checks[i] in checks[:i]:
                     raise InputError(f"duplicate check of {check.name}", fix="remove one of the two")
         for i, name in enumerate(slice_names[1:]):
-            with self.places.part("slice", i):
+            with self.places.locate_errors("slice", i):
                 if name in slice_names[: i + 1]:
                     raise InputError(f"the slice name {name!r} is already used", fix="use another name")
 
@@ -302,7 +302,7 @@ def _require_integer(minimum: int) -> Callable[[Any], str]:
 
 
 def _require_choice(*choices: str) -> Callable[[Any], str]:
-    return lambda value: "" if isinstance(value, str) and value in choices else nearest(str(value), choices)
+    return lambda value: "" if isinstance(value, str) and value in choices else suggest_name(str(value), choices)
 
 
 _VALIDATORS: dict[str, Callable[[Any], str]] = {
@@ -366,7 +366,7 @@ def config_of(
     if isinstance(config, GateConfig):
         return config
     if isinstance(config, Mapping):
-        return _parse_mapping(config, Places())
+        return _parse_mapping(config, SourceLines())
     if isinstance(config, (str, Path)):
         return read_config(config)
     problem = f"{type(config).__name__} is not a configuration of a gate"
@@ -396,25 +396,25 @@ def parse_config(text: str, *, path: str = "") -> GateConfig:
     ...
     judged.errors.InputError: gate.toml:3: [[check]] 1: no key 'margn'. Fix: write margin.
     """
-    return _parse_mapping(parse_toml(text, path, "[[check]]"), Places.of(text, path))
+    return _parse_mapping(parse_toml(text, path, "[[check]]"), SourceLines.of(text, path))
 
 
-def _parse_mapping(raw: Mapping[str, Any], places: Places) -> GateConfig:
+def _parse_mapping(raw: Mapping[str, Any], places: SourceLines) -> GateConfig:
     options = _gate_settings(raw, places)
     checks, guardrails, slices = (
-        tuple(places.each(table, enumerate(raw.get(table, [])), partial(_parse_table, table, places)))
+        tuple(places.map_tables(table, enumerate(raw.get(table, [])), partial(_parse_table, table, places)))
         for table in _TABLE_ARRAYS
     )
-    with places.part():
+    with places.locate_errors():
         config = GateConfig(checks, guardrails, slices, **options, places=places)
     rules = dialect_of(config.dialect)
-    places.each("check", config.checks, lambda check: parse_measure(check.measure, rules))
+    places.map_tables("check", config.checks, lambda check: parse_measure(check.measure, rules))
     return config
 
 
-def _gate_settings(raw: Mapping[str, Any], places: Places) -> dict[str, Any]:
+def _gate_settings(raw: Mapping[str, Any], places: SourceLines) -> dict[str, Any]:
     """Return the keys of ``[gate]``, and the file paths, which may also be above it. Check the layout of all tables."""
-    with places.part():
+    with places.locate_errors():
         for key in raw:
             if key in _KEYS["gate"] and key not in _FILES:
                 raise SettingError(key, f"no table or key {key!r}", "write it under [gate]")
@@ -428,7 +428,7 @@ def _gate_settings(raw: Mapping[str, Any], places: Places) -> dict[str, Any]:
             rows = raw.get(table, [])
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise SettingError(table, f"{table} is not a list of tables", f"write [[{table}]]")
-    with places.part("gate"):
+    with places.locate_errors("gate"):
         _check_keys(settings, _KEYS["gate"])
         for name in _FILES:
             if name in raw and name in settings:
@@ -436,7 +436,7 @@ def _gate_settings(raw: Mapping[str, Any], places: Places) -> dict[str, Any]:
     return settings | {name: raw[name] for name in _FILES if name in raw}
 
 
-def _parse_table(table: str, places: Places, numbered: tuple[int, dict[str, Any]]) -> Any:
+def _parse_table(table: str, places: SourceLines, numbered: tuple[int, dict[str, Any]]) -> Any:
     i, keys = numbered
     _check_keys(keys, _KEYS[table])
     if table == "slice":
@@ -453,7 +453,7 @@ def _check_keys(keys: Iterable[str], allowed: Sequence[str], kind: str = "key") 
     for key in keys:
         if key not in allowed:
             is_margin = key in {"margin", "margin_relative"}
-            fix = "write it under [[check]]" if is_margin else nearest(key, allowed)
+            fix = "write it under [[check]]" if is_margin else suggest_name(key, allowed)
             raise SettingError(key, f"no {kind} {key!r}", fix)
 
 

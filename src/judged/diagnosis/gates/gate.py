@@ -10,7 +10,7 @@ from judged.comparison.compare import check_bounds
 from judged.comparison.slicing.topic_slices import Slice
 from judged.data.qrels import Qrels
 from judged.data.run import Run
-from judged.data.toml_files import nearest
+from judged.data.toml_files import suggest_name
 from judged.diagnosis.gates.answer import GateResult
 from judged.diagnosis.gates.check_result import format_loss
 from judged.diagnosis.gates.config import ALL, config_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged.comparison.slicing.topic_slices import Slicing
-    from judged.data.toml_files import Places
+    from judged.data.toml_files import SourceLines
     from judged.diagnosis.gates.check_result import CheckResult
     from judged.diagnosis.gates.config import Check, GateConfig, GateTest
     from judged.scoring.evaluation import Scores
@@ -168,10 +168,10 @@ def _check_slice_names(config: GateConfig, slicing: Slicing | None) -> None:
 
     def check_slice_name(check: Check) -> None:
         if check.slice not in (ALL, *names):
-            fix = nearest(check.slice, names) if names else "add a [[slice]] with this name"
+            fix = suggest_name(check.slice, names) if names else "add a [[slice]] with this name"
             raise InputError(f"no slice {check.slice!r}", fix=fix)
 
-    config.places.each("check", config.checks, check_slice_name)
+    config.places.map_tables("check", config.checks, check_slice_name)
 
 
 def _decide(scores: Scores, pair: list[int], config: GateConfig, slicing: Slicing | None) -> GateResult:
@@ -179,17 +179,23 @@ def _decide(scores: Scores, pair: list[int], config: GateConfig, slicing: Slicin
     slices = None if slicing is None else align_slicing(slicing, scores.query_ids, config)
     _check_missing_topics(scores, pair, config)
     places = config.places
-    all_scores = places.each("check", config.checks, lambda check: _select_scores(scores, pair, check, slices, config))
+    all_scores = places.map_tables(
+        "check", config.checks, lambda check: _select_scores(scores, pair, check, slices, config)
+    )
     _check_measured(all_scores, scores, pair, places)
     checks = decide_checks(all_scores, config)
     folder = config_folder(config)
-    guardrails = places.each("guardrail", config.guardrails, lambda rail: check_guardrail(rail, scores, pair, folder))
+    guardrails = places.map_tables(
+        "guardrail", config.guardrails, lambda rail: check_guardrail(rail, scores, pair, folder)
+    )
     baseline, candidate = (scores.run_names[run] for run in pair)
     notes = _notes(scores, pair, config, checks)
     return GateResult(config, baseline, candidate, checks, tuple(guardrails), scores, notes)
 
 
-def _check_measured(all_scores: Sequence[CheckScores], scores: Scores, pair: Sequence[int], places: Places) -> None:
+def _check_measured(
+    all_scores: Sequence[CheckScores], scores: Scores, pair: Sequence[int], places: SourceLines
+) -> None:
     """Raise InputError if a check measures nothing, for example because the ids do not match."""
     # Otherwise such runs would pass, as a baseline of 0 cannot lose. In a hard slice, scores of 0 are legitimate: they
     # are an error only if the baseline scores 0 in all other checks, too. A candidate that scores 0 because its ids do
@@ -213,7 +219,7 @@ def _check_measured(all_scores: Sequence[CheckScores], scores: Scores, pair: Seq
         if is_all_topics and not check_scores.is_paired.any():
             raise InputError(f"no topic has a score in {name} for both runs", fix=f"{_CHECK_IDS}, and of topics")
 
-    places.each("check", all_scores, check_is_measured)
+    places.map_tables("check", all_scores, check_is_measured)
 
 
 def _single_run(source: Any, role: str) -> Run:
@@ -227,7 +233,7 @@ def _single_run(source: Any, role: str) -> Run:
 
 def _position(scores: Scores, name: str, role: str) -> int:
     if name not in scores.run_names:
-        raise InputError(f"the {role} {name!r} is not a run of these scores", fix=nearest(name, scores.run_names))
+        raise InputError(f"the {role} {name!r} is not a run of these scores", fix=suggest_name(name, scores.run_names))
     return scores.run_names.index(name)
 
 

@@ -14,7 +14,7 @@ from judged.comparison.slicing.topic_slices import slice_topics
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
 from judged.data.records import read_records
-from judged.data.toml_files import SettingError, nearest
+from judged.data.toml_files import SettingError, suggest_name
 from judged.diagnosis.gates.check_result import format_number
 from judged.diagnosis.gates.config import parse_measure
 from judged.errors import InputError
@@ -171,7 +171,7 @@ def numbers_by_run(path: Path, column: str) -> dict[str, list[float]]:
         problem = f"no column run among {', '.join(columns)}"
         raise InputError(problem, fix="add a column run with the names of the runs", path=str(path))
     if column not in columns:
-        fix = nearest(column, [name for name in columns if name != run_column])
+        fix = suggest_name(column, [name for name in columns if name != run_column])
         raise InputError(f"no column {column!r}", fix=fix, path=str(path))
     numbers: dict[str, list[float]] = {}
     for line, row in rows:
@@ -200,9 +200,9 @@ def config_slicing(config: GateConfig, attributes: Any = None, qrels: Qrels | No
     if not config.slices:
         return None
     places = config.places
-    places.each("slice", config.slices, check_slice)
+    places.map_tables("slice", config.slices, check_slice)
     table = files["attributes"] if attributes is None else attributes
-    with places.part():
+    with places.locate_errors():
         if qrels is not None:
             names = [name for part in config.slices for name in Expression(part.expression).names]
             known_attributes = read_topic_attributes(qrels, attributes=table, queries=files["queries"], needed=names)
@@ -211,7 +211,7 @@ def config_slicing(config: GateConfig, attributes: Any = None, qrels: Qrels | No
         else:
             fix = 'set attributes = "topics.csv", a table with a column query_id'
             raise InputError("the slices need attributes, and no topic has any", fix=fix)
-    places.each("slice", config.slices, lambda part: Expression(part.expression).mask(known_attributes))
+    places.map_tables("slice", config.slices, lambda part: Expression(part.expression).mask(known_attributes))
     return slice_topics(known_attributes, slices=config.slices)
 
 
@@ -220,7 +220,7 @@ def _attribute_file(config: GateConfig, name: str) -> Path | None:
     path = getattr(config, name)
     if path is None:
         return None
-    with config.places.part():
+    with config.places.locate_errors():
         if not (config_folder(config) / path).is_file():
             fix = "correct the path, which is relative to the folder of the configuration file"
             raise SettingError(name, f"{name}: there is no file {config_folder(config) / path}", fix)

@@ -10,7 +10,7 @@ import numpy as np
 
 from judged.comparison.answer import AnswerOfScores
 from judged.comparison.slicing.comparison import difference_title
-from judged.data.run import run_named
+from judged.data.run import find_run_name
 from judged.diagnosis.changes import SMALL, changes_table, describe_losers, describe_slice_changes, lost_table
 from judged.diagnosis.matrix.points import COVERAGE, NOTHING, QUADRANTS, RANKING, SHORT, UNDECIDED, topic_quadrants
 from judged.results import Chart, Column, ReferenceLine, Sentences, Show, Table
@@ -107,7 +107,7 @@ class Matrix(AnswerOfScores):
             If the run does not exist.
         """
         run_names = self.scores.run_names
-        row = run_names.index(run_named(run, run_names))
+        row = run_names.index(find_run_name(run, run_names))
         return self.scores.values[row][[self.scores.measure_names.index(str(axis)) for axis in (self.x, self.y)]]
 
     def topics(self, run: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from judged.comparison.choices import default_resamples
 from judged.comparison.slicing.parts import ValuePair, topic_subsets
 from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
-from judged.data.run import run_named
+from judged.data.run import find_run_name
 from judged.diagnosis.changes import changes_of_quantities
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.matrix.points import MatrixChoices, MatrixPoint, run_points
@@ -125,7 +125,7 @@ def matrix_of_scores(
     resamples = resamples or default_resamples(len(scores.query_ids))
     options = MatrixChoices(level, fdr, resamples, seed)
     run_names = scores.run_names
-    baseline_name = run_names[0] if baseline is None else run_named(baseline, run_names, "to use as the baseline")
+    baseline_name = run_names[0] if baseline is None else find_run_name(baseline, run_names, "to use as the baseline")
     run_slicing = None if slicing is None else as_slicing(slicing).over(scores.query_ids)
     topic_sets = topic_subsets(len(scores.query_ids), run_slicing)
     values = _values(scores, axes)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from judged.data.index import id_text
 from judged.data.qrels import Qrels
 from judged.data.records import records_of
-from judged.data.texts import Text, Texts, shortened
+from judged.data.texts import Text, Texts, shorten
 from judged.errors import InputError
 from judged.results import Answer, Column, Sentences, Table
 from judged.results.decimals import counted, read_number
@@ -43,7 +43,7 @@ def format_review_form(items: Iterable[ReviewItem]) -> str:
     for item in items:
         query, title, text = (" ".join(part.split()) for part in (item.query, item.title, item.text))
         grade = "" if item.grade is None else str(int(item.grade)) if item.grade.is_integer() else repr(item.grade)
-        rows.append([item.query_id, item.doc_id, grade, "", query, title, shortened(text, _MAX_TEXT)])
+        rows.append([item.query_id, item.doc_id, grade, "", query, title, shorten(text, _MAX_TEXT)])
     return csv_lines(rows, "\t")
 
 

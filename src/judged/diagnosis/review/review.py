@@ -191,7 +191,7 @@ def _order(extended: ExtendedRuns, pairs: Ints, changes: Floats, turns: Bools) -
     index = extended.qrels.index
     effects = np.abs(changes).round(_ORDER_DIGITS)
     largest_effect = np.where(np.isnan(effects), -1.0, effects).max(axis=0)
-    doc_places = index.doc_place[index.doc[pairs]]
+    doc_places = index.doc_position[index.doc[pairs]]
     return np.lexsort((doc_places, index.topic[pairs], -largest_effect, ~turns))
 
 

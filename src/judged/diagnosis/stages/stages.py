@@ -9,7 +9,7 @@ import numpy as np
 
 from judged.comparison.choices import default_resamples
 from judged.comparison.slicing.topic_slices import as_slicing
-from judged.data.expression import among
+from judged.data.expression import select_query_ids
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.diagnosis.changes import mean_of
@@ -121,7 +121,7 @@ def stages(
     scored_measure, recall_measure = single_measure(measure), single_measure(recall or f"R@{cutoff}")
     check_measure(scored_measure)
     if topics not in ("qrels", "both"):
-        fix = f'use qrels or both; to select topics, use where="{among(topics)}"'
+        fix = f'use qrels or both; to select topics, use where="{select_query_ids(topics)}"'
         raise InputError(f"`topics` must be qrels or both, got {topics!r}", fix=fix)
     judgments, filter_notes = filter_topics(Qrels.of(qrels), where, attributes)
     inputs = [(run, final)]

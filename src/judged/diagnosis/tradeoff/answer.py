@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.comparison.slicing.comparison import join_names
-from judged.data.run import run_named
+from judged.data.run import find_run_name
 from judged.results import Answer, Chart, Sentences, listed
 from judged.results.charts import PALETTE
 from judged.results.decimals import decimal
@@ -115,7 +115,7 @@ class Tradeoff(Answer):
             If the run does not exist.
         """
         rows = {row.run: row for row in self.rows}
-        return rows[run_named(run, rows)]
+        return rows[find_run_name(run, rows)]
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the table of runs, sentences, and a chart for each cost."""

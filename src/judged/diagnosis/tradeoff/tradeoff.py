@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from judged.data.index import id_text
 from judged.data.records import records_of
-from judged.data.run import run_named
-from judged.data.topic_files import refuse_wide
+from judged.data.run import find_run_name
+from judged.data.topic_files import check_column_count
 from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
 from judged.errors import InputError, MeasureError
 from judged.results.blocks import Note, first_few
@@ -82,7 +82,7 @@ class Costs:
     def _of(cls, rows: Mapping[str, Mapping[str, Any]], source: str) -> Costs:
         """Select the columns with numbers. Raise InputError if such a column also has other values."""
         names = list(dict.fromkeys(name for costs in rows.values() for name in costs))
-        refuse_wide(len(names), source)
+        check_column_count(len(names), source)
         by_run: dict[str, dict[str, float]] = {run: {} for run in rows}
         costly: list[str] = []
         for name in names:
@@ -265,7 +265,7 @@ def _baseline_row(runs: Sequence[str], baseline: str | None, signed_costs: Float
     if baseline is None:
         first_known = next(cost for cost in signed_costs.T if not np.isnan(cost).all())
         return int(np.nanargmin(first_known))
-    return list(runs).index(run_named(baseline, runs, "to use as the baseline"))
+    return list(runs).index(find_run_name(baseline, runs, "to use as the baseline"))
 
 
 class _PairwiseTests(NamedTuple):

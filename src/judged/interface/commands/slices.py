@@ -102,10 +102,10 @@ def _baseline_run(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
         raise InputError(f"--compare requires two runs, got {len(runs)}", fix="use --baseline")
     if baseline is None:
         return runs[0]
-    from judged.data.run import run_named
+    from judged.data.run import find_run_name
 
     runs_by_name = {run.name: run for run in runs}
-    return runs_by_name[run_named(baseline, runs_by_name, "to use as the baseline")]
+    return runs_by_name[find_run_name(baseline, runs_by_name, "to use as the baseline")]
 
 
 def _check_effects(weights: tuple[str, ...], *, has_comparison: bool, is_bootstrap: bool) -> None:

@@ -219,7 +219,7 @@ class Workspace:
     @cached_in_workspace
     def rows(self, run: str) -> TopicRows:
         """Return the rows of a run by topic. They are read and sorted on the first call."""
-        return TopicRows.of(self.judged(run).run).mapped()
+        return TopicRows.of(self.judged(run).run).memory_mapped()
 
     def topic_data(self, query_id: str, runs: Sequence[str] | None = None) -> tuple[Qrels, list[Run]]:
         """Return the judgments and the runs restricted to one topic."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from judged.data import files
-from judged.data.json_rows import load
+from judged.data.json_rows import load_json
 from judged.data.records import records_of
 from judged.errors import InputError
 from judged.online.clicks.cells import patterns_of
@@ -432,7 +432,7 @@ def _is_table(given: Any) -> bool:
 def _rows(given: Any, where: str, fix: str) -> Iterable[tuple[int | None, dict[str, Any]]]:
     if not isinstance(given, (str, Path)) or Path(given).suffix != ".json":
         return records_of(given, where, "propensities", fix)
-    document = load(files.local(given), where)
+    document = load_json(files.local(given), where)
     ranks: Any = document.get("ranks") if isinstance(document, dict) else document
     if not isinstance(ranks, list):
         raise InputError("there is no list of ranks", fix=fix, path=where)

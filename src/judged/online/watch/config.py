@@ -17,7 +17,16 @@ import numpy as np
 
 from judged.data.records import read_records
 from judged.data.run import Run
-from judged.data.toml_files import Places, Range, SettingError, check_ranges, nearest, parse_toml, part_of, read_toml
+from judged.data.toml_files import (
+    Range,
+    SettingError,
+    SourceLines,
+    build_from_keys,
+    check_ranges,
+    parse_toml,
+    read_toml,
+    suggest_name,
+)
 from judged.errors import InputError, JudgedWarning
 from judged.online.check import check_log
 from judged.online.differences import headlines
@@ -161,23 +170,25 @@ def parse_watch(text: str, path: str = "") -> WatchConfig:
     >>> parse_watch(text).log
     LogSeries(metrics=('PageCTR',), by='')
     """
-    raw, places = parse_toml(text, path, "[watch] or [[series]]"), Places.of(text, path)
-    with places.part():
+    raw, places = parse_toml(text, path, "[watch] or [[series]]"), SourceLines.of(text, path)
+    with places.locate_errors():
         for table, value in raw.items():
             if table != "watch" and table not in _PARTS:
-                raise SettingError(table, f"no table {table!r}", nearest(table, ("watch", *_PARTS)))
+                raise SettingError(table, f"no table {table!r}", suggest_name(table, ("watch", *_PARTS)))
             many = table not in {"watch", "log"}
             if not isinstance(value, list if many else dict):
                 raise SettingError(table, f"{table} is no such table", f"write [[{table}]]" if many else f"[{table}]")
     made: dict[str, Any] = {"path": path}
     for table, value in raw.items():
         if table == "log":
-            with places.part(table):
-                made[table] = part_of(LogSeries, value)
+            with places.locate_errors(table):
+                made[table] = build_from_keys(LogSeries, value)
         elif table != "watch":
-            made[table] = tuple(places.each(table, value, lambda part, kind=_PARTS[table]: part_of(kind, part)))
-    with places.part("watch"):
-        return part_of(WatchConfig, raw.get("watch", {}), made, apart=_PARTS)
+            made[table] = tuple(
+                places.map_tables(table, value, lambda part, kind=_PARTS[table]: build_from_keys(kind, part))
+            )
+    with places.locate_errors("watch"):
+        return build_from_keys(WatchConfig, raw.get("watch", {}), made, exclude=_PARTS)
 
 
 _FIRST = """\

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.data.json_rows import check_shape, load
+from judged.data.json_rows import check_shape, load_json
 from judged.errors import InputError
 from judged.pipelines.experiments.worker import ANSWERS
 from judged.pipelines.rag.generation import GENERATED, together
@@ -55,7 +55,7 @@ def responses_of(places: Mapping[str, Path], folder: Path) -> Responses | None:
 
 
 def _read_tables(file: Path) -> Any:
-    tables = load(file, str(file))
+    tables = load_json(file, str(file))
     try:
         check_shape(tables, {str: [dict]}, "the tables")
         check_shape(tables, dict.fromkeys(GENERATED, list), "the tables")

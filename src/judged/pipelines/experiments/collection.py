@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.check_tables import normal_form
+from judged.data.check_tables import normalize_ids
 from judged.data.texts import document_rows
 from judged.errors import InputError
 from judged.results.blocks import Note, first_few
@@ -65,10 +65,10 @@ def no_query(queries: Topics, qrels: Qrels) -> Iterator[Note]:
 
 def _near(missing: list[str], others: list[str]) -> str:
     """Say which of the other ids are perhaps meant."""
-    forms = dict(zip(normal_form(pa.array(others, pa.string())).to_pylist(), others, strict=True))
+    forms = dict(zip(normalize_ids(pa.array(others, pa.string())).to_pylist(), others, strict=True))
     alike = [
         (doc, forms[form])
-        for doc, form in zip(missing, normal_form(pa.array(missing, pa.string())).to_pylist(), strict=True)
+        for doc, form in zip(missing, normalize_ids(pa.array(missing, pa.string())).to_pylist(), strict=True)
         if form in forms
     ]
     if not alike:

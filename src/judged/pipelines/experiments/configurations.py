@@ -28,7 +28,7 @@ from judged.pipelines.experiments.pipelines import OPERATORS, Part, is_endpoint,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from judged.data.toml_files import Places
+    from judged.data.toml_files import SourceLines
     from judged.pipelines.experiments.engines.base import Setting
 
 
@@ -272,7 +272,7 @@ class Choices:
             made.setdefault(said, Configuration(self._name(settings) if made else CONTROL, settings, own, part))
         return list(made.values()), left_out, unknown
 
-    def refuse_lacking(self, configurations: Iterable[Configuration], hashes: Hashes, places: Places) -> None:
+    def refuse_lacking(self, configurations: Iterable[Configuration], hashes: Hashes, places: SourceLines) -> None:
         """Refuse what could not be asked: files and functions that are not there, or not named."""
         for part in {one.name: one for made in configurations for one in made.part.all()}.values():
             own = self.pipelines.get(part.name)
@@ -280,7 +280,7 @@ class Choices:
             tables = tables if own is None else {f"pipelines.{part.name}": own, **tables}
             for key, value in part.settings.items():
                 asked = "engine" if not value and _NEEDED.get(part.engine) == key else key
-                with places.part(next((name for name, given in tables.items() if asked in given), "")):
+                with places.locate_errors(next((name for name, given in tables.items() if asked in given), "")):
                     if asked != key:
                         raise SettingError(asked, f"{part.name} has no {key}", f"name it: {key} = ...")
                     hashes.said(key, value)

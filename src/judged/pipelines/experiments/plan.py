@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from judged.data.qrels import Qrels
-from judged.data.toml_files import Places, SettingError, parse_toml, read_toml
+from judged.data.toml_files import SettingError, SourceLines, parse_toml, read_toml
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.pipelines.experiments.collection import collection_notes
@@ -79,9 +79,9 @@ def options_of(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return options
 
 
-def choices_of(raw: Mapping[str, Any], folder: Path, places: Places, design: str) -> Choices:
+def choices_of(raw: Mapping[str, Any], folder: Path, places: SourceLines, design: str) -> Choices:
     """Give what is chosen among; refuse names and values that no engine of the plan knows."""
-    with places.part():
+    with places.locate_errors():
         for key in ("control", "factors", "pipelines"):
             if not isinstance(raw.get(key, {}), Mapping):
                 raise SettingError(key, f"{key} is not a table", f"write [{key}]")
@@ -90,20 +90,20 @@ def choices_of(raw: Mapping[str, Any], folder: Path, places: Places, design: str
             raise SettingError("forbidden", "forbidden is not a list of tables", "write [[forbidden]]")
     pipelines: dict[str, Mapping[str, Any]] = {}
     for name, own in raw.get("pipelines", {}).items():
-        with places.part(f"pipelines.{name}"):
+        with places.locate_errors(f"pipelines.{name}"):
             pipelines[name] = _pipeline(name, own)
-    with places.part("factors"):
+    with places.locate_errors("factors"):
         factors = {factor: _levels(factor, levels) for factor, levels in raw.get("factors", {}).items()}
-    with places.part("control"):
+    with places.locate_errors("control"):
         control = _control(raw.get("control", {}), factors)
     choices = Choices(control, factors, tuple(forbidden), pipelines, design, folder)
     _refuse_pipelines(choices, places)
-    with places.part("factors" if "engine" in factors else "control"):
+    with places.locate_errors("factors" if "engine" in factors else "control"):
         for name in choices.engines:
             _refuse_engine(choices, name)
     given = [("control", None, raw.get("control", {})), ("factors", None, factors)]
     for table, at, settings in (*given, *(("forbidden", at, own) for at, own in enumerate(forbidden))):
-        with places.part(table, at):
+        with places.locate_errors(table, at):
             for key, value in settings.items():
                 several: tuple[Any, ...] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
                 _refuse_unknown(choices, key, several)
@@ -112,10 +112,10 @@ def choices_of(raw: Mapping[str, Any], folder: Path, places: Places, design: str
     return choices
 
 
-def _refuse_pipelines(choices: Choices, places: Places) -> None:
+def _refuse_pipelines(choices: Choices, places: SourceLines) -> None:
     for refuse in (_refuse_values, _refuse_engine):  # first each alone, then what they are together
         for name in choices.pipelines:
-            with places.part(f"pipelines.{name}"):
+            with places.locate_errors(f"pipelines.{name}"):
                 refuse(choices, name)
 
 
@@ -316,7 +316,7 @@ class Plan(Answer):
             If something in it makes no sense, with its line; or a file that it names cannot be read.
         """
         text = read_toml(path)
-        return cls._made(parse_toml(text, str(path)), Path(path).resolve().parent, Places.of(text, str(path)))
+        return cls._made(parse_toml(text, str(path)), Path(path).resolve().parent, SourceLines.of(text, str(path)))
 
     @classmethod
     def of(cls, given: Any) -> Self:
@@ -332,15 +332,15 @@ class Plan(Answer):
         if isinstance(given, (str, Path)):
             return cls.read(given)
         if isinstance(given, Mapping):
-            return cls._made(cast("Mapping[str, Any]", given), Path.cwd(), Places())
+            return cls._made(cast("Mapping[str, Any]", given), Path.cwd(), SourceLines())
         raise InputError(f"a {type(given).__name__} is no plan", fix="give a mapping, or a path to a TOML file")
 
     @classmethod
-    def _made(cls, raw: Mapping[str, Any], folder: Path, places: Places) -> Self:
-        with places.part():
+    def _made(cls, raw: Mapping[str, Any], folder: Path, places: SourceLines) -> Self:
+        with places.locate_errors():
             options = options_of(raw, folder)
         choices = choices_of(raw, folder, places, str(options["design"]))
-        with places.part(), importing_from(folder):
+        with places.locate_errors(), importing_from(folder):
             configurations, left_out, unknown = choices.expanded()
             hashes = Hashes(folder)
             choices.refuse_lacking(configurations, hashes, places)

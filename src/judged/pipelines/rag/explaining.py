@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from judged.data.compute import pc
-from judged.data.findings import Finding, Findings, of_error
+from judged.data.findings import Finding, Findings, finding_from_error
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
@@ -71,7 +71,7 @@ def check_responses(
     try:
         given = Responses.of(responses)
     except InputError as error:
-        finding = of_error(error, str(responses))
+        finding = finding_from_error(error, str(responses))
         if finding is None or (isinstance(responses, (str, Path)) and not Path(responses).exists()):
             raise
         return Findings((finding,))

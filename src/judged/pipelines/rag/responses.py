@@ -80,10 +80,10 @@ VERDICTS: Mapping[str, tuple[str, ...]] = {
 _SET = TableSet(
     TABLES,
     KEYS,
-    usual={"run_id": "run", "judge": "judge", "repeat": 0, "importance": VITAL, "user_id": "", "text": None,
+    defaults={"run_id": "run", "judge": "judge", "repeat": 0, "importance": VITAL, "user_id": "", "text": None,
            ("support", "doc_id"): ""},
-    words={**{(name, "verdict"): words for name, words in VERDICTS.items()}, ("nuggets", "importance"): (VITAL, OKAY)},
-    counted={"context": ("rank", ("query_id", "run_id")), "citations": ("place", ("query_id", "run_id", "sentence"))},
+    enums={**{(name, "verdict"): words for name, words in VERDICTS.items()}, ("nuggets", "importance"): (VITAL, OKAY)},
+    numbered={"context": ("rank", ("query_id", "run_id")), "citations": ("place", ("query_id", "run_id", "sentence"))},
 )  # fmt: skip
 
 

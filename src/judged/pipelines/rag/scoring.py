@@ -429,7 +429,7 @@ def _run_facts(answered: JudgedAnswers, given: Responses) -> RunFacts:
     return RunFacts(
         name=answered.name,
         path=given.where,
-        file_hash=FileHash(known=_digest(own, [name for name in TABLES if name not in _SHARED])),
+        file_hash=FileHash(digest=_digest(own, [name for name in TABLES if name not in _SHARED])),
         returned_topics=int(answered.has_answer.sum()),
         missing_topics=tuple(np.array(answered.query_ids, dtype=object)[~answered.has_answer].tolist()),
         extra_topics=0,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data.objects import in_database, is_ids, rows_of_object
+from judged.data.objects import is_database_table, is_id_list, rows_of_object
 from judged.data.run import Run, split_runs
-from judged.data.sources import files_of, source_name
+from judged.data.sources import expand_path, source_name
 from judged.errors import InputError
 from judged.results.blocks import Note
 from judged.scoring.default_measures import DEFAULT_MEASURES
@@ -104,8 +104,8 @@ def index_of_measure(measure: Measure, evaluated: Sequence[Measure]) -> int:
 def _is_run(data: Any) -> bool:
     """Return whether an element of a list is a run, not a list of ids of one topic or a record."""
     if isinstance(data, Mapping):
-        return all(isinstance(docs, Mapping) or is_ids(docs) for docs in data.values())
-    return isinstance(data, (Run, str, Path)) or hasattr(data, "__arrow_c_stream__") or in_database(data)
+        return all(isinstance(docs, Mapping) or is_id_list(docs) for docs in data.values())
+    return isinstance(data, (Run, str, Path)) or hasattr(data, "__arrow_c_stream__") or is_database_table(data)
 
 
 def _is_named(data: Mapping[Any, Any]) -> bool:
@@ -114,14 +114,14 @@ def _is_named(data: Mapping[Any, Any]) -> bool:
     if isinstance(first, Mapping):
         non_empty = next((rows for rows in data.values() if isinstance(rows, Mapping) and rows), {})
         return isinstance(next(iter(non_empty.values()), 0), (Mapping, list, tuple))
-    return first is not None and not is_ids(first)
+    return first is not None and not is_id_list(first)
 
 
 def _read_runs(data: Any, name: str) -> list[Run]:
     if isinstance(data, Run):
         return split_runs(data.rows, data.name)
     if isinstance(data, (str, Path)):
-        scanned_runs = [Run.scan(path) for path in files_of(data)]
+        scanned_runs = [Run.scan(path) for path in expand_path(data)]
         return [run for scanned_run in scanned_runs for run in split_runs(scanned_run.rows, scanned_run.name)]
     return split_runs(rows_of_object(data, "run"), name)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from judged.data.run import run_named
+from judged.data.run import find_run_name
 from judged.errors import InputError
 from judged.results import Answer, Column
 from judged.results import Table as AnswerTable
@@ -407,7 +407,7 @@ class Scores(Answer, ReadOnly):
             raise InputError(
                 "run is required for scores of several runs", fix=f"use one of {', '.join(self.run_names)}"
             )
-        return self.run_names.index(run_named(run, self.run_names))
+        return self.run_names.index(find_run_name(run, self.run_names))
 
 
 def _estimate(run: str, measure: Measure, scores: Floats, bounds: Floats) -> Estimate:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.data.texts import Texts, shortened
+from judged.data.texts import Texts, shorten
 from judged.errors import InputError
 from judged.results import TEXT, Answer, Column, Section, Sentences, Show, Table, columns_of
 from judged.results.spelling import with_parameter_hints
@@ -69,7 +69,7 @@ class Explanation(Answer):
         tables = [(sheet.header.index("document"), sheet.rows) for sheet in self.sheets if "document" in sheet.header]
         ids = {str(row[column]) for column, rows in tables for row in rows if row[column] is not None}
         by_id = Texts.of(texts, ids)
-        titles = {doc: shortened(by_id.caption(doc), _MAX_TITLE_LENGTH) for doc in sorted(ids) if doc in by_id}
+        titles = {doc: shorten(by_id.caption(doc), _MAX_TITLE_LENGTH) for doc in sorted(ids) if doc in by_id}
         return replace(self, titles=titles)
 
     @property

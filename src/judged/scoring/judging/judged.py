@@ -158,7 +158,7 @@ class JudgedHits(ReadOnly):
         """
         index = self.qrels.index
         has_all_pairs = self.label_grade is index.grade and self.label_row is index.row
-        return _cached(index.kept if has_all_pairs else self._cache, key, compute)
+        return _cached(index.cache if has_all_pairs else self._cache, key, compute)
 
     @cached_property
     def _cache(self) -> dict[Hashable, np.ndarray[Any, Any]]:
@@ -377,9 +377,9 @@ class Judged(JudgedHits):
             return self._select_topics(np.flatnonzero(self.present), ())
         if topics == "run":
             return self._select_topics(np.flatnonzero(self.present), self.extra)
-        from judged.data.expression import among  # needed for the error message only
+        from judged.data.expression import select_query_ids  # needed for the error message only
 
-        fix = f'use one of {", ".join(get_args(TopicPolicy))}; to use some topics, where="{among(topics)}"'
+        fix = f'use one of {", ".join(get_args(TopicPolicy))}; to use some topics, where="{select_query_ids(topics)}"'
         raise InputError(f"unknown topic policy {topics!r}", fix=fix)
 
     def _select_topics(self, codes: Ints, extra: tuple[str, ...]) -> Judged:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from judged.data.index import id_text, shown
-from judged.data.layout import WHOLE_TO
-from judged.data.rows import refuse_equal_wholes
+from judged.data.index import format_value, id_text
+from judged.data.layout import MAX_EXACT_INTEGER
+from judged.data.rows import check_distinct_as_doubles
 from judged.errors import InputError
 from judged.scoring.judging.ranking import DuplicateDocumentError, RunHits, equal_range, no_hits, round_scores
 
@@ -124,9 +124,9 @@ def _flat_scores(topics: _TopicDicts, lengths: list[int]) -> Floats:
         raise _bad_score(topics) from None
     if np.isnan(flat.min(initial=np.inf)):  # the minimum is NaN if any score is; this needs no temporary array
         raise _bad_score(topics)
-    if max(flat.max(initial=0.0), -flat.min(initial=0.0)) >= WHOLE_TO:
+    if max(flat.max(initial=0.0), -flat.min(initial=0.0)) >= MAX_EXACT_INTEGER:
         for docs in topics.values():
-            refuse_equal_wholes(docs.values(), "score", "<dict>")
+            check_distinct_as_doubles(docs.values(), "score", "<dict>")
     return flat
 
 
@@ -139,7 +139,7 @@ def _bad_score(topics: _TopicDicts) -> InputError:
                 is_number = False
             if not is_number:
                 return InputError(
-                    f"the score {shown(score)} of topic {name}, document {doc} is not a number",
+                    f"the score {format_value(score)} of topic {name}, document {doc} is not a number",
                     fix="use int or float scores, not NaN",
                     path="<dict>",
                 )

@@ -266,7 +266,7 @@ def _ranking_order(judged: Judged) -> tuple[Ints, Ints]:
     index = judged.qrels.index
     rank = np.full(len(judged.label_topic), np.iinfo(np.int64).max)
     rank[judged.row] = judged.rank
-    row = np.lexsort((index.doc_place[index.doc[judged.label_row]], rank, judged.label_topic))
+    row = np.lexsort((index.doc_position[index.doc[judged.label_row]], rank, judged.label_topic))
     position = np.empty(len(row), dtype=np.int64)
     position[row] = np.arange(len(row))
     return row, position

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import int_array, pc
-from judged.data.engine_rows import as_text, quoted
+from judged.data.engine_rows import quote_identifier, to_utf8_text
 from judged.errors import InputError
 from judged.scoring.judging.ranking import DuplicateDocumentError, RunHits
 
@@ -76,8 +76,8 @@ def _query_hits(index: QrelsIndex, table: EngineTable, ranking: Ranking) -> Tabl
             "row": index.row,
         }
     )
-    hits = table.engine.ask(hits_sql(table, ranking), judged_given=qrels)
-    return hits.set_column(hits.schema.get_field_index("run"), "run", as_text(hits["run"]))
+    hits = table.engine.query(hits_sql(table, ranking), judged_input=qrels)
+    return hits.set_column(hits.schema.get_field_index("run"), "run", to_utf8_text(hits["run"]))
 
 
 def hits_sql(table: EngineTable, ranking: Ranking) -> str:
@@ -90,10 +90,10 @@ def hits_sql(table: EngineTable, ranking: Ranking) -> str:
             SELECT {table.text("run_id")} AS run, {table.text("query_id")} AS query, {table.text("doc_id")} AS doc,
                 {_score(table, ranking)} AS score
             FROM judged_rows
-            WHERE {table.text("query_id")} IN (SELECT encode(query) FROM judged_given)
+            WHERE {table.text("query_id")} IN (SELECT encode(query) FROM judged_input)
         ), hits AS MATERIALIZED (
             SELECT r.run, r.query, r.doc, r.score, q.row
-            FROM returned AS r JOIN judged_given AS q ON r.query = encode(q.query) AND r.doc = encode(q.doc)
+            FROM returned AS r JOIN judged_input AS q ON r.query = encode(q.query) AND r.doc = encode(q.doc)
         )
         SELECT h.run, h.row, any_value(h.score) AS score,
             count(CASE WHEN b.score > h.score THEN 1 END) AS above,
@@ -109,7 +109,7 @@ def _score(table: EngineTable, ranking: Ranking) -> str:
     ranked_by = "rank" if ranking.ties == "rank" or "score" not in table.columns else "score"
     if ranked_by not in table.columns:
         return "CAST(0 AS DOUBLE)"
-    score = f"CAST({quoted(table.columns[ranked_by])} AS DOUBLE)"
+    score = f"CAST({quote_identifier(table.columns[ranked_by])} AS DOUBLE)"
     if ranked_by == "rank":
         return f"-{score}"
     if ranking.precision == "double":

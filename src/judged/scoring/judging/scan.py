@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from judged.data.compute import int_array, pc
 from judged.data.index import hash_ids
-from judged.data.text_rows import in_order
+from judged.data.text_rows import map_in_order
 from judged.errors import OutputError
 from judged.scoring.judging.ranking import RunHits, concatenate_hits, rank_topics, ranking_columns, topic_segments
 
@@ -92,7 +92,7 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter 
             add_hits(rank_topics(index, concatenate_batches(edges), ranking))
             edges.clear()
 
-    for part in in_order(rows.parts(ranking_columns(ranking), meter), partial(_split_part, index, ranking)):
+    for part in map_in_order(rows.parts(ranking_columns(ranking), meter), partial(_split_part, index, ranking)):
         if open_topic and _first_topic(open_topic[0]) != _first_topic(part.head):
             close_topic()
         open_topic.append(part.head)
@@ -108,10 +108,10 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter 
 def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter | None) -> RunHits:
     pieces: list[RunHits] = []
     with Buckets() as buckets:
-        for piece in in_order(rows.parts(ranking_columns(ranking), meter), by_bucket):
+        for piece in map_in_order(rows.parts(ranking_columns(ranking), meter), by_bucket):
             buckets.add(piece)
         parts = list(buckets.topics())
-        for piece in in_order(parts, partial(rank_topics, index, ranking=ranking)):
+        for piece in map_in_order(parts, partial(rank_topics, index, ranking=ranking)):
             pieces.append(piece)
             if meter:
                 meter.ranked(len(pieces) / len(parts))

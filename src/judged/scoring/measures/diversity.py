@@ -202,7 +202,7 @@ def greedy_ideal(judged: Judged, rel: float, alpha: float, depth: int | None = N
     counted = np.flatnonzero(is_relevant(labels, rel))
     index = judged.qrels.index
     label, aspect = labels.owner[counted], labels.aspect[counted]
-    order = np.lexsort((aspect, -index.doc_place[index.doc[judged.label_row[label]]], judged.label_topic[label]))
+    order = np.lexsort((aspect, -index.doc_position[index.doc[judged.label_row[label]]], judged.label_topic[label]))
     label, aspect = label[order], aspect[order]
     first = np.flatnonzero(np.diff(label, prepend=-1))  # documents by topic, the greatest id first
     doc_label, doc = label[first], np.repeat(np.arange(len(first)), np.diff(np.append(first, len(label))))

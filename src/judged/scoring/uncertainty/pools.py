@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.data.qrels import Qrels
-from judged.data.run import Run, run_named
+from judged.data.run import Run, find_run_name
 from judged.errors import InputError, MeasureError
 from judged.results import COUNT, NUMBER, TEXT, Answer, Table, columns_of
 from judged.results.blocks import Note, first_few
@@ -212,7 +212,7 @@ def _runs_by_name(runs: Mapping[str, Any] | Sequence[Run]) -> dict[str, Run]:
 
 
 def _groups(lists: Mapping[str, Judged], groups: Mapping[str, str]) -> dict[str, str]:
-    groups = {run_named(name, lists): group for name, group in groups.items()}
+    groups = {find_run_name(name, lists): group for name, group in groups.items()}
     for name, judged in lists.items():
         if not judged.ranked:
             raise InputError(

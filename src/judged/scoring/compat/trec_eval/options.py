@@ -13,7 +13,7 @@ import numpy as np
 from judged.data import files
 from judged.data.compute import pc
 from judged.data.layout import Layout, is_data
-from judged.data.qrels import Qrels, by_user
+from judged.data.qrels import Qrels, preferences_to_judgments
 from judged.data.run import Run
 from judged.data.sources import Source, open_source
 from judged.data.text_rows import TextRows
@@ -357,7 +357,7 @@ def read_preferences(path: str, qrels_format: str) -> Qrels:
     subgroup = None if qrels_format == "qrels_prefs" else "subgroup"
     names = ("query_id", "user", "doc_id", "relevance") if subgroup is None else _PREFERENCE_COLUMNS
     table, source = _read_table(path, names)
-    return Qrels(by_user(table, subgroup), "qrels", source)
+    return Qrels(preferences_to_judgments(table, subgroup), "qrels", source)
 
 
 def _read_table(path: str, names: tuple[str, ...]) -> tuple[Table, str]:
