@@ -1,4 +1,4 @@
-"""Options that mean the same in several commands: ``@shared("topics", "ties")`` gives a command those it names."""
+"""Options that several commands have: ``@shared("topics", "ties")`` adds these options to a command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
 POLICIES = ("dialect", "topics", "depth", "ties", "exclude_self", "documents", "rel")
 FORMATS = ("qrels_format", "run_format")
-CHOICE = ("queries", "attributes", "where")
+TOPIC_OPTIONS = ("queries", "attributes", "where")
 PAIRED_TESTS = (
     "randomisation",
     "t",
@@ -48,12 +48,12 @@ class Choice(click.Choice[str]):
 
     @cached_property
     def choices(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Names that the option accepts."""
+        """Names to choose from."""
         names = load(self._names) if isinstance(self._names, str) else self._names
         return (*(get_args(names) or names), *self._more)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the accepted name that the value spells."""
+        """Return the canonical spelling of a value."""
         from judged.results.spelling import canonical_name
 
         try:
@@ -63,12 +63,12 @@ class Choice(click.Choice[str]):
                 from judged.data.expression import select_query_ids
 
                 fix = f'to use some topics, write --where "{select_query_ids(value)}"'
-                raise Misspelt(error.message, fix, ctx, param) from None
+                raise InvalidChoiceError(error.message, fix, ctx, param) from None
             raise
 
 
-class Misspelt(click.BadParameter):
-    """A value that an option does not take, and what to write."""
+class InvalidChoiceError(click.BadParameter):
+    """An invalid value of an option, with a fix."""
 
     def __init__(
         self, message: str, fix: str = "", ctx: click.Context | None = None, param: click.Parameter | None = None
@@ -90,7 +90,7 @@ def _option(*flags: str, **attributes: Any) -> Callable[..., Any]:
     return partial(click.option, *flags, **attributes)
 
 
-_SHARED: dict[str, Callable[..., Any]] = {
+_OPTIONS: dict[str, Callable[..., Any]] = {
     "qrels": partial(click.argument, "qrels"),
     "runs": partial(click.argument, "runs", nargs=-1, required=True, metavar="RUN..."),
     "some_runs": partial(click.argument, "runs", nargs=-1, metavar="[RUN]..."),
@@ -251,7 +251,7 @@ _SHARED: dict[str, Callable[..., Any]] = {
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Give a command several options, in this order."""
+    """Return a decorator that adds options to a command, in this order."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):
@@ -262,53 +262,53 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
 
 
 def shared(*names: str, **changes: Any) -> Callable[[Command], Command]:
-    """Give a command the options of these names, in this order; `changes` are attributes, such as another ``help``."""
-    return with_options(*(_SHARED[name](**changes) for name in names))
+    """Return a decorator that adds shared options to a command; `changes` replaces attributes, such as ``help``."""
+    return with_options(*(_OPTIONS[name](**changes) for name in names))
 
 
-_MOST = 2**31 - 1
-_MOST_OF = {"seed": 2**63 - 1, "resamples": 1_000_000}
+_DEFAULT_LIMIT = 2**31 - 1
+_LIMITS = {"seed": 2**63 - 1, "resamples": 1_000_000}
 
 
-def checked(command: click.Command) -> click.Command:
-    """Let a command, and those below it, read choices as people spell them, and refuse numbers that mean nothing."""
+def prepare_command(command: click.Command) -> click.Command:
+    """Add tolerance of spelling to the choices of a command and its subcommands, and limits to its numbers."""
     for param in command.params:
         if isinstance(param.type, click.Choice) and not isinstance(param.type, Choice):
             param.type = Choice(param.type.choices)
         if isinstance(param.type, click.types.IntParamType | click.types.FloatParamType):
-            param.callback = _bounded(param.callback)
-    for below in getattr(command, "commands", {}).values():
-        checked(below)
+            param.callback = _add_limits(param.callback)
+    for subcommand in getattr(command, "commands", {}).values():
+        prepare_command(subcommand)
     return command
 
 
-def _bounded(callback: Callable[..., Any] | None) -> Callable[..., Any]:
+def _add_limits(callback: Callable[..., Any] | None) -> Callable[..., Any]:
     def check(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-        most = _MOST_OF.get(param.name or "", _MOST)
+        limit = _LIMITS.get(param.name or "", _DEFAULT_LIMIT)
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, float) and not math.isfinite(number):
-                raise click.BadParameter(f"{number} cannot be used here: give a finite number.", ctx, param)
-            if isinstance(number, int) and abs(number) > most:
-                raise click.BadParameter(f"{number} is out of range: the limit is {most:,}.", ctx, param)
+                raise click.BadParameter(f"a finite number is required, got {number}.", ctx, param)
+            if isinstance(number, int) and abs(number) > limit:
+                raise click.BadParameter(f"{number} is out of range: the limit is {limit:,}.", ctx, param)
         return value if callback is None else callback(ctx, param, value)
 
     return check
 
 
 class Group(click.Group):
-    """A group whose commands may stand in other modules.
+    """Group with commands in other modules, which are imported on first use.
 
     Parameters
     ----------
-    *args, **more
-        As of `click.Group`.
+    *args, **kwargs
+        Parameters of `click.Group`.
     places
-        Where other commands stand, as ``module:name``, by their names. The help lists them behind those of the group's
-        own module, in this order.
+        Commands in other modules as ``module:name``, by command name. The help lists them in this order, after the
+        commands of the group's module.
     """
 
-    def __init__(self, *args: Any, places: Mapping[str, str] | None = None, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, places: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.places = dict(places or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -317,8 +317,8 @@ class Group(click.Group):
         return [*(name for name in self.commands if name not in self.places), *self.places]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, imported where that is needed."""
+        """Return a command, and import it if necessary."""
         del ctx
         if cmd_name in self.places and cmd_name not in self.commands:
-            self.add_command(checked(load(self.places[cmd_name])), cmd_name)
+            self.add_command(prepare_command(load(self.places[cmd_name])), cmd_name)
         return self.commands.get(cmd_name)

@@ -14,7 +14,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judged.comparison.slicing.queries import (
+
+from judged import Documents, InputError, MissingExtraError, Qrels, Topics, judge
+from judged.comparison.slicing.by_document import parse_date
+from judged.comparison.slicing.derived import derive, read_topic_attributes
+from judged.comparison.slicing.topic_slices import AGE, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands, slice_topics
+from judged.data.attributes import Attributes
+from judged.data.query_text import (
     _model,
     detect_languages,
     normalize_query,
@@ -22,12 +28,6 @@ from judged.comparison.slicing.queries import (
     query_script,
     word_count,
 )
-
-from judged import Documents, InputError, MissingExtraError, Qrels, Topics, judge
-from judged.comparison.slicing.by_document import parse_date
-from judged.comparison.slicing.derived import derive, read_topic_attributes
-from judged.comparison.slicing.topic_slices import AGE, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands, slice_topics
-from judged.data.attributes import Attributes
 
 QRELS = {"q1": {"d1": 2, "d2": 1, "d3": 0, "d4": -2}, "q2": {"d2": 1}, "q3": {"d5": 0}}
 needs_py3langid = pytest.mark.skipif(importlib.util.find_spec("py3langid") is None, reason="needs py3langid")

@@ -14,8 +14,8 @@ from fastapi import Request
 
 from judged.comparison.slicing import Expression, Slicing, slice_topics
 from judged.comparison.slicing.derived import MEANINGS, OUTCOME, SOURCES
-from judged.comparison.slicing.queries import has_language_detector
 from judged.data.compute import pc
+from judged.data.query_text import has_language_detector
 from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.interface.pages.answers import page
 from judged.interface.pages.problems import PROBLEMS, Parameters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.results import TEXT, Column, Table
-from judged.results.charts import Scale, by_cutoff, even, round_positions
+from judged.results.charts import Scale, cutoff_scale, even_scale, round_positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,11 +104,11 @@ def render(curves: Curves, width: int, height: int, *, ascii_only: bool, colour:
 
 def _frame(curves: Curves, width: int, height: int) -> tuple[_Frame, int]:
     """Return the frame, with at least one row between two ticks of the y-axis, and the width of the tick labels."""
-    y_scale = even(curves.mean, max(1, (height - 3) // 3))
+    y_scale = even_scale(curves.mean, max(1, (height - 3) // 3))
     if curves.how == "cutoff":
-        x_scale = by_cutoff(curves.points)
+        x_scale = cutoff_scale(curves.points)
     else:
-        x_scale = even(np.array([0.0, 1.0]) if curves.how == "interpolated" else np.append(curves.x, 0.0), 5)
+        x_scale = even_scale(np.array([0.0, 1.0]) if curves.how == "interpolated" else np.append(curves.x, 0.0), 5)
     steps = len(y_scale.ticks) - 1
     tick_width = max(map(len, _tick_texts(y_scale)))
     columns = width - tick_width - 3 - len(curves.labels[0]) - 1
