@@ -59,7 +59,7 @@ fix: $(VENV)/.checked  ## Let the linter mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.checked  ## Write what is generated: README's output, the catalogue, the command line's help
+docs: $(VENV)/.checked  ## Write what is generated: README's output, the catalog, the command line's help
 	$(BIN)/python tools/docs.py
 	$(BIN)/python tools/notebooks.py
 

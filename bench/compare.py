@@ -1,4 +1,4 @@
-"""Time paired randomisation tests against scipy and ranx, and print a table.
+"""Time paired randomization tests against scipy and ranx, and print a table.
 
 All times come from one run, so that their ratios mean something on any machine. scipy tests one pair at a time: a few
 pairs are timed, and the median is multiplied by the number of pairs. No time is printed for tools that disagree.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.stats import permutation_test
 
-from judged.stats.multiple import randomised_tukey
+from judged.stats.multiple import randomized_tukey
 from judged.stats.paired import paired_test, paired_tests
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def main() -> None:
         _Row("judged, with interval", "1 pair", one),
         _Row("scipy", "1 pair", theirs),
     ]
-    tukey = _median(lambda: randomised_tukey(scores, resamples=RESAMPLES), ROUNDS)
-    rows.append(_Row("judged, randomised Tukey", f"{len(PAIRS)} pairs", tukey))
+    tukey = _median(lambda: randomized_tukey(scores, resamples=RESAMPLES), ROUNDS)
+    rows.append(_Row("judged, randomized Tukey", f"{len(PAIRS)} pairs", tukey))
     if find_spec("ranx"):
         rows.append(_Row("ranx, after compiling", "1 pair", _ranx(first, second)))
     print(_table(rows))
@@ -107,7 +107,7 @@ def _median(call: Callable[[], object], rounds: int) -> float:
 def _table(rows: list[_Row]) -> str:
     """Write Markdown; ratios are to judged with the same work."""
     lines = [
-        f"Randomisation test, {TOPICS} topics, {RESAMPLES:,} resamples:",
+        f"Randomization test, {TOPICS} topics, {RESAMPLES:,} resamples:",
         "",
         "| tool | work | seconds | times judged |",
         "|---|---|---:|---:|",

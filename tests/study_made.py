@@ -74,7 +74,7 @@ def design_in(folder: Path, text: str = DESIGN) -> Design:
 def store_of(design: Design, where: Any, count: int = 12) -> StudyStore:
     """Make the store of a study with so many participants: p1, p2..."""
     store = StudyStore.open(where, hashed(design), new=True)
-    store.enrol(assignments(design, {f"p{at}": "" for at in range(1, count + 1)}).to_pylist())
+    store.enroll(assignments(design, {f"p{at}": "" for at in range(1, count + 1)}).to_pylist())
     return store
 
 

@@ -21,7 +21,7 @@ from judged.stats.prediction_powered import prediction_powered
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "calibrated-judges.md"
 QRELS = "dl19_passage/qrels/qrels.dl19-passage.txt"
-MEASURE, LABELLED, SPLITS = "nDCG@10", 25, 100
+MEASURE, LABELED, SPLITS = "nDCG@10", 25, 100
 MODELS = {
     "GPT-4 (UMBRELA, graded)": "umbrella_gpt-4_zeroshot_dl19",
     "GPT-4 (binary)": "binary_gpt4_dl19",
@@ -46,16 +46,16 @@ def page(data: Path) -> str:
         people = judged.Qrels.read(data / QRELS)
         folder = data / "dl19_passage" / "alt_qrels" / "llm"
         models = {name: judged.Qrels.read(folder / f"{stem}.txt.gz") for name, stem in MODELS.items()}
-        topics = np.random.default_rng(0).permutation(len(people.topics))[:LABELLED]
-        labelled = [people.topics[at] for at in sorted(topics)]
-        parts = [HEAD, judges(people, models, runs, labelled), means(people, models[SHOWN], runs, labelled)]
+        topics = np.random.default_rng(0).permutation(len(people.topics))[:LABELED]
+        labeled = [people.topics[at] for at in sorted(topics)]
+        parts = [HEAD, judges(people, models, runs, labeled), means(people, models[SHOWN], runs, labeled)]
         parts.append(errors(people, models, runs))
     return "\n\n".join([*parts, TAIL]) + "\n"
 
 
-def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Path], labelled: list[str]) -> str:
+def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Path], labeled: list[str]) -> str:
     """Say how each judge grades, orders systems, and what it is worth."""
-    found = calibrate(people, models, runs, MEASURE, labelled=labelled)
+    found = calibrate(people, models, runs, MEASURE, labeled=labeled)
     rows: list[tuple[str, ...]] = []
     for one in found.judges:
         low, high = one.worth_ci or (0.0, 0.0)
@@ -67,7 +67,7 @@ def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
     head = ("judge", "absent", "invalid", "same grade", "kappa", "quadratic", "shift")
     head += ("tau of systems", "within topics", "largest error", "worth, topics")
     said = (
-        f"`calibrate` with {len(runs)} runs: people's labels on {len(labelled)} of the 43 topics, chosen at random"
+        f"`calibrate` with {len(runs)} runs: people's labels on {len(labeled)} of the 43 topics, chosen at random"
         " (seed 0), the models' on all. *Worth* is how many more topics judged by people would narrow an interval as"
         " much, in the median over the runs, with a bootstrap interval; where that holds 0 it is not shown that the"
         " judge is worth any. EXAM's grades go up to 5: those above 3 are on no scale here, and left out."
@@ -75,9 +75,9 @@ def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
     return f"## Five judges\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
-def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labelled: list[str]) -> str:
+def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labeled: list[str]) -> str:
     """Set a mean by people, by a model and by both beside that of all topics."""
-    found = calibrate(people, {SHOWN: model}, runs, MEASURE, labelled=labelled)
+    found = calibrate(people, {SHOWN: model}, runs, MEASURE, labeled=labeled)
     every = judged.evaluate(people, runs, MEASURE).aggregate()
     rows: list[tuple[str, ...]] = []
     for one in sorted(found.means, key=lambda one: -every[one.run][MEASURE]):
@@ -87,7 +87,7 @@ def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labelled:
         )
         exact = f"{every[one.run][MEASURE]:.3f}"
         rows.append((one.run, exact, known, f"{one.model:.3f}", corrected, f"{one.weight:.2f}"))
-    head = ("run", "people, 43 topics", f"people, {len(labelled)} topics", "model, 43 topics", "corrected", "weight")
+    head = ("run", "people, 43 topics", f"people, {len(labeled)} topics", "model, 43 topics", "corrected", "weight")
     said = (
         f"{MEASURE} with {SHOWN} as the judge, and 95 % intervals for the mean over the population of topics. The"
         " corrected mean uses people's labels of 25 topics and the model's of all."
@@ -96,7 +96,7 @@ def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labelled:
 
 
 def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Path]) -> str:
-    """Measure how far each kind of mean is from that of all topics, over random choices of the labelled ones."""
+    """Measure how far each kind of mean is from that of all topics, over random choices of the labeled ones."""
     whole = judged.evaluate(people, runs, MEASURE)
     y, names = whole.values[:, 0], whole.query_ids
     true, chance, rows = y.mean(axis=1), np.random.default_rng(1), list[tuple[str, ...]]()
@@ -108,7 +108,7 @@ def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
         off = {"people": list[float](), "corrected": list[float]()}
         widths: list[float] = []
         for split in splits:
-            known, rest = split[:LABELLED], split[LABELLED:]
+            known, rest = split[:LABELED], split[LABELED:]
             for run in range(len(runs)):
                 found = prediction_powered(y[run, known], f[run, known], f[run, rest], resamples=100)
                 off["people"].append(abs(found.known - true[run]))
@@ -121,7 +121,7 @@ def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
     head = ("judge", "people alone", "model alone", "corrected", "width of the interval, times that of people alone")
     said = (
         f"Mean distance from people's mean over all 43 topics, over {len(runs)} runs and {SPLITS} random choices of"
-        f" {LABELLED} labelled topics."
+        f" {LABELED} labeled topics."
     )
 
     return f"## How far off\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
@@ -137,15 +137,15 @@ TAIL = """## What the correction is
 
 A mean over topics is corrected by prediction-powered inference with a tuned weight (Angelopoulos et al. 2023): the
 model's mean on the topics without people's labels, weighed, plus the mean of people's scores less the weighed model's
-on the topics with them. With a weight that is given that is unbiased whatever the model is like, if the labelled topics
+on the topics with them. With a weight that is given that is unbiased whatever the model is like, if the labeled topics
 were chosen at random and people judged them fully. The weight here, between 0 and 1, is the one that makes the variance
 least, estimated of the same topics: it is near 0 for a model that does not predict people's scores, and it brings a
 bias that shrinks as 1/n. Intervals of means use the bounds of the measure, as other intervals of means do, which allows
-for topics on which the model fails and of which none is labelled. The plain form, with weight 1, is never used.
+for topics on which the model fails and of which none is labeled. The plain form, with weight 1, is never used.
 
 In 4,000 simulated samples each of good judges that collapse on 3 to 20 % of the topics, the intervals of means from 25
-labelled topics cover in 95 to 99 %; of scores that are 0 on nine of ten topics they cover in 95 to 100 %.
-Intervals of differences from the first system have no such bounds: with fewer than 25 labelled topics they do not hold
+labeled topics cover in 95 to 99 %; of scores that are 0 on nine of ten topics they cover in 95 to 100 %.
+Intervals of differences from the first system have no such bounds: with fewer than 25 labeled topics they do not hold
 their level, and a note says so.
 
 ## What may not be concluded
@@ -153,7 +153,7 @@ their level, and a note says so.
 - What a judge is worth depends on the measure, the systems and the collection: calibrate it again for each.
 - A judge may be right about systems in the mean and wrong about topics: look at *within topics* before any of its
   labels are read one by one.
-- 25 topics say little about a family of systems that a judge may favour; `--family` shows an interval.
+- 25 topics say little about a family of systems that a judge may favor; `--family` shows an interval.
 - Models may have seen these labels in training: DL19's are public. On labels of your own they may do worse.
 """
 

@@ -48,7 +48,7 @@ def page(data: Path) -> str:
 def order(scores: judged.Scores) -> str:
     """List the systems with intervals, and which of the others each cannot be told apart from."""
     values, names = scores.values[:, 0, :], scores.run_names
-    tests = judged.stats.randomised_tukey(values, resamples=100_000, seed=0)
+    tests = judged.stats.randomized_tukey(values, resamples=100_000, seed=0)
     estimates = scores.estimates()
     ranking = sorted(range(len(names)), key=lambda at: -estimates[at].value)
     rows: list[tuple[str, ...]] = []
@@ -64,7 +64,7 @@ def order(scores: judged.Scores) -> str:
     head = ("place", "run", MEASURE, "95 % interval", "significantly better than", "not told apart down to place")
     said = (
         f"{len(names)} runs, {scores.values.shape[2]} topics, {MEASURE}. Of {len(names) * (len(names) - 1) // 2} pairs,"
-        f" {pairs} differ significantly by the randomised Tukey test (100,000 permutations within topics, seed 0,"
+        f" {pairs} differ significantly by the randomized Tukey test (100,000 permutations within topics, seed 0,"
         f" family-wise alpha {ALPHA})."
     )
     return f"## The order\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=2).markdown()
@@ -122,7 +122,7 @@ together: an order of systems, how certain it is, and how much of it depends on 
 
 TAIL = """## Reading it
 
-Neighbours in such a table can hardly ever be told apart: with this many topics, differences below the detectable one
+Neighbors in such a table can hardly ever be told apart: with this many topics, differences below the detectable one
 are mostly chance, and an order of 37 systems is really an order of groups. Assessors disagree far more about
 documents than about systems: an agreement that looks poor leaves most of the order in place. What changes is the
 order among the best, as tau_AP, which weighs the top, shows beside tau."""

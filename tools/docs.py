@@ -34,7 +34,7 @@ from tabled import markdown_table
 
 import judged
 from judged.errors import JudgedWarning
-from judged.online import catalogue
+from judged.online import catalog
 from judged.online.metrics import FAMILIES, NAMES
 from judged.pipelines.experiments.engines import ENGINES, engine_named
 from judged.pipelines.experiments.pipelines import COMMON, OPERATORS
@@ -247,7 +247,7 @@ def doctests(name: str, text: str, folder: Path) -> list[str]:
 
 
 def measures() -> str:
-    """Write the catalogue: the page of every measure."""
+    """Write the catalog: the page of every measure."""
     head = "# Measures\n\nGenerated from `src/judged/scoring/measures`; `judged measures NAME` shows the same.\n"
     pages = [re.sub(r"^#", "##", page(name), flags=re.MULTILINE) for name in sorted(REGISTRY, key=str.lower)]
     return head + "\n" + "\n\n".join(pages) + "\n"
@@ -260,14 +260,14 @@ def _names() -> str:
 
 
 def online_measures() -> str:
-    """Write the catalogue of metrics of user behaviour."""
+    """Write the catalog of metrics of user behavior."""
     head = (
         "# Online metrics\n\nMade from the definitions in `src/judged/online/metrics`; `judged online list NAME` shows "
         "the same.\n"
     )
     parts: list[str] = [f"## Names\n\n{_names()}"]
     for family, members in FAMILIES.items():
-        pages = (re.sub(r"^#", "###", catalogue.page(one), flags=re.MULTILINE) for one in members)
+        pages = (re.sub(r"^#", "###", catalog.page(one), flags=re.MULTILINE) for one in members)
         parts += [f"## {family}", *pages]
     return head + "\n" + "\n\n".join(parts) + "\n"
 

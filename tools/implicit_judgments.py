@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from offline_online import labelled, wrapped
+from offline_online import labeled, wrapped
 
 from judged.data import Qrels, sample
 from judged.errors import InputError, JudgedWarning
@@ -38,7 +38,7 @@ def page(data: Path) -> str:
     """Make the page."""
     folder = data / "logs" / "trec_session"
     first = read_log(folder / "sessiontrack2012.xml.gz", name="TREC Session 2012", bots="keep")
-    second, labels = labelled(data / "logs" / "session2014_graphcm" / "normalized_with_labels.jsonl.gz")
+    second, labels = labeled(data / "logs" / "session2014_graphcm" / "normalized_with_labels.jsonl.gz")
     second = replace(second, name="TREC Session 2014", has=frozenset({"shown", "clicks", "ranks", "unclicked"}))
     simulated = replace(read_log(sample.LOG), name="the sample (simulated users)")
     people = Qrels.read(folder / "qrels" / "session2012.qrels")

@@ -82,7 +82,7 @@ def session_2012(folder: Path) -> list[str]:
 
 def session_2014(folder: Path) -> list[str]:
     """Many more pages, but judged only where shown, and without times."""
-    log, qrels = labelled(folder / "normalized_with_labels.jsonl.gz")
+    log, qrels = labeled(folder / "normalized_with_labels.jsonl.gz")
     measures = ("P@10", "DCG@10", "ERR(max=4)@10", "nDCG@10")
     found = against_qrels(log, qrels, measures=measures, unit="session")
     agreed = preference_agreement(log, qrels, rules=["above", "previous", "next"], unit="session")
@@ -98,7 +98,7 @@ def session_2014(folder: Path) -> list[str]:
     return [*parts, wrapped(verdict(found)), agreed.table().markdown(), wrapped(told(agreed))]
 
 
-def labelled(path: Path) -> tuple[InteractionLog, Qrels]:
+def labeled(path: Path) -> tuple[InteractionLog, Qrels]:
     """Make a log, and the highest label of each result by query."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]

@@ -83,7 +83,7 @@ def of_esci(log: InteractionLog, raw: Rows) -> list[str]:
         "## UBI sample: three front ends in one file",
         wrapped(
             "The sample log of OpenSearch's search-relevance plug-in: products and queries are those of Amazon's ESCI,"
-            " the behaviour is of demonstrations. Three applications wrote it, each in a dialect of its own: ranks from"
+            " the behavior is of demonstrations. Three applications wrote it, each in a dialect of its own: ranks from"
             " 0 and from 1, times as ISO 8601 and as milliseconds, lists with every query and with none."
         ),
         found_in(log),
@@ -147,12 +147,12 @@ def of_chorus(log: InteractionLog, raw: Rows) -> list[str]:
         found_in(log),
         measured(scores),
         wrapped(
-            f"**Zero results.** {value_of(zero)} of the pages are empty. That is no artefact of facets: every one of"
+            f"**Zero results.** {value_of(zero)} of the pages are empty. That is no artifact of facets: every one of"
             f" the {len(queries):,} requests asks for {' or '.join(str(size) for size in sizes)} results, and in"
             f" {agree:,} of {len(said):,} search events the number of results that the front end saw says the same. The"
             f" log does say so. What it asked says why: of {len(texts):,} different texts {always:,} never found"
             f" anything, the other {len(texts) - always - both} always did{mixed}. The former are mostly phrases such"
-            " as “syndicate visionary niches” or “iterate granular supply-chains”, asked of a catalogue of electronics"
+            " as “syndicate visionary niches” or “iterate granular supply-chains”, asked of a catalog of electronics"
             " by a generator of texts. The rate is true of the log, and says nothing of any shop."
         ),
         wrapped(
@@ -211,7 +211,7 @@ def of_graphcm(log: InteractionLog) -> list[str]:
     empty = scores.of("ZeroResults")
     why = next(reason for metric, reason in scores.refused if metric.name == "SatisfiedClicks")
     return [
-        "## TREC Session 2014: labelled pages without a clock",
+        "## TREC Session 2014: labeled pages without a clock",
         wrapped(
             "The pages of the 2014 track for which a label is known for each result, as GraphCM published them."
             " Sessions are in order; there are no times and no users."
@@ -226,7 +226,7 @@ def of_graphcm(log: InteractionLog) -> list[str]:
         ),
         wrapped(
             "**What to conclude.** Half as many of its pages have a click as in 2012. That is no finding about people:"
-            " the pages were chosen because they are labelled, and topics and engine are others."
+            " the pages were chosen because they are labeled, and topics and engine are others."
         ),
     ]
 

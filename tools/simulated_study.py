@@ -141,7 +141,7 @@ def run(place: Path, folder: Path) -> None:
     store = StudyStore.open(str(folder / "study.db"), sha256(place.read_bytes()).hexdigest(), new=True)
     groups = [group.name for group in design.groups for _ in range(group.participants)]
     people = {f"p{at}": name for at, name in enumerate(groups, 1)}
-    store.enrol(assignments(design, people).to_pylist())
+    store.enroll(assignments(design, people).to_pylist())
     study = Study(design, store, StudyLists.of(design))
     grades: dict[str, dict[str, float]] = {}
     for row in Qrels.read(str(sample.FOLDER / "qrels.txt")).table.to_pylist():

@@ -161,7 +161,7 @@ def stemming(every: list[Collection]) -> list[str]:
         Column("p", [float(line[5]) for line in lines], number(3), "p"),
     )  # fmt: skip
     table = Table("stemming", columns, labels=2, note=(
-        "nDCG@10; 95% intervals, paired randomisation tests over topics; p of single engines corrected by Holm in"
+        "nDCG@10; 95% intervals, paired randomization tests over topics; p of single engines corrected by Holm in"
         " each collection, p of the three together is of one test"
     ))  # fmt: skip
     return [

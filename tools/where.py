@@ -143,7 +143,7 @@ def web(folder: Path) -> str:
     said = (
         "Four Indri runs over ClueWeb09 for the Web track of 2012, before and after a spam filter: the change of"
         " nDCG@10, and its exact split; then how much of the first 10 is judged, before and after. In parentheses the"
-        " p-value of the randomisation test; of the parts after Holm."
+        " p-value of the randomization test; of the parts after Holm."
     )
     head = ("run", "nDCG@10", "by candidates", "by ranking", "judged of the first 10")
     return "\n\n".join(["## With and without spam", wrapped(said), TextTable(head, tuple(rows)).markdown(), WEB])

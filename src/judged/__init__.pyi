@@ -250,7 +250,7 @@ def tradeoff(
     cost: str | Iterable[str] | None = None,
     higher_is_better: str | Iterable[str] = (),
     level: float = 0.95,
-    test: str = "randomisation",
+    test: str = "randomization",
     resamples: int = 10000,
     seed: int = 0,
     cost_intervals: Mapping[str, Mapping[str, tuple[float, float]]] | None = None,

@@ -272,7 +272,7 @@ def test_wrong_options_end_with_2(arguments: list[str], message: str, run: Calla
 
 
 @pytest.mark.usefixtures("files")
-def test_swapped_files_are_recognised(run: Callable[..., Ended]) -> None:
+def test_swapped_files_are_recognized(run: Callable[..., Ended]) -> None:
     done = run("evaluate", "good.run", "qrels.txt", "-m", "AP")
     assert done.code == 2
     assert "Fix: " in done.err
@@ -291,7 +291,7 @@ def test_check_ends_with_0_1_or_2(files: Path, run: Callable[..., Ended]) -> Non
     assert "missing.run" in missing.err
 
 
-# --- catalogue, help, demo --------------------------------------------------------------------------
+# --- catalog, help, demo --------------------------------------------------------------------------
 
 
 def test_measures(run: Callable[..., Ended]) -> None:

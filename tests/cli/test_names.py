@@ -136,7 +136,7 @@ def test_a_terminal_takes_no_orders_from_names(files, command):
                 shown += chunk
     os.close(ours)
     assert process.returncode == 0
-    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())  # our own colours
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())  # our own colors
     assert "abc\\u202ecba" in text
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e]", text)
 

@@ -23,8 +23,8 @@ RUNS = {"old": {query: ["x", "a"] for query in QRELS}, "new": {query: ["a"] for 
 @pytest.mark.parametrize(
     ("given", "known"),
     [
-        ("t-test", "t"), ("ttest", "t"), ("T", "t"), ("Paired t-test", "t"), ("permutation", "randomisation"),
-        ("Randomization", "randomisation"), ("randomized_tukey", "randomised-tukey"), ("Wilcoxon", "wilcoxon"),
+        ("t-test", "t"), ("ttest", "t"), ("T", "t"), ("Paired t-test", "t"), ("permutation", "randomization"),
+        ("Randomization", "randomization"), ("randomized_tukey", "randomized-tukey"), ("Wilcoxon", "wilcoxon"),
         ("Holm", "holm"), ("BH", "bh"), ("Benjamini-Hochberg", "bh"), ("bonferroni", "bonferroni"),
     ],
 )  # fmt: skip

@@ -47,8 +47,8 @@ def refused(run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.Monke
         *(("labels import labels.db x.jsonl", "x.jsonl", label, ":1: this is no label") for label in _LABELS),
         ("traces check x.jsonl", "x.jsonl", _DOCUMENT % f'"score": {"9" * 400}', "x.jsonl:1"),
         ("traces check x.jsonl", "x.jsonl", _DOCUMENT % '"rank": 1e999', "x.jsonl:1"),
-        ("rag calibrate answers --people ann --labelled x", "x", "\udcff\udcfe", "this is UTF-16"),
-        ("labels calibrate qrels.txt old.run --judge m=second.txt --labelled x", "x", "\udcc0", "not UTF-8"),
+        ("rag calibrate answers --people ann --labeled x", "x", "\udcff\udcfe", "this is UTF-16"),
+        ("labels calibrate qrels.txt old.run --judge m=second.txt --labeled x", "x", "\udcc0", "not UTF-8"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(
@@ -88,7 +88,7 @@ def test_a_folder_that_cannot_be_made_is_refused_by_name(refused: Callable[..., 
     "command", ["online overview", "logs draft", "labels status", "labels calibrate", "labels calibrate qrels.txt"]
 )
 def test_a_name_longer_than_the_system_takes_is_refused(refused: Callable[..., str], command: str) -> None:
-    more = ("old.run", "--labelled", _LONG) if command.endswith(".txt") else (_LONG,)
+    more = ("old.run", "--labeled", _LONG) if command.endswith(".txt") else (_LONG,)
     assert refused(*command.split(), *more).startswith(f"error: {_LONG}")
 
 

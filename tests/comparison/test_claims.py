@@ -39,7 +39,7 @@ def test_signs_that_point_against_the_mean_say_so() -> None:
 
 
 @pytest.mark.parametrize("test", ["sign", "wilcoxon"])
-def test_signs_and_ranks_may_favour_one_side_where_the_means_are_equal(test: str) -> None:
+def test_signs_and_ranks_may_favor_one_side_where_the_means_are_equal(test: str) -> None:
     gaps = np.random.default_rng(0).exponential(0.1, 400)
     result = paired_test(np.zeros(400), gaps - gaps.mean(), test)
     assert result.significant
@@ -84,7 +84,7 @@ def test_what_is_detectable_is_said_to_be_at_the_level_that_is_left() -> None:
     assert "/" not in alone.text().split("==")[2]
 
 
-@pytest.mark.parametrize("test", ["randomisation", "t", "bootstrap", "tukey", "nemenyi", "bayes", "sign"])
+@pytest.mark.parametrize("test", ["randomization", "t", "bootstrap", "tukey", "nemenyi", "bayes", "sign"])
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_of_two_to_five_topics_there_is_no_verdict(test: str, n: int) -> None:
     result = scores(old=[9, 8, 9, 8, 9][:n], new=[1, 1, 1, 1, 1][:n]).compare(test=test, ci="none", margin=0.9)
@@ -102,7 +102,7 @@ def test_of_two_to_five_topics_there_is_no_verdict(test: str, n: int) -> None:
     assert not any("Not enough" in warning for warning in scores(**RANKS).compare(test=test, resamples=500).warnings)
 
 
-@pytest.mark.parametrize("test", ["randomisation", "t", "bounded", "tukey", "bayes", "sign"])
+@pytest.mark.parametrize("test", ["randomization", "t", "bounded", "tukey", "bayes", "sign"])
 def test_from_six_topics_on_there_is_one(test: str) -> None:
     result = scores(old=[20, 19, 18, 20, 19, 18], new=[1] * 6).compare(test=test)
     assert result.pairs[0].better == "new"
@@ -112,7 +112,7 @@ def test_a_test_in_place_of_another_is_named_in_the_rules() -> None:
     partly_replaced = scores(a=[1] * 48, b=[1] * 45 + [2, 3, 4], c=[2] * 47 + [1]).compare(
         test="bca", ci="none", resamples=500
     )
-    assert "randomisation test for 1 of 3 pairs" in " ".join(partly_replaced.caption.split())
+    assert "randomization test for 1 of 3 pairs" in " ".join(partly_replaced.caption.split())
     replaced = scores(a=[1, 2, 3, 4, 5], b=[2, 3, 3, 5, 6]).compare(test="studentised", ci="none")
-    assert "randomisation test in place of the paired studentised bootstrap test" in replaced.caption
-    assert replaced.pairs[0].result.test == "randomisation"
+    assert "randomization test in place of the paired studentised bootstrap test" in replaced.caption
+    assert replaced.pairs[0].result.test == "randomization"

@@ -51,7 +51,7 @@ def test_a_baseline(result) -> None:
         ("rrf", "0.2500 ‡", "1.0000 †", "0.6250"),
         ("bm25 (baseline)", "0.5000", "0.5000", "0.5000"),
     ]
-    assert "topics: news 9, web 12; paired randomisation test, all arrangements, on each collection" in output.caption
+    assert "topics: news 9, web 12; paired randomization test, all arrangements, on each collection" in output.caption
     assert (
         "Holm for the 2 comparisons; alpha = 0.05; † significantly better, ‡ worse than the baseline bm25"
         in output.caption

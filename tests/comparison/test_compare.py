@@ -17,7 +17,7 @@ from judged.comparison.choices import JOINT_TESTS, all_tests
 from judged.data import sample
 from judged.scoring.evaluation import Scores
 from judged.scoring.measures.aggregates import logarithms
-from judged.stats import dunnett, nemenyi, randomised_dunnett
+from judged.stats import dunnett, nemenyi, randomized_dunnett
 from judged.stats import multiple as tukey
 from judged.stats.correction import adjust
 from judged.stats.effect import effect_sizes, equivalence, wins
@@ -107,14 +107,14 @@ def test_effects_wins_equivalence_and_detectable_difference() -> None:
     ("test", "call"),
     [
         ("tukey", tukey.tukey_hsd),
-        ("randomised-tukey", tukey.randomised_tukey),
+        ("randomized-tukey", tukey.randomized_tukey),
         ("nemenyi", nemenyi),
     ],
 )
 def test_all_pairs_at_once(test: str, call: Callable[..., Any]) -> None:
     resampled = {"resamples": 3000, "seed": 1}
     result = SCORES.compare(test=test, **resampled).measure("RR")
-    matrices = call(SCORES.values[:, 0], **(resampled if test.startswith("randomised") else {}))
+    matrices = call(SCORES.values[:, 0], **(resampled if test.startswith("randomized") else {}))
     assert result.overall == matrices.sentence
     assert len(result.pairs) == 6
     for pair in result.pairs:
@@ -126,11 +126,11 @@ def test_all_pairs_at_once(test: str, call: Callable[..., Any]) -> None:
         assert pair.result.n == 15
 
 
-@pytest.mark.parametrize(("test", "call"), [("dunnett", dunnett), ("randomised-dunnett", randomised_dunnett)])
+@pytest.mark.parametrize(("test", "call"), [("dunnett", dunnett), ("randomized-dunnett", randomized_dunnett)])
 def test_all_against_one_at_once(test: str, call: Callable[..., Any]) -> None:
     resampled = {"resamples": 3000, "seed": 1}
     result = SCORES.compare(test=test, baseline="dense", **resampled).measure("RR")
-    alone = call(SCORES.values[:, 0], 1, **(resampled if test.startswith("randomised") else {}))
+    alone = call(SCORES.values[:, 0], 1, **(resampled if test.startswith("randomized") else {}))
     assert [(pair.first, pair.second) for pair in result.pairs] == [("dense", row) for row in ("bm25", "rrf", "random")]
     assert [pair.result.p for pair in result.pairs] == alone.p[[0, 2, 3]].tolist()
     assert [pair.result.difference for pair in result.pairs] == alone.differences[[0, 2, 3]].tolist()
@@ -178,9 +178,9 @@ def test_all_tests_run() -> None:
 
 
 def test_other_spellings() -> None:
-    assert SCORES.compare(test="randomization").choices.test == "randomisation"
+    assert SCORES.compare(test="randomization").choices.test == "randomization"
     assert SCORES.compare(test="studentized", resamples=500).choices.test == "studentised"
-    assert SCORES.compare(test="randomized-tukey", resamples=500).choices.test == "randomised-tukey"
+    assert SCORES.compare(test="randomized-tukey", resamples=500).choices.test == "randomized-tukey"
 
 
 # --- families -----------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def test_geometric_means_are_compared_by_their_ratio() -> None:
     assert pair.effects == effect_sizes(*(logarithms(scored) for scored in table.values[:, 0]))
     assert np.isnan(pair.detectable)
     assert "second / first 0.63" in pair.sentence
-    assert result.pair("first", "second", "AP").result.test == "randomisation"  # 4 of 6 topics differ: not t
+    assert result.pair("first", "second", "AP").result.test == "randomization"  # 4 of 6 topics differ: not t
     assert "(geometric means: of ratios)" in result.caption
     tukey = table.compare(test="tukey")
     assert not tukey.measure("GMAP").pairs
@@ -386,7 +386,7 @@ def test_policies_go_to_evaluate() -> None:
     ("options", "message"),
     [
         ({"baseline": "bm52"}, "no run 'bm52' to use as the baseline. Fix: use one of bm25, dense, rrf, random"),
-        ({"test": "anova"}, "no test 'anova'. Fix: use one of randomisation, t,"),
+        ({"test": "anova"}, "no test 'anova'. Fix: use one of randomization, t,"),
         ({"correction": "sidak"}, "no correction 'sidak'. Fix: use one of none, bonferroni, holm"),
         ({"family": "both"}, "no family 'both'. Fix: use one of measure, all"),
         ({"alpha": 0.0}, "`alpha` must be between 0 and 0.5, got 0.0"),

@@ -23,7 +23,7 @@ RANKS = {
 }
 # all 2^10 sign flips: only the one that was seen and its mirror are as extreme, so p is 2/1024, by Holm times 3 or 2;
 # a_b and 50%|x tie on 3 topics: 2/2^7
-RULES = "paired randomisation test, all arrangements; p corrected by Holm for the 3 comparisons; alpha = 0.05"
+RULES = "paired randomization test, all arrangements; p corrected by Holm for the 3 comparisons; alpha = 0.05"
 CAPTION = f"n = 10 topics; {RULES}"
 LETTERS = "letters: the systems that this one is significantly better than"
 
@@ -42,7 +42,7 @@ a  a_b    0.7833 bc
 b  50%|x  0.5417 c
 c  old    0.2279
 
-n = 10 topics; paired randomisation test, all arrangements; p corrected by Holm for the 3
+n = 10 topics; paired randomization test, all arrangements; p corrected by Holm for the 3
 comparisons; alpha = 0.05; letters: the systems that this one is significantly better than
 
 == RR ==
@@ -67,14 +67,14 @@ where it rests on rare topics)
 a_b is better than 50%|x in RR: a_b - 50%|x +0.2417 (98.3% interval 0.021 to 0.500) over 10 topics,
 p = 0.016 after Holm. Effect dz +1.05; a_b is higher on 7 topics, equal on 3, lower on 0. Up to
 25.9% of all topics may be of a kind that is not among these 10: a mean difference below -0.69 there
-would reverse it. Largest differences in favour of a_b: q00 0.500, q01 0.500, q05 0.500.
+would reverse it. Largest differences in favor of a_b: q00 0.500, q01 0.500, q05 0.500.
 a_b is better than old in RR: a_b - old +0.5554 (98.3% interval 0.308 to 0.789) over 10 topics, p =
 0.0059 after Holm. Effect dz +2.36; a_b is higher on 10 topics, equal on 0, lower on 0. Largest
-differences in favour of a_b: q08 0.857, q05 0.800, q00 0.750.
+differences in favor of a_b: q08 0.857, q05 0.800, q00 0.750.
 50%|x is better than old in RR: 50%|x - old +0.3138 (98.3% interval 0.188 to 0.483) over 10 topics,
 p = 0.0059 after Holm. Effect dz +1.95; 50%|x is higher on 10 topics, equal on 0, lower on 0. Up to
 25.9% of all topics may be of a kind that is not among these 10: a mean difference below -0.90 there
-would reverse it. Largest differences in favour of 50%|x: q06 0.667, q09 0.500, q08 0.357.
+would reverse it. Largest differences in favor of 50%|x: q06 0.667, q09 0.500, q08 0.357.
 
 Over the 10 topics of the qrels; ties by document id"""
     )
@@ -150,7 +150,7 @@ def test_the_document(result) -> None:
     assert output["order"] == ["a_b", "50%|x", "old"]
     assert output["caption"] == f"{CAPTION}; {LETTERS}"
     assert output["choices"] == {
-        "test": "randomisation", "correction": "holm", "family": "measure", "alpha": 0.05, "resamples": 100_000,
+        "test": "randomization", "correction": "holm", "family": "measure", "alpha": 0.05, "resamples": 100_000,
         "seed": 0, "min_difference": 0.0, "margin": None, "baseline": None,
     }  # fmt: skip
     assert output["measures"] == [{"name": "RR", "family": 3, "untested": "", "overall": ""}]

@@ -56,7 +56,7 @@ QRELS = {
     "commas": ("1,0,d1,1\n1,0,d2,0\n", (Q, "iteration", D, R)),
     "three commas": ("1, d1, 1\n1, d2, 0\n", (Q, D, R)),
     "float grades": ("1 0 d1 1.7\n1 0 d2 0.0\n", (Q, "iteration", D, R)),
-    "labelled list": ("query,doc,rank,relevance\n1,d1,1,2\n", (Q, D, K, R)),
+    "labeled list": ("query,doc,rank,relevance\n1,d1,1,2\n", (Q, D, K, R)),
     "one of each topic": ("1 0 d1 1\n2 0 d2 1\n", (Q, "iteration", D, R)),
 }
 REFUSED = {

@@ -220,7 +220,7 @@ def test_two_columns_for_a_terminal() -> None:
     assert lines[head + 2] == f"{'2 x  -  x':<{column}} │ 2 ↓1 1  b"
     assert lines[head + 3] == f"{'3    3  a  A title':<{column}} │ 3 ↑2 2  e  Eel"
     assert all(len(line) <= 80 for line in lines)
-    colored = result.text(width=80, colour=True)
+    colored = result.text(width=80, color=True)
     assert "\x1b[1;32m3\x1b[0m" in colored  # the highest grade is green
     assert "\x1b" not in result.text(width=80)
 

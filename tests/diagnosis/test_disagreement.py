@@ -321,7 +321,7 @@ def test_the_picture_has_every_topic_in_its_place() -> None:
 
     result = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"])
     points = next(points for points in specification(result.chart())["datasets"].values() if "t0" in points[0])
-    assert [(point["t0"], point["x"], round(point["y"], 3), point["colour"]) for point in points] == [
+    assert [(point["t0"], point["x"], round(point["y"], 3), point["color"]) for point in points] == [
         *((f"q{i}", -0.5, 0.667, "opposite sides") for i in range(3)),
         ("q3", 0.0, 0.0, "one sees no difference"),
     ]

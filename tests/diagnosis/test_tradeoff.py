@@ -297,7 +297,7 @@ def test_a_chart_has_a_point_a_run_and_the_front_of_one_cost() -> None:
     result = SCORES.tradeoff(COSTS)
     spec = result.chart("gb").to_dict()
     points = chart_data(spec, "point")
-    assert {point["label"]: point["colour"] for point in points} == {
+    assert {point["label"]: point["color"] for point in points} == {
         "slow": "on the front",
         "mid": "on the front",  # luck costs no more memory, but is better on one topic of twenty only
         "luck": "on the front",

@@ -72,7 +72,7 @@ def needed(before: Sequence[doctest.Example], own: Sequence[doctest.Example]) ->
 def doctests() -> Iterator[tuple[str, list[str]]]:
     """Give every example with ``>>>``: its title, and its source behind the statements that it needs.
 
-    Those of the catalogue of measures import one class each from one package; they share a process, not their names.
+    Those of the catalog of measures import one class each from one package; they share a process, not their names.
     """
     parser = doctest.DocTestParser()
     measures: list[str] = []

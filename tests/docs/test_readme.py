@@ -1,4 +1,4 @@
-"""What README says of the catalogue is true of it."""
+"""What README says of the catalog is true of it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Ended:
     err: str
     seconds: float
     first_change: float | None
-    signalled: bool
+    signaled: bool
 
 
 @contextmanager

@@ -43,12 +43,12 @@ def send(
         if number != signal.SIGKILL:
             wrong += _wrong_end(ended, number, measured, new=new)
             wrong += [f"left behind in TMPDIR: {path.name}" for path in temporary.iterdir()]
-        elif not ended.signalled:
+        elif not ended.signaled:
             wrong += [] if new and ended.code == measured.code else [f"it ends with {ended.code}: {ended.err[-200:]}"]
         elif not wrong and not (new and (command.adds or (start == "empty" and command.name == "demo"))):
             wrong += _again(command, measured, inputs, out, temporary)
         outcome = "finished" if ended.code == measured.code else "new" if new else "old"
-        outcome = outcome if ended.signalled else TOO_LATE
+        outcome = outcome if ended.signaled else TOO_LATE
     where = f"{start}, {'after the first change' if from_change else 'after the start'} {1000 * wait:.0f} ms"
     return outcome, [f"{NAMES[number]} ({where}): {text}" for text in wrong]
 

@@ -78,7 +78,7 @@ def _book() -> bytes:
         {"rating": None, "unrateable": True},
         {"judge_later": True},
     ]
-    pairs = [{"query_text": text, "doc_id": f"d{at}", "judgements": said} for at, text in enumerate(_TOPICS.values())]
+    pairs = [{"query_text": text, "doc_id": f"d{at}", "judgments": said} for at, text in enumerate(_TOPICS.values())]
     return json.dumps({"name": "book", "query_doc_pairs": pairs}).encode()
 
 

@@ -158,7 +158,7 @@ attributes = "topics.csv"
 [gate]
 alpha = 0.05
 strict = false
-test = "randomisation"
+test = "randomization"
 resamples = 2000
 
 [[check]]

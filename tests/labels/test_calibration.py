@@ -66,11 +66,11 @@ def runs(truth: dict[str, dict[str, int]], seed: int) -> dict[str, dict[str, dic
 def test_means_are_corrected_by_what_people_said() -> None:
     truth, model = made(1, noise=0.5, shift=0.6)
     systems = runs(truth, 2)
-    found = calibrate(truth, {"model": model}, systems, labelled=TOPICS[:40])
+    found = calibrate(truth, {"model": model}, systems, labeled=TOPICS[:40])
     exact = evaluate(truth, systems, "nDCG@10").aggregate()
     known = evaluate({t: truth[t] for t in TOPICS[:40]}, systems, "nDCG@10").aggregate()
     (judge,) = found.judges
-    assert (found.labelled, found.others, judge.invalid) == (40, 40, 0)
+    assert (found.labeled, found.others, judge.invalid) == (40, 40, 0)
     assert judge.shift > 0.2
     assert judge.tau == 1.0
     for one in found.means:
@@ -84,7 +84,7 @@ def test_means_are_corrected_by_what_people_said() -> None:
 def test_a_useless_model_is_worth_none() -> None:
     truth, _ = made(1, noise=0.5)
     _, model = made(9, noise=0.5)
-    (judge,) = calibrate(truth, {"model": model}, runs(truth, 2), labelled=TOPICS[:40]).judges
+    (judge,) = calibrate(truth, {"model": model}, runs(truth, 2), labeled=TOPICS[:40]).judges
     assert judge.worth_ci is not None
     assert judge.worth_ci[0] == 0
     assert abs(judge.kappa) < 0.1
@@ -97,7 +97,7 @@ def test_grades_outside_the_scale_are_counted_and_not_rounded() -> None:
     assert (judge.shared, judge.absent, judge.invalid, judge.same) == (2, 2, 2, 1.0)
 
 
-def test_a_judge_that_favours_a_family_is_found() -> None:
+def test_a_judge_that_favors_a_family_is_found() -> None:
     truth, _ = made(4, noise=0.5)
     systems = runs(truth, 5)
     chance = np.random.default_rng(0)

@@ -22,12 +22,12 @@ BOOK = 'query,docid,ann,Unknown\nwho wrote Faust,a,3.0,2.0\nwho wrote Faust,b,,0
 BOOK_JSON = {
     "name": "a book",
     "query_doc_pairs": [
-        {"query_text": "who wrote Faust", "doc_id": "a", "position": 1, "judgements": [
+        {"query_text": "who wrote Faust", "doc_id": "a", "position": 1, "judgments": [
             {"rating": 3.0, "unrateable": False, "judge_later": False, "user_email": "ann", "explanation": "him"},
             {"rating": None, "unrateable": True, "judge_later": False, "user_email": "bob", "explanation": None},
             {"rating": None, "unrateable": False, "judge_later": True, "user_email": "cy", "explanation": None},
         ]},
-        {"query_text": "red, shoes", "doc_id": "a", "position": None, "judgements": [{"rating": 0.0}]},
+        {"query_text": "red, shoes", "doc_id": "a", "position": None, "judgments": [{"rating": 0.0}]},
     ],
 }  # fmt: skip
 # As docs.opensearch.org describes PUT _plugins/_search_relevance/judgments.
@@ -144,7 +144,7 @@ def test_two_topics_of_one_text_cannot_be_written_or_found_by_it(tmp_path: Path)
         ),
         ("book.csv", "query,docid,ann\nwho wrote Faust,a,x\n", 2),
         ("l.csv", "query_id,doc_id,judge,grade\n", None),
-        ("b.json", '{"query_doc_pairs": [{"doc_id": "a", "judgements": [{"rating": 1}]}]}', None),
+        ("b.json", '{"query_doc_pairs": [{"doc_id": "a", "judgments": [{"rating": 1}]}]}', None),
         ("b.json", '{"judgmentRatings": [{"query": "who wrote Faust", "ratings": [{"rating": 1}]}]}', None),
     ],
 )

@@ -98,7 +98,7 @@ def test_tables_of_a_calibration() -> None:
     ]  # fmt: skip
     many = calibration(JUDGE, families=(BIAS,) * 13).table("families")
     assert many.folded
-    assert full.facts() == {"measure": "nDCG@10", "labelled": 40, "others": 60, "level": 0.9}
+    assert full.facts() == {"measure": "nDCG@10", "labeled": 40, "others": 60, "level": 0.9}
     plain = calibration(BARE)
     assert [block.name for block in plain.blocks()] == ["sentences", "judges", "contested"]
     assert cells(plain.table("judges"))[0][-1] == "shift"
@@ -145,7 +145,7 @@ def test_systems_under_a_model_and_what_is_contested() -> None:
     errors = [abs(sides["m", run][:8].mean() - sides["people", run].mean()) for run in runs]
     assert first.largest_error == pytest.approx(max(errors))
     assert (second.largest_error, second.same, second.tau) == (0.0, 1.0, 1.0)
-    assert (found.labelled, found.others, found.level, found.measure) == (8, 4, 0.9, "P@2")
+    assert (found.labeled, found.others, found.level, found.measure) == (8, 4, 0.9, "P@2")
     assert found.grades == {}  # of one model alone
     corrected = {
         run: prediction_powered(
@@ -173,12 +173,12 @@ def test_systems_under_a_model_and_what_is_contested() -> None:
         differs
     )
     assert {one.judge for one in found.contested} == {"m"}
-    alone = calibrate(people, {"m": model}, runs, "P@2", labelled=TOPICS[2:6], families={"one": "f"}, resamples=100)
-    assert (alone.labelled, alone.others) == (4, 8)
+    alone = calibrate(people, {"m": model}, runs, "P@2", labeled=TOPICS[2:6], families={"one": "f"}, resamples=100)
+    assert (alone.labeled, alone.others) == (4, 8)
     assert list(alone.grades) == ["m"]
     assert [one.family for one in alone.families] == ["f"]
     assert alone.judges[0].shared == 16
-    again = calibrate(people, {"m": model}, runs, "P@2", labelled=TOPICS[2:6], families={"one": "f"}, level=0.95,
+    again = calibrate(people, {"m": model}, runs, "P@2", labeled=TOPICS[2:6], families={"one": "f"}, level=0.95,
                       rel=1, highest=2, resamples=100, seed=0)  # fmt: skip
     assert again.json() == alone.json()
     for odd in ({"resamples": 0}, {"seed": -1}, {"level": 0.0}):
@@ -234,14 +234,14 @@ BARE_JUDGE = replace(ANN, judge="bob", repeats=0, repeated=NAN, repeated_ci=None
 SPREAD = Spread("1", 7, 0.5, 0.75)
 
 
-def labelled(*judges: JudgeQuality, slices: Any = (), systems: Any = None, threshold: float = 0.05) -> LabelQuality:
+def labeled(*judges: JudgeQuality, slices: Any = (), systems: Any = None, threshold: float = 0.05) -> LabelQuality:
     alpha: Any = SimpleNamespace(sentence="Alpha.", name="alpha", value=0.5, interval=(0.25, 0.75))
     return LabelQuality(alpha, 12, judges, (SPREAD,), slices, (SPREAD,), systems, threshold)
 
 
 def test_tables_of_the_quality_of_labels() -> None:
     sliced = (replace(SPREAD, name="k=x", alpha=0.625, alpha_ci=(0.5, 0.7)),)
-    found = labelled(ANN, BARE_JUDGE, slices=sliced)
+    found = labeled(ANN, BARE_JUDGE, slices=sliced)
     _, judges, slices, grades, topics = found.blocks()
     assert cells(judges) == [
         ("judge", "kind", "labels", "invalid", "shared", "same as others", "shift", "alpha without", "same again",
@@ -262,12 +262,12 @@ def test_tables_of_the_quality_of_labels() -> None:
         ("judges", 2, False, ""), ("slices", 1, False, "By slice"), ("grades", 1, False, "By grade"),
         ("topics", 1, True, "By topic"),
     ]  # fmt: skip
-    bare = labelled(BARE_JUDGE)
+    bare = labeled(BARE_JUDGE)
     assert cells(bare.table("judges"))[0][-1] == "alpha without"
     assert "seconds" in bare.table("judges").records()[0]
     assert [block.name for block in bare.blocks()] == ["sentences", "judges", "grades", "topics"]
     assert bare.facts() == {"pairs": 12, "alpha": {"name": "alpha", "value": 0.5, "interval": (0.25, 0.75)}}
-    assert labelled(ANN).threshold == LabelQuality.__dataclass_fields__["threshold"].default == 0.05
+    assert labeled(ANN).threshold == LabelQuality.__dataclass_fields__["threshold"].default == 0.05
 
 
 def test_sentences_of_the_quality_of_labels() -> None:
@@ -275,7 +275,7 @@ def test_sentences_of_the_quality_of_labels() -> None:
     changes = [SimpleNamespace(largest_change=size, sentence=f"Changes by {size}.") for size in (0.1, 0.3, 0.2)]
     systems: Any = SimpleNamespace(systems=changes, table=lambda name: replace(table, name=name))
     good = replace(ANN, judge="eve", right=0.95, right_ci=(0.9, 1.0), drift_p=0.05, gold=1)
-    found = labelled(ANN, good, BARE_JUDGE, systems=systems)
+    found = labeled(ANN, good, BARE_JUDGE, systems=systems)
     assert found.sentences == (
         "Alpha.",
         "ann's later labels are 0.25 lower against the others' than the earlier ones (p = 0.012, Holm)."
@@ -284,12 +284,12 @@ def test_sentences_of_the_quality_of_labels() -> None:
         "Changes by 0.3.",
     )  # fmt: skip
     assert (found.blocks()[-1].name, found.blocks()[-1].title) == ("systems", "Systems under each two judges")
-    strict = labelled(replace(ANN, drift_p=0.06), good, threshold=0.061)
+    strict = labeled(replace(ANN, drift_p=0.06), good, threshold=0.061)
     assert sum("later labels" in text for text in strict.sentences) == 2
     nothing = SimpleNamespace(systems=[], table=systems.table)
-    assert labelled(replace(ANN, drift_p=NAN), systems=nothing).sentences == ("Alpha.",)
+    assert labeled(replace(ANN, drift_p=NAN), systems=nothing).sentences == ("Alpha.",)
     # a judge without known documents is not the best one
-    assert len(labelled(replace(ANN, drift_p=1.0), replace(good, gold=0)).sentences) == 1
+    assert len(labeled(replace(ANN, drift_p=1.0), replace(good, gold=0)).sentences) == 1
 
 
 def test_systems_under_judges_and_few_topics() -> None:

@@ -184,7 +184,7 @@ def by_both(people: Any, model: Any, rest: Any) -> ScoresByBoth:
     return ScoresByBoth(names, people, model, rest, (0.0, 1.0), tuple(f"t{at}" for at in range(people.shape[1])))
 
 
-def test_whom_a_model_favours() -> None:
+def test_whom_a_model_favors() -> None:
     """Errors of a: .1 .2 .3, of b: 0 .1 .5, of c: .1 0 0; the family of a and b less c: -.05 .15 .4."""
     people = np.full((3, 3), 0.2)
     seen = by_both(people, people + np.array([[0.1, 0.2, 0.3], [0, 0.1, 0.5], [0.1, 0, 0]]), np.zeros((3, 2)))
@@ -202,8 +202,8 @@ def test_scores_within_topics_correlate_as_scipy_says() -> None:
     rng = np.random.default_rng(4)
     people, model = rng.random((3, 5)), rng.random((3, 5))
     seen = by_both(people, model, rng.random((3, 4)))
-    centred = [(table - table.mean(axis=0)).ravel() for table in (people, model)]
-    assert seen.within_topics == pytest.approx(stats.pearsonr(*centred).statistic)
+    centered = [(table - table.mean(axis=0)).ravel() for table in (people, model)]
+    assert seen.within_topics == pytest.approx(stats.pearsonr(*centered).statistic)
     assert math.isnan(by_both(np.ones((3, 5)), model, model).within_topics)
     for n, others, known in ((3, 2, True), (2, 2, False), (3, 1, False)):
         part = by_both(people[:, :n], model[:, :n], np.full((3, others), 0.5))
@@ -284,7 +284,7 @@ def test_tables_of_quality_and_calibration() -> None:
     assert tables["contested"].folded
     assert not tables["families"].folded
     assert {row["runs"] for row in tables["contested"].records()} == {2}
-    assert (found.labelled, found.others, found.level) == (4, 4, 0.95)
+    assert (found.labeled, found.others, found.level) == (4, 4, 0.95)
     assert "worth" in tables["judges"].text()
     notes = {note.rule: note.text for note in found.notes}
     # 1 - 0.05^(1/4): an error on more topics is in the sample in 95 of 100 samples

@@ -152,7 +152,7 @@ def test_options_of_preferences(log: InteractionLog, given: dict[str, Any], says
         ({"reformulation_gap": float("inf")}, "reformulation_gap is inf. Fix: give a number of seconds, from 0 to 1e"),
         ({"attribution_window": -1}, "attribution_window is -1"),
         ({"attribution_window": float("nan")}, "attribution_window is nan"),
-        ({"winsorise": "x"}, "winsorise is 'x'. Fix: give a number"),
+        ({"winsorize": "x"}, "winsorize is 'x'. Fix: give a number"),
     ],
 )
 def test_settings(given: dict[str, Any], says: str) -> None:

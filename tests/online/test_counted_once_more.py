@@ -53,7 +53,7 @@ def test_rounding_does_not_pass_over_an_amount() -> None:
     """0.55 * 100 is 55.00000000000001 as a double: of 1, 2, ..., 100, still 55 is what 55 % do not exceed."""
     pages = [page(at, at, "hat") for at in range(1, 101)]
     log = typed_log(pages, [event(at, at, "purchase", value=float(at)) for at in range(1, 101)])
-    found = online_metrics(log, "RevenuePerSearch", settings=FactSettings(winsorise=0.55))
+    found = online_metrics(log, "RevenuePerSearch", settings=FactSettings(winsorize=0.55))
     assert found.value("RevenuePerSearch") * 100 == pytest.approx(sum(min(at, 55) for at in range(1, 101)))
 
 
@@ -195,7 +195,7 @@ def away(pages: list[dict[str, Any]], events: list[dict[str, Any]], time: int) -
 def test_other_loops_count_the_same(seed: int) -> None:
     pages, events = drawn(seed)
     expected = other_loops(pages, events)
-    scores = online_metrics(typed_log(pages, events), expected, settings=FactSettings(winsorise=1))
+    scores = online_metrics(typed_log(pages, events), expected, settings=FactSettings(winsorize=1))
     assert {name: scores.value(name) for name in expected} == pytest.approx(expected, rel=1e-9)
 
 

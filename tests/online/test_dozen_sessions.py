@@ -51,8 +51,8 @@ COUNTED = {
     "ExitRate": (5, 22),  # 7, 13, 15, 20, 21; page 2 was copied from, page 12 led to a purchase
     "SecondPageRate": (1, 21),  # of page 5
     "Reformulation": (6, 20),  # 0, 3, 5, 14, 16, 19; page 6 is no first page, page 10 is asked again
-    "SpecialiseReformulation": (3, 20),
-    "GeneraliseReformulation": (1, 20),
+    "SpecializeReformulation": (3, 20),
+    "GeneralizeReformulation": (1, 20),
     "ZeroResults": (1, 20),
     "ZeroResultQueries": (1, 19),
     "FilteredZeroResults": (1, 1),

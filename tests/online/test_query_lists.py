@@ -55,7 +55,7 @@ def test_pairs_are_asked_again_within_a_session() -> None:
     pages += [page(20 + at, at, 9_000, "lamp", session=at) for at in (3,)]  # another matter
     found = queries(typed_log(pages, []), "again")
     assert rows(found, "again", "query", "changed_to", "change", "users", "again", "share") == [
-        ("shoes", "red shoes", "specialise", 4, 2, 0.5)
+        ("shoes", "red shoes", "specialize", 4, 2, 0.5)
     ]
 
 
@@ -201,6 +201,6 @@ def test_what_cannot_be_told_is_said() -> None:
     with pytest.raises(InputError, match="no list of queries"):
         queries(typed_log(pages, []), "popular")
     with pytest.raises(InputError, match="no column"):
-        queries(typed_log(pages, []), by="colour")
+        queries(typed_log(pages, []), by="color")
     with pytest.raises(InputError, match="is no date"):
         queries(typed_log(pages, []), "rising", since="last week")

@@ -64,33 +64,33 @@ def test_texts_from_files_do_nothing(opened: Any) -> None:
     assert "<script>alert(1)</script>" in tab.locator("h1").inner_text()
 
 
-def test_colours_follow_the_theme_and_the_button(opened: Any) -> None:
+def test_colors_follow_the_theme_and_the_button(opened: Any) -> None:
     tab, _, _ = opened(color_scheme="dark")
-    page, text = _colours(tab)
+    page, text = _colors(tab)
     assert _bright(page) < 60
     assert _bright(text) > 180
-    assert tab.locator("#theme").inner_text() == "Light colours"
+    assert tab.locator("#theme").inner_text() == "Light colors"
     tab.click("#theme")
-    page, text = _colours(tab)
+    page, text = _colors(tab)
     assert _bright(page) > 240
     assert _bright(text) < 80
-    assert tab.locator("#theme").inner_text() == "Dark colours"
+    assert tab.locator("#theme").inner_text() == "Dark colors"
     tab.click("#theme")
     tab.emulate_media(media="print")
-    page, text = _colours(tab)
+    page, text = _colors(tab)
     assert _bright(page) > 240
     assert _bright(text) < 80
     assert not tab.locator("#theme").is_visible()
     assert not tab.locator("nav").is_visible()
 
 
-def _colours(tab: Any) -> tuple[str, str]:
+def _colors(tab: Any) -> tuple[str, str]:
     page = tab.evaluate("getComputedStyle(document.body).backgroundColor")
     return page, tab.evaluate("getComputedStyle(document.querySelector('.chart svg text')).fill")
 
 
-def _bright(colour: str) -> float:
-    return sum(float(part) for part in colour.strip("rgb()").split(",")[:3]) / 3
+def _bright(color: str) -> float:
+    return sum(float(part) for part in color.strip("rgb()").split(",")[:3]) / 3
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -56,7 +56,7 @@ def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
     ("given", "said"),
     [
         (("--where", "size == 'x'"), "the attribute size is a number, and is compared with 'x'"),
-        (("--where", "colour == 'x'"), "no attribute 'colour'"),
+        (("--where", "color == 'x'"), "no attribute 'color'"),
         (("--where", "size > 100"), "no topic satisfies 'size > 100'"),
         (("--where", "__import__('os')"), "is not supported in an expression"),
         (("--where", "size > 3", "--topics", "run"), "topics = run counts others"),

@@ -10,7 +10,7 @@ from judged.stats.sample_size import cannot_be_significant, least_p
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less"])
-@pytest.mark.parametrize("test", ["randomisation", "sign", "wilcoxon", "ratio"])
+@pytest.mark.parametrize("test", ["randomization", "sign", "wilcoxon", "ratio"])
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 9])
 def test_the_clearest_difference_attains_it(n: int, test: str, alternative: str) -> None:
     lower = 0.1 + 0.01 * np.arange(n)
@@ -19,7 +19,7 @@ def test_the_clearest_difference_attains_it(n: int, test: str, alternative: str)
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less"])
-@pytest.mark.parametrize("test", ["randomisation", "bootstrap", "bca", "studentised"])
+@pytest.mark.parametrize("test", ["randomization", "bootstrap", "bca", "studentised"])
 def test_drawn_resamples_bound_it(test: str, alternative: str) -> None:
     lower = 0.1 + 0.01 * np.arange(30)
     result = paired_test(np.full(30, 0.9), lower, test, alternative=alternative, resamples=199)

@@ -35,7 +35,7 @@ def test_where_it_is_believed_it_holds_its_level_nearly(situation: str, n: int) 
 @pytest.mark.parametrize("method", ["bootstrap", "bca"])
 def test_two_topics_are_no_proof(method: str) -> None:
     found = paired_test([0.1, 0.2], [0.2, 0.35], method)
-    assert (found.test, found.p, found.significant) == ("randomisation", 0.5, False)
+    assert (found.test, found.p, found.significant) == ("randomization", 0.5, False)
     assert "2 topics" in found.note
     assert str(MIN_DIFFERING[method]) in found.note
 
@@ -45,7 +45,7 @@ def test_two_topics_among_many_ties_are_no_proof(method: str) -> None:
     second = np.zeros(5000)
     second[:2] = 0.5
     found = paired_test(np.zeros(5000), second, method, resamples=2000)
-    assert found.test == "randomisation"
+    assert found.test == "randomization"
     assert found.p > 0.4
     assert (found.n, found.differing) == (5000, 2)
     assert "2 of 5000 topics" in found.note
@@ -54,7 +54,7 @@ def test_two_topics_among_many_ties_are_no_proof(method: str) -> None:
 def test_the_least_p_is_attained_with_ties_too() -> None:
     for n, differing in ((12, 3), (12, 6), (8, 8), (12, 9)):
         second = np.where(np.arange(n) < differing, 0.5, 0.0)
-        for method in ("randomisation", "sign", "wilcoxon", *BOOTSTRAPS, "t"):
+        for method in ("randomization", "sign", "wilcoxon", *BOOTSTRAPS, "t"):
             for alternative in ("two-sided", "greater"):
                 found = paired_test(np.zeros(n), second, method, alternative=alternative)
                 least = least_p(n, method, alternative, differing=differing)
@@ -70,9 +70,9 @@ def test_t_is_not_believed_where_few_of_many_topics_have_one_difference() -> Non
 
 def test_tests_of_signs_and_ranks_find_what_is_no_difference_of_means() -> None:
     """Skewed differences of mean 0: signs and ranks find them, and are right to; tests of means do not."""
-    found = paired.rates("skewed", 100, TRIALS, ("sign", "wilcoxon", "t", "randomisation")).offered
+    found = paired.rates("skewed", 100, TRIALS, ("sign", "wilcoxon", "t", "randomization")).offered
     assert min(found["sign"], found["wilcoxon"]) > 0.3
-    assert max(found["t"], found["randomisation"]) < 0.12
+    assert max(found["t"], found["randomization"]) < 0.12
 
 
 @pytest.mark.parametrize("n", [50, 200])

@@ -17,12 +17,12 @@ from statsmodels.stats.anova import AnovaRM, anova_lm
 import judged
 from judged import InputError
 from judged.stats.analysis_of_variance import anova, friedman, nemenyi
-from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
+from judged.stats.multiple import dunnett, randomized_dunnett, randomized_tukey, tukey_hsd
 from shared_data import SHARED, needs_shared
 
 NAN = math.nan
-ALL_PAIRS = (tukey_hsd, randomised_tukey, nemenyi)
-AGAINST = (dunnett, randomised_dunnett)
+ALL_PAIRS = (tukey_hsd, randomized_tukey, nemenyi)
+AGAINST = (dunnett, randomized_dunnett)
 EVERY = (anova, friedman, *ALL_PAIRS, *AGAINST)
 
 tables = st.tuples(st.integers(2, 5), st.integers(2, 8)).flatmap(
@@ -92,12 +92,12 @@ def test_two_systems_are_the_paired_t(topics: int) -> None:
 
 
 @given(arrays(np.int64, (2, 8), elements=st.integers(0, 10)))
-def test_two_systems_are_the_exact_randomisation_test(tenths: np.ndarray) -> None:
+def test_two_systems_are_the_exact_randomization_test(tenths: np.ndarray) -> None:
     """All 256 sign flips of the differences, in whole numbers."""
     differences = tenths[1] - tenths[0]
     signs = 1 - 2 * (np.arange(256)[:, None] >> np.arange(8) & 1)
     expected = np.mean(np.abs(signs @ differences) >= abs(differences.sum()))
-    found, one = randomised_tukey(tenths / 10), randomised_dunnett(tenths / 10)
+    found, one = randomized_tukey(tenths / 10), randomized_dunnett(tenths / 10)
     assert found.p[0, 1] == found.p[1, 0] == pytest.approx(expected, rel=1e-12)
     assert one.p[1] == pytest.approx(expected, rel=1e-12)
     assert found.exact
@@ -216,10 +216,10 @@ def test_dunnett_asks_less_than_tukey_and_more_than_a_t_test() -> None:
 
 
 @given(tables)
-def test_a_randomised_baseline_needs_no_larger_difference_than_all_pairs(scores: np.ndarray) -> None:
+def test_a_randomized_baseline_needs_no_larger_difference_than_all_pairs(scores: np.ndarray) -> None:
     """The largest difference from one mean is never larger than that of all, arrangement by arrangement."""
-    one = randomised_dunnett(scores, resamples=100_000 if scores.size <= 12 else 300)
-    pairs = randomised_tukey(scores, resamples=100_000 if scores.size <= 12 else 300)
+    one = randomized_dunnett(scores, resamples=100_000 if scores.size <= 12 else 300)
+    pairs = randomized_tukey(scores, resamples=100_000 if scores.size <= 12 else 300)
     slack = 1e-12 if one.exact and pairs.exact else 0.2
     assert (one.p <= pairs.p[0] + slack).all()
 
@@ -242,7 +242,7 @@ def test_neither_the_order_of_systems_nor_what_a_topic_adds_matters(scores: np.n
 @given(tables)
 def test_matrices_are_symmetric_and_p_is_a_probability(scores: np.ndarray) -> None:
     for test in ALL_PAIRS:
-        found = test(scores) if test is not randomised_tukey else test(scores, resamples=200)
+        found = test(scores) if test is not randomized_tukey else test(scores, resamples=200)
         assert (found.p == found.p.T).all()
         assert (found.differences == -found.differences.T).all()
         assert (found.p.diagonal() == 1).all()
@@ -312,21 +312,21 @@ def test_two_identical_systems_among_others_do_not_differ() -> None:
         assert found.p[0, 1] == found.p[0, 3] < 1.0
 
 
-def test_without_residual_variance_only_the_randomised_test_keeps_proportion() -> None:
+def test_without_residual_variance_only_the_randomized_test_keeps_proportion() -> None:
     """The same step on each of 6 topics: 2 of 2^6 sign flips are as extreme."""
     scores = np.array([[0.1, 0.4, 0.3, 0.8, 0.6, 0.7], [0.2, 0.5, 0.4, 0.9, 0.7, 0.8]])
-    for found, p in ((tukey_hsd(scores), 0.0), (dunnett(scores), 0.0), (randomised_tukey(scores), 2 / 64)):
+    for found, p in ((tukey_hsd(scores), 0.0), (dunnett(scores), 0.0), (randomized_tukey(scores), 2 / 64)):
         assert found.p.ravel()[1] == pytest.approx(p)
-    analysed = anova(scores)
-    assert (analysed.systems.p, analysed.systems.f, analysed.residual_squares) == (0.0, math.inf, 0.0)
-    for found in (analysed, tukey_hsd(scores), dunnett(scores)):
+    analyzed = anova(scores)
+    assert (analyzed.systems.p, analyzed.systems.f, analyzed.residual_squares) == (0.0, math.inf, 0.0)
+    for found in (analyzed, tukey_hsd(scores), dunnett(scores)):
         assert "no residual variance" in found.sentence
-    assert "p < 1e-300" in analysed.sentence
+    assert "p < 1e-300" in analyzed.sentence
     pair = tukey_hsd(scores)
     assert (pair.low[0, 1], pair.high[0, 1]) == (pair.differences[0, 1], pair.differences[0, 1])
 
 
-@pytest.mark.parametrize("test", [tukey_hsd, randomised_tukey, nemenyi, dunnett, randomised_dunnett])
+@pytest.mark.parametrize("test", [tukey_hsd, randomized_tukey, nemenyi, dunnett, randomized_dunnett])
 def test_fewer_than_six_topics_allow_no_verdict(test) -> None:
     scores = np.add.outer([0.0, 0.0, 0.5], np.linspace(0.1, 0.4, 6)) + 0.001 * np.random.default_rng(0).random((3, 6))
     assert test(scores, level=0.5).significant.any()
@@ -347,7 +347,7 @@ def test_small_p_values_are_neither_noise_nor_nothing(test) -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(0, 0.01, (3, 60)) + np.array([[0.0], [1.0], [2.0]])
     found = test(scores)
-    if test in {randomised_tukey, randomised_dunnett}:
+    if test in {randomized_tukey, randomized_dunnett}:
         assert found.p.min() == 1 / 100_001
     elif test in {tukey_hsd, dunnett}:
         assert 0 < found.p.min() < 1e-150
@@ -392,12 +392,12 @@ def test_sentences_say_what_was_found_and_what_not() -> None:
         "Tukey's HSD over 30 topics: 2 of 3 pairs of systems differ with p <= 0.05 for all pairs together (the mean "
         "scores must differ by more than 0."
     )
-    assert "neither a difference nor its absence" in randomised_tukey(scores).sentence
+    assert "neither a difference nor its absence" in randomized_tukey(scores).sentence
     assert "the mean ranks must differ by more than" in nemenyi(scores, level=0.99).sentence
     assert "of 2 systems, 1 is better than the baseline and 0 are worse" in dunnett(scores).sentence
     assert "of 2 systems, 0 are better than the baseline and 2 are worse" in dunnett(scores, 2).sentence
     six = [[0.1, 0.2, 0.1, 0.2, 0.3, 0.4], [0.3, 0.5, 0.2, 0.6, 0.5, 0.9]]
-    assert "no difference could be significant" in randomised_tukey(six, level=0.99).sentence
+    assert "no difference could be significant" in randomized_tukey(six, level=0.99).sentence
     assert "It does not say which systems differ" in anova(scores).sentence
 
 
@@ -408,17 +408,17 @@ def test_sentences_say_what_was_found_and_what_not() -> None:
 def test_the_passage_runs_of_deep_learning_2019() -> None:
     """37 runs, 43 topics. scipy's studentised range finds 304 pairs too; its own test, for independent groups, 141.
 
-    The permuted scores hold the differences between runs, so that the randomised test is stricter here.
+    The permuted scores hold the differences between runs, so that the randomized test is stricter here.
     """
     folder = SHARED / "dl19_passage"
     runs = sorted((folder / "runs").glob("*.run.gz"))
     scores = judged.evaluate(folder / "qrels" / "qrels.dl19-passage.txt", runs, ["nDCG@10"])
     values = scores.values[:, 0]  # noqa: PD011
     assert values.shape == (37, 43)
-    classical, randomised = tukey_hsd(values), randomised_tukey(values, resamples=10_000)
+    classical, randomized = tukey_hsd(values), randomized_tukey(values, resamples=10_000)
     assert classical.critical == pytest.approx(0.120187813769, rel=1e-9)
     assert int(np.triu(classical.significant).sum()) == 304
-    assert abs(int(np.triu(randomised.significant).sum()) - 220) <= 2  # 219 and 220 with other seeds
-    assert randomised.critical == pytest.approx(0.160, abs=0.002)  # 0.16002 by numpy's own shuffling
-    assert not (randomised.significant & ~classical.significant).any()
+    assert abs(int(np.triu(randomized.significant).sum()) - 220) <= 2  # 219 and 220 with other seeds
+    assert randomized.critical == pytest.approx(0.160, abs=0.002)  # 0.16002 by numpy's own shuffling
+    assert not (randomized.significant & ~classical.significant).any()
     assert int(np.triu(nemenyi(values).significant).sum()) == 224

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from judged.stats.analysis_of_variance import friedman, nemenyi
-from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
+from judged.stats.multiple import dunnett, randomized_dunnett, randomized_tukey, tukey_hsd
 
 SYSTEMS, TOPICS = 5, 15
 
@@ -37,8 +37,8 @@ def rejected(least_p: Callable[[np.ndarray], float], make: Callable[..., np.ndar
     [
         ("tukey", lambda scores: tukey_hsd(scores).p.min(), normal, 800),
         ("dunnett", lambda scores: dunnett(scores).p.min(), normal, 800),
-        ("randomised tukey", lambda scores: randomised_tukey(scores, resamples=199).p.min(), skewed, 600),
-        ("randomised dunnett", lambda scores: randomised_dunnett(scores, resamples=199).p.min(), skewed, 600),
+        ("randomized tukey", lambda scores: randomized_tukey(scores, resamples=199).p.min(), skewed, 600),
+        ("randomized dunnett", lambda scores: randomized_dunnett(scores, resamples=199).p.min(), skewed, 600),
     ],
 )
 def test_one_family_in_twenty_errs(name: str, least_p, make, times: int) -> None:
@@ -82,7 +82,7 @@ def test_the_power_for_two_systems_is_that_of_theory() -> None:
     step = np.array([[0.0], [0.25]])
     for least_p, times in (
         (lambda scores: tukey_hsd(scores).p.min(), 600),
-        (lambda scores: randomised_tukey(scores, resamples=199).p.min(), 400),
+        (lambda scores: randomized_tukey(scores, resamples=199).p.min(), 400),
     ):
         result = rejected(least_p, lambda rng: normal(rng)[:2] + step, times)
         slack = 0.0 if times == 600 else 0.03  # 199 resamples cost some power

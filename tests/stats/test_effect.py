@@ -14,7 +14,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from judged import InputError
-from judged.stats.effect import effect_sizes, equivalence, non_inferiority, standardise, wins
+from judged.stats.effect import effect_sizes, equivalence, non_inferiority, standardize, wins
 
 NAN = math.nan
 TENTHS = st.integers(0, 10).map(lambda tenths: tenths / 10)
@@ -32,29 +32,29 @@ def test_effects_by_hand() -> None:
     assert result.cliffs_delta == 0.5
     # 16 pairs of topics; 2, 3, 4, 1 against 1, 1, 1, 3: above 3 + 3 + 4 + 0 = 10, below 1 + 0 + 0 + 1 = 2
     assert result.cliffs_delta_between == 0.5
-    assert math.isnan(result.standardised)
+    assert math.isnan(result.standardized)
 
 
-def test_standardised_effect_by_hand() -> None:
+def test_standardized_effect_by_hand() -> None:
     """Topic 1: systems 0, 1, 2 have deviation 1; topic 2: 0, 10, 20 have 10; topic 3 does not vary."""
     systems = np.array([[0.0, 0.0, 5.0], [1.0, 10.0, 5.0], [2.0, 20.0, 5.0]])
     result = effect_sizes(systems[0], [2.0, 10.0, 5.0], reference=systems)
-    assert result.standardised == pytest.approx((2 / 1 + 10 / 10) / 2)
-    assert (result.standardised_topics, result.n) == (2, 3)
-    assert standardise(systems)[:, 1].tolist() == [-1.0, 0.0, 1.0]
-    assert np.isnan(standardise(systems)[:, 2]).all()
-    assert standardise([[4.0, 0.0, 1.0]], reference=systems)[0, :2].tolist() == [3.0, -1.0]
+    assert result.standardized == pytest.approx((2 / 1 + 10 / 10) / 2)
+    assert (result.standardized_topics, result.n) == (2, 3)
+    assert standardize(systems)[:, 1].tolist() == [-1.0, 0.0, 1.0]
+    assert np.isnan(standardize(systems)[:, 2]).all()
+    assert standardize([[4.0, 0.0, 1.0]], reference=systems)[0, :2].tolist() == [3.0, -1.0]
 
 
-def test_standardised_scores_leave_out_what_is_missing() -> None:
-    result = standardise([[0.2, NAN, NAN], [0.6, 0.5, 0.1], [NAN, 0.7, NAN]])
+def test_standardized_scores_leave_out_what_is_missing() -> None:
+    result = standardize([[0.2, NAN, NAN], [0.6, 0.5, 0.1], [NAN, 0.7, NAN]])
     assert result[:, 0].tolist() == pytest.approx([-math.sqrt(0.5), math.sqrt(0.5), NAN], nan_ok=True)
     assert np.isnan(result[:, 2]).all()
 
 
 @given(arrays(np.float64, (5, 7), elements=st.floats(0, 1)))
-def test_standardised_scores_have_mean_0_and_deviation_1(values: Any) -> None:
-    result = standardise(values)
+def test_standardized_scores_have_mean_0_and_deviation_1(values: Any) -> None:
+    result = standardize(values)
     for topic in result.T:
         if not np.isnan(topic).any():
             assert topic.mean() == pytest.approx(0, abs=1e-9)
@@ -184,8 +184,8 @@ def test_equivalence_in_words() -> None:
         (lambda: effect_sizes([[1, 2]], [[1, 2]]), "same length"),
         (lambda: effect_sizes([1, math.inf], [1, 2]), "infinite"),
         (lambda: effect_sizes([1, 2], [1, 2], reference=[[1, 2, 3], [1, 2, 4]]), "2 topics of the scores, got 3"),
-        (lambda: standardise([1, 2]), "2 dimensions"),
-        (lambda: standardise([[1, 2]]), "at least 2 systems are required, got 1"),
+        (lambda: standardize([1, 2]), "2 dimensions"),
+        (lambda: standardize([[1, 2]]), "at least 2 systems are required, got 1"),
         (lambda: wins([1], [2], -0.1), "not be negative"),
         (lambda: wins([1], [2], NAN), "not be negative"),
         (lambda: equivalence([1], [2], 0), "`margin` must be positive, got 0"),

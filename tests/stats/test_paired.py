@@ -90,11 +90,11 @@ def test_sign_is_scipys_binomial_test(alternative: str) -> None:
     assert ours.statistic == wins
 
 
-# --- Randomisation
+# --- Randomization
 
 
 @given(TENTHS)
-def test_randomisation_by_enumeration_of_whole_numbers(tenths: list[tuple[int, int]]) -> None:
+def test_randomization_by_enumeration_of_whole_numbers(tenths: list[tuple[int, int]]) -> None:
     gaps = [second - first for first, second in tenths]
     sums = [
         sum(s * gap for s, gap in zip(signs, gaps, strict=True))
@@ -125,7 +125,7 @@ def test_ties_with_the_observed_sum_count_as_in_integer_arithmetic(alternative: 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize("topics", [2, 9, 12])
-def test_exact_randomisation_is_scipys(topics: int, alternative: str) -> None:
+def test_exact_randomization_is_scipys(topics: int, alternative: str) -> None:
     first, second = _pair(topics)
     theirs = scipy_stats.permutation_test(
         (second, first),
@@ -141,7 +141,7 @@ def test_exact_randomisation_is_scipys(topics: int, alternative: str) -> None:
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
-def test_drawn_randomisation_is_near_the_exact_one(alternative: str) -> None:
+def test_drawn_randomization_is_near_the_exact_one(alternative: str) -> None:
     first, second = _pair(14)
     exact = paired_test(first, second, alternative=alternative, resamples=2**14).p
     drawn = paired_test(first, second, alternative=alternative, resamples=2**14 - 1, seed=4)
@@ -150,7 +150,7 @@ def test_drawn_randomisation_is_near_the_exact_one(alternative: str) -> None:
     assert drawn.p * 2**14 == pytest.approx(round(drawn.p * 2**14))  # (b + 1) / (B + 1)
 
 
-@pytest.mark.parametrize("method", ["randomisation", "bootstrap", "studentised"])
+@pytest.mark.parametrize("method", ["randomization", "bootstrap", "studentised"])
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize(("topics", "level"), [(6, 0.9), (7, 0.95), (20, 0.95), (43, 0.8), (60, 0.95), (5, 0.99)])
 def test_an_interval_holds_the_shifts_that_are_not_rejected(

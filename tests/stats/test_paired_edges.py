@@ -14,7 +14,7 @@ from judged.results.decimals import p_text
 from judged.stats.paired import TESTS, paired_test, paired_tests
 
 ALTERNATIVES = ("two-sided", "greater", "less")
-RESAMPLED = ("randomisation", "bootstrap", "bca", "studentised", "ratio")
+RESAMPLED = ("randomization", "bootstrap", "bca", "studentised", "ratio")
 LIMITS = {"bounded": {"max_difference": 1.0}}  # what a method needs beside the scores
 BY_MEAN = ("t", "bootstrap", "bca", "studentised", "bayes")
 TENTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=9)
@@ -74,7 +74,7 @@ def test_the_same_difference_on_all_topics(method: str) -> None:
         assert "some variation" in result.note
     else:
         assert result.p == pytest.approx(2 / 256)
-        assert (result.test, bool(result.note)) == (("randomisation", True) if method in BY_MEAN else (method, False))
+        assert (result.test, bool(result.note)) == (("randomization", True) if method in BY_MEAN else (method, False))
     assert math.isnan(result.effect)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from judged.stats.paired import TESTS, paired_test, paired_tests
 
 ALTERNATIVES = ("two-sided", "greater", "less")
-RESAMPLED = ("randomisation", "bootstrap", "bca", "studentised", "ratio")
+RESAMPLED = ("randomization", "bootstrap", "bca", "studentised", "ratio")
 
 
 LIMITS = {"bounded": {"max_difference": 1.0}}  # what a method needs beside the scores
@@ -55,7 +55,7 @@ def test_false_positives_are_as_many_as_alpha(method: str, alternative: str) -> 
         assert alpha - error - discrete <= share <= alpha + error + asymptotic, (alpha, share)
 
 
-@pytest.mark.parametrize("method", ["randomisation", "t", "bootstrap", "bca", "studentised", "bayes"])
+@pytest.mark.parametrize("method", ["randomization", "t", "bootstrap", "bca", "studentised", "bayes"])
 def test_intervals_hold_the_truth_as_often_as_they_say(method: str) -> None:
     scores, pairs = _nulls(2000, 40, seed=3, shift=0.05)
     found = paired_tests(scores, pairs, method, level=0.9, resamples=999, seed=7)
@@ -121,7 +121,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
         "import numpy as np; from judged.stats.paired import paired_tests;"
         "scores = np.random.default_rng(0).random((12, 43));"
         "pairs = [(i, j) for i in range(12) for j in range(i)];"
-        "print(*(paired_tests(scores, pairs, method, resamples=3000) for method in ('randomisation', 'bootstrap')))"
+        "print(*(paired_tests(scores, pairs, method, resamples=3000) for method in ('randomization', 'bootstrap')))"
     )
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     outputs = {

@@ -15,8 +15,8 @@ from judged.stats.multiple import (
     NullDistribution,
     _RandomOrders,
     null_distribution,
-    randomised_dunnett,
-    randomised_tukey,
+    randomized_dunnett,
+    randomized_tukey,
 )
 
 
@@ -45,11 +45,11 @@ def test_all_arrangements_give_the_p_values_of_whole_numbers(systems: int, topic
     pairs, against = enumerated(tenths, systems - 1)
     if topics == 1:  # a constant topic beside it changes nothing but the number of topics
         scores = np.hstack([scores, np.full((systems, 1), 0.3)])
-    result = randomised_tukey(scores)
+    result = randomized_tukey(scores)
     assert result.exact
     assert result.seed is None
     assert result.p == pytest.approx(pairs, rel=1e-12)
-    one = randomised_dunnett(scores, systems - 1)
+    one = randomized_dunnett(scores, systems - 1)
     assert one.exact
     assert one.p == pytest.approx(against, rel=1e-12)
 
@@ -57,7 +57,7 @@ def test_all_arrangements_give_the_p_values_of_whole_numbers(systems: int, topic
 def test_drawn_arrangements_come_near_to_all_of_them() -> None:
     tenths = np.random.default_rng(8).integers(0, 5, size=(3, 5))
     pairs, against = enumerated(tenths, 0)
-    result, one = randomised_tukey(tenths / 10, resamples=1000, seed=3), randomised_dunnett(tenths / 10, resamples=5000)
+    result, one = randomized_tukey(tenths / 10, resamples=1000, seed=3), randomized_dunnett(tenths / 10, resamples=5000)
     for drawn, expected, resamples in ((result, pairs, 1000), (one, against, 5000)):
         assert not drawn.exact
         assert drawn.resamples == resamples
@@ -74,7 +74,7 @@ def test_orders_from_the_list_and_from_sorted_keys_are_as_good(few: int, monkeyp
     monkeypatch.setattr(permutations, "_MAX_LISTED_SYSTEMS", few)
     tenths = np.random.default_rng(12).integers(0, 5, size=(3, 5))
     expected, _ = enumerated(tenths, 0)
-    result = randomised_tukey(tenths / 10, resamples=1200, seed=5)
+    result = randomized_tukey(tenths / 10, resamples=1200, seed=5)
     error = np.sqrt(expected * (1 - expected) / 1200) + 1 / 1200
     assert not result.exact
     assert (np.abs(result.p - expected) <= 4 * error).all()
@@ -97,7 +97,7 @@ def test_orders_are_permutations(systems: int) -> None:
 def test_sums_of_permuted_topics_have_the_variance_that_theory_gives() -> None:
     """Over random orders, the mean of one system has variance sum over topics of (their variance, ddof 0) / n^2."""
     scores = np.random.default_rng(5).beta(0.6, 1.4, size=(6, 20))
-    null = null_distribution(scores, lambda sums: sums[:, 2], 20_000, 7, relabelling=False)
+    null = null_distribution(scores, lambda sums: sums[:, 2], 20_000, 7, relabeling=False)
     variance = scores.var(axis=0).sum() / 20**2
     assert null.sorted.mean() == pytest.approx(scores.mean(), abs=4 * np.sqrt(variance / 20_000))
     assert null.sorted.var() == pytest.approx(variance, rel=0.05)
@@ -105,22 +105,22 @@ def test_sums_of_permuted_topics_have_the_variance_that_theory_gives() -> None:
 
 def test_leaving_one_topic_as_it_is_makes_no_difference_to_the_range() -> None:
     scores = np.random.default_rng(5).integers(0, 4, size=(3, 4)) / 4
-    one = null_distribution(scores, lambda s: s.max(axis=1) - s.min(axis=1), 10_000, 0, relabelling=True)
-    other = null_distribution(scores, lambda s: s.max(axis=1) - s.min(axis=1), 10_000, 0, relabelling=False)
+    one = null_distribution(scores, lambda s: s.max(axis=1) - s.min(axis=1), 10_000, 0, relabeling=True)
+    other = null_distribution(scores, lambda s: s.max(axis=1) - s.min(axis=1), 10_000, 0, relabeling=False)
     assert (len(one.sorted), len(other.sorted)) == (6**3, 6**4)
     assert np.repeat(one.sorted, 6) == pytest.approx(other.sorted, abs=1e-12)
 
 
 def test_the_number_of_threads_and_of_calls_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = np.random.default_rng(2).random((40, 12))
-    first = randomised_tukey(scores, resamples=5000, seed=4)
-    assert (randomised_tukey(scores, resamples=5000, seed=4).p == first.p).all()
+    first = randomized_tukey(scores, resamples=5000, seed=4)
+    assert (randomized_tukey(scores, resamples=5000, seed=4).p == first.p).all()
     for threads in (1, 5):
         monkeypatch.setattr(permutations, "_THREADS", threads)
-        again = randomised_tukey(scores, resamples=5000, seed=4)
+        again = randomized_tukey(scores, resamples=5000, seed=4)
         assert (again.p == first.p).all()
         assert again.critical == first.critical
-    assert (randomised_tukey(scores, resamples=5000, seed=5).p != first.p).any()
+    assert (randomized_tukey(scores, resamples=5000, seed=5).p != first.p).any()
 
 
 def test_what_must_be_exceeded_is_where_p_falls_to_alpha() -> None:
@@ -138,7 +138,7 @@ def test_what_must_be_exceeded_is_where_p_falls_to_alpha() -> None:
 def test_one_drawing_serves_systems_of_any_number() -> None:
     """More systems than a block holds scores of."""
     scores = np.random.default_rng(0).random((300, 3))
-    result = randomised_tukey(scores, resamples=200)
+    result = randomized_tukey(scores, resamples=200)
     assert result.p.min() >= 1 / 201
     assert result.p.shape == (300, 300)
 
@@ -147,6 +147,6 @@ def test_one_drawing_serves_systems_of_any_number() -> None:
     ("resamples", "seed", "problem"), [(99, 0, "100 resamples are required, got 99"), (1000, -1, "seed.*-1")]
 )
 def test_numbers_that_make_no_sense_are_refused(resamples: int, seed: int, problem: str) -> None:
-    for test in (randomised_tukey, randomised_dunnett):
+    for test in (randomized_tukey, randomized_dunnett):
         with pytest.raises(InputError, match=problem):
             test([[0.1, 0.2], [0.3, 0.1]], resamples=resamples, seed=seed)

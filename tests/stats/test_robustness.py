@@ -215,7 +215,7 @@ def test_with_t_what_reaches_its_critical_difference_is_significant(seed: int) -
 def test_discriminative_power_of_other_p_values() -> None:
     p = np.array([[1.0, 0.04, 0.5], [0.04, 1.0, 0.01], [0.5, 0.01, 1.0]])
     rows = [[1, 2, 3], [2, 3, 5], [1, 1, 1]]
-    found = discriminative_power([row * 2 for row in rows], p_values=p, test="randomised Tukey HSD")
+    found = discriminative_power([row * 2 for row in rows], p_values=p, test="randomized Tukey HSD")
     assert (found.pairs, found.p_values) == (((0, 2), (0, 1), (1, 2)), (0.5, 0.04, 0.01))
     assert (found.significant, found.share) == (2, pytest.approx(2 / 3))
     assert found.differences == pytest.approx((-1.0, 4 / 3, -7 / 3))

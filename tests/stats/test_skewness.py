@@ -57,7 +57,7 @@ def test_it_only_ever_doubts_and_mirrors(values: list[float], alternative: str) 
 
 
 @pytest.mark.parametrize(("n", "most"), [(12, 0.065), (24, 0.06)])
-def test_it_holds_the_level_where_the_randomisation_test_does_not(n: int, most: float) -> None:
+def test_it_holds_the_level_where_the_randomization_test_does_not(n: int, most: float) -> None:
     gaps = np.random.default_rng(n).exponential(size=(2000, n)) - 1
     tests = paired_tests(np.vstack([np.zeros(n), gaps]), [(0, row + 1) for row in range(2000)], resamples=999)
     both = with_hall_tests(gaps, tests)

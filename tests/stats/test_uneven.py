@@ -10,7 +10,7 @@ from calibration import uneven
 
 from comparison_made import scores
 from judged.stats.analysis_of_variance import nemenyi
-from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
+from judged.stats.multiple import dunnett, randomized_dunnett, randomized_tukey, tukey_hsd
 
 TRIALS = 150
 FEW = {"resamples": 199}
@@ -27,14 +27,14 @@ def test_one_uneven_system_makes_them_err_and_is_noted() -> None:
 @pytest.mark.parametrize("spread", [1, 3])
 def test_what_is_recommended_instead_holds_its_level(spread: int) -> None:
     most = 0.05 + 3.3 * math.sqrt(0.05 * 0.95 / TRIALS)
-    assert uneven.rate("randomisation, Holm", 5, spread, 25, TRIALS) <= most
+    assert uneven.rate("randomization, Holm", 5, spread, 25, TRIALS) <= most
 
 
 def test_the_note_stands_beside_the_result() -> None:
     rng = np.random.default_rng(3)
     even = rng.normal(0, 1, (6, 30))
     uneven = even * np.array([4.0, *[1.0] * 5])[:, None]
-    result = [tukey_hsd, dunnett, lambda x: randomised_tukey(x, **FEW), lambda x: randomised_dunnett(x, **FEW)]
+    result = [tukey_hsd, dunnett, lambda x: randomized_tukey(x, **FEW), lambda x: randomized_dunnett(x, **FEW)]
     assert not any(test(even).note for test in result)
     assert all("times as much" in test(uneven).note and test(uneven).note in test(uneven).sentence for test in result)
     assert not nemenyi(uneven).note

@@ -155,8 +155,8 @@ def test_each_group_counts_the_same() -> None:
 def test_intervals_of_the_mean_of_means_hold_the_truth() -> None:
     """Groups of 10, 25 and 60 topics, of unlike spread; their true means are 0.2, 0.5 and 0.8."""
     rng, groups = np.random.default_rng(7), np.repeat([0, 1, 2], [10, 25, 60])
-    centre, spread = np.array([0.2, 0.5, 0.8])[groups], np.array([0.15, 0.1, 0.05])[groups]
-    samples = rng.normal(centre, spread, size=(1000, len(groups)))
+    center, spread = np.array([0.2, 0.5, 0.8])[groups], np.array([0.15, 0.1, 0.05])[groups]
+    samples = rng.normal(center, spread, size=(1000, len(groups)))
     limits = group_balanced_means(samples, groups).limits
     held = np.mean((limits[:, 0] <= 0.5) & (limits[:, 1] >= 0.5))
     assert abs(held - 0.95) <= 3.3 * math.sqrt(0.95 * 0.05 / 1000)

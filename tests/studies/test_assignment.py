@@ -83,7 +83,7 @@ def test_each_does_each_topic_once_after_practice() -> None:
         done = trials(design, number)
         assert [one.position for one in done] == [1, 2, 3, 4, 5, 6]
         assert [one.practice for one in done] == [True] * 2 + [False] * 4
-        assert {one.system for one in done[:2]} == {"s0", "s1"}  # both are practised
+        assert {one.system for one in done[:2]} == {"s0", "s1"}  # both are practiced
         assert sorted(one.query_id for one in done[2:]) == ["t0", "t1", "t2", "t3"]
         assert [one.system for one in done[2:]] in (["s0", "s0", "s1", "s1"], ["s1", "s1", "s0", "s0"])
 

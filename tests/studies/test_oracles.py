@@ -160,11 +160,11 @@ def test_correlations_of_measures_are_those_of_scipy() -> None:
     found = measure_agreement(Outcome("liked", "more", rows), measured, "nDCG@10", level=0.9)
     assert (found.trials, found.people, found.reason) == (54, 9, "")
     assert found.pooled == pytest.approx(stats.pearsonr(x, y).statistic)
-    centred = [values - np.array([values[person == who].mean() for who in range(people)])[person] for values in (x, y)]
-    assert found.within == pytest.approx(stats.pearsonr(*centred).statistic)
+    centered = [values - np.array([values[person == who].mean() for who in range(people)])[person] for values in (x, y)]
+    assert found.within == pytest.approx(stats.pearsonr(*centered).statistic)
     own = [stats.pearsonr(x[person == who], y[person == who]).statistic for who in range(people)]
     assert found.persons == pytest.approx(sorted(own))
-    for value, interval, pair in ((found.pooled, found.ci, (x, y)), (found.within, found.within_ci, centred)):
+    for value, interval, pair in ((found.pooled, found.ci, (x, y)), (found.within, found.within_ci, centered)):
         z = [math.atanh(stats.pearsonr(*(one[person != who] for one in pair)).statistic) for who in range(people)]
         error = math.sqrt((people - 1) ** 2 / people * np.var(z, ddof=1))
         half = stats.t.ppf(0.95, people - 1) * error
@@ -229,12 +229,12 @@ def test_ways_of_searching(events: list[dict[str, Any]], way: set[str]) -> None:
 def test_flexibility_is_counted_by_hand() -> None:
     """Of system a: three trials of two people, in two ways, of which one is taken twice."""
     trials, events = [], []
-    for person, position, system, query, practised in (
+    for person, position, system, query, practiced in (
         ("p1", 1, "a", "one", False), ("p1", 2, "a", "three words here", False), ("p2", 1, "a", "one", False),
         ("p2", 2, "b", "one", False), ("p2", 3, "b", "two", True),
     ):  # fmt: skip
         of = {"participant": person, "position": position}
-        trials.append({**of, "query_id": "q", "system": system, "practice": practised})
+        trials.append({**of, "query_id": "q", "system": system, "practice": practiced})
         events.append({**of, "at": 1, "action": "query", "query": query, "page": 1, "shown": ["d"]})
     people = [{"participant": name, "group": "g"} for name in ("p1", "p2")]
     first, second = searching(StudyRecords.of({"participants": people, "trials": trials, "events": events}))
@@ -253,8 +253,8 @@ def test_outcomes_are_counted_by_hand() -> None:
         ("p2", 1, 1, [1], ["u"]), ("p2", 2, 5, [9], ["r"]),
     ):  # fmt: skip
         of = {"participant": person, "position": position}
-        practised = (person, position) == ("p2", 2)
-        trials.append({**of, "query_id": "q", "system": "ab"[position - 1], "practice": practised, "started": 60_000,
+        practiced = (person, position) == ("p2", 2)
+        trials.append({**of, "query_id": "q", "system": "ab"[position - 1], "practice": practiced, "started": 60_000,
                        "ended": None if minutes is None else 60_000 * (1 + minutes)})  # fmt: skip
         answers += [{**of, "questionnaire": "liked", "item": str(item), "value": value}
                     for item, value in enumerate((position, None if minutes is None else 4.0))]  # fmt: skip

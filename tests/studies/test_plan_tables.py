@@ -49,7 +49,7 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
         (f"{n} topics", one) for n in topics for one in people
     ]
     assert [row["power"] for row in powers] == [contrast.power(0.9, SPREADS, one, n) for n in topics for one in people]
-    assert (chart.kind, chart.x, chart.y, chart.colour, chart.percent, chart.spread) == (
+    assert (chart.kind, chart.x, chart.y, chart.color, chart.percent, chart.spread) == (
         "lines", "people", "power", "topics", "y", "amount",
     )  # fmt: skip
     assert "With 5 participants it is 0% for 3 topics and 0% for 27." in chart.sentence

@@ -346,8 +346,8 @@ def test_trials_that_were_begun_and_not_ended_are_counted() -> None:
     """One was not begun, so far as is known, and one of practice was not ended."""
     trial = {"query_id": "t", "system": "a"}
     times = ((0, 60_000, False), (0, None, False), (None, None, False), (None, 60_000, False), (0, None, True))
-    trials = [{**trial, "participant": "p", "position": at, "started": start, "ended": end, "practice": practised}
-              for at, (start, end, practised) in enumerate(times, 1)]  # fmt: skip
+    trials = [{**trial, "participant": "p", "position": at, "started": start, "ended": end, "practice": practiced}
+              for at, (start, end, practiced) in enumerate(times, 1)]  # fmt: skip
     found = report(StudyRecords.of({"participants": [{"participant": "p"}], "trials": trials}))
     assert [note.text for note in found.notes] == ["1 trial of 4 not finished; what was answered of them counts"]
     assert found.outcome == "finished"

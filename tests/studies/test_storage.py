@@ -187,7 +187,7 @@ def test_more_participants_change_nothing_for_those_before(tmp_path: Path) -> No
     design = design_in(tmp_path)
     store = store_of(design, tmp_path / "store.db", 3)
     before, trials = store.participants(), store.trials("p2")
-    store.enrol(assignments(design, {f"p{at}": "" for at in range(1, 6)}).to_pylist())
+    store.enroll(assignments(design, {f"p{at}": "" for at in range(1, 6)}).to_pylist())
     assert list(store.participants().items())[:3] == list(before.items())
     assert store.trials("p2") == trials
     assert [known.number for known in store.participants().values()] == [0, 1, 2, 3, 4]

@@ -16,7 +16,7 @@ OTHER = SHOWN._replace(query="goethe")
 
 def store() -> StudyStore:
     made = StudyStore.open("sqlite://", "design", new=True)
-    made.enrol(
+    made.enroll(
         {"participant": f"p{person}", "group": group, "position": position, "query_id": f"q{position}", "system": "s",
          "variant": "", "practice": position == 1}
         for person, group in ((1, "x"), (2, "y"), (3, "x")) for position in (1, 2)

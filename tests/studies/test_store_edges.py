@@ -117,7 +117,7 @@ def test_the_tables_of_a_store() -> None:
 
 def store() -> StudyStore:
     made = StudyStore.open("sqlite://", "design", new=True)
-    made.enrol(
+    made.enroll(
         {"participant": who, "group": group, "position": position, "query_id": f"q{position}", "system": "s",
          "variant": "v", "practice": position == 1}
         for who, group in (("p3", "y"), ("p1", "x"), ("p2", "y"), ("p4", "x"), ("p5", "y")) for position in (1, 2)

@@ -30,7 +30,7 @@ def test_strengths_have_the_largest_likelihood() -> None:
     for wins, losses in ((3, 1), (99, 1), (1, 9)):
         half = math.log(wins / losses) / 2
         assert strengths(np.array([[0, wins], [losses, 0.0]])) == pytest.approx([half, -half], abs=1e-10)
-    # far apart it takes many steps: 999 to 1 between neighbours of four systems
+    # far apart it takes many steps: 999 to 1 between neighbors of four systems
     chain = np.zeros((4, 4))
     for at in range(3):
         chain[at, at + 1], chain[at + 1, at] = 999.0, 1.0

@@ -14,7 +14,7 @@ from judged import Qrels
 from judged.errors import InputError
 from judged.studies.design import Group
 from judged.studies.outcomes import (
-    BEHAVIOUR,
+    BEHAVIOR,
     FEWEST,
     Outcome,
     Value,
@@ -58,7 +58,7 @@ def test_what_is_told_where_tables_are_missing() -> None:
               for at, (action, rank) in enumerate([("query", 1), ("save", 9), ("click", None)])]  # fmt: skip
     told = values_of(study(trials=[trial], events=events))
     assert told == {"minutes": [0.5], "queries": [1.0], "clicks": [1.0], "deepest click": [0.0]}
-    assert list(BEHAVIOUR.values()) == ["more", "more", "", "more", "less", "", "", ""]
+    assert list(BEHAVIOR.values()) == ["more", "more", "", "more", "less", "", "", ""]
 
 
 def test_documents_count_as_relevant_from_the_level_on() -> None:

@@ -135,7 +135,7 @@ def _charts() -> tuple[Chart, ...]:
             diagonal=True,
             lines=(ReferenceLine("y", 0.3),),
         ),
-        Chart("lines", "Lines", curves, said, "lines", x="k", y="value", colour="run", spread="cutoff"),
+        Chart("lines", "Lines", curves, said, "lines", x="k", y="value", color="run", spread="cutoff"),
     )
 
 

@@ -190,14 +190,14 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work(tmp_path):
     (tmp_path / "watch.toml").write_text(f"{watched}table = 'days.csv'\n")
     opened = open_sample()
     more = replace(opened, labels=store, parts={**opened.parts, "watch": str(tmp_path / "watch.toml")})
-    tried, labelled = TestClient(APP), TestClient(make_app(more))
+    tried, labeled = TestClient(APP), TestClient(make_app(more))
     page = tried.get("/api").text
     for path, method in OPERATIONS:
         assert f">{method.upper()}</span> {path}<" in page
     examples = re.findall(r'class="example">Try <a href="([^"]+)"', page)
     assert len(examples) == sum(method == "get" for _, method in OPERATIONS)
     for example in examples:
-        client = labelled if "/labels/" in example or "/watch" in example else tried
+        client = labeled if "/labels/" in example or "/watch" in example else tried
         answer = client.get(example.replace("&amp;", "&"))
         assert answer.status_code == 200, (example, answer.text)
     for anchor in re.findall(r'href="#([^"]+)"', page):

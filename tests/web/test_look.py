@@ -1,4 +1,4 @@
-"""One look: sizes and colours have names, in one file; names of people's things are whole wherever they are cut."""
+"""One look: sizes and colors have names, in one file; names of people's things are whole wherever they are cut."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ PACKAGE = Path(judged.__file__).parent
 TOKENS = PACKAGE / "results" / "charts" / "tokens.css"
 STYLES = sorted({*PACKAGE.rglob("*.css")} - {TOKENS})
 TEMPLATES = sorted(PACKAGE.rglob("*.html"))
-RAW_COLOUR = re.compile(
-    r"#[0-9a-fA-F]{3,8}\b|\b(?:rgba?|hsla?|oklch|light-dark|color-mix)\(|\b(?:white|black|red|gray|grey)\b"
+RAW_COLOR = re.compile(
+    r"#[0-9a-fA-F]{3,8}\b|\b(?:rgba?|hsla?|oklch|light-dark|color-mix)\(|\b(?:white|black|red|gray|gray)\b"
 )
 SPACE = re.compile(r"(?:margin|padding|gap|row-gap|column-gap)(?:-\w+)*")
 LENGTH = re.compile(r"(?<![\w-])-?\d*\.?\d+(?:rem|px|pt|mm)\b")
@@ -42,10 +42,10 @@ def declarations(style: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
-def test_only_tokens_have_sizes_and_colours(style: Path) -> None:
+def test_only_tokens_have_sizes_and_colors(style: Path) -> None:
     for name, value in declarations(style):
         bare = re.sub(r"var\([\w-]+\)", "", value)
-        assert not RAW_COLOUR.search(bare), f"{name}: {value}"
+        assert not RAW_COLOR.search(bare), f"{name}: {value}"
         if name in {"font-size", "font", "font-family"}:
             assert re.fullmatch(r"inherit|(?:/[\d.]+)?\s*", bare.strip()), f"{name}: {value}"
         if SPACE.fullmatch(name):

@@ -490,7 +490,7 @@ def label_quality() -> Answer:
 
 def calibration() -> Answer:
     kind = {topic: {doc: min(grade + (doc == "d2"), 3) for doc, grade in docs.items()} for topic, docs in QRELS.items()}
-    how = {"labelled": TOPICS[:6], "families": {"old": "a"}, "resamples": 100, "slicing": kinds()}
+    how = {"labeled": TOPICS[:6], "families": {"old": "a"}, "resamples": 100, "slicing": kinds()}
     return labels.calibrate(QRELS, {"model": kind}, RUNS, "nDCG@5", **how)
 
 

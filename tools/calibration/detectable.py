@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SIZES = (10, 25, 48, 100)
-TESTS = ("randomisation", "t")
+TESTS = ("randomization", "t")
 RESAMPLES = 499
 _TOPICS = 100_000
 
@@ -49,7 +49,7 @@ def found(situation: str, n: int, trials: int, test: str, *, formula: bool = Fal
     stated = [
         minimum_detectable(float(row.std(ddof=1)), n)
         if formula
-        else detectable(row, 0.05, flips=test == "randomisation")
+        else detectable(row, 0.05, flips=test == "randomization")
         for row in drawn
     ]
     rates = [_rate(rng.choice(whole, drawn.shape) + side * np.array(stated)[:, None], test) for side in (-1, 1)]

@@ -38,7 +38,7 @@ LEVELS = [
     for stemmer, stop, k1 in product(("none", "porter"), (False, True), (0.9, 1.2))
 ]
 WORLDS = ("normal", "heavy tails", "many ties", "skewed")
-CHOICES = Choices("randomisation", resamples=999)
+CHOICES = Choices("randomization", resamples=999)
 EFFECT = 0.3
 _STEMMED = np.array([level["stemmer"] == "porter" for level in LEVELS])
 

@@ -62,7 +62,7 @@ def simulate(situation: str, users: int, rng: np.random.Generator) -> Iterator[t
         true = float((np.take_along_axis(worth, orders[row.run], 1)[:, : len(weight)] @ weight).mean())
         share = true / weight[0] / worth.sum(axis=1).mean()
         gap = true - first.setdefault(row.measure, true)
-        limits = (row.ci, row.normalised_ci, row.difference_ci if row.run == "bad" else None)
+        limits = (row.ci, row.normalized_ci, row.difference_ci if row.run == "bad" else None)
         for name, value, ci in zip(NAMES, (true, share, gap), limits, strict=True):
             if ci is not None:
                 yield name, ci[0] <= value <= ci[1]

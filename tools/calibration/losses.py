@@ -1,7 +1,7 @@
 """How often a test says that less than a margin was lost, where exactly the margin was; it should be 5 % at most.
 
 A share of all topics loses much, the others nothing but noise. Where none of the n topics is one of those, no test of
-their mean can know. *randomisation* is the gate's test; *one more that lost* asks it again with another topic that
+their mean can know. *randomization* is the gate's test; *one more that lost* asks it again with another topic that
 lost so much, and *Hall's too* asks for the agreement of Hall's test: what each would cost is in the
 last rows, where the candidate is as good as the baseline and ought to pass. *equivalence* is the t-test of both sides.
 """
@@ -42,7 +42,7 @@ def measure(trials: int) -> Iterator[Measured]:
 
 
 def false_passes(n: int, loss: float, share: float, trials: int) -> float:
-    """Give how often the randomisation test rules out a loss of the margin that was lost by few topics."""
+    """Give how often the randomization test rules out a loss of the margin that was lost by few topics."""
     gaps = _drawn(n, trials, lambda rng, shape: -loss * (rng.random(shape) < share), 0.02)
     return _passed(_greater(gaps + loss * share))
 
@@ -57,7 +57,7 @@ def _drawn(
 def _rates(gaps: np.ndarray, margin: float, situation: str) -> Iterator[Measured]:
     trials, n = gaps.shape
     tests = _greater(gaps + margin)
-    found = {"randomisation": tests}
+    found = {"randomization": tests}
     for loss in (0.2, 1.0):
         more = np.column_stack([gaps, np.full(trials, -loss)])
         found[f"one more that lost {loss:g}"] = _greater(more + margin)

@@ -1,7 +1,7 @@
 """How often systems with the same true mean are told apart as few topics carry the difference, and what is said then.
 
-*randomisation* is the default test, at 5 %; *bounded* is `--test bounded`. *Labeled*: of the false verdicts of the
-randomisation test whose sample holds a topic of the rare kind, the share that is called sensitive to a few topics.
+*randomization* is the default test, at 5 %; *bounded* is `--test bounded`. *Labeled*: of the false verdicts of the
+randomization test whose sample holds a topic of the rare kind, the share that is called sensitive to a few topics.
 *States what it may miss*: of the other false verdicts, the share that names the share of topics that the sample may
 have missed and the mean difference there that would reverse it. Empty where there are fewer than 20 such verdicts.
 
@@ -97,7 +97,7 @@ ORDINARY: dict[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = 
 class Verdicts(NamedTuple):
     """What tests of samples found, and what is said of it: (trials,) each."""
 
-    found: Bools  # by the randomisation test, at 5 %
+    found: Bools  # by the randomization test, at 5 %
     bounded: Bools  # by the bounded test
     right: Bools  # whether the mean is above 0
     labeled: Bools  # whether what is found is called sensitive to a few topics
@@ -134,7 +134,7 @@ def measure(trials: int) -> Iterator[Measured]:
     for name in RARE:
         for n in SIZES:
             told, rare = false_verdicts(name, n, trials)
-            yield Measured("randomisation", f"{name}: false verdict", n, float(told.found.mean()), trials)
+            yield Measured("randomization", f"{name}: false verdict", n, float(told.found.mean()), trials)
             yield Measured("bounded", f"{name}: false verdict", n, float(told.bounded.mean()), trials)
             for label, shown, of in (
                 ("labeled", told.labeled, told.found & rare),
@@ -145,7 +145,7 @@ def measure(trials: int) -> Iterator[Measured]:
     for name in ORDINARY:
         for n in SIZES:
             told = true_verdicts(name, n, trials)
-            yield Measured("randomisation", f"{name}: true difference found", n, _rate(told.found & told.right), trials)
+            yield Measured("randomization", f"{name}: true difference found", n, _rate(told.found & told.right), trials)
             yield Measured("bounded", f"{name}: true difference found", n, _rate(told.bounded & told.right), trials)
             if told.found.sum() >= _FEWEST:
                 yield Measured("labeled", f"{name}: true difference found", n, _rate(told.labeled[told.found]), trials)

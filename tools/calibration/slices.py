@@ -1,7 +1,7 @@
 """How often something is found between slices of topics where no slice differs from another, or from 0: 5 % is right.
 
 *heterogeneity* asks whether groups of n, 4n and 8n topics have the same mean. The others look at five slices of n
-topics, each of which has a true mean of 0, and claim a difference on some slice, after Holm: by *the randomisation
+topics, each of which has a true mean of 0, and claim a difference on some slice, after Holm: by *the randomization
 test alone*, and as *compare_slices* does, with the agreement of Hall's test. Differences that are
 exponential are strongly skewed; rare losses hit few topics. The last rows are power: a mean of 0.8 standard
 deviations on one of the slices, found there.
@@ -62,10 +62,10 @@ def claimed(n: int, shape: str, trials: int, planted: float = 0.0) -> dict[str, 
     gaps[::SLICES] += planted
     values = np.vstack([np.zeros(n), gaps])
     pairs = [(0, row + 1) for row in range(len(gaps))]
-    alone = paired_tests(values, pairs, "randomisation", resamples=_RESAMPLES)
+    alone = paired_tests(values, pairs, "randomization", resamples=_RESAMPLES)
     both = with_hall_tests(gaps, alone)
     rates: dict[str, float] = {}
-    for method, tests in (("the randomisation test alone", alone), ("compare_slices", both)):
+    for method, tests in (("the randomization test alone", alone), ("compare_slices", both)):
         families = np.array([one.p for one in tests]).reshape(trials, SLICES)
         found = np.array([adjust(family) for family in families]) <= 0.05
         rates[method] = float((found[:, 0] if planted else found.any(axis=1)).mean())

@@ -15,7 +15,7 @@ from calibration import Measured
 from judged.stats.analysis_of_variance import nemenyi
 from judged.stats.blocked_results import UNEVEN, complete_scores
 from judged.stats.correction import adjust
-from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
+from judged.stats.multiple import dunnett, randomized_dunnett, randomized_tukey, tukey_hsd
 from judged.stats.paired import paired_tests
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def _holm(scores: Any, baseline: int | None) -> float:
 
 TESTS: dict[str, Callable[[Any], float]] = {
     "tukey": lambda scores: tukey_hsd(scores).p.min(),
-    "randomised-tukey": lambda scores: randomised_tukey(scores, resamples=RESAMPLES).p.min(),
+    "randomized-tukey": lambda scores: randomized_tukey(scores, resamples=RESAMPLES).p.min(),
     "nemenyi": lambda scores: nemenyi(scores).p.min(),
-    "randomisation, Holm": lambda scores: _holm(scores, None),
+    "randomization, Holm": lambda scores: _holm(scores, None),
     "dunnett": lambda scores: dunnett(scores, 1).p.min(),
     "dunnett, uneven baseline": lambda scores: dunnett(scores, 0).p.min(),
-    "randomised-dunnett, uneven baseline": lambda scores: randomised_dunnett(scores, 0, resamples=RESAMPLES).p.min(),
+    "randomized-dunnett, uneven baseline": lambda scores: randomized_dunnett(scores, 0, resamples=RESAMPLES).p.min(),
     "noted": lambda scores: 0.0 if complete_scores(scores).unevenness > UNEVEN else 1.0,
 }
 

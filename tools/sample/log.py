@@ -180,7 +180,7 @@ class World:
         return time
 
     def misspelt(self, text: str) -> str:
-        """Swap two neighbouring letters of the longest word."""
+        """Swap two neighboring letters of the longest word."""
         word = max(text.split(), key=len)
         at = self.chance.randrange(1, len(word) - 2)
         return text.replace(word, word[:at] + word[at + 1] + word[at] + word[at + 2 :], 1)

@@ -46,7 +46,7 @@ RRF_K = 60
 
 Scores = np.ndarray
 Ranker = Callable[[str], Scores]
-Tokeniser = Callable[[str], list[str]]
+Tokenizer = Callable[[str], list[str]]
 
 STEMMER = Stemmer.Stemmer("english")
 STOP_TEXT = """
@@ -97,10 +97,10 @@ def stems(text: str) -> list[str]:
     return STEMMER.stemWords(words(text))
 
 
-def bm25_scorer(texts: Sequence[str], tokenise: Tokeniser) -> Callable[[dict[str, float]], Scores]:
+def bm25_scorer(texts: Sequence[str], tokenize: Tokenizer) -> Callable[[dict[str, float]], Scores]:
     """Return a function from weighted query words to BM25 scores of all documents."""
     index = bm25s.BM25(k1=K1, b=B)
-    index.index([tokenise(text) for text in texts], show_progress=False)
+    index.index([tokenize(text) for text in texts], show_progress=False)
 
     @cache
     def word_scores(word: str) -> Scores:
@@ -118,19 +118,19 @@ def bm25_scorer(texts: Sequence[str], tokenise: Tokeniser) -> Callable[[dict[str
     return score
 
 
-def bm25(texts: Sequence[str], tokenise: Tokeniser) -> Ranker:
+def bm25(texts: Sequence[str], tokenize: Tokenizer) -> Ranker:
     """Return a plain BM25 ranker."""
-    score = bm25_scorer(texts, tokenise)
-    return lambda query: score(dict(Counter(tokenise(query))))
+    score = bm25_scorer(texts, tokenize)
+    return lambda query: score(dict(Counter(tokenize(query))))
 
 
-def bm25_prf(texts: Sequence[str], tokenise: Tokeniser) -> Ranker:
+def bm25_prf(texts: Sequence[str], tokenize: Tokenizer) -> Ranker:
     """Return BM25 with Rocchio expansion: the first documents are taken as relevant.
 
     Words are chosen by their TF-IDF weight in the centroid of those documents.
     """
-    score = bm25_scorer(texts, tokenise)
-    counts = [Counter(tokenise(text)) for text in texts]
+    score = bm25_scorer(texts, tokenize)
+    counts = [Counter(tokenize(text)) for text in texts]
     frequency = Counter(word for count in counts for word in count)
     idf = {word: float(np.log(len(texts) / n)) for word, n in frequency.items()}
 
@@ -145,7 +145,7 @@ def bm25_prf(texts: Sequence[str], tokenise: Tokeniser) -> Ranker:
         return {word: total[word] / top for word in chosen}
 
     def rank(text: str) -> Scores:
-        query: dict[str, float] = dict(Counter(tokenise(text)))
+        query: dict[str, float] = dict(Counter(tokenize(text)))
         first = score(query)
         best = [doc for doc in np.argsort(-first, kind="stable")[:PRF_DOCS] if first[doc] > 0]
         for word, weight in centroid(best).items() if best else ():
@@ -155,18 +155,18 @@ def bm25_prf(texts: Sequence[str], tokenise: Tokeniser) -> Ranker:
     return rank
 
 
-def tfidf(texts: Sequence[str], vectoriser: TfidfVectorizer) -> Ranker:
+def tfidf(texts: Sequence[str], vectorizer: TfidfVectorizer) -> Ranker:
     """Return a ranker by the cosine of TF-IDF vectors."""
-    matrix = vectoriser.fit_transform(texts)
+    matrix = vectorizer.fit_transform(texts)
 
     def rank(query: str) -> Scores:
-        vector = vectoriser.transform([query])
+        vector = vectorizer.transform([query])
         return np.asarray((matrix @ vector.T).todense()).ravel()
 
     return rank
 
 
-def lm_dirichlet(texts: Sequence[str], tokenise: Tokeniser, mu: float = MU) -> Ranker:
+def lm_dirichlet(texts: Sequence[str], tokenize: Tokenizer, mu: float = MU) -> Ranker:
     """Return query likelihood with Dirichlet smoothing, zero without a match.
 
     sum over query words of log(1 + tf / (mu * p)) + |q| * log(mu / (mu + |d|)),
@@ -174,7 +174,7 @@ def lm_dirichlet(texts: Sequence[str], tokenise: Tokeniser, mu: float = MU) -> R
     query word keeps zero and is not returned; the sum of another one can be
     negative, so the smallest is shifted to stay above zero: the order is kept.
     """
-    tokens = [tokenise(text) for text in texts]
+    tokens = [tokenize(text) for text in texts]
     vocabulary = {word: n for n, word in enumerate(sorted({w for t in tokens for w in t}))}
     rows = np.repeat(np.arange(len(tokens)), [len(t) for t in tokens])
     columns = np.array([vocabulary[word] for t in tokens for word in t])
@@ -184,7 +184,7 @@ def lm_dirichlet(texts: Sequence[str], tokenise: Tokeniser, mu: float = MU) -> R
     share = np.asarray(counts.sum(axis=0)).ravel() / lengths.sum()
 
     def rank(query: str) -> Scores:
-        known = [vocabulary[word] for word in tokenise(query) if word in vocabulary]
+        known = [vocabulary[word] for word in tokenize(query) if word in vocabulary]
         total = np.zeros(len(tokens))
         for word in known:
             frequency = counts[:, [word]].toarray().ravel()

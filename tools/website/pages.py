@@ -44,7 +44,7 @@ MODULES = (
     "judged.online",
 )
 FROM_ROOT = {name.lower(): name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
-CATALOGUES = ("measures.md", "choosing.md")
+CATALOGS = ("measures.md", "choosing.md")
 RESULTS = """\
 # Results
 
@@ -90,8 +90,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_content(content: str, *, page: Page, **_: Any) -> str:
-    """Turn formulas into MathML, which browsers draw without a script; list no more than the names of a catalogue."""
-    if page.file.src_uri in CATALOGUES:
+    """Turn formulas into MathML, which browsers draw without a script; list no more than the names of a catalog."""
+    if page.file.src_uri in CATALOGS:
         for title in page.toc.items:
             for entry in title.children:
                 entry.children = []
@@ -131,7 +131,7 @@ def public(module: str) -> dict[str, Any]:
 
 
 def reference(module: str) -> str:
-    """Write the page of a module: its functions and classes; its measures as links into the catalogue."""
+    """Write the page of a module: its functions and classes; its measures as links into the catalog."""
     kinds: dict[str, list[str]] = {"Functions": [], "Classes": [], "Errors and warnings": [], "Values": []}
     measures: list[str] = []
     for name, value in sorted(public(module).items(), key=lambda item: item[0].lower()):
@@ -155,12 +155,12 @@ def results() -> str:
 
 
 def is_measure(value: Any) -> bool:
-    """Tell whether something is a measure of the catalogue."""
+    """Tell whether something is a measure of the catalog."""
     return inspect.isclass(value) and issubclass(value, Measure) and hasattr(value, "entry")
 
 
 def anchor(measure: type[Measure]) -> str:
-    """Give the anchor of a measure in the catalogue."""
+    """Give the anchor of a measure in the catalog."""
     return slugify(page_of(measure.entry.name).partition("\n")[0].lstrip("# "), "-")
 
 

@@ -27,14 +27,14 @@ Family: TypeAlias = Literal["measure", "all"]
 
 JOINT_TESTS = {
     "tukey": "Tukey's HSD on a two-way layout",
-    "randomised-tukey": "randomised Tukey HSD",
+    "randomized-tukey": "randomized Tukey HSD",
     "nemenyi": "Nemenyi's test on ranks",
     "dunnett": "Dunnett's test against one baseline",
-    "randomised-dunnett": "randomised test of the largest difference from the baseline",
+    "randomized-dunnett": "randomized test of the largest difference from the baseline",
 }
 """Joint tests of all systems. Each corrects for its own comparisons; no correction is applied."""
 
-AGAINST_BASELINE = ("dunnett", "randomised-dunnett")
+AGAINST_BASELINE = ("dunnett", "randomized-dunnett")
 _FAMILY_WISE = ("bonferroni", "holm", "hochberg")
 _MAX_TOPICS_FOR_MANY_RESAMPLES = 300  # with more topics, 100,000 resamples of many runs take seconds
 _ANALYTIC_TESTS = ("t", "wilcoxon", "sign", "bounded", "bayes", "tukey", "nemenyi", "dunnett")
@@ -48,9 +48,9 @@ def default_test(topics: int) -> str:
     """Return the default test for a number of topics.
 
     >>> default_test(50), default_test(6980)
-    ('randomisation', 't')
+    ('randomization', 't')
     """
-    return "t" if topics > MANY_TOPICS else "randomisation"
+    return "t" if topics > MANY_TOPICS else "randomization"
 
 
 def default_resamples(topics: int) -> int:
@@ -73,7 +73,7 @@ def all_tests() -> dict[str, str]:
 class Choices:
     """Options of a comparison; they are part of the result."""
 
-    test: str = "randomisation"  # a key of `all_tests()`
+    test: str = "randomization"  # a key of `all_tests()`
     # for multiple comparisons: a key of `judged.stats.correction.CORRECTIONS`; ignored by joint tests
     correction: str = "holm"
     family: Family = "measure"  # comparisons corrected together: the pairs of one `measure`, or of `all` measures
@@ -103,7 +103,7 @@ class Choices:
         if self.is_joint_test and self.family == "all":
             raise InputError(
                 f"{self.test} corrects within one measure, not over all measures",
-                fix="remove `family`, or use a test of two systems, such as randomisation",
+                fix="remove `family`, or use a test of two systems, such as randomization",
             )
 
     @property

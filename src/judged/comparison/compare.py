@@ -65,11 +65,11 @@ def comparison_of_scores(
     baseline
         Name of the run that all others are compared with; None: all pairs.
     test
-        ``randomisation`` (flips the signs of differences), ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
+        ``randomization`` (flips the signs of differences), ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
         ``studentised``, ``bounded``, ``ratio``, ``bayes``; or a joint test of all systems, which corrects for its own
-        comparisons: ``tukey``, ``randomised-tukey``, ``nemenyi``, ``dunnett``. Geometric means are always compared
+        comparisons: ``tukey``, ``randomized-tukey``, ``nemenyi``, ``dunnett``. Geometric means are always compared
         by ``ratio``; counts and sums are shown but not tested. ``bounded`` is valid for every distribution and number
-        of topics, and requires bounded measures. None: ``randomisation``, or ``t`` with more than 2,000 topics.
+        of topics, and requires bounded measures. None: ``randomization``, or ``t`` with more than 2,000 topics.
     correction
         Correction for multiple comparisons: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by`` or ``none``.
     family
@@ -305,14 +305,14 @@ def _drop_invalid_test(difference: Difference) -> Difference:
 def _run_joint_test(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices) -> PairTests:
     """Run a joint test, and extract the pairs from its matrices."""
     from judged.stats.analysis_of_variance import nemenyi
-    from judged.stats.multiple import dunnett, randomised_dunnett, randomised_tukey, tukey_hsd
+    from judged.stats.multiple import dunnett, randomized_dunnett, randomized_tukey, tukey_hsd
 
     test: Callable[..., Any] = {
         "tukey": tukey_hsd,
-        "randomised-tukey": randomised_tukey,
+        "randomized-tukey": randomized_tukey,
         "nemenyi": nemenyi,
         "dunnett": dunnett,
-        "randomised-dunnett": randomised_dunnett,
+        "randomized-dunnett": randomized_dunnett,
     }[choices.test]
     options: dict[str, Any] = {"level": choices.level}
     if choices.test in AGAINST_BASELINE:
@@ -416,7 +416,7 @@ def _detectable(
         return math.nan
     if insufficiency(n, "verdict"):
         return math.nan
-    return detectable(differences, alpha, flips=result.test == "randomisation", critical=critical, seed=choices.seed)
+    return detectable(differences, alpha, flips=result.test == "randomization", critical=critical, seed=choices.seed)
 
 
 def _extreme_topics(query_ids: Sequence[str], first: Floats, second: Floats, sign: int) -> tuple[TopicDifference, ...]:

@@ -72,11 +72,11 @@ _WORDING_BY_TEST = {
         "That {winner} or {loser} is ahead in {measure} on more topics than it is behind is not shown",
     ),
     "wilcoxon": ClaimWording(
-        "is favoured over {loser} in {measure} by the signed ranks of their differences",
-        "favoured over by the signed ranks of differences, significantly",
-        "significantly favoured by signed ranks",
-        "disfavoured against",
-        "That the signed ranks of differences in {measure} favour {winner} or {loser} is not shown",
+        "is favored over {loser} in {measure} by the signed ranks of their differences",
+        "favored over by the signed ranks of differences, significantly",
+        "significantly favored by signed ranks",
+        "disfavored against",
+        "That the signed ranks of differences in {measure} favor {winner} or {loser} is not shown",
     ),
     "nemenyi": ClaimWording(
         "has a better mean rank over topics than {loser} in {measure}",
@@ -286,7 +286,7 @@ class Pair:
             for name, topics in ((self.second, self.gains), (self.first, self.losses))
             if topics
         ]
-        return f"Largest differences in favour {'; '.join(parts)}." if parts else ""
+        return f"Largest differences in favor {'; '.join(parts)}." if parts else ""
 
     def _means_sentence(self) -> str:
         evidence = f"{self._difference_text()} over {self.result.n} topics, {self._p_text()}"
@@ -406,9 +406,9 @@ def describe_test(choices: Choices, pairs: Sequence[Pair]) -> str:
     name = JOINT_TESTS.get(choices.test) or f"paired {TEST_NAMES[choices.test]}"
     replaced_count = sum(pair.result.test not in {choices.test, "ratio"} for pair in pairs)
     if replaced_count and replaced_count == len(pairs):
-        name = f"paired randomisation test in place of the {name}"
+        name = f"paired randomization test in place of the {name}"
     elif replaced_count:
-        name = f"{name} (paired randomisation test for {replaced_count} of {len(pairs)} pairs)"
+        name = f"{name} (paired randomization test for {replaced_count} of {len(pairs)} pairs)"
     if choices.test != "ratio" and any(pair.is_ratio for pair in pairs):
         name += " (geometric means: of ratios)"
     if not resamplings:

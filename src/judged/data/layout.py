@@ -184,7 +184,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
         "item_id",
         "doc_number",
     ),
-    "relevance": ("rel", "label", "grade", "judgment", "judgement", "relevance_grade"),
+    "relevance": ("rel", "label", "grade", "judgment", "judgment", "relevance_grade"),
     "score": ("sim", "similarity", "rsv", "retrieval_score"),
     "rank": ("position", "rank_of_doc"),
     "run_id": ("run", "system", "system_id", "system_number", "run_name", "tag"),

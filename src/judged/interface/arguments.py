@@ -400,9 +400,9 @@ class OutputOptions:
             content: str | bytes = getattr(answer, self.format)(**(own_options or {}))
         elif self.format == "table":
             to_terminal = self.out is None
-            colour = to_terminal and is_colored(sys.stdout.isatty())
+            color = to_terminal and is_colored(sys.stdout.isatty())
             content = answer.text(
-                terminal_width() if to_terminal else None, unfold=unfold, digits=self.digits, colour=colour
+                terminal_width() if to_terminal else None, unfold=unfold, digits=self.digits, color=color
             )
             if ascii_only or (to_terminal and not (sys.stdout.encoding or "").lower().startswith("utf")):
                 content = content.translate(_ASCII_REPLACEMENTS).encode("ascii", "replace").decode()

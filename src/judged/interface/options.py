@@ -22,7 +22,7 @@ POLICIES = ("dialect", "topics", "depth", "ties", "exclude_self", "documents", "
 FORMATS = ("qrels_format", "run_format")
 TOPIC_OPTIONS = ("queries", "attributes", "where")
 PAIRED_TESTS = (
-    "randomisation",
+    "randomization",
     "t",
     "wilcoxon",
     "sign",
@@ -33,7 +33,7 @@ PAIRED_TESTS = (
     "ratio",
     "bayes",
 )
-DEFAULT_TEST = "randomisation; for more than 2000 topics t"
+DEFAULT_TEST = "randomization; for more than 2000 topics t"
 
 
 class Choice(click.Choice[str]):

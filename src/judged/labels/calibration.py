@@ -106,7 +106,7 @@ class Calibration(Answer):
     main: ClassVar[str] = "judges"
 
     measure: str
-    labelled: int  # topics that people judged
+    labeled: int  # topics that people judged
     others: int  # topics that only the models judged
     level: float
     judges: tuple[JudgeCalibration, ...]
@@ -148,7 +148,7 @@ class Calibration(Answer):
                 yield f"{head} none of people's topics (up to {high:.0f} are not ruled out)."
             else:
                 worth = f"{one.worth:.0f} [{low:.0f}, {high:.0f}]"
-                yield f"{head} {worth} topics beside the {self.labelled} that people judged."
+                yield f"{head} {worth} topics beside the {self.labeled} that people judged."
 
     def blocks(self) -> tuple[Block, ...]:
         """Give judges, systems under people, models and both, families, grades that met, and contested documents."""
@@ -188,7 +188,7 @@ class Calibration(Answer):
                     "families",
                     columns_of(self.families, *shown),
                     labels=2,
-                    title="Whom a judge favours",
+                    title="Whom a judge favors",
                     folded=len(self.families) > _MANY,
                 )
             )
@@ -202,7 +202,7 @@ class Calibration(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give what the numbers are of."""
-        names = ("measure", "labelled", "others", "level")
+        names = ("measure", "labeled", "others", "level")
         return {name: getattr(self, name) for name in names}
 
 
@@ -212,7 +212,7 @@ def calibrate(
     runs: Any = (),
     measure: str = "nDCG@10",
     *,
-    labelled: Collection[str] | None = None,
+    labeled: Collection[str] | None = None,
     rel: float = 1,
     highest: float | None = None,
     families: Mapping[str, str] | None = None,
@@ -236,14 +236,14 @@ def calibrate(
         ``{judge: judgments}`` of models; None with labels.
     runs, measure
         Systems, and a measure that is a mean over topics.
-    labelled
+    labeled
         The topics that people judged fully; None: all of theirs.
     rel
         The grade from which a document is relevant, for the binary kappa.
     highest
         The highest grade; None: people's. A model's grade outside the scale is invalid, and counted.
     families
-        The family of models behind a run, by its name: a judge may favour its own. None: each run by itself is set
+        The family of models behind a run, by its name: a judge may favor its own. None: each run by itself is set
         against all others.
     slicing
         Slices of topics, or a table with the one attribute by which to slice: grades are compared in each, too.
@@ -264,8 +264,8 @@ def calibrate(
     people, judges = _judgments(human, models)
     if "people" in judges:
         raise InputError("a model is called people", fix="give it another name")
-    if labelled is not None:
-        people = people.over(set(labelled))
+    if labeled is not None:
+        people = people.over(set(labeled))
     top = float(people.grades.max()) if highest is None else highest
     given = [] if hasattr(runs, "__len__") and not len(runs) else runs_of(runs)
     if given and parse(measure).entry.aggregate != "mean":
@@ -278,7 +278,7 @@ def calibrate(
     contested: list[Contested] = []
     grades: dict[str, Table] = {}
     notes: tuple[Note, ...] = ()
-    others, fewest, labeled = 0, MIN_N, len(people.topics)
+    others, fewest, labeled_topics = 0, MIN_N, len(people.topics)
     for judge, own in judges.items():
         valid, invalid = _valid(own, top)
         grades_of = parse_judges([{"people": people, judge: valid}], None)
@@ -293,7 +293,7 @@ def calibrate(
         if scores is not None:
             seen = ScoresByBoth.of(scores, evaluate(valid, given, measure))
             others = max(others, seen.rest.shape[1])
-            labeled = min(labeled, seen.people.shape[1])
+            labeled_topics = min(labeled_topics, seen.people.shape[1])
             found = seen.corrected(level, resamples, seed)
             fewest = min([fewest, *(one.n for one in found)])
             means += corrected_means(judge, seen, found, level)
@@ -303,11 +303,11 @@ def calibrate(
         slices += [] if slicing is None else _by_slice(judge, grades_of, as_slicing(slicing), level)
         contested += _contested(grades_of, judge, given, measure)
     if scores is not None:
-        notes = tuple(_notes(means, fewest, labeled if biases else 0))
+        notes = tuple(_notes(means, fewest, labeled_topics if biases else 0))
     contested.sort(key=lambda one: (-abs(one.human - one.model), -one.runs, one.query_id, one.doc_id))
     return Calibration(
         measure=measure,
-        labelled=len(people.topics),
+        labeled=len(people.topics),
         others=others,
         level=level,
         judges=tuple(rows),
@@ -323,7 +323,7 @@ def calibrate(
 def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterator[Note]:
     """Warn of what could not be corrected, and of what so few topics cannot show; `labeled`: 0 without biases."""
     if not means:
-        text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labelled"
+        text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labeled"
         yield Note("nothing-to-correct", text)
     if fewest < MIN_N:
         text = (

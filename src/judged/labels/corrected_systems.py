@@ -1,4 +1,4 @@
-"""Systems under people and under a model: their means corrected by what people said, and whom the model favours."""
+"""Systems under people and under a model: their means corrected by what people said, and whom the model favors."""
 
 from __future__ import annotations
 

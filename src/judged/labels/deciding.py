@@ -86,7 +86,7 @@ class Decision(Answer):
             " their first would be graded."
         )
         if self.low == self.high == 0:
-            return said, "Equal: both have the same mean on these topics, whatever is labelled among their first."
+            return said, "Equal: both have the same mean on these topics, whatever is labeled among their first."
         if self.decided:
             better = self.first if self.low > 0 else self.second
             beyond = "also" if self.decided_outside else "but not"
@@ -99,7 +99,7 @@ class Decision(Answer):
         if self.expected is not None:
             left += (
                 f" Of {_DRAWS} draws of their grades, from ranks and the labels so far, half are decided by the first"
-                f" {self.expected} of the list and nine of ten by {self.most_expected}, if the list is labelled in"
+                f" {self.expected} of the list and nine of ten by {self.most_expected}, if the list is labeled in"
                 " this order; made again after some labels, it takes fewer."
             )
         return said, left
@@ -285,7 +285,7 @@ class Contest:
 
     @property
     def open(self) -> Bools:
-        """Mark what may be labelled and is not: (T, W)."""
+        """Mark what may be labeled and is not: (T, W)."""
         return (self.ranks > 0).any(axis=0) & (self.level < 0)
 
     def steps(self, topics: Ints, level: Ints) -> Floats:

@@ -288,7 +288,7 @@ def estimated(measure: Measure, judged: Judged, design: Design, level: float = 0
 
 
 def _ratio(measure: Measure, judged: Judged, design: Design, level: float) -> MeanEstimate:
-    """Estimate recall or AP; the linearised value of a pair is how the quotient changes with the pair's weight."""
+    """Estimate recall or AP; the linearized value of a pair is how the quotient changes with the pair's weight."""
     relevant = judged.label_grade >= getattr(measure, "rel")  # noqa: B009  of these three measures all have it
     known = design.totals(relevant.astype(np.float64))
     rank = np.zeros(len(relevant), dtype=np.int64)
@@ -424,7 +424,7 @@ def mean_estimate(design: Design, estimates: Floats, values: Floats, level: floa
         (T,): the estimate of each topic, such as `Design.totals` gives. NaN: the topic does not count.
     values
         (n,): what each unit adds to its topic's estimate; of an estimate that is no sum, how much the estimate changes
-        with the weight of the unit (its linearised value).
+        with the weight of the unit (its linearized value).
     level
         Of the interval: Student's t, with Satterthwaite's degrees of freedom over strata. Of values that are never
         negative, what the sampled strata add has its interval on the logarithmic scale: where few documents are

@@ -208,7 +208,7 @@ def _book(document: dict[str, Any], where: str) -> Iterator[Row]:
     """Read a book of Quepid: what cannot be rated has no grade, what is put off is not valid."""
     try:
         for pair in document["query_doc_pairs"]:
-            for said in pair["judgements"]:
+            for said in pair["judgments"]:
                 put_off, unrateable = bool(said.get("judge_later")), bool(said.get("unrateable"))
                 yield None, {
                     "text": pair["query_text"].strip(), "doc_id": pair["doc_id"],

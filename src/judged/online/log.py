@@ -315,7 +315,7 @@ _RULES = {
     **dict.fromkeys(("session_gap", "bot_minutes"), _number(0, math.inf, "give a number above 0")),
     **dict.fromkeys(("bins", "least_pages", "min_users", "bot_pages", "threads", "expected"), _whole(1, ", 1 or more")),
     **dict.fromkeys(("seed", "warm_up", "now_ms"), _whole(-math.inf, "")),
-    "winsorise": _number(0, 1, "give a number above 0 and at most 1, such as 0.999", ends=(False, True)),
+    "winsorize": _number(0, 1, "give a number above 0 and at most 1, such as 0.999", ends=(False, True)),
     "least_judged": _number(0, 1, "give a number from 0 to 1, such as 0.8", ends=(True, True)),
     "window_days": _number(0, 1e5, "give a number of days above 0, such as 7"),
     "before_days": _number(0, 1e5, "give a number of days from 0, such as 14", ends=(True, False)),

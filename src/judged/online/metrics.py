@@ -1,4 +1,4 @@
-"""Metrics of user behaviour, each a ratio of two sums over rows, written down as data; and how their names are read."""
+"""Metrics of user behavior, each a ratio of two sums over rows, written down as data; and how their names are read."""
 
 from __future__ import annotations
 

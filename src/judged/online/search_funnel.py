@@ -120,7 +120,7 @@ class Funnel(LogAnswer):
             kind="dots" if self.by else "bars",
             x="of_all" if self.by else "reached",
             y="step",
-            colour="slice" if self.by else "",
+            color="slice" if self.by else "",
             from_zero=True,
         )
         missing = f"The log holds no {' and no '.join(self.missing)}." if self.missing else ""

@@ -108,7 +108,7 @@ def over_time(
 
 
 _MOST = 6  # decimals
-_COLOURS = {"usual": "#0072B2", "not usual": "#D55E00", "incomplete": "#7F7F7F"}
+_COLORS = {"usual": "#0072B2", "not usual": "#D55E00", "incomplete": "#7F7F7F"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,7 +177,7 @@ class OverTime(Answer):
         name, said, over = str(series.metric), sentences_of(series, self.scores.over), self.scores.over
         table = _periods([series], over)
         lines = [ReferenceLine("x", series.points[change.point].start_ms) for change in series.changes]
-        lines += [] if math.isnan(series.centre) else [ReferenceLine("y", series.centre)]
+        lines += [] if math.isnan(series.center) else [ReferenceLine("y", series.center)]
         chart = Chart(
             f"series{at}",
             f"{name} by {series.every}",
@@ -188,8 +188,8 @@ class OverTime(Answer):
             x_title=f"{series.every} (UTC)",
             y="value",
             y_title=name,
-            colour="kind",
-            colours=_COLOURS,
+            color="kind",
+            colors=_COLORS,
             path="drawn",
             steps="linear",
             band="usual",
@@ -197,14 +197,14 @@ class OverTime(Answer):
             spread="time",
             percent="y" if series.metric.unit == "share" else "",
             reach={"x": tuple(float(one.points[end].start_ms) for one in self.series for end in (0, -1))},
-            subtitle=f"with {percent(self.scores.level)} intervals; grey: what is usual; dashed: its mean, and changes",
+            subtitle=f"with {percent(self.scores.level)} intervals; gray: what is usual; dashed: its mean, and changes",
             height=200,
         )
         return Section(f"series{at}", name, (chart, table, Sentences(said)))
 
     def _data(self) -> tuple[Table, ...]:
         """Lay out the periods of all metrics, what is usual for each, signals and changes."""
-        usual = ("centre", NUMBER), ("sigma_z", NUMBER), ("base", UNITS), ("run", UNITS), ("alpha", NUMBER)
+        usual = ("center", NUMBER), ("sigma_z", NUMBER), ("base", UNITS), ("run", UNITS), ("alpha", NUMBER)
         signals = [(series, one) for series in self.series for one in series.signals]
         changes = [(series, one) for series in self.series for one in series.changes]
         tables = {
@@ -250,7 +250,7 @@ def _periods(many: Sequence[Series], over: str) -> Table:
         *columns_of([one for _, one in points], "start_ms", "complete"),
         replace(values(estimates, "value", str(first.metric)), each=shows),
         Column("limits", written, TEXT, "usual", only="people"),
-        Column("usual", [two and series.centre for (series, _), two in zip(points, limits, strict=True)], NUMBER,
+        Column("usual", [two and series.center for (series, _), two in zip(points, limits, strict=True)], NUMBER,
                ci=limits, only="data"),
         Column("error", [one.error for one in estimates], NUMBER, only="data"),
         *columns_of(estimates, "numerator", "denominator", ("units", UNITS, f"{over}s")),
@@ -295,7 +295,7 @@ def _said(signal: Signal) -> str:
 def sentences_of(series: Series, over: str) -> tuple[str, ...]:
     """Say what is usual, what is not, and what changed; a series that is too short for that says so."""
     every, write = series.every, _show(series).write
-    if math.isnan(series.centre):
+    if math.isnan(series.center):
         return (f"No limits: {_why_no_limits(series, over)}.",)
     starts = [written_start(one.start_ms, every) for one in series.points]
     unusual = sorted({one.point for one in series.signals})
@@ -303,7 +303,7 @@ def sentences_of(series: Series, over: str) -> tuple[str, ...]:
     times = f"{series.sigma_z:.1f} times as much as {over}s within one would have them"
     scatter = f"{every}s differ {times}, and the limits allow for that"
     return (
-        f"{series.metric} is usually {write(series.centre)}, the mean of {series.base} {every}s; {scatter}.",
+        f"{series.metric} is usually {write(series.center)}, the mean of {series.base} {every}s; {scatter}.",
         f"Not usual: {', '.join(starts[at] for at in unusual[:5])}{more}."
         if unusual
         else "Nothing lies outside of what is usual.",

@@ -103,13 +103,13 @@ class Report(Answer):
         *,
         unfold: Iterable[str] = (),
         digits: int | None = None,
-        colour: bool = False,
+        color: bool = False,
     ) -> str:
         """Write the summary and the leaderboard for a terminal; other sections and tables by their names."""
         chosen = [section for section in self.sections if section.name in set(unfold)]
         board = [] if "leaderboard" in set(unfold) else [self.table("board")]
         blocks = (Sentences((self.title,), "title"), Sentences(self.sentences), *board, *chosen)
-        return text(rounded(blocks, digits), width, unfold, colour=colour)
+        return text(rounded(blocks, digits), width, unfold, color=color)
 
     def html(self, *, digits: int | None = None) -> str:
         """Write one page that needs no network: text, tables and charts with all that draws them.

@@ -197,10 +197,10 @@ def differences(material: Material) -> ReportPart | None:
         kind="bars",
         x="gain",
         y="label",
-        colour="side",
+        color="side",
         lines=(ReferenceLine("x", 0.0, dashed=False),),
         x_title=f"{material.lead}: {candidate} against {baseline}",
-        colours={"gain": PALETTE[0], "loss": PALETTE[1]},
+        colors={"gain": PALETTE[0], "loss": PALETTE[1]},
         legend=False,
     )
     section = Section("topics", "Topic by topic", (Sentences((said + lower,)), chart))

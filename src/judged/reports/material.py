@@ -111,7 +111,7 @@ class Material:
             return ""
         return (
             f"{self.candidate} is looked at closely because it did best on these very topics. Tests by slice and stage"
-            " do not allow for that choice, so its differences lean in its favour."
+            " do not allow for that choice, so its differences lean in its favor."
         )
 
     @property

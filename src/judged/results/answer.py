@@ -154,10 +154,10 @@ class Answer:
         return (*rounded(self.blocks(), digits), *condition)
 
     def text(
-        self, width: int | None = None, *, unfold: Iterable[str] = (), digits: int | None = None, colour: bool = False
+        self, width: int | None = None, *, unfold: Iterable[str] = (), digits: int | None = None, color: bool = False
     ) -> str:
         """Render for a terminal of this width, including the folded blocks named in `unfold`."""
-        return text(self._visible_blocks(digits), width, unfold, colour=colour)
+        return text(self._visible_blocks(digits), width, unfold, color=color)
 
     def markdown(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
         """Render as Markdown, with `digits` decimals in tables."""

@@ -139,8 +139,8 @@ class Chart:
     x, y
         Columns of the axes; for dots and bars `y` has names. Axis titles are the headings, or `x_title` and `y_title`.
         Bars can extend from `x` to `x2`.
-    colour
-        Column of the series; `colours` optionally maps names to colors and sets their order.
+    color
+        Column of the series; `colors` optionally maps names to colors and sets their order.
     highlighted
         Series of dots and lines that are drawn in color, the others in gray. If it is empty and there are more than
         eight series, each has a panel.
@@ -193,8 +193,8 @@ class Chart:
     x2: str = ""
     x_title: str = ""
     y_title: str = ""
-    colour: str = ""
-    colours: Mapping[str, str] = field(default_factory=dict[str, str])
+    color: str = ""
+    colors: Mapping[str, str] = field(default_factory=dict[str, str])
     highlighted: tuple[str, ...] = ()
     legend: bool = True
     hollow: str = ""

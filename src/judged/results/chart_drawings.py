@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 AREAS = 6  # lines with intervals; those of more would overlap
 SERIES = 8  # distinguishable colors; with more series, each has a panel
-_GREY = "#999"
+_GRAY = "#999"
 _ROW = 16  # pixels per dot or bar
 _LABEL = 13.0  # pixels per label
 _LEFT_FROM = 0.7  # share of the axis from which labels are on the left of points
@@ -42,7 +42,7 @@ _MAX_SPACED = 100  # columns up to which there are gaps between them
 _LOG_RANGE = 30.0  # range (times the smallest value) from which an `amount` axis is logarithmic
 
 # fields of a chart that name a column
-_FIELDS = ("x", "y", "x2", "colour", "hollow", "label", "path", "faint", "band", "facet")
+_FIELDS = ("x", "y", "x2", "color", "hollow", "label", "path", "faint", "band", "facet")
 
 Row = dict[str, Any]
 
@@ -83,9 +83,9 @@ def _draw_chart(alt: Any, chart: Chart) -> Any:
         parts = [(name, shared, [row for row in rows if row["facet"] == name]) for name in panels]
     else:
         small = {"width": 220, "height": 150 if chart.kind == "lines" else None, "legend": False}
-        by_name = {name: [row for row in rows if row["colour"] in {name, series[0]}] for name in series}
+        by_name = {name: [row for row in rows if row["color"] in {name, series[0]}] for name in series}
         parts = [(name, replace(shared, highlighted=(name,), **small), part) for name, part in by_name.items()]
-        title.subtitle = "; ".join(filter(None, (chart.subtitle, f"grey: {series[0]}")))
+        title.subtitle = "; ".join(filter(None, (chart.subtitle, f"gray: {series[0]}")))
     drawings = [
         _panel(alt, panel, panel_rows).properties(title=alt.TitleParams(name, anchor="start"))
         for name, panel, panel_rows in parts
@@ -208,19 +208,17 @@ def _names(alt: Any, rows: list[Row]) -> Any:
 
 
 def _series(chart: Chart, rows: list[Row]) -> list[str]:
-    names = chart.table.column(chart.colour).values if chart.facet and chart.colour else None  # panels share a legend
-    present = dict.fromkeys(names or (row["colour"] for row in rows if chart.colour))
-    first = [name for name in (chart.highlighted or chart.colours) if name in present]
-    return first if chart.colours else list(dict.fromkeys((*first, *present)))
+    names = chart.table.column(chart.color).values if chart.facet and chart.color else None  # panels share a legend
+    present = dict.fromkeys(names or (row["color"] for row in rows if chart.color))
+    first = [name for name in (chart.highlighted or chart.colors) if name in present]
+    return first if chart.colors else list(dict.fromkeys((*first, *present)))
 
 
 def _split_rows(chart: Chart, rows: list[Row]) -> tuple[list[Row], list[Row]]:
     """Return the gray rows and the highlighted ones; all rows are highlighted if no series is."""
-    colored = (
-        [row for row in rows if row["colour"] in chart.highlighted] if chart.highlighted and chart.colour else rows
-    )
+    colored = [row for row in rows if row["color"] in chart.highlighted] if chart.highlighted and chart.color else rows
     return (
-        ([row for row in rows if row["colour"] not in chart.highlighted], colored)
+        ([row for row in rows if row["color"] not in chart.highlighted], colored)
         if 0 < len(colored) < len(rows)
         else ([], rows)
     )
@@ -231,16 +229,16 @@ def _is_grouped(rows: list[Row]) -> bool:
     return len({row["y"] for row in rows}) < len(rows)
 
 
-def _colour(alt: Any, chart: Chart, rows: list[Row], *, legend: bool = True) -> Any:
+def _color(alt: Any, chart: Chart, rows: list[Row], *, legend: bool = True) -> Any:
     """Build the encoding of colors; a single color has no legend."""
     names = _series(chart, rows)
     if not names:
         return alt.value(PALETTE[0])
-    colours = [chart.colours.get(name) or PALETTE[i % len(PALETTE)] for i, name in enumerate(names)]
+    colors = [chart.colors.get(name) or PALETTE[i % len(PALETTE)] for i, name in enumerate(names)]
     has_legend = legend and chart.legend and (len(names) > 1 or bool(chart.highlighted))
     spec = alt.Legend(title=None, labelExpr=shorten_label(), labelLimit=300, orient="top", columns=4)
-    scale = alt.Scale(domain=names, range=colours)
-    return alt.Color("colour:N", sort=names, title=None, legend=spec if has_legend else None, scale=scale)
+    scale = alt.Scale(domain=names, range=colors)
+    return alt.Color("color:N", sort=names, title=None, legend=spec if has_legend else None, scale=scale)
 
 
 def _references(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
@@ -248,13 +246,13 @@ def _references(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     x, y = alt.X("x:T" if chart.spread == "time" else "x:Q"), alt.Y("y:Q")
     lines = [
         _base(alt, [{line.axis: line.value}])
-        .mark_rule(color=_GREY, strokeDash=[4, 3] if line.dashed else [1, 0])
+        .mark_rule(color=_GRAY, strokeDash=[4, 3] if line.dashed else [1, 0])
         .encode(**{line.axis: x if line.axis == "x" else y})
         for line in chart.lines
     ]
     if chart.spread == "time" and (limits := chart.reach.get("x")):
         lines.append(_base(alt, [{"x": limit} for limit in limits]).mark_point(opacity=0).encode(x=x))
-    area = _base(alt, rows).mark_area(opacity=0.15, color=_GREY).transform_filter("isValid(datum.band_low)")
+    area = _base(alt, rows).mark_area(opacity=0.15, color=_GRAY).transform_filter("isValid(datum.band_low)")
     return [area.encode(x=x, y=alt.Y("band_low:Q"), y2="band_high:Q"), *lines] if chart.band else lines
 
 
@@ -274,11 +272,11 @@ def _dots(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     faint, colored = _split_rows(chart, rows)
     series, is_grouped = _series(chart, colored), _is_grouped(rows)
     x, y = _quantity(alt, chart, "x", rows), _names(alt, rows)
-    offset = {"yOffset": alt.YOffset("colour:N", sort=series)} if is_grouped and len(series) > 1 else {}
+    offset = {"yOffset": alt.YOffset("color:N", sort=series)} if is_grouped and len(series) > 1 else {}
     layers: list[Any] = []
     for part, size, style in (
-        (faint, 22, {"color": alt.value(_GREY), "opacity": alt.value(0.45 if is_grouped else 0.8)}),
-        (colored, 46, {"color": _colour(alt, chart, colored), **offset}),
+        (faint, 22, {"color": alt.value(_GRAY), "opacity": alt.value(0.45 if is_grouped else 0.8)}),
+        (colored, 46, {"color": _color(alt, chart, colored), **offset}),
     ):
         base = _base(alt, part)
         # intervals of many gray dots with the same name would overlap
@@ -295,8 +293,8 @@ def _bars(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     bars = _base(alt, rows).mark_bar(height=0.68 * _ROW)
     range_end = {"x2": "x2:Q"} if chart.x2 else {}
     x = _quantity(alt, chart, "x", rows if range_end else [*rows, {"x": 0.0}])
-    colour, tooltip = _colour(alt, chart, rows), _tooltip(alt, chart)
-    return [bars.encode(y=_names(alt, rows), x=x, color=colour, tooltip=tooltip, **range_end)]
+    color, tooltip = _color(alt, chart, rows), _tooltip(alt, chart)
+    return [bars.encode(y=_names(alt, rows), x=x, color=color, tooltip=tooltip, **range_end)]
 
 
 def _columns(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
@@ -306,8 +304,8 @@ def _columns(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     bands = alt.Scale(paddingInner=0.12 if len(rows) <= _MAX_SPACED else 0)
     x = alt.X("x:N", sort=None, title=_title(chart, "x"), axis=axis, scale=bands)
     y = _quantity(alt, chart, "y", [*rows, {"y": 0.0}])
-    bars = _base(alt, rows).mark_bar().encode(x=x, y=y, color=_colour(alt, chart, rows), tooltip=_tooltip(alt, chart))
-    zero = _base(alt, [{"y": 0.0}]).mark_rule(color=_GREY).encode(y=alt.Y("y:Q"))
+    bars = _base(alt, rows).mark_bar().encode(x=x, y=y, color=_color(alt, chart, rows), tooltip=_tooltip(alt, chart))
+    zero = _base(alt, [{"y": 0.0}]).mark_rule(color=_GRAY).encode(y=alt.Y("y:Q"))
     return [bars, zero]
 
 
@@ -331,12 +329,12 @@ def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     if chart.diagonal:
         limits = max(x_scale.low, y_scale.low), min(x_scale.high, y_scale.high)
         diagonal = [{"x": limit, "y": limit} for limit in limits]
-        layers.append(_base(alt, diagonal).mark_line(color=_GREY, strokeDash=[4, 3]).encode(x=x, y=y))
+        layers.append(_base(alt, diagonal).mark_line(color=_GRAY, strokeDash=[4, 3]).encode(x=x, y=y))
     if faint := [row for row in rows if row.get("faint")]:
-        mark = _base(alt, faint).mark_circle(size=22, color=_GREY, opacity=0.4)
+        mark = _base(alt, faint).mark_circle(size=22, color=_GRAY, opacity=0.4)
         layers.append(mark.encode(x=x, y=y, tooltip=_tooltip(alt, chart)))
         rows = [row for row in rows if not row["faint"]]
-    colour = _colour(alt, chart, rows)
+    color = _color(alt, chart, rows)
     base = _base(alt, rows)
     on_path = [row for row in rows if row.get("path")]
     if chart.path:
@@ -345,10 +343,10 @@ def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     tall = base.transform_filter("isValid(datum.y_low)").mark_rule(strokeWidth=1.4, opacity=0.6)
     wide = base.transform_filter("isValid(datum.x_low)").mark_rule(strokeWidth=1.4, opacity=0.6)
     if any("y_low" in row for row in rows):
-        layers.append(tall.encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q", color=colour))
+        layers.append(tall.encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q", color=color))
     if any("x_low" in row for row in rows):
-        layers.append(wide.encode(x=alt.X("x_low:Q"), x2="x_high:Q", y=y, color=colour))
-    layers += [mark.encode(x=x, y=y, color=colour, tooltip=_tooltip(alt, chart)) for mark in _marks(base, chart, 52)]
+        layers.append(wide.encode(x=alt.X("x_low:Q"), x2="x_high:Q", y=y, color=color))
+    layers += [mark.encode(x=x, y=y, color=color, tooltip=_tooltip(alt, chart)) for mark in _marks(base, chart, 52)]
     labeled = [row for row in rows if row.get("label")]
     labeled = [row for row in labeled if row.get("path")] if chart.path and len(labeled) > _MAX_LABELS else labeled
     if not labeled or (chart.path and len(labeled) > _MAX_LABELS):
@@ -376,39 +374,39 @@ def _lines(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     faint, rows = _split_rows(chart, rows)
     names = _series(chart, rows)
     has_end_labels = chart.spread == "cutoff" and len(names) <= _MAX_LABELED and bool(names) and chart.legend
-    colour = _colour(alt, chart, rows, legend=not has_end_labels)
+    color = _color(alt, chart, rows, legend=not has_end_labels)
     dashes = [list(DASHES[(i + i // len(PALETTE)) % len(DASHES)]) for i in range(len(names))]
     has_legend = chart.legend and not has_end_labels
     legend = alt.Legend(title=None, labelExpr=shorten_label(), orient="top", columns=4) if has_legend else None
     dash = {
-        "strokeDash": alt.StrokeDash("colour:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=dashes))
+        "strokeDash": alt.StrokeDash("color:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=dashes))
     }
     rows = [{**row, "order": i} for i, row in enumerate(rows)]
     base = _base(alt, rows)
     layers: list[Any] = []
     if faint:
-        gray_lines = _base(alt, faint).mark_line(strokeWidth=1, opacity=0.5, color=_GREY)
-        layers.append(gray_lines.encode(x=x, y=y, detail="colour:N", tooltip=_tooltip(alt, chart)))
+        gray_lines = _base(alt, faint).mark_line(strokeWidth=1, opacity=0.5, color=_GRAY)
+        layers.append(gray_lines.encode(x=x, y=y, detail="color:N", tooltip=_tooltip(alt, chart)))
     if len(names) <= AREAS and any("y_low" in row for row in rows):
         area = base.mark_area(opacity=0.13, clip=True).transform_filter("isValid(datum.y_low)")
-        layers.append(area.encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q", color=colour))
-    encoding = {"x": x, "y": y, "color": colour, "tooltip": _tooltip(alt, chart)}
+        layers.append(area.encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q", color=color))
+    encoding = {"x": x, "y": y, "color": color, "tooltip": _tooltip(alt, chart)}
     layers.append(
         base.mark_line(strokeWidth=1.8).encode(order=alt.Order("order:Q"), **(dash if names else {}), **encoding)
     )
     if len(rows) <= _MAX_MARKED * max(len(names), 1):
         layers.append(base.mark_point(filled=True, size=28, opacity=1).encode(**encoding))
     if has_end_labels and rows:
-        last_rows = list({row["colour"]: row for row in rows}.values())
+        last_rows = list({row["color"]: row for row in rows}.values())
         label_y = spread_out(
             np.array([row["y"] for row in last_rows]),
             (_LABEL + 1) / _height(chart, rows) * (y_scale.high - y_scale.low),
         )
         labels = [
-            {"x": row["x"], "y": label_position, "colour": row["colour"]}
+            {"x": row["x"], "y": label_position, "color": row["color"]}
             for row, label_position in zip(last_rows, label_y.tolist(), strict=True)
         ]
         text = {"align": "left", "baseline": "middle", "dx": 7, "fontSize": 11, "font": FONT, "clip": False}
-        end_labels = _base(alt, labels).transform_calculate(label=shorten_label("datum.colour")).mark_text(**text)
-        layers.append(end_labels.encode(x=x, y=y, text="label:N", color=colour))
+        end_labels = _base(alt, labels).transform_calculate(label=shorten_label("datum.color")).mark_text(**text)
+        layers.append(end_labels.encode(x=x, y=y, text="label:N", color=color))
     return layers

@@ -95,15 +95,15 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...]
     labels: int = 1
 
-    def text(self, *, width: int | None = None, colour: bool = False) -> str:
+    def text(self, *, width: int | None = None, color: bool = False) -> str:
         """Render for a terminal. A table that is wider than ``width`` is split into several blocks."""
         if any(_CONTROL.search(cell) for line in (self.header, *self.rows) for cell in line):
-            return self._map_texts(_escape_cell).text(width=width, colour=colour)
+            return self._map_texts(_escape_cell).text(width=width, color=color)
         if any(isinstance(cell, Cell) for row in self.rows for cell in row):
-            return self._with_aligned_marks().text(width=width, colour=colour)
+            return self._with_aligned_marks().text(width=width, color=color)
         widths = [max(map(cells_of, column)) for column in zip(self.header, *self.rows, strict=True)]
         blocks = self._blocks(widths, width)
-        return "\n\n".join(self._draw(block, widths, colour=colour) for block in blocks)
+        return "\n\n".join(self._draw(block, widths, color=color) for block in blocks)
 
     def markdown(self) -> str:
         """Render as a Markdown table."""
@@ -142,13 +142,13 @@ class TextTable:
             blocks[-1].append(new_column)
         return blocks
 
-    def _draw(self, columns: list[int], widths: list[int], *, colour: bool) -> str:
+    def _draw(self, columns: list[int], widths: list[int], *, color: bool) -> str:
         lines = [
             _GAP.join(self._pad(line[column], column, widths[column]) for column in columns)
             for line in (self.header, *self.rows)
         ]
         lines = [line.rstrip() for line in lines]
-        return "\n".join([f"\x1b[1m{lines[0]}\x1b[0m" if colour else lines[0], *lines[1:]])
+        return "\n".join([f"\x1b[1m{lines[0]}\x1b[0m" if color else lines[0], *lines[1:]])
 
     def _pad(self, text: str, column: int, width: int) -> str:
         space = " " * (width - cells_of(text))

@@ -5,7 +5,7 @@
   const button = document.getElementById("theme");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   const label = () => {
-    button.textContent = isDark() ? "Light colours" : "Dark colours";
+    button.textContent = isDark() ? "Light colors" : "Dark colors";
   };
   button.hidden = false;
   button.addEventListener("click", () => {

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 _OTHER_CHOICES = {
     "t": "ttest pairedt pairedttest student students studentst studentsttest",
-    "randomisation": "permutation permutationtest randomisationtest fisher fisherrandomisation",
+    "randomization": "permutation permutationtest randomizationtest fisher fisherrandomization",
     "wilcoxon": "signedrank wilcoxonsignedrank",
     "sign": "signtest",
     "tukey": "tukeyhsd hsd",
@@ -48,7 +48,7 @@ OTHER_NAMES = {
     "per-topic": "per-query by-topic by-query per-topics topicwise all-topics q",
     "pairs": "all-pairs pairwise",
     "algorithm": "method fusion how",
-    "normalise": "norm normalize normalization normalisation scale",
+    "normalize": "norm normalise normalization normalisation scale",
     "folds": "cv n-splits splits",
     "weight": "weights w alpha",
     "rrf-k": "k rank-constant",
@@ -84,15 +84,15 @@ def _normalize(name: str) -> str:
     return re.sub(r"[\W_]", "", name.casefold()).replace("iz", "is")
 
 
-_CHOICE_BY_SPELLING = {other: name for name, others in _OTHER_CHOICES.items() for other in others.split()}
+_CHOICE_BY_SPELLING = {_normalize(other): name for name, others in _OTHER_CHOICES.items() for other in others.split()}
 
 
 def canonical_name(value: str, choices: Iterable[str]) -> str:
     """Return the choice that a spelling means, or the spelling itself.
 
-    >>> choices = ["t", "holm", "randomised-tukey", "bh"]
+    >>> choices = ["t", "holm", "randomized-tukey", "bh"]
     >>> [canonical_name(name, choices) for name in ("t-test", "Holm", "Randomized Tukey", "x")]
-    ['t', 'holm', 'randomised-tukey', 'x']
+    ['t', 'holm', 'randomized-tukey', 'x']
     """
     names = list(choices)
     if value in names:

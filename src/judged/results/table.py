@@ -358,16 +358,16 @@ class Table:
             rows = tuple(row for part in parts for row in part)
         return TextTable(header, rows, labels=min(self.labels, len(header)))
 
-    def text(self, width: int | None = None, *, colour: bool = False) -> str:
+    def text(self, width: int | None = None, *, color: bool = False) -> str:
         """Render for a terminal."""
         if any(column.only == "terminal" for column in self.columns):
             columns = (
                 replace(column, only="people" if column.only == "terminal" else column.only) for column in self.columns
             )
-            return replace(self, columns=tuple(columns)).text(width, colour=colour)
+            return replace(self, columns=tuple(columns)).text(width, color=color)
         if any(column.below for column in self.shown):
-            return self._with_texts_below(width, colour=colour)
-        text, omission = self.grid().text(width=width, colour=colour), ""
+            return self._with_texts_below(width, color=color)
+        text, omission = self.grid().text(width=width, color=color), ""
         with_intervals = [column for column in self.shown if column.ci is not None] if self.one_piece else []
         for count in range(1, len(with_intervals) + 1):
             if "\n\n" not in text:
@@ -375,7 +375,7 @@ class Table:
             narrowed = tuple(
                 replace(column, ci=None) if column in with_intervals[:count] else column for column in self.shown
             )
-            text = replace(self, columns=narrowed).grid().text(width=width, colour=colour)
+            text = replace(self, columns=narrowed).grid().text(width=width, color=color)
             which = (
                 ""
                 if count == len(with_intervals)
@@ -384,12 +384,12 @@ class Table:
             omission = f"\n\nThere is no room for the intervals{which}: the other forms have them."
         return text + omission
 
-    def _with_texts_below(self, width: int | None, *, colour: bool) -> str:
+    def _with_texts_below(self, width: int | None, *, color: bool) -> str:
         """Render for a terminal, with some columns as texts below each row."""
         text_columns = [(column, column.cells()) for column in self.shown if column.below]
         columns = tuple(column for column in self.shown if not column.below)
         labels = self.labels - sum(column.below for column in self.shown[: self.labels])
-        head, *lines = replace(self, columns=columns, labels=labels).text(width, colour=colour).split("\n")
+        head, *lines = replace(self, columns=columns, labels=labels).text(width, color=color).split("\n")
         options: Any = {"subsequent_indent": "  ", "max_lines": 2, "placeholder": " ..."}
         for row in range(len(self)):
             texts = [f"{column.heading}: {cells[row]}" for column, cells in text_columns if column.values[row]]

@@ -116,28 +116,28 @@ def _fenced(text: str) -> str:
 
 _WIDTH = 100  # default width of lists
 _MIN_LIST_WIDTH = 28  # minimum width of a list next to another one
-_COLOURS = {"↑": "32", "+": "36", "↓": "31", "x": "35"}
+_COLORS = {"↑": "32", "+": "36", "↓": "31", "x": "35"}
 _TERMINAL_SIGNS = (
     "rank, how it moved, grade (- is unjudged), document; ↑n rose by n ranks, ↓n fell, + new, x gone, = same rank; on"
     " the left only what the right list does not show"
 )
 
 
-def text(blocks: Iterable[Block], width: int | None = None, unfold: Iterable[str] = (), *, colour: bool = False) -> str:
+def text(blocks: Iterable[Block], width: int | None = None, unfold: Iterable[str] = (), *, color: bool = False) -> str:
     """Render tables, notes, and sentences one below the other."""
     unfold = tuple(unfold)
     visible_blocks = select_visible(blocks, unfold)
-    parts = [_terminal_block(block, width, unfold, colour=colour) for block in visible_blocks]
+    parts = [_terminal_block(block, width, unfold, color=color) for block in visible_blocks]
     lists = [ranking for block in visible_blocks if isinstance(block, RankedLists) for ranking in block.rankings]
     parts += [wrapped(_TERMINAL_SIGNS, width)] if any(item.sign for ranking in lists for item in ranking.items) else []
     return "\n\n".join(part for part in parts if part)
 
 
-def _terminal_block(block: Block, width: int | None, unfold: tuple[str, ...], *, colour: bool) -> str:
+def _terminal_block(block: Block, width: int | None, unfold: tuple[str, ...], *, color: bool) -> str:
     title = f"== {escape_controls(block.title)} ==" if block.title else ""
     match block:
         case Table():
-            content = block.text(width, colour=colour)
+            content = block.text(width, color=color)
             parts = [title, content, _wrap_sentence(block.note, width)] if block.note else [title, content]
         case Sentences():
             parts = [title, "\n".join(_wrap_sentence(sentence, width) for sentence in block.texts)]
@@ -145,9 +145,9 @@ def _terminal_block(block: Block, width: int | None, unfold: tuple[str, ...], *,
             parts = [title, "\n".join(escape_controls(line) for code in block.texts for line in code.split("\n"))]
         case RankedLists():
             sentences = "\n".join(_wrap_sentence(sentence, width) for sentence in block.sentences)
-            parts = [title, sentences, _ranked_lists(block.rankings, width or _WIDTH, colour=colour)]
+            parts = [title, sentences, _ranked_lists(block.rankings, width or _WIDTH, color=color)]
         case Section():
-            parts = [title, text(block.blocks, width, unfold, colour=colour)]
+            parts = [title, text(block.blocks, width, unfold, color=color)]
         case Chart():
             parts = []
     return "\n\n".join(part for part in parts if part)
@@ -158,7 +158,7 @@ def _wrap_sentence(sentence: str, width: int | None) -> str:
     return "\n".join(map(escape_controls, wrapped(sentence, width).split("\n")))
 
 
-def _ranked_lists(rankings: Sequence[RankedList], width: int, *, colour: bool) -> str:
+def _ranked_lists(rankings: Sequence[RankedList], width: int, *, color: bool) -> str:
     """Render two ranked lists side by side, rank by rank, or one below the other if the terminal is narrow."""
     side_by_side = len(rankings) == 2 and (width - 3) // 2 >= _MIN_LIST_WIDTH
     list_width = (width - 3) // 2 if side_by_side else width
@@ -167,13 +167,13 @@ def _ranked_lists(rankings: Sequence[RankedList], width: int, *, colour: bool) -
     rank, sign, grade = (max(map(len, part)) for part in parts) if items else (0, 0, 0)
 
     def painted(text: str, code: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if colour and code else text
+        return f"\x1b[{code}m{text}\x1b[0m" if color and code else text
 
     def line(item: RankedDocument) -> str:
         label = item.text if item.text.startswith(item.doc_id) else f"{item.doc_id}  {item.text}".rstrip()
         name = _fit(escape_controls(label), max(list_width - rank - sign - grade - 4, 1))
         kind = "2" if item.relevant is None else "1;32" if item.best else "33" if item.relevant else "31"
-        change = painted(f"{item.sign:<{sign}}", _COLOURS.get(item.sign[:1], "2"))
+        change = painted(f"{item.sign:<{sign}}", _COLORS.get(item.sign[:1], "2"))
         grade_text = painted(f"{item.grade or '-':>{grade}}", kind)
         return f"{item.rank:>{rank}} {change} {grade_text}  {painted(name, kind if item.relevant else '')}"
 

@@ -16,13 +16,13 @@ from judged.stats.correction import losers as losers
 from judged.stats.effect import effect_sizes as effect_sizes
 from judged.stats.effect import equivalence as equivalence
 from judged.stats.effect import non_inferiority as non_inferiority
-from judged.stats.effect import standardise as standardise
+from judged.stats.effect import standardize as standardize
 from judged.stats.effect import wins as wins
 from judged.stats.interval import IntervalMethod as IntervalMethod
 from judged.stats.interval import mean_intervals as mean_intervals
 from judged.stats.multiple import dunnett as dunnett
-from judged.stats.multiple import randomised_dunnett as randomised_dunnett
-from judged.stats.multiple import randomised_tukey as randomised_tukey
+from judged.stats.multiple import randomized_dunnett as randomized_dunnett
+from judged.stats.multiple import randomized_tukey as randomized_tukey
 from judged.stats.multiple import tukey_hsd as tukey_hsd
 from judged.stats.paired import paired_test as paired_test
 from judged.stats.paired import paired_tests as paired_tests

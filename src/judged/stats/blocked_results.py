@@ -69,7 +69,7 @@ class AllPairs(Simultaneous):
     Attributes
     ----------
     test
-        ``tukey``, ``randomised-tukey`` or ``nemenyi``.
+        ``tukey``, ``randomized-tukey`` or ``nemenyi``.
     means : (S,)
         Mean score of each system.
     differences : (S, S)
@@ -79,7 +79,7 @@ class AllPairs(Simultaneous):
         fewer than two topics.
     statistic : (S, S)
         Test statistic without sign: a studentized range (``tukey``, ``nemenyi``), or the difference itself
-        (``randomised-tukey``). 0 on the diagonal.
+        (``randomized-tukey``). 0 on the diagonal.
     low, high : (S, S), or None
         Simultaneous intervals of `differences`, if the test has them.
     critical
@@ -120,7 +120,7 @@ class AgainstBaseline(Simultaneous):
     Attributes
     ----------
     test
-        ``dunnett`` or ``randomised-dunnett``.
+        ``dunnett`` or ``randomized-dunnett``.
     baseline
         Row of the baseline.
     means, differences : (S,)
@@ -266,7 +266,7 @@ def _note_text(note: str) -> str:
 NO_VARIATION = "no p-value: with fewer than two topics nothing tells a difference from luck"
 NO_RESIDUAL = (
     "every topic shows the same differences: with no residual variance p is 0 for any difference, "
-    "which only the randomised test puts into proportion"
+    "which only the randomized test puts into proportion"
 )
 UNEVEN = 1.2
 """Unevenness from which tests that assume equal variances err too often, by simulation (docs/calibration.md)."""
@@ -331,7 +331,7 @@ class CompleteScores:
         return (
             f"the differences of one system vary {self.unevenness:.1f} times as much as those of all; the test"
             " assumes that they vary equally, and where they do not it finds differences that are not there in 10 to"
-            " 25 % of families, not in 5 %; the randomisation test corrected by Holm does not"
+            " 25 % of families, not in 5 %; the randomization test corrected by Holm does not"
         )
 
 

@@ -137,7 +137,7 @@ def with_hall_tests(gaps: Iterable[Floats], tests: Sequence[Difference]) -> tupl
 
 
 def _with_hall_test(test: Difference, gaps: Floats) -> Difference:
-    assumes_symmetry = test.test in {"randomisation", "t", "ratio"} and not math.isnan(test.p)
+    assumes_symmetry = test.test in {"randomization", "t", "ratio"} and not math.isnan(test.p)
     if not assumes_symmetry or len(gaps) < 3 or not spread(gaps):
         return test
     p, low, high = _hall_test(gaps, Options(test.alternative, test.level))

@@ -29,8 +29,8 @@ class Effects:
     dz: float
     # Mean difference after the scores of each topic are divided by their standard deviation over the reference systems
     # (Webber, Moffat and Zobel 2008), so that topics with a larger variance do not weigh more. NaN without reference.
-    standardised: float
-    standardised_topics: int  # topics on which the scores of the reference systems vary
+    standardized: float
+    standardized_topics: int  # topics on which the scores of the reference systems vary
     # Cliff's delta within pairs: share of topics that the second system wins minus the share that it loses, -1 to 1.
     cliffs_delta: float
     # Cliff's delta of unpaired scores: P(score of the second system on any topic > score of the first on any topic)
@@ -72,8 +72,8 @@ def effect_sizes(first: ArrayLike, second: ArrayLike, *, reference: ArrayLike | 
     return Effects(
         difference=mean,
         dz=mean / sd if sd > 0 else math.nan,
-        standardised=float(standardized.mean()) if len(standardized) else math.nan,
-        standardised_topics=len(standardized),
+        standardized=float(standardized.mean()) if len(standardized) else math.nan,
+        standardized_topics=len(standardized),
         cliffs_delta=float(np.sign(differences).mean()) if n else math.nan,
         cliffs_delta_between=_cliffs_delta(a[in_both], b[in_both]),
         n=n,
@@ -81,7 +81,7 @@ def effect_sizes(first: ArrayLike, second: ArrayLike, *, reference: ArrayLike | 
     )
 
 
-def standardise(values: ArrayLike, *, reference: ArrayLike | None = None) -> Floats:
+def standardize(values: ArrayLike, *, reference: ArrayLike | None = None) -> Floats:
     """Standardize scores by topic: subtract the mean and divide by the standard deviation (S - 1) of reference systems.
 
     Parameters
@@ -104,7 +104,7 @@ def standardise(values: ArrayLike, *, reference: ArrayLike | None = None) -> Flo
 
     Examples
     --------
-    >>> standardise([[1.0, 0.5], [2.0, 0.5], [6.0, 0.5]]).round(3).tolist()
+    >>> standardize([[1.0, 0.5], [2.0, 0.5], [6.0, 0.5]]).round(3).tolist()
     [[-0.756, nan], [-0.378, nan], [1.134, nan]]
     """
     scores = score_matrix(values, least=1)

@@ -87,7 +87,7 @@ def permutation_result(
     resamples: int,
     seed: int,
     *,
-    relabelling: bool,
+    relabeling: bool,
 ) -> dict[str, Any]:
     """Test differences against the null distribution of the largest one; return fields of the result class."""
     check_share("level", level)
@@ -95,7 +95,7 @@ def permutation_result(
     fields: dict[str, Any] = {"differences": differences, "level": level, **blocks.counted}
     if blocks.n < 2:
         return {**fields, "p": np.full_like(differences, np.nan), "critical": math.nan, "note": blocks.note}
-    null = null_distribution(blocks.scores, statistic, resamples, seed, relabelling=relabelling)
+    null = null_distribution(blocks.scores, statistic, resamples, seed, relabeling=relabeling)
     return {
         **fields,
         "p": null.p(np.abs(differences), blocks.tolerance),
@@ -108,15 +108,15 @@ def permutation_result(
 
 
 def null_distribution(
-    scores: Floats, statistic: Statistic, resamples: int, seed: int, *, relabelling: bool
+    scores: Floats, statistic: Statistic, resamples: int, seed: int, *, relabeling: bool
 ) -> NullDistribution:
     """Compute the null distribution of a statistic by permuting scores within topics."""
-    # `scores`: (S, n), complete. `statistic`: maps sums over topics (B, S) to values (B,). `relabelling`: whether it
+    # `scores`: (S, n), complete. `statistic`: maps sums over topics (B, S) to values (B,). `relabeling`: whether it
     # does not depend on the order of the systems; then one topic can stay fixed.
     is_varied = scores.max(axis=0) > scores.min(axis=0)
     fixed_sums = scores[:, ~is_varied].sum(axis=1)
     varied_scores = np.ascontiguousarray(scores[:, is_varied].T)  # one row per topic
-    n_permuted = len(varied_scores) - int(relabelling and len(varied_scores) > 0)
+    n_permuted = len(varied_scores) - int(relabeling and len(varied_scores) > 0)
     fixed_sums = fixed_sums + varied_scores[n_permuted:].sum(axis=0)
     systems = len(scores)
     arrangements = _count_arrangements(systems, n_permuted, resamples)
@@ -268,12 +268,12 @@ def dunnett(values: ArrayLike, baseline: int = 0, *, level: float = 0.95) -> Aga
     )
 
 
-def randomised_dunnett(
+def randomized_dunnett(
     values: ArrayLike, baseline: int = 0, *, level: float = 0.95, resamples: int = 100_000, seed: int = 0
 ) -> AgainstBaseline:
     """Compare all systems with a baseline by permuting the scores within topics.
 
-    Like `randomised_tukey`, but each difference is compared with the largest difference from the baseline.
+    Like `randomized_tukey`, but each difference is compared with the largest difference from the baseline.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def randomised_dunnett(
     Returns
     -------
     AgainstBaseline
-        Two-sided; p as in `randomised_tukey`. No intervals. Fewer than two topics: p is NaN.
+        Two-sided; p as in `randomized_tukey`. No intervals. Fewer than two topics: p is NaN.
 
     Raises
     ------
@@ -300,15 +300,15 @@ def randomised_dunnett(
 
     Examples
     --------
-    >>> test = randomised_dunnett([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
+    >>> test = randomized_dunnett([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
     >>> test.p.round(3).tolist(), test.exact, test.resamples
     ([1.0, 0.63, 0.006], True, 1296)
     """
     blocks = complete_scores(values)
     check_baseline(baseline, len(blocks.scores))
     differences, statistic = blocks.differences[baseline], partial(_largest_difference, baseline=baseline)
-    fields = permutation_result(blocks, differences, statistic, level, resamples, seed, relabelling=False)
-    return AgainstBaseline(test="randomised-dunnett", baseline=baseline, statistic=differences, **fields)
+    fields = permutation_result(blocks, differences, statistic, level, resamples, seed, relabeling=False)
+    return AgainstBaseline(test="randomized-dunnett", baseline=baseline, statistic=differences, **fields)
 
 
 def check_baseline(baseline: int, systems: int) -> None:
@@ -381,7 +381,7 @@ def tukey_hsd(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
     )
 
 
-def randomised_tukey(values: ArrayLike, *, level: float = 0.95, resamples: int = 100_000, seed: int = 0) -> AllPairs:
+def randomized_tukey(values: ArrayLike, *, level: float = 0.95, resamples: int = 100_000, seed: int = 0) -> AllPairs:
     """Compare all pairs of systems by randomized Tukey HSD (Carterette 2012).
 
     Under the null hypothesis, the scores of a topic could occur in any order. Scores are permuted within topics, and
@@ -417,13 +417,13 @@ def randomised_tukey(values: ArrayLike, *, level: float = 0.95, resamples: int =
 
     Examples
     --------
-    >>> test = randomised_tukey([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
+    >>> test = randomized_tukey([[0.2, 0.4, 0.6, 0.3], [0.3, 0.4, 0.8, 0.5], [0.6, 0.7, 0.9, 0.7]])
     >>> test.p.round(3).tolist(), test.exact, test.resamples
     ([[1.0, 0.694, 0.009], [0.694, 1.0, 0.241], [0.009, 0.241, 1.0]], True, 216)
     """
     blocks = complete_scores(values)
-    fields = permutation_result(blocks, blocks.differences, _score_range, level, resamples, seed, relabelling=True)
-    return AllPairs(test="randomised-tukey", statistic=np.abs(blocks.differences), **fields)
+    fields = permutation_result(blocks, blocks.differences, _score_range, level, resamples, seed, relabeling=True)
+    return AllPairs(test="randomized-tukey", statistic=np.abs(blocks.differences), **fields)
 
 
 def _score_range(sums: Floats) -> Floats:

@@ -14,7 +14,7 @@ from judged.stats import classical
 from judged.stats import resampling as bootstrap
 from judged.stats.bounded import bounded
 from judged.stats.inputs import ROUNDING, topics_text
-from judged.stats.resampling import randomisation
+from judged.stats.resampling import randomization
 from judged.stats.results import TEST_NAMES, Difference, Options, PairedResult, Posterior
 from judged.stats.sample_size import MIN_DIFFERING, MIN_EFFECTIVE_DIFFERING, effective_differing, holds_error_rate
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from judged.stats.results import Alternative
 
 TESTS = {
-    "randomisation": "Fisher's randomisation test: signs of differences flipped at random; interval by inverting it",
+    "randomization": "Fisher's randomization test: signs of differences flipped at random; interval by inverting it",
     "t": "Student's paired t-test",
     "wilcoxon": "Wilcoxon's signed-rank test: zero differences dropped; exact up to 100 topics, with ties too",
     "sign": "the sign test: wins against losses, ties dropped",
@@ -35,11 +35,11 @@ TESTS = {
     "bca": "topics resampled: bias-corrected and accelerated interval, p by inverting it",
     "studentised": "topics resampled: interval and p from the bootstrapped t statistic",
     "bounded": "bets on differences of a bounded measure: holds for every distribution and number of topics",
-    "ratio": "randomisation test of the ratio of geometric means, as for GMAP",
+    "ratio": "randomization test of the ratio of geometric means, as for GMAP",
     "bayes": "posterior of the mean difference under a reference prior: probabilities instead of a p-value",
 }
 _TESTS: dict[str, Callable[[Floats, Floats, Options], list[PairedResult]]] = {
-    "randomisation": randomisation,
+    "randomization": randomization,
     "t": classical.student,
     "wilcoxon": classical.wilcoxon,
     "sign": classical.signs,
@@ -47,7 +47,7 @@ _TESTS: dict[str, Callable[[Floats, Floats, Options], list[PairedResult]]] = {
     "bca": bootstrap.bca,
     "studentised": bootstrap.studentised,
     "bounded": bounded,
-    "ratio": randomisation,
+    "ratio": randomization,
     "bayes": classical.bayes,
 }
 _WITHOUT_INTERVAL = {"wilcoxon", "sign"}
@@ -58,7 +58,7 @@ _LARGEST_SCORE = 1e100
 def paired_test(
     first: ArrayLike,
     second: ArrayLike,
-    test: str = "randomisation",
+    test: str = "randomization",
     *,
     alternative: Alternative = "two-sided",
     level: float = 0.95,
@@ -134,7 +134,7 @@ def paired_test(
 def paired_tests(
     values: ArrayLike,
     pairs: Sequence[tuple[int, int]],
-    test: str = "randomisation",
+    test: str = "randomization",
     *,
     alternative: Alternative = "two-sided",
     level: float = 0.95,
@@ -227,7 +227,7 @@ def _test_pairs(
         _replacement_note(name, n, *row)
         for row in zip(differing.tolist(), effective.tolist(), is_constant.tolist(), strict=True)
     ]
-    methods = ["randomisation" if note else name for note in notes]
+    methods = ["randomization" if note else name for note in notes]
     rounding = ROUNDING * (largest.sum(axis=1) + np.abs(differences).sum(axis=1))
     for method in dict.fromkeys(methods):
         same_method = np.array([row_method == method for row_method in methods])
@@ -249,7 +249,7 @@ def _test_pairs(
 
 def _replacement_note(name: str, n: int, differing: int, effective: float, is_constant: bool) -> str:
     """Return the reason why the randomization test replaces the requested test, or "" if it does not."""
-    instead = "this is the randomisation test in its place"
+    instead = "this is the randomization test in its place"
     if not differing or name not in MIN_DIFFERING:
         return ""
     if is_constant:
@@ -298,7 +298,7 @@ def _check_scores(values: ArrayLike, name: str) -> Floats:
     if np.any(np.abs(present) > _LARGEST_SCORE):
         raise InputError(f"scores must be finite and at most {_LARGEST_SCORE:g}", fix="use NaN for missing scores")
     if name == "ratio" and np.any(present < 0):
-        raise InputError("the test 'ratio' requires scores of 0 or more", fix="use the test 'randomisation'")
+        raise InputError("the test 'ratio' requires scores of 0 or more", fix="use the test 'randomization'")
     return scores
 
 

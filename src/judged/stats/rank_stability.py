@@ -235,7 +235,7 @@ def discriminative_power(
     values: ArrayLike,
     *,
     alpha: float = 0.05,
-    test: str = "randomisation",
+    test: str = "randomization",
     resamples: int = 100_000,
     seed: int = 0,
     p_values: ArrayLike | None = None,

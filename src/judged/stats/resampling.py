@@ -281,7 +281,7 @@ def _resampled(statistic: float, p: float, interval: tuple[float, float], option
     return PairedResult(statistic, p, interval, options.resamples, exact=False, seed=options.seed)
 
 
-def randomisation(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
+def randomization(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
     """Test whether the mean of each row is 0 by Fisher's randomization test: random sign flips."""
     # p is the share of sign flips with a sum at least as far from 0, ties within rounding included. For random flips it
     # is (b + 1) / (B + 1), as the observed signs are one more flip. The interval contains the shifts of the second

@@ -14,7 +14,7 @@ Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 _ROUNDING = 1e-12
 TEST_NAMES = {
-    "randomisation": "randomisation test",
+    "randomization": "randomization test",
     "t": "t-test",
     "wilcoxon": "Wilcoxon test",
     "sign": "sign test",
@@ -22,13 +22,13 @@ TEST_NAMES = {
     "bca": "BCa bootstrap test",
     "studentised": "studentised bootstrap test",
     "bounded": "bounded test",
-    "ratio": "randomisation test of the ratio",
+    "ratio": "randomization test of the ratio",
     "bayes": "Bayesian comparison",
     "tukey": "Tukey's HSD",
-    "randomised-tukey": "randomised Tukey HSD",
+    "randomized-tukey": "randomized Tukey HSD",
     "nemenyi": "Nemenyi's test",
     "dunnett": "Dunnett's test",
-    "randomised-dunnett": "randomised test of the largest difference",
+    "randomized-dunnett": "randomized test of the largest difference",
 }
 
 

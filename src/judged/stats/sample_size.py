@@ -392,7 +392,7 @@ def _t_quantile(n: int, alpha: float) -> float:
     return float(stdtrit(n - 1, 1 - alpha / 2))
 
 
-_SIGN_FLIPS = ("randomisation", "ratio")
+_SIGN_FLIPS = ("randomization", "ratio")
 _SIGN_TESTS = ("sign", "wilcoxon")
 _BOOTSTRAPS = ("bootstrap", "bca", "studentised")
 _ROUNDING = 1e-12
@@ -435,7 +435,7 @@ def holds_error_rate(test: str, n: int, differing: int) -> bool:
 
 def least_p(
     n: int,
-    test: str = "randomisation",
+    test: str = "randomization",
     alternative: Alternative = "two-sided",
     resamples: int = 100_000,
     *,
@@ -471,7 +471,7 @@ def least_p(
 def cannot_be_significant(
     alpha: float,
     n: int,
-    test: str = "randomisation",
+    test: str = "randomization",
     alternative: Alternative = "two-sided",
     resamples: int = 100_000,
     *,

@@ -200,7 +200,7 @@ def _check_table(values: ArrayLike, folds: int, seed: int) -> Floats:
 
 
 def may_be_best(
-    values: ArrayLike, alpha: float = 0.05, test: str = "randomisation", *, resamples: int = 10_000, seed: int = 0
+    values: ArrayLike, alpha: float = 0.05, test: str = "randomization", *, resamples: int = 10_000, seed: int = 0
 ) -> Bools:
     """Return which systems may have the highest true mean: no other system is significantly better.
 

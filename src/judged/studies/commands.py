@@ -142,7 +142,7 @@ def links_command(design: str, store: str, participants: int | None, address: st
         for group in study.groups:
             for _ in range((participants or group.participants) - counts[group.name]):
                 people[f"p{len(people) + 1}"] = group.name
-        if opened.enrol(assignments(study, people).to_pylist(), known):  # else another process has added some
+        if opened.enroll(assignments(study, people).to_pylist(), known):  # else another process has added some
             break
     base = (address or "http://127.0.0.1:8642").rstrip("/")
     for who, group in people.items():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Better: TypeAlias = Literal["more", "less", ""]
 _MINUTE = 60_000
-BEHAVIOUR: Mapping[str, Better] = {
+BEHAVIOR: Mapping[str, Better] = {
     "relevant saved": "more",
     "precision of saved": "more",
     "saved": "",
@@ -109,7 +109,7 @@ def outcomes(
             done[name].append(Value(*key, row["query_id"], row["system"], row["variant"], value))
     if {one.value for one in done["finished"]} == {1.0} or "minutes" not in done:
         del done["finished"]
-    return (*found, *(Outcome(name, better, tuple(done[name])) for name, better in BEHAVIOUR.items() if name in done))
+    return (*found, *(Outcome(name, better, tuple(done[name])) for name, better in BEHAVIOR.items() if name in done))
 
 
 def _told(trial: Any, events: list[Any] | None, saved: list[Any] | None) -> dict[str, float]:
@@ -229,12 +229,12 @@ def measure_agreement(
         raise InputError(f"{len(rows)} trials have {measure} and {outcome.name}", fix="give scores of the lists shown")
     x, y = np.array([score for _, score in rows]), np.array([one.value for one, _ in rows])
     names, person = np.unique([one.participant for one, _ in rows], return_inverse=True)
-    sums, centred = _sums(x, y, person, centred=False), _sums(x, y, person, centred=True)
-    (ci, lacking), (within_ci, _) = (_jackknife_interval(table, level) for table in (sums, centred))
+    sums, centered = _sums(x, y, person, centered=False), _sums(x, y, person, centered=True)
+    (ci, lacking), (within_ci, _) = (_jackknife_interval(table, level) for table in (sums, centered))
     own = _r(sums[sums[:, 0] >= FEWEST]).tolist()
     return Agreement(
         measure, outcome.name, len(rows), len(names),
-        float(_r(sums.sum(axis=0))), ci, float(_r(centred.sum(axis=0))), within_ci,
+        float(_r(sums.sum(axis=0))), ci, float(_r(centered.sum(axis=0))), within_ci,
         _tau(x, y, person), tuple(sorted(one for one in own if not math.isnan(one))),
         lacking.sentence("participant") if lacking else "",
     )  # fmt: skip
@@ -251,10 +251,10 @@ def measured_trials(outcome: Outcome, scores: Scores, measure: str) -> dict[tupl
     return found
 
 
-def _sums(x: Floats, y: Floats, person: Ints, *, centred: bool) -> Floats:
+def _sums(x: Floats, y: Floats, person: Ints, *, centered: bool) -> Floats:
     """Give n and the sums of x, y, their squares and product, by person."""
     members = dummies(person)
-    if centred:
+    if centered:
         x, y = (values - members @ (values @ members / members.sum(axis=0)) for values in (x, y))
     return members.T @ np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
 

@@ -279,7 +279,7 @@ class StudyPlan(Answer):
             kind="lines",
             x="people",
             y="power",
-            colour="topics",
+            color="topics",
             percent="y",
             spread="amount",
         )

@@ -115,7 +115,7 @@ class StudyStore:
     --------
     >>> store = StudyStore.open("sqlite://", "design", new=True)  # in memory; a path in earnest
     >>> trial = {"query_id": "q", "system": "bm25", "variant": "", "practice": False}
-    >>> store.enrol([{"participant": "p1", "group": "", "position": 1, **trial}])
+    >>> store.enroll([{"participant": "p1", "group": "", "position": 1, **trial}])
     True
     >>> store.participant_of(store.token("p1")), store.participant_of("p1-guessed")
     ('p1', None)
@@ -169,7 +169,7 @@ class StudyStore:
             raise InputError("the design is not the one that these answers were given to", fix=fix, path=shown)
         return cls(engine, shown, known["secret"])
 
-    def enrol(self, assignments: Iterable[Mapping[str, Any]], known: Container[str] | None = None) -> bool:
+    def enroll(self, assignments: Iterable[Mapping[str, Any]], known: Container[str] | None = None) -> bool:
         """Add participants with their trials, one row a trial, those who came first first; who is there stays.
 
         `known`: the participants when trials were assigned. If another process has added some of the new ones since,

@@ -16,20 +16,20 @@ LIST = st.dictionaries(st.sampled_from("stuvwxyz"), st.integers(0, 5).map(float)
 RUNS = st.lists(st.dictionaries(st.sampled_from("pq"), LIST, min_size=1), min_size=2, max_size=4)
 
 
-def normalize(scores: list[float], normalise: str) -> list[float]:
+def normalize(scores: list[float], normalize: str) -> list[float]:
     """Normalize the scores of one list, highest first."""
     n, low, high = len(scores), scores[-1], scores[0]
-    if normalise == "none":
+    if normalize == "none":
         return scores
-    if normalise == "rank":
+    if normalize == "rank":
         return [1 - i / n for i in range(n)]
     if low == high:
-        return [{"min-max": 1.0, "z-score": 0.0, "sum": 1 / n}[normalise]] * n
+        return [{"min-max": 1.0, "z-score": 0.0, "sum": 1 / n}[normalize]] * n
     mean = sum(scores) / n
     spread = math.sqrt(sum((score - mean) ** 2 for score in scores) / n)
     above = sum(scores) - n * low
     how = {"min-max": (low, high - low), "z-score": (mean, spread), "sum": (low, above)}
-    less, by = how[normalise]
+    less, by = how[normalize]
     return [(score - less) / by for score in scores]
 
 
@@ -50,7 +50,7 @@ def by_definition(
                 rank = n + 1 if options["missing"] == "last" else (n + 1 + len(pool)) / 2
                 missing_points = 1 / (options["rrf_k"] + rank) if algorithm == "rrf" else len(pool) + 1 - rank
         else:
-            points = normalize([ranking[doc] for doc in docs], options["normalise"]) if docs else []
+            points = normalize([ranking[doc] for doc in docs], options["normalize"]) if docs else []
             missing_points = min(points) if docs and options["missing"] == "last" else None
         doc_points = dict(zip(docs, points, strict=True))
         for doc in pool:
@@ -66,16 +66,16 @@ def by_definition(
     runs=RUNS,
     weights=st.lists(st.sampled_from([0.25, 0.5, 1.0, 2.0]), min_size=4, max_size=4),
     algorithm=st.sampled_from(sorted(ALGORITHMS)),
-    normalise=st.sampled_from(sorted(NORMALIZATIONS)),
+    normalize=st.sampled_from(sorted(NORMALIZATIONS)),
     missing=st.sampled_from(["skip", "last", "share"]),
     rrf_k=st.sampled_from([0.5, 1, 60]),
 )
 def test_fused_scores_are_those_of_the_definition(
-    runs: Any, weights: list[float], algorithm: str, normalise: str, missing: str, rrf_k: float
+    runs: Any, weights: list[float], algorithm: str, normalize: str, missing: str, rrf_k: float
 ) -> None:
-    options: dict[str, Any] = {"normalise": normalise, "missing": missing, "rrf_k": rrf_k}
+    options: dict[str, Any] = {"normalize": normalize, "missing": missing, "rrf_k": rrf_k}
     list_weights = weights[: len(runs)]
-    is_invalid = (algorithm == "mnz" and normalise == "z-score") or (
+    is_invalid = (algorithm == "mnz" and normalize == "z-score") or (
         missing == "share" and algorithm not in {"rrf", "borda"}
     )
     if is_invalid:

@@ -34,10 +34,10 @@ def close(first: dict[str, dict[str, float]], second: dict[str, dict[str, float]
 
 @pytest.mark.parametrize("which", sorted(RANX["values"]))
 def test_values_of_ranx(which: str) -> None:
-    algorithm, _, normalise = which.removeprefix("weighted ").partition("/")
+    algorithm, _, normalize = which.removeprefix("weighted ").partition("/")
     weights = (0.2, 0.3, 0.5) if which.startswith("weighted") else None
     missing = "share" if algorithm == "borda" else "skip"
-    fused = fuse(RUNS, algorithm, normalise=normalise or "min-max", missing=missing, weights=weights)
+    fused = fuse(RUNS, algorithm, normalize=normalize or "min-max", missing=missing, weights=weights)
     assert close(scores(fused), RANX["values"][which])
 
 
@@ -63,7 +63,7 @@ def test_by_hand() -> None:
     # four candidates: a gives 4, 3, 2, and 1 to w; b gives 4, 3, and (4 - 2 + 1) / 2 to the two that are left
     assert scores(fuse(TWO, "borda"))["q"] == pytest.approx({"x": 5.5, "y": 7.0, "z": 3.5, "w": 4.0})
     # two scores: z-scores of b are 1 and -1; what it lacks has its lowest
-    result = scores(fuse({"b": TWO["b"], "c": {"q": {"w": 5.0}}}, "sum", normalise="z-score"))["q"]
+    result = scores(fuse({"b": TWO["b"], "c": {"q": {"w": 5.0}}}, "sum", normalize="z-score"))["q"]
     assert result == pytest.approx({"y": 1.0, "w": -1.0})
 
 
@@ -117,7 +117,7 @@ def test_the_order_of_lists_and_the_scale_of_scores_make_no_difference(first: An
         (TWO, {"weights": [0, 0]}, "weights must be >= 0 with at least one > 0"),
         (TWO, {"weights": [1, -1]}, "weights must be >= 0 with at least one > 0"),
         (TWO, {"rrf_k": -1}, "rrf_k"),
-        (TWO, {"algorithm": "mnz", "normalise": "z-score"}, "mnz"),
+        (TWO, {"algorithm": "mnz", "normalize": "z-score"}, "mnz"),
         (TWO, {"algorithm": "sum", "missing": "share"}, "share"),
         ({"a": TWO["a"], "b": {"q": {"x", "y"}}}, {}, "a run needs scores or ranks"),
     ],

@@ -150,10 +150,10 @@ def test_the_caption_tells_of_every_row_how_it_was_tested() -> None:
     result = scores_of(runs_with_effects(groups=groups)).compare_slices(slicing_of(groups))
     assert all(row.pair.result.exact for row in result.rows if row.pair)
     assert not result.overall.pairs[0].result.exact
-    test = "paired randomisation test, 100000 resamples, seed 0, or all arrangements where there are fewer; "
+    test = "paired randomization test, 100000 resamples, seed 0, or all arrangements where there are fewer; "
     assert result.caption.startswith(test)
     small = scores_of(runs_with_effects(groups=groups[6:18])).compare_slices(slicing_of(groups[6:18], min_topics=5))
-    assert small.caption.startswith("paired randomisation test, all arrangements; ")
+    assert small.caption.startswith("paired randomization test, all arrangements; ")
 
 
 def test_one_comparison_is_not_headed_as_corrected() -> None:
@@ -277,7 +277,7 @@ def _one_loses(size: float) -> Any:
 
 
 def test_a_finding_on_a_slice_that_one_topic_could_undo_is_labeled() -> None:
-    # Hall's test already keeps t and the randomisation test from a finding here; posteriors are not combined with it
+    # Hall's test already keeps t and the randomization test from a finding here; posteriors are not combined with it
     result = scores_of(_one_loses(0.2)).compare_slices(slicing_of(GROUPS), test="bayes")
     row = result.row("group=news")
     assert row.better == "new"
@@ -305,7 +305,7 @@ def test_the_bounded_test_by_slice_is_that_of_its_topics() -> None:
         unbounded.compare_slices(slicing_of(["a", "b"] * 12), test="bounded")
 
 
-@pytest.mark.parametrize("test", ["randomisation", "t", "bayes"])
+@pytest.mark.parametrize("test", ["randomization", "t", "bayes"])
 def test_slices_of_fewer_than_six_topics_have_no_verdict(test: str) -> None:
     runs = runs_with_effects({"rare": 0.4})
     result = scores_of(runs).compare_slices(slicing_of(GROUPS, min_topics=2), test=test, correction="none")
@@ -402,7 +402,7 @@ def test_slices_that_lie_far_to_one_side_are_seldom_taken_for_different() -> Non
     """Five slices of 12 skewed topics with true means of 0: 16% of samples have a finding without Hall's test."""
     skewed = slices.claimed(12, "exponential", 300)
     assert skewed["compare_slices"] < 0.1 + 3.3 * math.sqrt(0.1 * 0.9 / 300)
-    assert skewed["compare_slices"] < 0.7 * skewed["the randomisation test alone"]
+    assert skewed["compare_slices"] < 0.7 * skewed["the randomization test alone"]
     assert slices.claimed(24, "normal", 60, planted=0.8)["compare_slices"] > 0.6
 
 

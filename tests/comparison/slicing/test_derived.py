@@ -220,7 +220,7 @@ def test_invalid_traffic() -> None:
             frequency_bands([1], cuts)  # type: ignore[arg-type]
 
 
-def test_known_queries_are_found_by_normalised_text_or_id(tmp_path: Path) -> None:
+def test_known_queries_are_found_by_normalized_text_or_id(tmp_path: Path) -> None:
     topics = {"q1": "Income   TAX", "q2": "Stra\u00dfe", "q3": "\uff34ax", "q4": "new one"}
 
     def novelty(seen: Any, topics: Any = topics) -> str:

@@ -57,7 +57,7 @@ def test_students_p_values_and_interval() -> None:
         ([-0.5] * 6, "fail"),  # p = 1/64
     ],
 )
-@pytest.mark.parametrize("test", ["randomisation", "t"])
+@pytest.mark.parametrize("test", ["randomization", "t"])
 def test_small_cases(differences: list[float], status: str, test: str) -> None:
     (result,) = decided(pair(differences, margin=0.02), test=test)
     assert result.status == status
@@ -67,7 +67,7 @@ def test_small_cases(differences: list[float], status: str, test: str) -> None:
 gaps_and_margins = st.tuples(
     st.lists(st.integers(-100, 100), min_size=6, max_size=25),
     st.integers(0, 60),
-    st.sampled_from(["randomisation", "t", "bounded"]),
+    st.sampled_from(["randomization", "t", "bounded"]),
 )
 
 
@@ -205,7 +205,7 @@ def test_what_so_few_topics_cannot_show_is_not_called_noticeable() -> None:
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
-@pytest.mark.parametrize("test", ["randomisation", "t", "bounded"])
+@pytest.mark.parametrize("test", ["randomization", "t", "bounded"])
 def test_fewer_than_six_topics_decide_nothing(n: int, test: str) -> None:
     for differences in ([-0.5 + 0.01 * i for i in range(n)], [0.5 - 0.01 * i for i in range(n)]):
         (result,) = decided(pair(differences, margin=0.02), test=test, alpha=0.2, max_share_of_large_losses=0.1)
@@ -260,7 +260,7 @@ def test_a_harmless_change_fails_at_most_as_often_as_alpha_over_all_checks() -> 
     assert failed <= 0.02
 
 
-@pytest.mark.parametrize(("test", "trials"), [("t", 400), ("randomisation", 200)])
+@pytest.mark.parametrize(("test", "trials"), [("t", 400), ("randomization", 200)])
 def test_a_loss_of_the_detectable_size_fails_as_often_as_it_says(test: str, trials: int) -> None:
     loss = MARGIN + minimum_detectable(SD, TOPICS, 0.1, 0.8)
     failed, passed = rates((loss,), trials, test=test)
@@ -268,7 +268,7 @@ def test_a_loss_of_the_detectable_size_fails_as_often_as_it_says(test: str, tria
     assert passed <= 0.01
 
 
-@pytest.mark.parametrize(("test", "trials"), [("t", 300), ("randomisation", 150)])
+@pytest.mark.parametrize(("test", "trials"), [("t", 300), ("randomization", 150)])
 def test_strict_mode_lets_harm_through_at_most_as_often_as_alpha(test: str, trials: int) -> None:
     _, passed = rates((MARGIN, -1.0), trials, test=test)  # one measure loses just the margin, the other gains
     assert passed <= 0.05 + three_standard_errors(0.05, trials)

@@ -140,7 +140,7 @@ def test_text_fits_the_width_and_is_colored_on_request() -> None:
     assert repr(result) == text
     assert text.startswith("FAIL: new against old: 1 of 4 checks failed.\n\nstatus ")
     assert max(map(len, result.text(60).splitlines())) <= 60
-    colored = result.text(colour=True)
+    colored = result.text(color=True)
     assert "\x1b[1;31mfail\x1b[0m" in colored
     assert "\x1b[1;33minconclusive\x1b[0m" in colored
     assert "\x1b[1;31mFAIL\x1b[0m" in colored

@@ -42,7 +42,7 @@ def test_two_columns_with_queries_and_titles(run: Callable[..., Ended], monkeypa
         f"{'2 x  -  x':<{column}} │ 2 ↓1 1  b  Some cats",
         f"{'3    3  a  All cats':<{column}} │ 3 +  0  c",
     ]
-    assert "\x1b" not in done.out  # no terminal, no colour
+    assert "\x1b" not in done.out  # no terminal, no color
     plain = run(*arguments, "--ascii")
     assert plain.out.isascii()
     assert "1 ^2 3  a" in plain.out

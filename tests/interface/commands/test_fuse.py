@@ -51,8 +51,8 @@ def rows(path: str) -> list[tuple[str, str, float]]:
     [
         ((), {}),
         (("--rrf-k", "0", "--cutoff", "1"), {"rrf_k": 0, "cutoff": 1}),
-        (("--algorithm", "sum", "--normalise", "rank", "--weight", "b=2", "--weight", "a=0.5"),
-         {"algorithm": "sum", "normalise": "rank", "weights": {"a": 0.5, "b": 2}}),
+        (("--algorithm", "sum", "--normalize", "rank", "--weight", "b=2", "--weight", "a=0.5"),
+         {"algorithm": "sum", "normalize": "rank", "weights": {"a": 0.5, "b": 2}}),
         (("--algorithm", "borda", "--missing", "skip", "--depth", "1"),
          {"algorithm": "borda", "missing": "skip", "depth": 1}),
     ],
@@ -83,7 +83,7 @@ def test_weights_are_chosen_and_written(run: Run) -> None:
         ("--to", "f.run", "--weight", "a=x"),
         ("--to", "f.run", "--weight", "a=1"),
         ("--qrels", "qrels.txt", "--weight", "a=1", "--weight", "b=1"),
-        ("--to", "f.run", "--algorithm", "mnz", "--normalise", "z-score"),
+        ("--to", "f.run", "--algorithm", "mnz", "--normalize", "z-score"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run: Run, options: tuple[str, ...]) -> None:

@@ -281,7 +281,7 @@ def test_one_topic() -> None:
         ({"measure": "P@5,10"}, "measure", "P@5,10"),
         ({"where": "kind =="}, "where", "kind =="),
         ({"where": "relevant > 99"}, "where", "no topic satisfies 'relevant > 99'"),
-        ({"by": "colour"}, "by", "colour"),
+        ({"by": "color"}, "by", "color"),
     ],
 )
 def test_invalid_parameters_are_reported_at_their_field(parameters: dict[str, str], name: str, problem: str) -> None:
@@ -298,7 +298,7 @@ def test_invalid_parameters_are_reported_at_their_field(parameters: dict[str, st
         assert typed in html.unescape(page.text.split("<form")[1]), "what was typed stays"
 
 
-@pytest.mark.parametrize("query", ["sort=colour", "outcome=none", "page=-1", "page=x", f"q={'x' * 501}"])
+@pytest.mark.parametrize("query", ["sort=color", "outcome=none", "page=-1", "page=x", f"q={'x' * 501}"])
 def test_parameters_of_the_wrong_kind(query: str) -> None:
     served = client(small())
     assert served.get(f"/compare?{query}").status_code == 422
@@ -350,7 +350,7 @@ def draw_charts(workspace: Workspace) -> list[list[dict[str, Any]]]:
 def test_chart_contents() -> None:
     workspace = small(queries=QUERIES)
     bars, points = draw_charts(workspace)
-    assert [(row["x"], row["y"], row["colour"]) for row in bars] == [
+    assert [(row["x"], row["y"], row["color"]) for row in bars] == [
         ("q4", 0.75, "second"), ("q2", 0.5, "second"), ("q3", 0.5, "second"), ("q1", 0.0, "neither"),
         ("q5", -1.0, "first"),
     ]  # fmt: skip

@@ -79,7 +79,7 @@ def test_runs_are_sorted_by_the_requested_column(sample):
     assert runs("/") == list(sample.ranked_run_names())
     assert runs("/?sort=name") == sorted(sample.run_names)
     assert runs("/?sort=documents")[0] == "bm25_title"
-    assert client.get("/?sort=colour").status_code == 422
+    assert client.get("/?sort=color").status_code == 422
 
 
 def test_runs_that_are_equally_good_are_both_best():

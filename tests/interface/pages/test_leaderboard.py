@@ -308,7 +308,7 @@ def test_default_and_selected_baseline(small: TestClient) -> None:
     assert verdict(data, "bad", "RR") == "worse"
     page = text_of(small, measures="RR", baseline="good")
     assert "Of 3 other runs, tested against good: 2 significantly worse, 1 not shown to differ." in page
-    assert "3 tests against good by RR: n = 8 topics; paired randomisation test, all arrangements;" in page
+    assert "3 tests against good by RR: n = 8 topics; paired randomization test, all arrangements;" in page
 
 
 def test_errors_are_shown_at_their_field(client: TestClient) -> None:
@@ -329,7 +329,7 @@ def test_errors_are_shown_at_their_field(client: TestClient) -> None:
     for name, problem in (
         ("measures", "there is no measure 'nDCGG'. Fix: did you mean nDCG"),
         ("baseline", "no run '<b>' is open. Fix: use one of bm25, "),
-        ("test", "no test 'q'. Fix: use one of randomisation, "),
+        ("test", "no test 'q'. Fix: use one of randomization, "),
         ("correction", "no correction 'z'. Fix: use one of none, "),
         ("sort", "no column '?' to sort by. Fix: use one of run, judged, AP"),
         ("curve", "AP11 takes no cutoff"),
@@ -348,7 +348,7 @@ def test_a_condition_that_cannot_be_read_shows_nothing(client: TestClient) -> No
     assert "No topics to show" in page
     assert "0.4240" not in page
     assert "no topic satisfies" in refused(client, where="query_class == 'nothing'")
-    assert "no attribute 'colour'" in refused(client, where="colour == 1")
+    assert "no attribute 'color'" in refused(client, where="color == 1")
 
 
 def test_a_measure_that_cannot_be_scored_here(client: TestClient) -> None:
@@ -420,10 +420,10 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     assert "[95% interval: adjusted t]" in data["sentences"][2]
     assert against(data, "two", "RR")["p"] == expected.pair("one", "two").result.p
     assert noted(data, "many-topics")
-    randomization = fetch(client, measures="RR", test="randomisation")
-    assert (randomization["choices"]["test"], randomization["choices"]["resamples"]) == ("randomisation", 10_000)
+    randomization = fetch(client, measures="RR", test="randomization")
+    assert (randomization["choices"]["test"], randomization["choices"]["resamples"]) == ("randomization", 10_000)
     fewer = fetch(client, measures="RR", where="at < 2000")
-    assert (fewer["choices"]["test"], fewer["choices"]["resamples"]) == ("randomisation", 10_000)
+    assert (fewer["choices"]["test"], fewer["choices"]["resamples"]) == ("randomization", 10_000)
     assert not noted(fewer, "many-topics")
 
 
@@ -479,7 +479,7 @@ def test_of_many_runs_the_best_and_the_baseline_are_drawn() -> None:
     assert list(drawn_runs) == list(runs)
     assert [row["value"] for row in data["points"] if row["run"] == "run01"][:3] == [0, 1, 1]
     page = client.get("/leaderboard", params={"measures": "RR", "baseline": "run11", "curve": "R"}).text
-    assert '"domain":["run00","run11"]' in page  # the best and the baseline alone have colours
+    assert '"domain":["run00","run11"]' in page  # the best and the baseline alone have colors
 
 
 # --- what can be taken along ------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 import judged
-from judged.interface.pages.learn import catalogue
+from judged.interface.pages.learn import catalog
 from judged.interface.pages.learn.advice import ANSWERS as IN_WORDS
 from judged.interface.pages.learn.advice import (
     DESCRIBED_FACTS,
@@ -21,7 +21,7 @@ from judged.interface.pages.learn.advice import (
     example_of,
     synthesize,
 )
-from judged.interface.pages.learn.catalogue import measure_page
+from judged.interface.pages.learn.catalog import measure_page
 from judged.interface.pages.learn.lessons import LESSONS, blocks, formula, lesson_page, prose
 from judged.interface.pages.workspace import open_workspace
 from judged.scoring.advice import RULES, advise
@@ -221,11 +221,11 @@ def test_json_has_the_numbers_of_the_page(client):
     assert [row["name"] for row in data["settings"]] == ["cutoff", "rel", "norm", "judged_only", "undefined"]
 
 
-# the catalogue
+# the catalog
 
 
 def named(**parameters) -> list[str]:
-    return list(catalogue.catalogue(catalogue.CatalogueQuery(**parameters)).table().column("name").values)
+    return list(catalog.catalog(catalog.CatalogQuery(**parameters)).table().column("name").values)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def named(**parameters) -> list[str]:
     ],
 )  # fmt: skip
 def test_search_by_names_in_other_tools(q, best):
-    assert catalogue.catalogue(catalogue.CatalogueQuery(q=q)).about["best"] == best
+    assert catalog.catalog(catalog.CatalogQuery(q=q)).about["best"] == best
     assert best in named(q=q)
 
 
@@ -270,9 +270,9 @@ def test_measures_are_listed_once_and_families_are_described():
 
 
 def test_properties_of_common_measures_match_textbooks():
-    table = catalogue.common_measures_table()
+    table = catalog.common_measures_table()
     expected = {
-        row["measure"].removesuffix("@k"): (row["judgments"], row["order"], row["normalised"])
+        row["measure"].removesuffix("@k"): (row["judgments"], row["order"], row["normalized"])
         for row in table.records()
     }
     assert {name for name, (judgments, _, _) in expected.items() if judgments == "grades"} == {
@@ -285,7 +285,7 @@ def test_properties_of_common_measures_match_textbooks():
     assert {name for name, (_, order, _) in expected.items() if not order} == {
         "P", "R", "F", "Success", "SetP", "SetR", "CG",
     }  # fmt: skip
-    assert {name for name, (_, _, normalised) in expected.items() if not normalised} == {
+    assert {name for name, (_, _, normalized) in expected.items() if not normalized} == {
         "P", "R", "F", "CG", "DCG", "ERR", "RBP",
     }  # fmt: skip
     assert list(table.column("use").values) == [REGISTRY[name].use for name in expected]

@@ -84,8 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(content: Callable[[str, int], str | dict[str, Any]], **behaviour: Any) -> Iterator[Fake]:
-    fake = Fake(content, **behaviour)
+def serving(content: Callable[[str, int], str | dict[str, Any]], **behavior: Any) -> Iterator[Fake]:
+    fake = Fake(content, **behavior)
     handler = type("Handler", (_Handler,), {"fake": fake})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     fake.url = f"http://127.0.0.1:{server.server_port}/v1"

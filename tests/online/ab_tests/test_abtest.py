@@ -235,7 +235,7 @@ def test_slices_differ_in_their_differences_only_where_they_do() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"variant": "colour"}, "no column 'colour'"),
+        ({"variant": "color"}, "no column 'color'"),
         ({"variant": "query_norm"}, "1 arm"),
         ({"baseline": "z"}, "take one of a, b"),
         ({"shares": {"a": 1.0}}, "do not fit"),

@@ -140,7 +140,7 @@ def test_days_after_exposure_are_compared_one_by_one() -> None:
     assert [row.difference.value for row in found.days] == pytest.approx([0.2, 0.0])
     assert (days.labels, days.folded) == (2, True)
     chart = table(found, "novelty")
-    assert (chart.x, chart.y, chart.colour, [line.value for line in chart.lines]) == ("day", "difference", "arm", [0.0])
+    assert (chart.x, chart.y, chart.color, [line.value for line in chart.lines]) == ("day", "difference", "arm", [0.0])
     assert all(row.critical < 2 for row in found.days)  # fixed-sample, also where the test is valid on any day
     assert all(row.critical < 2 for row in abtest(typed_log([*pages, *later], [*events, *more]), "SatisfiedPageCTR",
                                                   metrics=()).days)  # fmt: skip

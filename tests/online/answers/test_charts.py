@@ -49,13 +49,13 @@ def test_clicks_are_never_drawn_without_ranks(name: str) -> None:
     assert len(panels(made)) == (2 if metric.biased else 1)
 
 
-def test_slices_have_colours() -> None:
+def test_slices_have_colors() -> None:
     by = tuple(replace(one, slice="desktop") for one in ranks(0.4, 0.2))
     made = scores(sliced=True, ranks=(*ranks(0.3, 0.15), *by))
     assert drawn(made, "share", "series", "value")[:3] == [("all", 0.381), ("desktop", 0.4), (WEIRD, 0.362)]
     layers = panels(made)[0]["layer"]
-    colour = next(layer["encoding"]["color"] for layer in layers if "scale" in layer["encoding"].get("color", {}))
-    assert len(set(colour["scale"]["range"])) == len(colour["scale"]["domain"]) == 3
+    color = next(layer["encoding"]["color"] for layer in layers if "scale" in layer["encoding"].get("color", {}))
+    assert len(set(color["scale"]["range"])) == len(color["scale"]["domain"]) == 3
 
 
 def test_only_the_largest_slices_are_drawn() -> None:

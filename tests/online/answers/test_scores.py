@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged.errors import InputError, MeasureError
-from judged.online import catalogue
+from judged.online import catalog
 from judged.online import findings as words
 from judged.online.findings import LogFinding
 from judged.online.layout import decimals_of, in_unit, steepness, value_of
@@ -174,7 +174,7 @@ def test_decimals_stay_within_bounds(value: float, half: float) -> None:
 
 
 def test_choices_are_named_where_they_matter() -> None:
-    money = ("money", "winsorised at 99.9 %"), ("attribution", "same page")
+    money = ("money", "winsorized at 99.9 %"), ("attribution", "same page")
     bots = ("bots", "exclude"), ("bot_rate", "more than 100 pages")
     chosen = (("session_gap", "30 minutes"), *bots, *money)
     robot = LogFinding("bot", "query", 1, 1000, "excluded", "pages of programs", "")
@@ -208,10 +208,10 @@ def test_a_quantile_and_a_curve_say_why_they_have_no_value() -> None:
 
 
 def test_the_list_has_every_metric_and_one_of_them_has_everything() -> None:
-    shown = catalogue.text()
+    shown = catalog.text()
     for metric in ONLINE_METRICS.values():
         assert re.search(rf"^  {metric.name}\b.* {re.escape(metric.title)} ", shown, re.MULTILINE)
-    page = catalogue.page("satisfiedclicks(t=20)", width=80)
+    page = catalog.page("satisfiedclicks(t=20)", width=80)
     assert page.startswith("# SatisfiedClicks(t=20)\n\nClicks that satisfied.\n\n- formula: ")
     labels = re.findall(r"^- ([a-z ]+):", page, re.MULTILINE)
     assert labels == [
@@ -220,9 +220,9 @@ def test_the_list_has_every_metric_and_one_of_them_has_everything() -> None:
     ]  # fmt: skip
     assert "`satisfied_events_20`" in page
     assert max(map(len, page.splitlines())) <= 80
-    assert "position bias: depends on rank" in catalogue.page("PageCTR")
+    assert "position bias: depends on rank" in catalog.page("PageCTR")
     with pytest.raises(MeasureError, match="did you mean SatisfiedClicks"):
-        catalogue.page("SatisfyedClicks")
+        catalog.page("SatisfyedClicks")
 
 
 def test_many_slices_stand_below_one_another() -> None:

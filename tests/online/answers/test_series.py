@@ -93,10 +93,10 @@ def test_a_long_series_says_what_else_limits_lack() -> None:
 
 def test_the_chart_marks_the_mean_and_the_change() -> None:
     chart = series().charts()["series1"]
-    assert [(line.axis, line.value) for line in chart.lines] == [("x", 86_400_000 * 20_022), ("y", ONE.centre)]
+    assert [(line.axis, line.value) for line in chart.lines] == [("x", 86_400_000 * 20_022), ("y", ONE.center)]
     assert chart.table.column("usual").ci[29] is None  # type: ignore[index]
     assert str(CTR) == chart.y_title
 
 
 def without_limits(points: Sequence[Point], base: int) -> Series:
-    return replace(ONE, points=tuple(points), centre=NAN, base=base, signals=(), changes=())
+    return replace(ONE, points=tuple(points), center=NAN, base=base, signals=(), changes=())

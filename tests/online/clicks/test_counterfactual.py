@@ -28,7 +28,7 @@ def test_by_hand():
     dcg, p = made.rows
     # two clicks on b at rank 2, which is looked at a quarter of the time, on two pages; b stands first in the run
     assert (dcg.value, p.value) == (4 * 2 / 2, 4 * 2 / 2)
-    assert dcg.normalised == pytest.approx(8 / 9)  # the click on a has a weight of 1
+    assert dcg.normalized == pytest.approx(8 / 9)  # the click on a has a weight of 1
     assert (made.pages, made.other, made.clicks, made.effective) == (2, 1, 3, 81 / 33)
     cut = ips(log_of(PAGES, has=HAS), {"q": ["b", "x"]}, [1, 0.25], "P@1", clip=3)
     assert (cut.rows[0].value, cut.clipped) == (3, 2)
@@ -56,7 +56,7 @@ def test_intervals_cover_the_truth_for_good_and_bad_rankings():
             true = float((np.take_along_axis(worth, orders[row.run], 1)[:, : len(weight)] @ weight).mean())
             held.append(row.ci[0] <= true <= row.ci[1])
             share = true / weight[0] / worth.sum(axis=1).mean()
-            held.append(row.normalised_ci[0] <= share <= row.normalised_ci[1])
+            held.append(row.normalized_ci[0] <= share <= row.normalized_ci[1])
     assert 0.92 <= np.mean(held) <= 0.99
 
 

@@ -102,11 +102,11 @@ def test_where_chance_put_results_only_those_count():
     from dataclasses import replace
 
     made = propensities(replace(log, shown=by_chance))
-    assert made.randomised
+    assert made.randomized
     assert "by chance" in made.sentences[2]
     assert "by chance" not in propensities(log).sentences[2]
     assert made.ranks[0].shown == 10
-    assert not propensities(log).randomised
+    assert not propensities(log).randomized
 
 
 @pytest.mark.parametrize(

@@ -142,10 +142,10 @@ def test_propensities_of_two_ranks(log):
     assert math.sqrt(low * high) == pytest.approx(second.value)
     assert f"0.125 [{low:.3f}, {high:.3f}]" in made.sentences[0]
     assert "0.214" in made.sentences[1]
-    assert not made.randomised
-    assert made.facts() == {"log": "made", "randomised": False, "stratum": None, "level": 0.95}
+    assert not made.randomized
+    assert made.facts() == {"log": "made", "randomized": False, "stratum": None, "level": 0.95}
     chart = table(made, "examination")
-    assert (chart.x, chart.y, chart.colour, chart.spread) == ("rank", "value", "", "cutoff")
+    assert (chart.x, chart.y, chart.color, chart.spread) == ("rank", "value", "", "cutoff")
 
 
 def test_judgments_made_of_clicks(log):
@@ -270,7 +270,7 @@ def test_clicks_weighted_by_their_propensities(log):
     a, b = 12, 12 + 6 * 1.5
     values = [a, a + b * second, b, b + a * second]
     assert [row.value for row in made.rows] == pytest.approx([value / 48 for value in values])
-    assert [row.normalised for row in made.rows] == pytest.approx([value / (a + b) for value in values])
+    assert [row.normalized for row in made.rows] == pytest.approx([value / (a + b) for value in values])
     assert [row.difference for row in made.rows] == pytest.approx([0, 0, (b - a) / 48, (values[3] - values[1]) / 48])
     assert (made.pages, made.other, made.clicks, made.clipped, made.units) == (48, 12, 30, 6, 48)
     assert made.effective == pytest.approx(33**2 / (24 + 6 * 1.5**2))

@@ -361,10 +361,10 @@ def test_metrics_of_which_none_can_be_told(
 
 
 def test_a_strange_file_is_named_by_its_first_words(run: Callable[..., Ended]) -> None:
-    Path("LICENSE.txt").write_text("\n\n    The licence\n")
+    Path("LICENSE.txt").write_text("\n\n    The license\n")
     done = run("logs", "check", "LICENSE.txt")
     assert done.code == 2
-    assert "LICENSE.txt: a file that begins with 'The licence' is no layout" in done.err
+    assert "LICENSE.txt: a file that begins with 'The license' is no layout" in done.err
     assert "Fix: say what it is: --layout NAME, or --mapping FILE for a log of your own" in done.err
     assert len(done.err) < 250
 

@@ -48,8 +48,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
         del log
         asked["metrics"] = (metrics, options)
         online_metrics_named([metrics] if isinstance(metrics, str) else metrics or ())
-        if options.get("by") == "colour":
-            raise InputError("there is no slice 'colour'", fix="one of device, language")
+        if options.get("by") == "color":
+            raise InputError("there is no slice 'color'", fix="one of device, language")
         return scores(sliced=options.get("by") is not None)
 
     monkeypatch.setattr("judged.online.commands.logs.open_log", open_log)
@@ -89,7 +89,7 @@ def test_options_arrive(run: Callable[..., Ended], calls: dict[str, Any]) -> Non
         "online", "metrics", "log.ndjson", "b.ndjson", "-m", "PageCTR", "-m", "ZeroResults", "--by", "device",
         "--unit", "session", "--level", "0.9", "--interval", "bootstrap", "--resamples", "500", "--seed", "3",
         "--layout", "ubi", "--memory", "2GB", "--threads", "2", "--session-gap", "5",
-        "--winsorise", "off", "--reformulation-gap", "60", "--attribution-window", "0", "--success", "10",
+        "--winsorize", "off", "--reformulation-gap", "60", "--attribution-window", "0", "--success", "10",
         "--where", "page == 1",
     )  # fmt: skip
     assert done.out == scores(sliced=True).text() + "\n"
@@ -110,13 +110,13 @@ def test_defaults_of_settings_are_those_of_python(run: Callable[..., Ended]) -> 
         assert f"[default: {value:g}]" in shown[shown.index("--" + name.replace("_", "-")) :].split("--")[1]
 
 
-@pytest.mark.parametrize("wrong", [("--winsorise", "on"), ("--winsorise", "1.5"), ("--success", "-1")])
+@pytest.mark.parametrize("wrong", [("--winsorize", "on"), ("--winsorize", "1.5"), ("--success", "-1")])
 def test_settings_that_make_no_sense(run: Callable[..., Ended], calls: dict[str, Any], wrong: tuple[str, ...]) -> None:
     done = run("online", "metrics", "log.ndjson", *wrong)
     assert (done.code, done.err.count("Fix: ")) == (2, 1)
     assert "metrics" not in calls
-    assert run("online", "time", "log.ndjson", "-m", "PageCTR", "--winsorise", "1").code == 0
-    assert calls["time"]["settings"] == FactSettings(winsorise=1)
+    assert run("online", "time", "log.ndjson", "-m", "PageCTR", "--winsorize", "1").code == 0
+    assert calls["time"]["settings"] == FactSettings(winsorize=1)
 
 
 def test_forms(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
@@ -159,7 +159,7 @@ def test_pictures_and_pages(run: Callable[..., Ended], calls: dict[str, Any], mo
     ("arguments", "said"),
     [
         (("-m", "PageCRT"), "error: there is no online metric 'PageCRT'. Fix: did you mean PageCTR"),
-        (("--by", "colour"), "error: there is no slice 'colour'. Fix: one of device, language."),
+        (("--by", "color"), "error: there is no slice 'color'. Fix: one of device, language."),
         (("-o", "out.docx"), "error: out.docx: no form of a result is known by .docx."),
         (("--format", "png"), "error: this format cannot be printed. Fix: write it to a file: -o online.png."),
         (("-o", "log.ndjson", "--format", "json"), "error: log.ndjson: this file is an input."),
@@ -273,9 +273,9 @@ def test_a_log_from_file_to_number(run: Callable[..., Ended], tmp_path: Path, mo
     done = run(*asked, "--by", "device", "--format", "json")
     assert json.loads(done.out) == made.to_dict()
     assert made.of("PageCTR").denominator > 50
-    done = run(*asked, "--by", "colour")
+    done = run(*asked, "--by", "color")
     assert (done.code, done.out) == (2, "")
-    assert "'colour'" in done.err
+    assert "'color'" in done.err
     assert "device" in done.err  # what there is
     Path("qrels.txt").write_text("q1 0 a 1\nq2 0 a 1\n")
     Path("a.run").write_text("q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\n")

@@ -44,7 +44,7 @@ def test_incomplete_periods_are_shown_and_count_nowhere() -> None:
     found = series_of(series(values), every="day", covered=covered)
     assert [at for at, one in enumerate(found.points) if not one.complete] == [0, 19]
     assert found.base == 18
-    assert found.centre == pytest.approx(values[1:-1].mean())
+    assert found.center == pytest.approx(values[1:-1].mean())
     assert math.isnan(found.points[0].high_limit)
     assert found.signals == ()
     whole = series_of(series(values), every="day", covered=(MONDAY + DAY // 21, MONDAY + 20 * DAY - DAY // 21))
@@ -72,7 +72,7 @@ def test_limits_follow_the_size_and_stay_within_the_unit() -> None:
     points = [(MONDAY + at * DAY, estimate(0.02 + 0.01 * (at % 2), 40.0 if at == 3 else 4000.0)) for at in range(12)]
     found = series_of(points, every="day")
     assert found.points[3].low_limit == 0.0
-    small, large = (found.points[at].high_limit - found.centre for at in (3, 4))
+    small, large = (found.points[at].high_limit - found.center for at in (3, 4))
     assert small > 10.0 * large  # the error is 10 times as large, and the share of 40 pages more skewed
     money = [(start, estimate(1 + 6 * (at % 2), of=metric("money"))) for at, (start, _) in enumerate(points)]
     limits = series_of(money, every="day").points[0]
@@ -89,7 +89,7 @@ def test_periods_without_a_value_are_passed_over() -> None:
 
 def test_few_periods_have_no_limits() -> None:
     found = series_of(series(noisy(7)), every="day")
-    assert math.isnan(found.centre)
+    assert math.isnan(found.center)
     assert (found.signals, found.changes) == ((), ())
 
 

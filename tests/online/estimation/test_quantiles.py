@@ -41,7 +41,7 @@ def test_a_median_over_time_has_limits() -> None:
 
     The error is 3 s / 2.306 each day: the interval is from the second to the eighth user. Of the 45 pairs of days 25
     differ, by 1 s: with 2 / sqrt(pi) for what two normal values differ by, that is the spread. Limits are three of it
-    from the centre, moved up a little: nobody waits less than 0 s.
+    from the center, moved up a little: nobody waits less than 0 s.
     """
     medians = [13.0, 14.0] * 5 + [40.0]
     rows = [(user, median + user - 4, day) for day, median in enumerate(medians) for user in range(9)]
@@ -49,7 +49,7 @@ def test_a_median_over_time_has_limits() -> None:
     (found,) = over_time(log, MEDIAN, warm_up=10).series
     assert [one.estimate.value for one in found.points] == medians
     assert [one.estimate.error for one in found.points] == pytest.approx([3 / 2.306004] * 11, rel=1e-6)
-    assert (found.base, found.centre) == (10, 13.5)
+    assert (found.base, found.center) == (10, 13.5)
     spread = 25 / 45 * math.sqrt(math.pi) / 2
     assert found.points[0].high_limit - 13.5 == pytest.approx(3 * spread + spread**2 / 13.5 * 8 / 6)
     assert [(one.rule, one.point, one.side) for one in found.signals] == [("nelson-1", 10, "above")]

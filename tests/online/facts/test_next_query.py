@@ -51,8 +51,8 @@ def test_a_session_page_by_page():
     ]
     assert found(pages) == {
         1: (2, 1_000, "same"),
-        2: (5, 3_000, "specialise"),
-        3: (5, 1_500, "specialise"),
+        2: (5, 3_000, "specialize"),
+        3: (5, 1_500, "specialize"),
         5: (6, 5_000, "spelling"),
         6: (7, 500, "spelling"),
         7: (8, 400, "same"),
@@ -69,7 +69,7 @@ def test_a_session_page_by_page():
 def test_next_is_strictly_later_and_ties_go_to_the_smaller_key():
     pages = [(1, 5, 1, "a b"), (1, 5, 1, "a"), (1, 6, 1, "b"), (1, 6, 1, "a b c"), (1, 6, 2, "a")]
     assert found(pages) == {
-        1: (3, 1, "generalise"),
+        1: (3, 1, "generalize"),
         2: (3, 1, "new-topic"),
         3: (None, None, None),
         4: (None, None, None),

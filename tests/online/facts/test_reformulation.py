@@ -98,11 +98,11 @@ def test_the_cosine_counts_repetitions():
         ("t-shirt", "t shirt", "spelling"),
         ("shoes!", "shoes", "spelling"),  # the words are the same, and the text is not
         ("cafe paris", "café paris", "spelling"),
-        ("vitamin", "vitamin c", "specialise"),  # two edits, but a word
-        ("shoes", "red shoes", "specialise"),
-        ("red shoes", "shoes, red, size 42", "specialise"),
-        ("red shoes", "shoes", "generalise"),
-        ("hotels in paris", "paris hotels", "generalise"),
+        ("vitamin", "vitamin c", "specialize"),  # two edits, but a word
+        ("shoes", "red shoes", "specialize"),
+        ("red shoes", "shoes, red, size 42", "specialize"),
+        ("red shoes", "shoes", "generalize"),
+        ("hotels in paris", "paris hotels", "generalize"),
         ("red shoes", "red boots", "substitute"),
         ("red shoes", "shoes red", "substitute"),
         ("my tv", "my pc", "substitute"),  # two edits, of a word of two letters
@@ -120,15 +120,15 @@ def test_the_cosine_counts_repetitions():
         ("", "shoes", "new-topic"),
         ("shoes", "", "new-topic"),
         ("???", "what???", "new-topic"),
-        ("東京", "東京天気", "specialise"),  # two edits, but of whole words
-        ("東京天気", "天気", "generalise"),
+        ("東京", "東京天気", "specialize"),  # two edits, but of whole words
+        ("東京天気", "天気", "generalize"),
         ("東京天気", "京都天気", "substitute"),
         ("東京", "京都", "new-topic"),  # a shared character is no shared word
-        ("猫", "猫の餌", "specialise"),
-        ("iphone", "iphone价格", "specialise"),
-        ("โรงแรม", "โรงแรมกรุงเทพ", "specialise"),
-        ("โรงแรมกรุงเทพ", "กรุงเทพ", "generalise"),
-        ("погода москва", "погода", "generalise"),
+        ("猫", "猫の餌", "specialize"),
+        ("iphone", "iphone价格", "specialize"),
+        ("โรงแรม", "โรงแรมกรุงเทพ", "specialize"),
+        ("โรงแรมกรุงเทพ", "กรุงเทพ", "generalize"),
+        ("погода москва", "погода", "generalize"),
         ("किताब", "किताबें", "spelling"),
     ],
 )
@@ -156,9 +156,9 @@ def plain_kind(before: str, after: str) -> str:
     if not had or not has:
         return "new-topic"
     if had < has or (undivided[0] and before in after):
-        return "specialise"
+        return "specialize"
     if has < had or (undivided[1] and after in before):
-        return "generalise"
+        return "generalize"
     letters = [sum(len(word) for word in words - (had & has)) for words in (had, has)]
     third = (max(letters) or max(len(before), len(after))) // 3
     edits = distance(before, after)
@@ -171,7 +171,7 @@ def plain_kind(before: str, after: str) -> str:
 
 @given(TEXTS, TEXTS)
 def test_the_way_back_is_of_the_opposite_kind(before, after):
-    opposite = {"specialise": "generalise", "generalise": "specialise"}
+    opposite = {"specialize": "generalize", "generalize": "specialize"}
     kind = kind_of(before, after)
     assert kind in KINDS
     assert kind_of(after, before) == opposite.get(kind, kind)
@@ -189,7 +189,7 @@ def test_long_texts_are_told_by_their_beginning():
 def test_columns_are_told_pair_by_pair():
     before, after = ["a b", None, "a", "a b c"], ["a", "a", None, "a b"]
     assert kinds_of(pa.array(before), pa.chunked_array([after[:1], after[1:]])).to_pylist() == [
-        "generalise", None, None, "generalise",
+        "generalize", None, None, "generalize",
     ]  # fmt: skip
     assert kinds_of(pa.array([], pa.string()), pa.array([], pa.string())).type == pa.string()
     with pytest.raises(ValueError, match="longer"):

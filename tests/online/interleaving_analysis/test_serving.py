@@ -198,7 +198,7 @@ def test_the_file_needs_nothing_but_python(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"method": "optimised"}, {"length": "both"}, {"size": 0}, {"names": ("A", "A")}, {"first": "aa"}]
+    "wrong", [{"method": "optimized"}, {"length": "both"}, {"size": 0}, {"names": ("A", "A")}, {"first": "aa"}]
 )
 def test_what_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"twice|one of"):

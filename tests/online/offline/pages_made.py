@@ -89,7 +89,7 @@ def session_2012(folder: Path) -> list[dict[str, Any]]:
 
 
 def session_2014(folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, int]]]:
-    """Give the labelled pages of the TREC 2014 Session track, and the highest grade of each result by query."""
+    """Give the labeled pages of the TREC 2014 Session track, and the highest grade of each result by query."""
     pages: list[dict[str, Any]] = []
     grades: dict[str, dict[str, int]] = {}
     for row in _lines(folder / "session2014_graphcm" / "normalized_with_labels.jsonl.gz"):

@@ -48,7 +48,7 @@ def test_json_lines_every_kind_of_value(tmp_path):
                     "p": 2,
                     "how": "spell",
                     "hits": [{"doc": "d1", "team": "A", "p": 0.5}, {"doc": 2, "p": 1}],
-                    "f": {"colour": "red"},
+                    "f": {"color": "red"},
                     "took": 0.25,
                 },
                 {"id": "b", "s": {}, "t": 1714557600, "q": "", "p": "x", "hits": [], "f": {}, "how": None, "took": -1},

@@ -178,7 +178,7 @@ def test_reformulations_are_told_by_their_texts() -> None:
         for one, following in pairwise(session):
             if following["time_ms"] - one["time_ms"] <= 300_000:
                 kinds[_kind(one["query"].split(), following["query"].split())] += 1
-    for kind in ("spelling", "specialise", "generalise", "substitute"):
+    for kind in ("spelling", "specialize", "generalize", "substitute"):
         assert log.truth.ratios[f"{kind.capitalize()}Reformulation"].numerator == kinds[kind] > 0
     assert kinds["new"] > 0
     assert log.truth.ratios["Reformulation"].numerator == kinds.total() - kinds["new"]
@@ -186,13 +186,13 @@ def test_reformulations_are_told_by_their_texts() -> None:
 
 def _kind(one: list[str], other: list[str]) -> str:
     if len(one) != len(other):
-        return "new" if not set(one) & set(other) else ("specialise" if len(other) > len(one) else "generalise")
+        return "new" if not set(one) & set(other) else ("specialize" if len(other) > len(one) else "generalize")
     different = [at for at in range(len(one)) if one[at] != other[at]]
     return {(0,): "spelling", (1,): "substitute"}.get(tuple(different), "new")
 
 
 @pytest.mark.parametrize("browsing", [PositionBased(), Dbn(0.8)], ids=["pbm", "dbn"])
-def test_realised_values_lie_about_the_closed_forms(browsing: PositionBased | Dbn) -> None:
+def test_realized_values_lie_about_the_closed_forms(browsing: PositionBased | Dbn) -> None:
     plan = SimulationPlan(users=Users(number=2500), visits=ALONE, browsing=browsing)
     closed, run = (
         population(plan, users=0),

@@ -42,7 +42,7 @@ def test_limits_by_hand() -> None:
     assert high == pytest.approx(ratio - error * t[9], rel=1e-9)
 
 
-def test_a_ratio_does_not_depend_on_its_neighbours_nor_on_the_order_of_resamples() -> None:
+def test_a_ratio_does_not_depend_on_its_neighbors_nor_on_the_order_of_resamples() -> None:
     rng = np.random.default_rng(2)
     d = rng.integers(1, 9, size=(9000, 3)).astype(float)  # more than two blocks of units
     n = rng.binomial(d.astype(int), 0.3).astype(float)

@@ -25,7 +25,7 @@ def test_limits_by_hand() -> None:
     """Of the 28 pairs of 0, 1, -1, 1, -1, 0, 2, -2: 3 differ by 0, 12 by 1, 8 by 2, 4 by 3, 1 by 4: 44 in sum."""
     z = np.array([0.0, 1, -1, 1, -1, 0, 2, -2])
     limits = control_limits(5.0 + 0.1 * z, np.full(8, 0.1))
-    assert limits.centre == pytest.approx(5.0)
+    assert limits.center == pytest.approx(5.0)
     assert limits.sigma_z == pytest.approx(44 / 28 * math.sqrt(math.pi) / 2)
     assert limits.low.tolist() == pytest.approx([5 - 0.3 * limits.sigma_z] * 8)
     assert limits.high.tolist() == pytest.approx([5 + 0.3 * limits.sigma_z] * 8)
@@ -53,7 +53,7 @@ def test_later_points_are_held_against_a_prediction() -> None:
 
 @pytest.mark.parametrize("events", [1, 2, 3, 5, 10, 20, 100])
 def test_limits_of_counts_leave_out_what_is_as_rare_as_three_sigmas(events: int) -> None:
-    """With centre and spread known, a Poisson number is above with a chance of at most 0.2 %, and seldom below."""
+    """With center and spread known, a Poisson number is above with a chance of at most 0.2 %, and seldom below."""
     spread = np.array([math.sqrt(events)])
     low, high = _limits(np.array([float(events)]), spread, np.array([3.0]), (0.0, math.inf))
     assert stats.poisson.sf(math.floor(high[0]), events) <= 0.002
@@ -70,19 +70,19 @@ def test_points_like_the_one_before_take_longer_runs() -> None:
     assert _longest_by_chance(np.array([1.0, -1, 1, -1])) == 9
 
 
-def test_the_centre_is_weighted_and_limits_follow_the_size() -> None:
+def test_the_center_is_weighted_and_limits_follow_the_size() -> None:
     values = np.array([0.1, 0.2] * 4)
     weights = np.array([300.0, 100.0] * 4)
     found = control_limits(values, np.sqrt(values * (1 - values) / weights), weights=weights)
-    assert found.centre == pytest.approx(0.125)
+    assert found.center == pytest.approx(0.125)
     assert found.errors.tolist() == pytest.approx((math.sqrt((0.09 + 0.16) / 2) / np.sqrt(weights)).tolist())
-    half = found.high - found.centre
+    half = found.high - found.center
     assert half[1] / half[0] == pytest.approx(math.sqrt(3))
 
 
 def test_errors_alone_weight_by_their_precision() -> None:
     found = control_limits(np.array([1.0, 2.0] * 4), np.array([0.1, 0.2] * 4))
-    assert found.centre == pytest.approx((1 * 100 + 2 * 25) / 125)
+    assert found.center == pytest.approx((1 * 100 + 2 * 25) / 125)
 
 
 def test_a_day_without_a_click_is_seen() -> None:
@@ -107,7 +107,7 @@ def test_nine_in_a_row_are_told_once_and_missing_points_neither_count_nor_interr
     assert control_limits(shorter, np.ones(len(shorter)), base=np.arange(len(shorter)) < 12).signals == ()
 
 
-def test_a_point_on_the_centre_ends_a_run() -> None:
+def test_a_point_on_the_center_ends_a_run() -> None:
     values = np.array([1.0, -1] * 6 + [0.5] * 5 + [0.0] + [0.5] * 5)
     assert control_limits(values, np.ones(23), base=np.arange(23) < 12).signals == ()
     values[12:] = 0.0
@@ -132,12 +132,12 @@ def test_bounds_cut_limits_and_no_signal() -> None:
 )
 def test_too_little_gives_no_limits(values: np.ndarray, errors: np.ndarray) -> None:
     found = control_limits(values, errors)
-    assert math.isnan(found.centre)
+    assert math.isnan(found.center)
     assert np.isnan(found.low).all()
     assert found.signals == ()
 
 
-def test_weekdays_have_their_own_centres_from_four_weeks_on() -> None:
+def test_weekdays_have_their_own_centers_from_four_weeks_on() -> None:
     days = np.arange(35) % 7
     values = np.where(days < 5, 0.30, 0.20) + np.random.default_rng(1).normal(0, 0.01, 35)
     usual = weekly(values, np.ones(35), days)
@@ -174,7 +174,7 @@ def alarms(extra: float, *, laney: bool) -> tuple[float, float, float]:
             outside += sum(one.rule == "nelson-1" and one.point >= 50 for one in found.signals)
             runs += sum(one.rule == "nelson-2" and one.point >= 50 for one in found.signals)
         else:
-            outside += int((np.abs(values - found.centre) > 3 * found.errors)[50:].sum())
+            outside += int((np.abs(values - found.center) > 3 * found.errors)[50:].sum())
     return outside / 9000, runs / 9000, float(np.mean(sigmas))
 
 
@@ -199,10 +199,10 @@ def test_the_mean_difference_is_that_of_all_pairs() -> None:
 
 def test_limits_move_by_the_skewness_of_a_count_by_hand() -> None:
     """Spread 0.1 between 0 and 1: skewness 0.1 / 0.2 - 0.1 / 0.8 = 3/8, or at 0.05 at most 1.5, less 0.1 / 0.95."""
-    centres, spread = np.array([0.2, 0.05, 0.95, 0.5]), np.full(4, 0.1)
-    low, high = _limits(centres, spread, np.array([3.0, 2.0, 2.0, 1.0]), (0.0, 1.0))
+    centers, spread = np.array([0.2, 0.05, 0.95, 0.5]), np.full(4, 0.1)
+    low, high = _limits(centers, spread, np.array([3.0, 2.0, 2.0, 1.0]), (0.0, 1.0))
     skewness = np.array([3 / 8, 1.5 - 0.1 / 0.95, 0.1 / 0.95 - 1.5, 0.0])
-    moved = centres + 0.1 * skewness * (3**2 - 1) / 6
+    moved = centers + 0.1 * skewness * (3**2 - 1) / 6
     assert low == pytest.approx([0.0, moved[1] - 0.2, moved[2] - 0.2, 0.4])
     assert high == pytest.approx([moved[0] + 0.3, moved[1] + 0.2, moved[2] + 0.2, 0.6])
 

@@ -32,20 +32,20 @@ def sigma_of(values: Any, errors: Any) -> float:
     ],
 )
 def test_a_baseline_of_few_days_by_hand(inside: list[float]) -> None:
-    """Errors are 0.5 for a size of 4, so 1 for a size of 1; fewer than four weeks have no centres of weekdays."""
+    """Errors are 0.5 for a size of 4, so 1 for a size of 1; fewer than four weeks have no centers of weekdays."""
     n = len(inside)
     values = np.array([*inside, 30.0, NAN])
     sizes = np.where(np.arange(n + 2) % 2, 4.0, 1.0)
     errors = np.where(sizes == 4, 0.5, 1.0)
     found = baseline(values, errors, sizes, np.arange(n + 2) % 7, np.arange(n + 2) < n)
     known = np.flatnonzero(np.isfinite(values[:n]))
-    centre = np.average(values[known], weights=sizes[known])
-    sigma = sigma_of(values[known] - centre, errors[known])
-    assert found.centre == pytest.approx(centre)
+    center = np.average(values[known], weights=sizes[known])
+    sigma = sigma_of(values[known] - center, errors[known])
+    assert found.center == pytest.approx(center)
     assert found.errors == pytest.approx(sigma * errors)
-    assert found.z[:-1] == pytest.approx((values - centre)[:-1] / errors[:-1] / sigma, nan_ok=True)
+    assert found.z[:-1] == pytest.approx((values - center)[:-1] / errors[:-1] / sigma, nan_ok=True)
     assert math.isnan(found.z[-1])
-    z = (values[known] - centre) / errors[known]
+    z = (values[known] - center) / errors[known]
     alike = sum(z[1:] * z[:-1]) / sum(z * z) + 1 / math.sqrt(8)
     assert found.alike == pytest.approx(min(max(alike, 0.0), 0.8))
     assert found.days == 8
@@ -55,7 +55,7 @@ def test_a_baseline_of_few_days_by_hand(inside: list[float]) -> None:
 def test_baselines_that_are_short_or_do_not_vary_say_nothing(inside: list[float]) -> None:
     n = len(inside)
     found = baseline(np.array(inside, dtype=float), np.ones(n), np.ones(n), np.zeros(n, dtype=int), np.full(n, True))
-    assert math.isnan(found.centre)
+    assert math.isnan(found.center)
     assert math.isnan(found.alike)
     assert found.days == n
     assert found.z.shape == found.errors.shape == (n,)
@@ -78,10 +78,10 @@ def test_weekdays_take_away_noise_that_is_added_again() -> None:
     factor = math.sqrt(34 / (34 - 6 * (1 - (1 - s) ** 2)))
     found = baseline(values, np.full(37, 0.5), np.ones(37), at % 7, at < 36)
     assert found.days == 35
-    assert found.centre == pytest.approx(values[:35].mean())
+    assert found.center == pytest.approx(values[:35].mean())
     sigma = sigma_of((values - usual)[:35], 0.5)
     assert found.errors == pytest.approx(np.full(37, 0.5 * sigma * factor))
-    assert found.z == pytest.approx((values - usual - found.centre) / (0.5 * sigma * factor), nan_ok=True)
+    assert found.z == pytest.approx((values - usual - found.center) / (0.5 * sigma * factor), nan_ok=True)
 
 
 def test_noise_that_is_left_of_the_points_that_count() -> None:
@@ -130,7 +130,7 @@ def test_noise_resembles_the_day_before() -> None:
 
 
 @pytest.mark.parametrize("days", [10, 27, 28, 35])
-def test_simulated_years_are_standardised_by_their_baselines(days: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulated_years_are_standardized_by_their_baselines(days: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the mean, or from 28 days on by those of weekdays: the residuals of a regression on weekdays."""
     drawn = np.random.default_rng(days).standard_normal((days + 365, 6)) + 3.0
     asked: list[Any] = []

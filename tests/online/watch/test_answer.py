@@ -47,7 +47,7 @@ def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     )  # fmt: skip
     (row,) = table.records()  # type: ignore[attr-defined]
     assert (row["series"], row["state"], row["since"]) == ("faults", "alarm", day(10).isoformat())
-    assert (row["centre"], row["level"]) == pytest.approx((0.1, 0.2))
+    assert (row["center"], row["level"]) == pytest.approx((0.1, 0.2))
     assert (row["relative"], row["within"], row["days"]) == (pytest.approx(1.0), 1, 1)
     assert found.rollbacks[0].decision == "nothing is known"
     assert deployments.records() == []  # type: ignore[attr-defined]
@@ -86,24 +86,24 @@ def test_bands_of_two_standard_deviations(tmp_path: Path) -> None:
         assert row["expected_ci"] == pytest.approx((point.expected - 2 * point.sigma, point.expected + 2 * point.sigma))
         assert (other["value"], other["expected"], other["sigma"]) == (point.value, point.expected, point.sigma)
         assert (other["start"], other["alarm"]) == (point.start.isoformat(), 0)
-    assert one.centre == pytest.approx(np.mean([0.1, 0.11, 0.12] * 4 + [0.1, 0.11]))
+    assert one.center == pytest.approx(np.mean([0.1, 0.11, 0.12] * 4 + [0.1, 0.11]))
     assert one.level == pytest.approx(np.mean([0.1 + 0.01 * (at % 3) for at in range(13, 20)]))  # the last week
     assert {block.name: block.labels for block in found.blocks() if hasattr(block, "labels")}["series"] == 2
 
 
 DROP = Watched(
-    "clicks", "", "alarm", since=day(2), centre=0.2, level=0.1, within=5.0, better=1,
+    "clicks", "", "alarm", since=day(2), center=0.2, level=0.1, within=5.0, better=1,
     points=(
         Point(day(0), 0.25, 0.2, 0.03, True, False), Point(day(1), NAN, NAN, 0.03, False, False),
         Point(day(2), 0.11, 0.21, 0.02, False, True), Point(day(3), 0.2, 0.2, 0.03, False, False),
     ),
 )  # fmt: skip
-MOVED = Watched("clicks", "mix", "mix moved", since=day(3), centre=0.5, level=0.2571, within=3.0, days=7,
+MOVED = Watched("clicks", "mix", "mix moved", since=day(3), center=0.5, level=0.2571, within=3.0, days=7,
                 points=(Point(day(0), 0.5, 0.5, 0.1, True, False),))  # fmt: skip
 RARE = Watched("clicks", "device=x", "not watched", "it is rare")
 RARE_MIX = Watched("waits", "mix", "not watched", "it is rare")
-FLAT = Watched("waits", "", "fine", centre=0.0, level=1.5, within=math.inf)
-LOSS = Watched("profit", "shop=a", "alarm", since=day(1), centre=-10.0, level=-15.0, within=2.0,
+FLAT = Watched("waits", "", "fine", center=0.0, level=1.5, within=math.inf)
+LOSS = Watched("profit", "shop=a", "alarm", since=day(1), center=-10.0, level=-15.0, within=2.0,
                points=(Point(day(0), -15.0, -10.0, 1.0, False, True),))  # fmt: skip
 ALL = (DROP, MOVED, RARE, RARE_MIX, FLAT, LOSS)
 GUARDS = (Guard("clicks", "", -0.25, (-0.3, -0.2), "harmed", NAN), Guard("clicks", "x", 0.1, (0.05, 0.15), "fine", 7.4))

@@ -107,7 +107,7 @@ def test_a_class_that_the_baseline_lacks_moves_the_mix_and_not_quality():
     assert look(quality).state == "fine"
 
 
-def test_centres_of_weekdays_take_no_noise_away_unnoticed():
+def test_centers_of_weekdays_take_no_noise_away_unnoticed():
     """Four weeks with weekends that are far off: what is left of seven means is a standard deviation of 1 after all."""
     spread: list[float] = []
     for seed in range(200):

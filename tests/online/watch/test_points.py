@@ -163,7 +163,7 @@ def test_a_series_that_never_varied_is_off_beyond_the_margin(
 ) -> None:
     made = series([1.0] * 10 + values, sizes=[2.0] * 9 + [4.0] * (1 + len(values)))
     found = watched(("s", "p"), made, Meaning(better), config(), 0.01)
-    assert (found.series, found.part, found.centre, found.within, found.better) == ("s", "p", 1.0, 1.0, better)
+    assert (found.series, found.part, found.center, found.within, found.better) == ("s", "p", 1.0, 1.0, better)
     assert (found.state, found.since) == (("fine", None) if since is None else ("alarm", day(since)))
     assert found.level == [value for value in values if not math.isnan(value)][-1]
     assert found.size == pytest.approx((18 + 4 * (1 + len(values))) / (10 + len(values)))

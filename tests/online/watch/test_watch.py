@@ -49,7 +49,7 @@ def test_a_rise_is_found_where_less_is_better_and_not_where_more_is(tmp_path):
     (found,) = watch(asked(tmp_path)).watched
     assert found.state == "alarm"
     assert abs((found.since - FIRST).days - 40) <= 3
-    assert found.centre == pytest.approx(0.1, abs=0.01)
+    assert found.center == pytest.approx(0.1, abs=0.01)
     assert found.level == pytest.approx(0.14, abs=0.01)
     assert watch(asked(tmp_path, better="more")).calm
     assert not watch(asked(tmp_path, better="either")).calm
@@ -208,7 +208,7 @@ def test_canaries_that_never_varied_but_by_rounding_are_off_from_the_day_they_ch
     assert [one.since for one in watch(config).watched] == [FIRST + timedelta(13)] * 2
     (tmp_path / f"canary-{FIRST + timedelta(13)}.run").write_text("".join(lines[:8]))
     likeness = watch(config).watched[1]  # one of 48 queries is answered as before, the others not at all
-    assert 0 < likeness.level <= likeness.centre / 48 * 1.02
+    assert 0 < likeness.level <= likeness.center / 48 * 1.02
 
 
 def test_the_command_from_a_log_to_a_drop_in_it(tmp_path, monkeypatch):

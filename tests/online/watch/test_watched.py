@@ -63,22 +63,22 @@ def test_a_series_by_hand(
         ("s", "p"), Days(FIRST, values, errors, sizes), Meaning(better), config(days=20, margin_relative=margin), 0.03,
         told="mix moved",
     )  # fmt: skip
-    centre, sigma = values[:20].mean(), sigma_of(values[:20])
+    center, sigma = values[:20].mean(), sigma_of(values[:20])
     sigmas = sigma * errors / 0.5
-    z = (values - centre) / sigmas
+    z = (values - center) / sigmas
     assert (found.series, found.part, found.better, found.days, found.why) == ("s", "p", better, 1, "")
-    assert found.centre == pytest.approx(centre)
+    assert found.center == pytest.approx(center)
     assert found.size == pytest.approx((36 * 10 + 6 * 40) / 42)
     alike = (z[1:20] @ z[:19]) / (z[:20] @ z[:20]) + 1 / math.sqrt(20)
     assert found.alike == round(min(max(alike, 0), 0.8), 2)
-    shift = margin * abs(centre) / sigma
+    shift = margin * abs(center) / sigma
     k = round(min(max(shift / 2, 0.25), 1.5), 2)
     assert asked["threshold"] == (20, found.alike, 0.03, k)
     assert asked["delay"] == (round(shift, 2), found.alike, k, LEVEL, {"missing": 0.05})  # 2 of 42 are missing
     assert found.within == 4.0
     assert [point.start for point in found.points] == [day(at) for at in range(42)]
     assert [point.value for point in found.points] == pytest.approx(values.tolist(), nan_ok=True)
-    expected = [centre if math.isfinite(value) else NAN for value in values]
+    expected = [center if math.isfinite(value) else NAN for value in values]
     assert [point.expected for point in found.points] == pytest.approx(expected, nan_ok=True)
     assert [point.sigma for point in found.points] == pytest.approx(sigmas)
     assert [point.inside for point in found.points] == [at < 20 for at in range(42)]
@@ -112,7 +112,7 @@ def test_points_of_weeks_by_hand(length: int, events: float, asked: dict[str, An
     assert [point.value for point in found.points] == pytest.approx(means)
     assert [point.start for point in found.points] == [day(length * at) for at in range(14)]
     assert [point.inside for point in found.points] == [at < 8 for at in range(14)]
-    assert found.centre == pytest.approx(means[:8].mean())
+    assert found.center == pytest.approx(means[:8].mean())
     assert [point.sigma for point in found.points] == pytest.approx([sigma_of(means[:8])] * 14)
     assert asked["threshold"][0] == 8
     assert asked["threshold"][2] == pytest.approx(0.01 * length)

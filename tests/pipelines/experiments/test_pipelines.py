@@ -46,7 +46,7 @@ def reranked(folder: Path, function: Any) -> Any:
     [
         {},
         {"rrf_k": 5.0, "weights": [0.2, 0.8]},
-        {"algorithm": "sum", "normalise": "z-score"},
+        {"algorithm": "sum", "normalize": "z-score"},
         {"algorithm": "mnz", "missing": "last"},
         {"algorithm": "borda", "depth": 2},
     ],

@@ -33,7 +33,7 @@ def test_the_table_is_written_beside_the_others(tmp_path: Path, run: Callable[..
         assert (done.code, fake.calls) == (1, 3)  # something is left
         done = run(*command, "--yes", "--family", "a=Fake-7B")
         assert (done.code, fake.calls) == (0, 24)  # 16, and two topics again
-        assert "it may favour them" in done.err
+        assert "it may favor them" in done.err
         assert run(*command, "--yes").code == 0
         assert fake.calls == 24
         elsewhere = run(*command, "--yes", "--into", str(tmp_path / "new"), "--store", str(answers / "asked.db"))

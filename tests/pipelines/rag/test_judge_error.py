@@ -73,19 +73,19 @@ def test_the_interval_of_a_variance_is_a_chi_square_interval(systems: int, level
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("labelled", [30, 60])
-def test_corrected_means_cover_the_truth(labelled: int) -> None:
+@pytest.mark.parametrize("labeled", [30, 60])
+def test_corrected_means_cover_the_truth(labeled: int) -> None:
     """300 topics of 8 nuggets; the mean nugget recall of the population; 1,500 collections; 95 % intervals.
 
     The standard error of a coverage is 0.6 points. The judge's own mean, with its interval over all topics, is beside.
     """
-    chance, rounds = np.random.default_rng(labelled), 1500
+    chance, rounds = np.random.default_rng(labeled), 1500
     population = float(WORTH[truth(chance, 400_000, 8)].mean())
     covered = np.zeros(2)
     for _ in range(rounds):
         verdicts = truth(chance, 300, 8)
         people, model = WORTH[verdicts].mean(axis=1), WORTH[judged(chance, verdicts)].mean(axis=1)
-        made = prediction_powered(people[:labelled], model[:labelled], model[labelled:], resamples=100)
+        made = prediction_powered(people[:labeled], model[:labeled], model[labeled:], resamples=100)
         covered += [
             low <= population <= high for low, high in (made.interval, topic_interval(model, 0.95) or (0.0, 0.0))
         ]
@@ -106,7 +106,7 @@ def test_with_few_topics_nothing_is_shown() -> None:
     assert believed(MIN_N - 1, (0.0, 0.0), 0.05) == believed(MIN_N, None, 0.05) == "not tested"
 
 
-def tables(topics: int = 80, labelled: int = 40, twice: int = 20, seed: int = 0) -> Responses:
+def tables(topics: int = 80, labeled: int = 40, twice: int = 20, seed: int = 0) -> Responses:
     """Two systems under a person, on some topics, and a judge of known confusion on all, on some twice."""
     chance = np.random.default_rng(seed)
     rows: dict[str, list[dict[str, Any]]] = {"answers": [], "nuggets": [], "assignments": []}
@@ -117,7 +117,7 @@ def tables(topics: int = 80, labelled: int = 40, twice: int = 20, seed: int = 0)
             key = {"query_id": query, "run_id": run}
             rows["answers"].append({**key, "text": "x"})
             verdicts = truth(chance, 1, 6)[0]
-            said = [("ann", 0, verdicts)] if at < labelled else []
+            said = [("ann", 0, verdicts)] if at < labeled else []
             said += [("m", repeat, judged(chance, verdicts)) for repeat in range(1 + (at < twice))]
             rows["assignments"] += [
                 {**key, "nugget_id": str(number), "judge": judge, "repeat": repeat, "verdict": WORDS[verdict]}
@@ -132,7 +132,7 @@ def test_people_a_model_and_both() -> None:
     given = tables()
     made = calibrate(given, "ann", "NuggetRecall")
     one, other = made.means
-    assert (one.run, one.labelled, one.repeated, other.run) == ("a", 40, 20, "b")
+    assert (one.run, one.labeled, one.repeated, other.run) == ("a", 40, 20, "b")
     rows = given["assignments"].to_pylist()
 
     def mean(judge: str, run: str, most: int) -> float:
@@ -155,7 +155,7 @@ def test_people_a_model_and_both() -> None:
 
 def test_failed_verdicts_are_no_verdicts_and_counted() -> None:
     pytest.importorskip("judged.pipelines.rag.scoring", reason="the measures of answers are not there yet")
-    given = tables(topics=4, labelled=4, twice=0)
+    given = tables(topics=4, labeled=4, twice=0)
     rows = given["assignments"].to_pylist()
     for row in rows:
         if row["judge"] == "m" and row["nugget_id"] in "01":
@@ -166,7 +166,7 @@ def test_failed_verdicts_are_no_verdicts_and_counted() -> None:
 
 def test_of_several_people_the_middle_verdict_counts() -> None:
     pytest.importorskip("judged.pipelines.rag.scoring", reason="the measures of answers are not there yet")
-    given = tables(topics=30, labelled=30, twice=0)
+    given = tables(topics=30, labeled=30, twice=0)
     rows = given["assignments"].to_pylist()
     theirs = [row for row in rows if row["judge"] == "ann"]
     rows += [
@@ -199,7 +199,7 @@ def test_a_topic_that_was_repeated_in_part_says_nothing_of_variance() -> None:
 
 
 def test_nothing_to_compare_is_said() -> None:
-    given = tables(topics=3, labelled=3, twice=0)
+    given = tables(topics=3, labeled=3, twice=0)
     with pytest.raises(InputError, match="use some of ann, m"):
         calibrate(given, "anne")
     with pytest.raises(InputError, match="no model and people"):

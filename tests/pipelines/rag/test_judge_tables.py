@@ -135,7 +135,7 @@ def test_degrees_of_freedom_of_a_variance() -> None:
 
 
 MEAN = JudgedMean(
-    judge="m", measure="SupportP", run="a", labelled=40, known=0.5, model=0.625, model_judged=0.5625, bias=0.0625,
+    judge="m", measure="SupportP", run="a", labeled=40, known=0.5, model=0.625, model_judged=0.5625, bias=0.0625,
     bias_ci=(0.03, 0.095), believed="yes", few_topics=(), selection_p=0.5, value=0.55, ci=(0.5, 0.6), weight=0.75,
     repeated=20, own_sd=0.125, own_share=0.25, own_share_ci=(0.2, 0.375),
 )  # fmt: skip
@@ -155,8 +155,8 @@ def test_sentences_of_judges() -> None:
         "n gives 100% of 1 verdict on assignments as people do (kappa nan); 0 failed.",
     )
     means = (
-        MEAN, replace(MEAN, run="b", labelled=25, own_share=NAN, repeated=21),
-        replace(MEAN, run="c", believed="no", labelled=9, own_share=0.5, few_topics=("q1", "q2", "q3", "q4")),
+        MEAN, replace(MEAN, run="b", labeled=25, own_share=NAN, repeated=21),
+        replace(MEAN, run="c", believed="no", labeled=9, own_share=0.5, few_topics=("q1", "q2", "q3", "q4")),
         replace(MEAN, run="d", believed="undecided", selection_p=0.0123, own_share=NAN),
         replace(MEAN, run="e", believed="not tested", selection_p=0.05, own_share=NAN),
         replace(MEAN, judge="n", run="a", believed="no", own_share=NAN, selection_p=NAN),
@@ -260,7 +260,7 @@ def test_means_of_a_model_beside_peoples() -> None:
     """SupportP of q1 1 and 3/4, q2 1/4 and 0, q3 0 and 0; the model scored q4 and q5, too, and again q1 and q3."""
     found = calibrate(supports(), ["ann"], "SupportP")
     (mean,) = found.means
-    assert (mean.judge, mean.measure, mean.run, mean.labelled) == ("m", "SupportP", "run", 3)
+    assert (mean.judge, mean.measure, mean.run, mean.labeled) == ("m", "SupportP", "run", 3)
     assert mean.known == pytest.approx((1 + 1 / 4 + 0) / 3)
     assert mean.model_judged == pytest.approx((3 / 4 + 0 + 0) / 3)
     assert mean.model == pytest.approx((3 / 4 + 0 + 0 + 1 + 1) / 5)
@@ -278,8 +278,8 @@ def test_means_of_a_model_beside_peoples() -> None:
     assert note.text.startswith(
         "Not enough data: 3 topics, at least 25 are required. So intervals do not hold their level"
     )
-    two = calibrate(supports(), "ann", "SupportP", labelled=["q1", "q2", "other"])
-    assert two.means[0].labelled == 2
+    two = calibrate(supports(), "ann", "SupportP", labeled=["q1", "q2", "other"])
+    assert two.means[0].labeled == 2
     assert two.means[0].known == pytest.approx(5 / 8)
     assert (two.means[0].ci, math.isnan(two.means[0].value)) == (None, True)
     assert "So there are no intervals, and" in two.notes[-1].text

@@ -174,7 +174,7 @@ def test_confusion_matrix(capsys: pytest.CaptureFixture[str]) -> None:
         assert sum(matrix[damage].values()) <= 2, damage
 
 
-def labelled(made: World, seed: int, *, careful: float, planted: int) -> dict[str, dict[str, dict[str, int]]]:
+def labeled(made: World, seed: int, *, careful: float, planted: int) -> dict[str, dict[str, dict[str, int]]]:
     """Let three judges grade everything, each right with a chance; on the first topics they guess."""
     rng, guessed = np.random.default_rng(seed), list(made.qrels)[:planted]
 
@@ -196,7 +196,7 @@ def test_topics_whose_labels_disagree_are_feedback() -> None:
 
     def named(seed: int, careful: float, planted: int) -> list[str]:
         made = world("nothing", seed % 3)
-        labels = labelled(made, seed, careful=careful, planted=planted)
+        labels = labeled(made, seed, careful=careful, planted=planted)
         tests = failures(made.qrels, made.traces, "nDCG@10", labels=labels).tests
         return [test.where.removeprefix("labels of ") for test in tests if test.found and "labels" in test.where]
 

@@ -133,5 +133,5 @@ def test_the_page_of_a_change_has_the_verdict_of_the_page_of_the_comparison() ->
 
 
 def test_defaults_depend_on_the_number_of_topics_alone() -> None:
-    assert [choices.default_test(n) for n in (1, 2000, 2001)] == ["randomisation", "randomisation", "t"]
+    assert [choices.default_test(n) for n in (1, 2000, 2001)] == ["randomization", "randomization", "t"]
     assert [choices.default_resamples(n) for n in (1, 300, 301)] == [100_000, 100_000, 10_000]

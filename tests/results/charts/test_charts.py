@@ -25,10 +25,10 @@ def bars() -> Any:
     return alt.Chart(data).mark_bar().encode(x="n:Q", y="run:N")
 
 
-def test_colours_and_dashes_are_distinct() -> None:
+def test_colors_and_dashes_are_distinct() -> None:
     assert len(set(PALETTE)) == 8
     assert len(set(DASHES)) == 4
-    assert all(re.fullmatch("#[0-9A-F]{6}", colour) for colour in PALETTE)
+    assert all(re.fullmatch("#[0-9A-F]{6}", color) for color in PALETTE)
 
 
 def test_the_theme_leaves_the_given_chart_alone(bars: Any) -> None:
@@ -117,14 +117,14 @@ def _of_series(many: int, kind: Literal["dots", "lines"], **more: Any) -> dict[s
     across = {"x": "value", "y": "place"} if kind == "dots" else {"x": "place", "y": "value"}
     places = Column("place", (["a", "b"] if kind == "dots" else [1, 2]) * many)
     table = Table("drawn", (Column("run", names), places, ends))
-    return specification(draw_charts(Chart("drawn", "Drawn", table, "", kind, colour="run", **across, **more)))
+    return specification(draw_charts(Chart("drawn", "Drawn", table, "", kind, color="run", **across, **more)))
 
 
 def _layers(spec: dict[str, Any]) -> list[tuple[Any, set[str]]]:
     rows = [
         layer["data"].get("values") or spec["datasets"].get(layer["data"].get("name"), []) for layer in spec["layer"]
     ]
-    names = [{row["colour"] for row in some if "colour" in row} for some in rows]
+    names = [{row["color"] for row in some if "color" in row} for some in rows]
     return [(layer["encoding"].get("color"), some) for layer, some in zip(spec["layer"], names, strict=True)]
 
 
@@ -138,19 +138,19 @@ def test_beyond_eight_series_each_has_a_panel_unless_some_stand_out(kind: Litera
 
 
 @pytest.mark.parametrize("kind", ["dots", "lines"])
-def test_of_a_hundred_series_the_loud_ones_alone_have_colours(kind: Literal["dots", "lines"]) -> None:
+def test_of_a_hundred_series_the_loud_ones_alone_have_colors(kind: Literal["dots", "lines"]) -> None:
     spec = _of_series(100, kind, highlighted=("run42", "run7"))
-    colours = {name: colour for colour, names in _layers(spec) if len(names) == 2 for name in names if colour}
-    assert set(colours) == {"run42", "run7"}
-    assert colours["run7"]["scale"] == {"domain": ["run42", "run7"], "range": list(PALETTE[:2])}
-    quiet = [colour for colour, names in _layers(spec) if len(names) == 98]
+    colors = {name: color for color, names in _layers(spec) if len(names) == 2 for name in names if color}
+    assert set(colors) == {"run42", "run7"}
+    assert colors["run7"]["scale"] == {"domain": ["run42", "run7"], "range": list(PALETTE[:2])}
+    quiet = [color for color, names in _layers(spec) if len(names) == 98]
     assert quiet
-    assert all(colour is None or "scale" not in colour for colour in quiet)
+    assert all(color is None or "scale" not in color for color in quiet)
 
 
 def test_rows_that_are_loud_take_no_more_room_than_the_others() -> None:
     table = Table("drawn", (Column("run", [f"run{at}" for at in range(40)]), Column("value", [0.5] * 40, NUMBER)))
     spec = specification(
-        draw_charts(Chart("drawn", "Drawn", table, "", y="run", colour="run", highlighted=("run3", "run4")))
+        draw_charts(Chart("drawn", "Drawn", table, "", y="run", color="run", highlighted=("run3", "run4")))
     )
     assert spec["height"] == 40 * 16

@@ -222,7 +222,7 @@ CASES: dict[str, Case] = {
         "rag", (ONE_RELEVANT,), "2 of 2 topics have exactly one relevant document", (ONE_RELEVANT_OF_TWO,)
     ),
     "task-one-data-many": Case("single-answer", (FEW_RELEVANT,), "median 2.5, from 2 to 3", (ONE_RELEVANT,)),
-    "unlabelled-is-unknown": Case("recommendation", (ONE_RELEVANT,), "In 2 of 2 users", (FEW_RELEVANT,)),
+    "unlabeled-is-unknown": Case("recommendation", (ONE_RELEVANT,), "In 2 of 2 users", (FEW_RELEVANT,)),
     "sampled-candidates": Case(
         "recommendation", (ONE_RELEVANT, ranking(7)), "The longest list holds 7 items.", (ONE_RELEVANT,)
     ),

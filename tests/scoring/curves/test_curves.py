@@ -249,9 +249,9 @@ def test_the_drawing() -> None:
     curves = curve(CAT, TWO_RUNS, "R")
     assert plot_text(curves, width=46, height=9) == BRAILLE
     assert plot_text(curves, width=46, height=9, ascii_only=True) == LETTERS
-    coloured = plot_text(curves, width=46, height=9, colour=True)
-    assert coloured != BRAILLE
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == BRAILLE
+    colored = plot_text(curves, width=46, height=9, color=True)
+    assert colored != BRAILLE
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == BRAILLE
 
 
 def test_marks_stand_at_the_points_where_there_is_room() -> None:

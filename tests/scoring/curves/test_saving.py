@@ -113,7 +113,7 @@ def test_the_chart(curves: Curves) -> None:
     area, line, _, names = spec["layer"]
     assert area["mark"]["type"] == "area"
     assert line["encoding"]["x"]["scale"] == {"type": "linear", "domain": [1, 9], "nice": False, "zero": False}
-    assert [row["colour"] for row in spec["datasets"][names["data"]["name"]]] == ["up & over", "down"]
+    assert [row["color"] for row in spec["datasets"][names["data"]["name"]]] == ["up & over", "down"]
     point = spec["datasets"][line["data"]["name"]][3]
     assert (point["x"], point["y"], point["y_low"]) == (4, curves.mean[0, 3], curves.low[0, 3])
 

@@ -86,9 +86,9 @@ def test_a_measure_that_was_asked_for_is_never_one_at_another_level() -> None:
         with pytest.raises(InputError, match="was not evaluated"):
             ask()
     assert scores.value("mrr-l2", "old") == 0.75  # another spelling of the same
-    levelled = judged.tradeoff(qrels, both, costs, "RR", measure="RR", rel=2)  # a call's level is that of its names
+    leveled = judged.tradeoff(qrels, both, costs, "RR", measure="RR", rel=2)  # a call's level is that of its names
     placed = judged.matrix(qrels, both, x="R@1", y="RR", rel=2)
-    assert (str(levelled.measure), str(placed.x), str(placed.y)) == ("RR(rel=2)", "R(rel=2)@1", "RR(rel=2)")
+    assert (str(leveled.measure), str(placed.x), str(placed.y)) == ("RR(rel=2)", "R(rel=2)@1", "RR(rel=2)")
 
 
 # --- frames -----------------------------------------------------------------------------------------

@@ -88,12 +88,12 @@ def test_every_double_is_the_same(seed: int, level: int, judged_only: bool, tmp_
 
 assessors = st.sampled_from(["u", "v", "10", "é"])
 judgments = st.dictionaries(assessors, st.dictionaries(docs, grades, min_size=1), min_size=1)
-labelled = st.dictionaries(topics, judgments, min_size=1, max_size=4)
+labeled = st.dictionaries(topics, judgments, min_size=1, max_size=4)
 ANY = ["AP", "AP(judged_only=true)", "P@3", "RR(rel=2)", "nDCG@5", "Rprec", "Bpref", "SetF", "Unjudged@4", "NumRel"]
 
 
 @settings(max_examples=60)
-@given(labelled, st.data())
+@given(labeled, st.data())
 def test_each_assessor_is_a_qrels_of_their_own(labels: Labels, data: st.DataObject) -> None:
     run = {topic: data.draw(st.dictionaries(docs, scores), label=topic) for topic in labels}
     judged_list = judge(qrels_of(labels), run)

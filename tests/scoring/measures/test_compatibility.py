@@ -67,7 +67,7 @@ def test_the_overlap_is_that_of_the_sets_to_the_last_bit(pair: tuple[Qrels, Run]
         assert scores[topic_index] == expected, topic
 
 
-def test_documents_of_one_grade_are_ordered_in_favour_of_the_ranking() -> None:
+def test_documents_of_one_grade_are_ordered_in_favor_of_the_ranking() -> None:
     """b, a of two equals is as good as a, b; of a better and a worse it is not: half of depth 1 is lost."""
     assert Compat(p=0.5).of_list([1, 1]) == 1.0
     assert Compat(p=0.5).of_list([2, 1]) == 1.0

@@ -165,7 +165,7 @@ def test_q_with_a_table_of_gains() -> None:
     assert parse("Q(gain={1:0},undefined=-1)").of_list([1]) == -1.0
 
 
-# --- normalised cumulated gain ---------------------------------------------------------------------------
+# --- normalized cumulated gain ---------------------------------------------------------------------------
 
 
 @given(collections(), st.integers(1, 12))

@@ -96,8 +96,8 @@ def collection(seed: int) -> tuple[list[Row], list[tuple[str, str, float]]]:
         for user in chance.sample(["u0", "u1", "u10", "b"], chance.randint(1, 4)):
             level = {doc: chance.choice(levels) for doc in docs}
             for subgroup in range(chance.choice([1, 1, 2, 3])):
-                labelled = chance.sample(docs, chance.randint(1, len(docs)))
-                rows += [(topic, f"{user} s{subgroup}", doc, level[doc] * (subgroup + 1)) for doc in labelled]
+                labeled = chance.sample(docs, chance.randint(1, len(docs)))
+                rows += [(topic, f"{user} s{subgroup}", doc, level[doc] * (subgroup + 1)) for doc in labeled]
         returned = [*chance.sample(docs, chance.randint(0, len(docs))), *"xyz"[: chance.randint(1, 3)]]
         run += [(topic, doc, float(chance.randint(1, 8))) for doc in returned]
     return rows, run
@@ -206,10 +206,8 @@ def opinions(draw: st.DrawFn) -> dict[str, dict[str, dict[str, float]]]:
         level = draw(st.fixed_dictionaries({doc: st.sampled_from([0.0, 1.0, 1.5, 4.0]) for doc in "abcdef"}))
         groups = draw(st.lists(st.sets(docs, min_size=1), min_size=1, max_size=3))
         users[user] = {
-            f"s{index}": {doc: level[doc] * scale for doc in labelled}
-            for index, (labelled, scale) in enumerate(
-                (labelled, draw(st.sampled_from([1.0, 2.0]))) for labelled in groups
-            )
+            f"s{index}": {doc: level[doc] * scale for doc in labeled}
+            for index, (labeled, scale) in enumerate((labeled, draw(st.sampled_from([1.0, 2.0]))) for labeled in groups)
         }
     return users
 

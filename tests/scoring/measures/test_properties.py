@@ -24,7 +24,7 @@ from judged.scoring.judging import judge_list
 from judged.scoring.measures import Measure, Properties, measure, parse, parse_many
 from judged.scoring.measures.base import AnswerMeasure
 from judged.scoring.measures.gain import discounts
-from judged.scoring.measures.pages import FAMILIES, catalogue, page
+from judged.scoring.measures.pages import FAMILIES, catalog, page
 from judged.scoring.measures.registry import REGISTRY
 from strategies import Qrels, Run, collections, facts, ranked, untied, without_ties
 from variants import ALL, OF_RANKINGS, SCORED, default, judge, listed, shares, some
@@ -83,7 +83,7 @@ def test_the_definition_is_complete(name: str) -> None:
     for parameter in entry.all_parameters:
         assert parameter.meaning.endswith("."), parameter.name
         assert parameter.allowed, parameter.name
-    assert name in catalogue()
+    assert name in catalog()
 
 
 @each

@@ -182,7 +182,7 @@ def test_one_relevant_document_of_a_thousand_tied_ones() -> None:
 
 
 class Mine(AP):
-    """A measure that is not of the catalogue: nothing is known of its formula."""
+    """A measure that is not of the catalog: nothing is known of its formula."""
 
 
 class MyRR(RR):

@@ -256,7 +256,7 @@ def test_every_subtopic_of_the_topic_may_be_met() -> None:
     assert (many.low[0], many.high[0], many.kind[0]) == (0.0, 1.0, "outer")
 
 
-LABELLED = [one for one in ALL if one.properties.uses_all_labels]
+LABELED = [one for one in ALL if one.properties.uses_all_labels]
 
 
 @pytest.mark.parametrize("grades", [[(1, 0), None, (0, 1), None], [None, (2, 0), None], [None, None, (0, 0, 1)]])
@@ -268,7 +268,7 @@ def test_each_aspect_of_an_unjudged_document_varies_by_itself(grades: list[Any])
     for way in ways:
         given = iter(way)
         every.append(judge_list([next(given) if grade is None else grade for grade in grades], missing=[(0, 1)]))
-    for one in LABELLED:
+    for one in LABELED:
         scores = np.concatenate([one(found) for found in every])
         got = unjudged_range(judge_list(grades, missing=[(0, 1)]), one, highest=1)
         expected = np.fmin.reduce(scores), np.fmax.reduce(scores)

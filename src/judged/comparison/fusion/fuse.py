@@ -32,9 +32,9 @@ Missing: TypeAlias = Literal["skip", "last", "share"]
 
 ALGORITHMS: Mapping[str, str] = {
     "rrf": "reciprocal rank fusion: 1 / (rrf_k + rank) of every list, summed (Cormack, Clarke and Buettcher 2009)",
-    "sum": "CombSUM: normalised scores, summed (Fox and Shaw 1994)",
+    "sum": "CombSUM: normalized scores, summed (Fox and Shaw 1994)",
     "mnz": "CombMNZ: the same, times the number of lists that hold the document (Fox and Shaw 1994)",
-    "max": "CombMAX: the highest normalised score (Fox and Shaw 1994)",
+    "max": "CombMAX: the highest normalized score (Fox and Shaw 1994)",
     "borda": "Borda count: one point for each candidate of the topic that stands no higher (Aslam and Montague 2001)",
 }
 """Descriptions of the algorithms."""
@@ -86,14 +86,14 @@ class ListPoints(ReadOnly):
         algorithm: str = "rrf",
         *,
         rrf_k: float = 60,
-        normalise: str = "min-max",
+        normalize: str = "min-max",
         missing: str | None = None,
         depth: int | None = None,
         ties: TiePolicy = "docid",
     ) -> Self:
         """Read runs, and compute the points of all candidates; parameters as in `fuse`."""
         method: Any = one_of("algorithm", algorithm, ALGORITHMS)
-        normalization: Any = one_of("normalisation", normalise, NORMALIZATIONS)
+        normalization: Any = one_of("normalization", normalize, NORMALIZATIONS)
         default = "share" if method == "borda" else "last" if normalization == "z-score" and method != "rrf" else "skip"
         policy: Any = default if missing is None else one_of("missing", missing, ("skip", "last", "share"))
         _check_options(method, normalization, policy, rrf_k)
@@ -169,7 +169,7 @@ def fuse(
     *,
     weights: Mapping[str, float] | Iterable[float] | None = None,
     rrf_k: float = 60,
-    normalise: str = "min-max",
+    normalize: str = "min-max",
     missing: str | None = None,
     depth: int | None = None,
     cutoff: int | None = None,
@@ -188,7 +188,7 @@ def fuse(
         Weights of the lists, by name or in order, >= 0. Contributions are multiplied by them.
     rrf_k
         For ``rrf``: constant added to ranks. Larger values reduce the influence of the top ranks.
-    normalise
+    normalize
         For ``sum``, ``mnz`` and ``max``: normalization of the scores of each list and topic: ``min-max``, ``z-score``,
         ``sum``, ``rank`` or ``none``: see `NORMALIZATIONS`.
     missing
@@ -224,7 +224,7 @@ def fuse(
     >>> fuse(runs, "sum", weights={"bm25": 0.2, "dense": 0.8}).table["doc_id"].to_pylist()
     ['b', 'a', 'd', 'c']
     """
-    lists = ListPoints.of(runs, algorithm, rrf_k=rrf_k, normalise=normalise, missing=missing, depth=depth, ties=ties)
+    lists = ListPoints.of(runs, algorithm, rrf_k=rrf_k, normalize=normalize, missing=missing, depth=depth, ties=ties)
     return lists.run(None if weights is None else parse_weights(weights, lists.names), cutoff=cutoff, name=name)
 
 

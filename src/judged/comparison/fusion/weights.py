@@ -159,7 +159,7 @@ def choose_weights(
     qrels, runs, measure
         As in `evaluate`. The mean of the measure over topics is maximized.
     algorithm, **fusing
-        As in `fuse`: rrf_k, normalise, missing, depth, ties.
+        As in `fuse`: rrf_k, normalize, missing, depth, ties.
     steps
         Resolution of the grid.
     folds, seed

@@ -61,8 +61,8 @@ def compare_slices(
     baseline
         The run that all others are compared with. Default with two runs: the first.
     test
-        Test of two systems, as in `compare`: ``randomisation``, ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
-        ``studentised``, ``bounded``, ``ratio``, ``bayes``. None: ``randomisation``, or ``t`` above 2,000 topics.
+        Test of two systems, as in `compare`: ``randomization``, ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
+        ``studentised``, ``bounded``, ``ratio``, ``bayes``. None: ``randomization``, or ``t`` above 2,000 topics.
     correction
         Correction for multiple comparisons: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by`` or ``none``.
     family
@@ -89,7 +89,7 @@ def compare_slices(
 
     Notes
     -----
-    On a slice, the p-value of ``randomisation``, ``t``, and ``ratio`` is the larger of the p-values of the test and of
+    On a slice, the p-value of ``randomization``, ``t``, and ``ratio`` is the larger of the p-values of the test and of
     Hall's test, and the interval is the wider one. With few topics and skewed differences, one test alone has two to
     three times the nominal error rate. With five slices of 12 topics, exponential differences, and true means of 0,
     7% of samples have a significant slice, and 5% with 24 topics (16% and 14% with the randomization test alone). No
@@ -113,7 +113,7 @@ def compare_slices(
     topics = len(scores.query_ids)
     test, resamples = test or default_test(topics), resamples or default_resamples(topics)
     if canonical_name(test, JOINT_TESTS) in JOINT_TESTS:
-        raise InputError(f"`test` must compare two systems, got {test}", fix="use randomisation, for example")
+        raise InputError(f"`test` must compare two systems, got {test}", fix="use randomization, for example")
     table = scores if measures is None else select_measures(scores, measures)
     if baseline is not None:
         baseline = find_run_name(baseline, table.run_names, "to use as the baseline")

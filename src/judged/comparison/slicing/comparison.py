@@ -312,7 +312,7 @@ class SliceComparison(Answer):
             table=points,
             sentence=f"One dot a slice: the {noun} in {measure} to {first}, with its interval; filled: significant.",
             y="slice",
-            colour="run",
+            color="run",
             hollow="open",
             lines=(ReferenceLine("x", 1.0 if ratio else 0.0),),
         )
@@ -341,7 +341,7 @@ class SliceComparison(Answer):
         parts = (
             describe_test(choices, resampled or all_pairs)
             + ", or all arrangements where there are fewer" * bool(some_exact)
-            + HALL * any(pair.result.test in {"randomisation", "t", "ratio"} for pair in pairs),
+            + HALL * any(pair.result.test in {"randomization", "t", "ratio"} for pair in pairs),
             correction,
             f"{ALL}: the comparison without slices, corrected by itself",
             f"alpha = {choices.alpha:g}",

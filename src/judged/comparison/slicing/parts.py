@@ -188,7 +188,7 @@ class PartScores(AnswerOfScores, Generic[Row]):
             table=Table("points", points),
             sentence=f"{finding}{measure} of each run by {self.part}, with intervals.",
             y=self.part,
-            colour="run",
+            color="run",
             highlighted=(best_run,) if len(self.scores.runs) > SERIES else (),
             hollow="small",
         )

@@ -84,7 +84,7 @@ def _replace_forbidden(text: str) -> str:
 
 _COLOR_CODES = {"fail": 31, "inconclusive": 33, "pass": 32}
 _STATUS_WORD = re.compile(r"^(fail|inconclusive|pass)\b", re.MULTILINE | re.IGNORECASE)
-_TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test", "bounded": "bounded test"}
+_TESTS = {"randomization": "paired randomization test", "t": "paired t-test", "bounded": "bounded test"}
 _NUMBER = Show(format_number, "float64")
 _CHECK_COLUMNS = (
     "owner", "left_out", "min_topics", "level", "kind", "lower_is_better", "p", "adjusted", "p_safe", "detectable",
@@ -209,7 +209,7 @@ class GateResult(Answer):
         tested = sum(check.p == check.p for check in self.checks)  # a NaN p-value is not equal to itself
         if not self.checks:
             return "nothing is tested: guardrails are numbers that are compared as they stand"
-        resampling = f", {config.resamples} resamples, seed {config.seed}" if config.test == "randomisation" else ""
+        resampling = f", {config.resamples} resamples, seed {config.seed}" if config.test == "randomization" else ""
         ratio = " (of ratios for geometric means)" if any(check.kind == "ratio" for check in self.checks) else ""
         corrected = f"corrected by {config.correction.capitalize()} for {tested} checks"
         p_text = f"p {corrected if config.correction != 'none' and tested > 1 else 'not corrected'}"
@@ -280,11 +280,11 @@ class GateResult(Answer):
         return Table("guardrails", columns, labels=2)
 
     def text(
-        self, width: int | None = None, *, unfold: Iterable[str] = (), digits: int | None = None, colour: bool = False
+        self, width: int | None = None, *, unfold: Iterable[str] = (), digits: int | None = None, color: bool = False
     ) -> str:
         """Render the output of the command, optionally with colored statuses."""
-        rendered = super().text(width, unfold=("passed_parts", *unfold), digits=digits, colour=colour)
-        return _STATUS_WORD.sub(_color_status, rendered) if colour else rendered
+        rendered = super().text(width, unfold=("passed_parts", *unfold), digits=digits, color=color)
+        return _STATUS_WORD.sub(_color_status, rendered) if color else rendered
 
     def markdown(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
         """Render a comment for a pull request or a job summary."""

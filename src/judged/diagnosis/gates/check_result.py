@@ -55,7 +55,7 @@ class CheckResult:
     lower_is_better: bool  # if True, a loss is a positive difference
     power: float
     correction: str
-    test: str  # `randomisation`, `ratio`, `t` or `bounded`
+    test: str  # `randomization`, `ratio`, `t` or `bounded`
     strict: bool  # whether the gate fails if this check is inconclusive
     max_share_of_large_losses: float | None = None  # the check fails above this share of topics
     # `fail`: the loss exceeds the margin. `pass`: such a loss is ruled out. `inconclusive`: neither.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ALL = "all"
 """The slice of all topics."""
 
-GateTest: TypeAlias = Literal["randomisation", "t", "bounded"]
+GateTest: TypeAlias = Literal["randomization", "t", "bounded"]
 GateCorrection: TypeAlias = Literal["holm", "bonferroni", "none"]
 
 
@@ -199,7 +199,7 @@ class GateConfig:
     strict
         Whether the gate fails if a check is inconclusive.
     test
-        ``randomisation`` (random signs of differences), ``t``, or ``bounded``, which is valid for every distribution
+        ``randomization`` (random signs of differences), ``t``, or ``bounded``, which is valid for every distribution
         and number of topics but requires measures with bounds.
     correction
         Correction of the failures for the number of checks: ``holm``, ``bonferroni`` or ``none``.
@@ -236,7 +236,7 @@ class GateConfig:
     queries: str | None = None
     alpha: float = 0.05
     strict: bool = False
-    test: GateTest = "randomisation"
+    test: GateTest = "randomization"
     correction: GateCorrection = "holm"
     resamples: int = 100_000
     seed: int = 0

@@ -185,7 +185,7 @@ def _with_tests(result: CheckResult, scores: CheckScores, config: GateConfig) ->
     """Add the two one-sided tests against the margin."""
     test, note = config.test, ""
     if test == "t" and spread(scores.differences) == 0:
-        test, note = "randomisation", "all topics have the same difference, so signs were flipped in place of t"
+        test, note = "randomization", "all topics have the same difference, so signs were flipped in place of t"
     margin = scores.to_test_scale(result.margin)
     harm, safe = (_one_sided(scores, margin, test, side, config) for side in ("less", "greater"))
     # Each one-sided interval of level 1 - alpha has one finite limit; together they are the interval of 1 - 2 alpha.
@@ -253,7 +253,7 @@ def _detectable(result: CheckResult, scores: CheckScores, config: GateConfig) ->
     # `detectable` is for a two-sided test. A one-sided test at alpha has the power of a two-sided test at 2 alpha,
     # apart from the other side, whose probability is negligible here. Holm's correction divides alpha by the number of
     # checks for the smallest p-value.
-    flips = config.test == "randomisation"
+    flips = config.test == "randomization"
     alpha = 2 * config.alpha / result.family
     excess = detectable(scores.differences, alpha, config.power, flips=flips, seed=config.seed)
     loss = scores.to_test_scale(result.margin) + excess

@@ -233,7 +233,7 @@ class Matrix(AnswerOfScores):
     def _test_text(self) -> str:
         options = self.choices
         return (
-            f"each run minus {self.baseline}; paired randomisation test, {options.resamples} resamples, seed"
+            f"each run minus {self.baseline}; paired randomization test, {options.resamples} resamples, seed"
             f" {options.seed}{HALL if self.slicing else ''}; p by Holm: over runs and axes for all topics, over runs,"
             f" slices and axes below; intervals are as wide as the correction asks; * p up to {1 - options.level:.2g}"
         )
@@ -320,13 +320,13 @@ class Matrix(AnswerOfScores):
             "points",
             x="x",
             y="y",
-            colour="class",
-            colours=_COLORS,
+            color="class",
+            colors=_COLORS,
             hollow="small",
             label="name",
             faint="faint",
             facet="run",
-            subtitle=f"cuts (dashed): {origin}; bars: intervals; grey: topics",
+            subtitle=f"cuts (dashed): {origin}; bars: intervals; gray: topics",
             corners=QUADRANTS,
             reach=axis_ranges,
             lines=(ReferenceLine("x", self.cuts[0]), ReferenceLine("y", self.cuts[1])),

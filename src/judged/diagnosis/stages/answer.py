@@ -255,7 +255,7 @@ class Stages(Answer):
             return
         first, second, options = self.trace.name, self.baseline.name, self.choices
         note = (
-            f"{first} minus {second}, parts add up to the change of {self.measure}; paired randomisation test,"
+            f"{first} minus {second}, parts add up to the change of {self.measure}; paired randomization test,"
             f" {options.resamples} resamples, seed {options.seed}{HALL if self.slicing else ''}; p by Holm: over the"
             " parts for all topics, over slices and parts below; intervals are as wide as the correction asks; * p up"
             f" to {options.alpha:g}"
@@ -365,8 +365,8 @@ class Stages(Answer):
             x2="end",
             y="bar",
             x_title=x_title,
-            colour="part",
-            colours=dict(zip(kinds, _COLORS, strict=False)),
+            color="part",
+            colors=dict(zip(kinds, _COLORS, strict=False)),
             width=480,
             subtitle=self._topics_note,
             folded=name == "topics",

@@ -157,10 +157,10 @@ class Tradeoff(Answer):
             kind="points",
             x="cost",
             y="value",
-            colour="place",
+            color="place",
             label="run",
             path="front",
-            colours={"on the front": PALETTE[0], "off the front": PALETTE[-1]},
+            colors={"on the front": PALETTE[0], "off the front": PALETTE[-1]},
             steps="step-before" if higher_cost_is_better else "step-after",  # the best for at most this cost
             spread="amount",
             from_zero=True,

@@ -124,7 +124,7 @@ def tradeoff_of_scores(
     cost: str | Iterable[str] | None = None,
     higher_is_better: str | Iterable[str] = (),
     level: float = 0.95,
-    test: str = "randomisation",
+    test: str = "randomization",
     resamples: int = 10_000,
     seed: int = 0,
     cost_intervals: Mapping[str, Mapping[str, tuple[float, float]]] | None = None,
@@ -154,7 +154,7 @@ def tradeoff_of_scores(
     level
         Confidence level of the intervals.
     test
-        Paired test that defines the interval of a difference: ``randomisation``, ``t``, ``bootstrap``, ``bca`` or
+        Paired test that defines the interval of a difference: ``randomization``, ``t``, ``bootstrap``, ``bca`` or
         ``studentised``.
     resamples, seed
         Settings of resampling. With many runs, the number is increased so that corrected p-values can be significant.
@@ -307,7 +307,7 @@ def _pairwise_tests(values: Floats, test: str, level: float, resamples: int, see
     resamples = max(resamples, math.ceil(2 * len(pairs) / (1 - level)))
     tests = paired_tests(values, pairs, test, level=level, resamples=resamples, seed=seed)
     if test in ("sign", "wilcoxon"):
-        raise InputError(f"the test {test!r} gives no interval", fix="use randomisation, t or bootstrap")
+        raise InputError(f"the test {test!r} gives no interval", fix="use randomization, t or bootstrap")
     differences, better, same = np.zeros((3, num_runs, num_runs)), np.eye(num_runs) < 0, np.eye(num_runs) > 0
     is_testable = [insufficiency(difference.n, "verdict") is None for difference in tests]
     # Without correction, the 66 tests of 12 equal runs found a dominated run in 9 of 10 simulated samples.

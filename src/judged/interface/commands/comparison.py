@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Scores
 
 
-_JOINT_TESTS = ("tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnett")
+_JOINT_TESTS = ("tukey", "randomized-tukey", "nemenyi", "dunnett", "randomized-dunnett")
 
 
 @click.command("compare")
@@ -340,18 +340,18 @@ _FILE = click.Path(path_type=Path)
     type=Choice("judged.comparison.fusion.fuse:Algorithm"),
     default="rrf",
     show_default=True,
-    help="Reciprocal rank fusion; CombSUM, CombMNZ or CombMAX of normalised scores; Borda count.",
+    help="Reciprocal rank fusion; CombSUM, CombMNZ or CombMAX of normalized scores; Borda count.",
 )
 @click.option("--weight", "weights", multiple=True, metavar="RUN=W", help="Weight of a run.  [default: 1 each]")
 @click.option(
     "--rrf-k", type=float, default=60, show_default=True, metavar="K", help="For rrf: the constant added to each rank."
 )
 @click.option(
-    "--normalise",
-    type=Choice("judged.comparison.fusion.fuse:Normalisation"),
+    "--normalize",
+    type=Choice("judged.comparison.fusion.fuse:Normalization"),
     default="min-max",
     show_default=True,
-    help="For sum, mnz and max: how the scores of each run are normalised.",
+    help="For sum, mnz and max: how the scores of each run are normalized.",
 )
 @click.option(
     "--missing",

@@ -130,7 +130,7 @@ def stages_command(
 )
 @click.option("--cuts", metavar="X,Y", help="Cuts to use instead of the baseline's means.")
 @shared("level", "fdr", "resamples", "seed", "per_topic")
-@click.option("--per-run", is_flag=True, help="Show every run in full, where more than 4 would be summarised.")
+@click.option("--per-run", is_flag=True, help="Show every run in full, where more than 4 would be summarized.")
 @slice_options
 @shared(*POLICIES)
 @answer_options()
@@ -280,7 +280,7 @@ def diff_command(
 ) -> None:
     """Show RUN_A and RUN_B side by side, topic by topic: what moved, what is relevant, and what that did to the score.
 
-    Without --topic, the topics whose scores differ most are shown, in favour of RUN_B and against it.
+    Without --topic, the topics whose scores differ most are shown, in favor of RUN_B and against it.
     """
     from judged.diagnosis.diff.diff import diff
     from judged.scoring.evaluation.inputs import measures_of

@@ -61,7 +61,7 @@ def gate_options(measure: str) -> Callable[[Any], Any]:
         click.option(
             "--test",
             type=Choice("judged.diagnosis.gates.config:GateTest"),
-            help="Test of each check.  [default: as configured, or randomisation]",
+            help="Test of each check.  [default: as configured, or randomization]",
         ),
         click.option(
             "--strict/--not-strict",

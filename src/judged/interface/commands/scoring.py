@@ -280,7 +280,7 @@ def curve_command(
     plot_options = {
         "width": min(terminal_width() or 80, _MAX_PLOT_WIDTH),
         "ascii_only": ascii_only or not (sys.stdout.encoding or "").lower().startswith("utf"),
-        "colour": output.out is None and is_colored(sys.stdout.isatty()),
+        "color": output.out is None and is_colored(sys.stdout.isatty()),
     }
     output(curves if topic is None else curves.topic(topic), own_options=plot_options)
 
@@ -304,9 +304,9 @@ def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
 @click.argument("name", required=False)
 def measures_command(name: str | None) -> None:
     """List the measures, or show the page of NAME: definition, formula, parameters, pitfalls."""
-    from judged.scoring.measures.pages import catalogue, page
+    from judged.scoring.measures.pages import catalog, page
 
-    click.echo(page(name) if name else catalogue())
+    click.echo(page(name) if name else catalog())
 
 
 @click.command("advise")

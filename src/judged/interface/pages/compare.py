@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 MAX_BARS, MAX_POINTS = 400, 3000
 """Maximum number of topics in a bar chart and in a scatter plot. With more, marks would overlap."""
-_COLOURS = {"second": PALETTE[0], "first": PALETTE[1], "neither": PALETTE[7]}
+_COLORS = {"second": PALETTE[0], "first": PALETTE[1], "neither": PALETTE[7]}
 
 
 def figures(page: ComparePage) -> tuple[Chart, ...]:
@@ -90,8 +90,8 @@ def _differences(page: ComparePage, table: Table, omitted: str) -> Chart:
         kind="columns",
         x="query_id",
         y="difference",
-        colour="ahead",
-        colours=_COLOURS,
+        color="ahead",
+        colors=_COLORS,
         legend=False,
         x_title="topics, sorted by difference",
         y_title=f"difference in {page.measure}",
@@ -111,8 +111,8 @@ def _scores(page: ComparePage, table: Table, omitted: str) -> Chart:
         kind="points",
         x="first",
         y="second",
-        colour="ahead",
-        colours=_COLOURS,
+        color="ahead",
+        colors=_COLORS,
         legend=False,
         faint="many",
         diagonal=True,

@@ -80,7 +80,7 @@ class LeaderboardQuery(ScoredQuery):
     test: Trimmed = Field(
         "",
         max_length=40,
-        description="As compare takes it. Without it: randomisation, and t over more than 2,000 topics.",
+        description="As compare takes it. Without it: randomization, and t over more than 2,000 topics.",
     )
     correction: Trimmed = Field(CORRECTION, max_length=40, description="For the number of tests, as compare takes it.")
     beside: Literal["", "difference"] = Field(

@@ -223,7 +223,7 @@ def _sorted_topics(workspace: Workspace, matrix: Matrix, run: str, selected_topi
     return replace(table, columns=(*table.columns, topic_columns(workspace, table.column("query_id").values)[1]))
 
 
-_GREY = "#7F7F7F"
+_GRAY = "#7F7F7F"
 _GRID_STEPS = 400  # grid cells along an axis: topics of one cell are one dot
 _DOT_AREA, _MAX_DOT_AREA = 34.0, 800.0  # square pixels of a single topic, and at most of many
 TOPICS, BRUSH = "topics", "brush"
@@ -267,7 +267,7 @@ def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool
     legend = {
         "title": "topics",
         "orient": "bottom",
-        "symbolFillColor": _GREY,
+        "symbolFillColor": _GRAY,
         "symbolStrokeWidth": 0,
         "values": legend_values,
         "format": ",d",
@@ -278,7 +278,7 @@ def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool
         {"field": "topics", "type": "quantitative"},
         *({"field": axis["field"], "title": axis["title"], "format": ".4f"} for axis in (x, y)),
     ]
-    grey = {"color": _GREY, "opacity": 0.55}
+    gray = {"color": _GRAY, "opacity": 0.55}
     highlighted = {"color": PALETTE[4], "opacity": 0.9, "stroke": "#333", "strokeWidth": 0.6}
     dots: list[dict[str, Any]] = [
         {
@@ -287,7 +287,7 @@ def _chart_without_topics(_: Workspace, matrix: Matrix, run: str, *, brush: bool
             "mark": {"type": "circle", "cursor": "pointer", **mark},
             "encoding": {"x": x, "y": y, "size": {"field": field, **size}, "tooltip": tooltip},
         }
-        for field, mark in (("topics", grey), ("chosen", highlighted))
+        for field, mark in (("topics", gray), ("chosen", highlighted))
     ]
     dots[0]["name"] = TOPICS
     rectangle = {"name": BRUSH, "select": {"type": "interval", "encodings": ["x", "y"]}, "views": [TOPICS]}

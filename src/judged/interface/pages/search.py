@@ -10,7 +10,7 @@ from pydantic import Field
 
 from judged.interface.pages.answers import NAVIGATION, PageAnswer, page
 from judged.interface.pages.filters import query_string
-from judged.interface.pages.learn.catalogue import CatalogueQuery, catalogue
+from judged.interface.pages.learn.catalog import CatalogQuery, catalog
 from judged.interface.pages.problems import PROBLEMS, Parameters
 from judged.interface.pages.workspace import CurrentWorkspace
 from judged.results import TEXT, Table, columns_of, truncated
@@ -95,7 +95,7 @@ def _searchable(workspace: Workspace) -> dict[str, list[SearchResult]]:
 
 def _measures(search_text: str) -> Iterator[SearchResult]:
     """Yield the measures with a matching name, here or in another tool; an exact match is first."""
-    matches = catalogue(CatalogueQuery.model_validate({"q": search_text}))
+    matches = catalog(CatalogQuery.model_validate({"q": search_text}))
     rows = matches.table("measures").records()
     for row in sorted(rows, key=lambda row: row["name"] != matches.about["best"]):
         yield SearchResult("measure", row["name"], row["what"], f"/learn/{row['name']}")

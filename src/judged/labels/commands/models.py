@@ -137,7 +137,7 @@ def questions_command(
 ) -> None:
     """Have a model make a query from each of some documents of TEXTS, check them, and add the good ones to STORE.
 
-    They are marked as synthetic there, each with its document as a task. Nothing is labelled. The exit code is 1 if
+    They are marked as synthetic there, each with its document as a task. Nothing is labeled. The exit code is 1 if
     something is left (docs/model-judges.md).
     """
     from judged.labels import LabelStore
@@ -257,7 +257,7 @@ def families_of(texts: tuple[str, ...], kind: str = "family") -> dict[str, str]:
 )
 @shared("measure", help="A mean over topics to score runs by.")
 @click.option(
-    "--labelled", metavar="FILE", help="The topics that people judged fully, one a line.  [default: all of theirs]"
+    "--labeled", metavar="FILE", help="The topics that people judged fully, one a line.  [default: all of theirs]"
 )
 @shared("rel", default=1.0, show_default=True, help="The lowest relevant grade.")
 @click.option("--highest", type=float, metavar="N", help="The highest grade of the scale.  [default: people's]")
@@ -266,7 +266,7 @@ def families_of(texts: tuple[str, ...], kind: str = "family") -> dict[str, str]:
     "families",
     multiple=True,
     metavar="RUN=FAMILY",
-    help="The family of models behind a run: whether a judge favours its own. Repeat for more.",
+    help="The family of models behind a run: whether a judge favors its own. Repeat for more.",
 )
 @shared("attributes")
 @click.option("--by", metavar="NAME", help="With --attributes: compare grades by this attribute of topics, too.")
@@ -277,7 +277,7 @@ def calibrate_command(
     human: str,
     judges: tuple[str, ...],
     runs: tuple[str, ...],
-    labelled: str | None,
+    labeled: str | None,
     families: tuple[str, ...],
     attributes: str | None,
     by: str | None,
@@ -297,7 +297,7 @@ def calibrate_command(
     from judged.labels import Labels, calibrate
 
     given = arguments.runs_at(runs, run_format)
-    output.keep(human, *(run.where for run in given), labelled, attributes)
+    output.keep(human, *(run.where for run in given), labeled, attributes)
     options["slicing"] = arguments.slicing_by(by, attributes)
     named = families_of(families)
     models = {}
@@ -305,6 +305,6 @@ def calibrate_command(
         name, path = arguments.split_name(text)
         qrels = Qrels.read(path, format=qrels_format, name=name or None)
         models[qrels.name] = qrels
-    topics = None if labelled is None else files.text(labelled, labelled).split()
+    topics = None if labeled is None else files.text(labeled, labeled).split()
     people: Any = Qrels.read(human, format=qrels_format) if models else Labels.of(human)
-    output(calibrate(people, models or None, given, labelled=topics, families=named, **options))
+    output(calibrate(people, models or None, given, labeled=topics, families=named, **options))

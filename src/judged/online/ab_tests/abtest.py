@@ -267,7 +267,7 @@ class ABTest(LogAnswer):
         )
         sentence = f"How {rows[0].metric} differs on each day after a user was exposed: what wears off is novelty."
         return (
-            Chart("novelty", table.title, table, sentence, kind="points", x="day", y="difference", colour="arm",
+            Chart("novelty", table.title, table, sentence, kind="points", x="day", y="difference", color="arm",
                   lines=(ReferenceLine("y", 0.0),)),
             table,
         )  # fmt: skip

@@ -206,7 +206,7 @@ class ModelComparison(LogAnswer):
         said = "Perplexity by rank, before any click of the page is known: 1 is certain."
         drawn = Chart(
             "perplexity", "How surprising clicks are, by rank", table, said, kind="lines", x="rank", y="perplexity",
-            colour="model", spread="cutoff", subtitle="perplexity of held-out clicks",
+            color="model", spread="cutoff", subtitle="perplexity of held-out clicks",
         )  # fmt: skip
         return (table, drawn)
 
@@ -438,7 +438,7 @@ def _ranks(name: str, held: _Held) -> list[RankRow]:
 
 
 def _bins(name: str, groups: Floats, bins: int) -> list[ModelCalibration]:
-    """Join groups of neighbouring predictions to bins of about equally many results."""
+    """Join groups of neighboring predictions to bins of about equally many results."""
     results, predicted, clicks = groups
     middle = np.cumsum(results) - results / 2
     place = np.minimum((middle / results.sum() * bins).astype(int), bins - 1)

@@ -44,8 +44,8 @@ class Ips(NamedTuple):
     measure: str
     value: float  # a page: of the measure with clicks that every looked-at rank would give, as grades of 1
     ci: _Limits
-    normalised: float  # of what one click is worth at rank 1, the share that the run gives the clicks
-    normalised_ci: _Limits
+    normalized: float  # of what one click is worth at rank 1, the share that the run gives the clicks
+    normalized_ci: _Limits
     difference: float  # of values: from the first run
     difference_ci: _Limits
 
@@ -87,10 +87,10 @@ class IpsScores(FieldAnswer):
     def blocks(self) -> tuple[Block, ...]:
         """Give every run by every measure."""
         rows, less = self.rows, f"IPS less {self.rows[0].run}"
-        normalised, differences = [row.normalised_ci for row in rows], [row.difference_ci for row in rows]
+        normalized, differences = [row.normalized_ci for row in rows], [row.difference_ci for row in rows]
         table = (
             *columns_of(rows, ("run", TEXT), ("measure", TEXT), ("value", NUMBER, "IPS")),
-            Column("normalised", [row.normalised for row in rows], NUMBER, "self-normalised", normalised),
+            Column("normalized", [row.normalized for row in rows], NUMBER, "self-normalized", normalized),
             Column("difference", [row.difference for row in rows], CHANGE, less, differences),
         )
         return Sentences(self.sentences), Table("runs", table, labels=2)
@@ -144,7 +144,7 @@ def ips(
     -----
     A value is the mean over pages of ``sum over clicks of worth(rank in the run) / propensity(logged rank)``: what the
     measure would be with grades of 1 for what attracts the user of that page (Joachims, Swaminathan and Schnabel, WSDM
-    2017). What was never shown was never clicked: a run is worth at least so much. Self-normalised, the same sum is
+    2017). What was never shown was never clicked: a run is worth at least so much. Self-normalized, the same sum is
     divided by the weight of all clicks: less variance, and a bias that vanishes with more clicks.
 
     Propensities that the log itself gives, which are recognized by their values, rest on the same clicks: users are
@@ -230,10 +230,10 @@ def ips_of(
         single = float(sums[0].single[m])
         for r, run in enumerate(runs):
             value = estimate(above[r, m], pages, left[r, m], left_pages)
-            normalised = estimate(above[r, m] / single, weight, left[r, m] / single, left_weight, share=True)
+            normalized = estimate(above[r, m] / single, weight, left[r, m] / single, left_weight, share=True)
             gap, left_gap = above[r, m] - above[0, m], left[r, m] - left[0, m]
             difference = estimate(gap, pages, left_gap, left_pages, signed=True)
-            rows.append(Ips(run.name, str(measure), *_two(value), *_two(normalised), *_two(difference)))
+            rows.append(Ips(run.name, str(measure), *_two(value), *_two(normalized), *_two(difference)))
     rows.sort(key=lambda row: [run.name for run in runs].index(row.run))
     clicks, effective = len(weights), float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300))
     notes: list[Note] = []

@@ -121,10 +121,10 @@ class Propensities(FieldAnswer):
 
     kind: ClassVar[str] = "propensities"
     answers: ClassVar[str] = "{log}: how often each rank is looked at"
-    asked: ClassVar[tuple[str, ...]] = ("log", "randomised", "stratum", "level")
+    asked: ClassVar[tuple[str, ...]] = ("log", "randomized", "stratum", "level")
 
     log: str
-    randomised: bool  # whether only results that were put where they were by chance count
+    randomized: bool  # whether only results that were put where they were by chance count
     stratum: str | None
     level: float
     ranks: tuple[Propensity, ...]
@@ -136,7 +136,7 @@ class Propensities(FieldAnswer):
         """What the last rank gets, and on what that rests."""
         last = self.ranks[-1]
         within = "" if last.ci is None else f" [{last.ci[0]:.3f}, {last.ci[1]:.3f}]"
-        means = "put where they were by chance" if self.randomised else "that stood at several ranks"
+        means = "put where they were by chance" if self.randomized else "that stood at several ranks"
         where = f" ({last.stratum})" if self.stratum else ""
         return (
             f"Rank {last.rank} is looked at {last.value:.3f}{within} times as often as rank 1{where}.",
@@ -159,7 +159,7 @@ class Propensities(FieldAnswer):
         links = Table("links", columns_of(self.links, which, *counts), "Ranks compared", labels=labels + 1, folded=True)
         chart = Chart(
             "examination", "How often each rank is looked at", ranks, self.sentences[0], "lines", x="rank", y="value",
-            colour="stratum" if self.stratum else "", spread="cutoff",
+            color="stratum" if self.stratum else "", spread="cutoff",
         )  # fmt: skip
         return Sentences(self.sentences), ranks, chart, links
 
@@ -168,7 +168,7 @@ def propensities(
     log: InteractionLog,
     *,
     stratum: str | None = None,
-    randomised: bool | None = None,
+    randomized: bool | None = None,
     by: str | None = None,
     where: str | None = None,
     depth: int = 10,
@@ -182,7 +182,7 @@ def propensities(
         What users did.
     stratum
         A column of `log.serp` whose values are looked at apart: a device, a layout.
-    randomised
+    randomized
         Count only results with a logged propensity between 0 and 1, each by its inverse; None: where there are any.
     by, where, depth
         As for `cells_of`.
@@ -198,10 +198,10 @@ def propensities(
     -----
     Documents that different rankers, or one over time, put at different ranks say how much the rank alone does: see
     `harvest`. Where the place of a document goes with what it is worth at that moment (a ranker that is fed with
-    clicks), only randomised results are free of bias.
+    clicks), only randomized results are free of bias.
     """
     need(log=log, level=level)
-    counted, randomised = _by_chance(log, randomised)
+    counted, randomized = _by_chance(log, randomized)
     strata = {"": counted} if stratum is None else by_value(counted, stratum)
     ranks: list[Propensity] = []
     links: list[RankLink] = []
@@ -211,15 +211,15 @@ def propensities(
         ranks += found
         links += joined
         notes += few
-    return Propensities(log.name, randomised, stratum, level, tuple(ranks), tuple(links), tuple(notes))
+    return Propensities(log.name, randomized, stratum, level, tuple(ranks), tuple(links), tuple(notes))
 
 
-def _by_chance(log: InteractionLog, randomised: bool | None = None) -> tuple[InteractionLog, bool]:
-    """Return the log with those results alone that chance put where they are, if `randomised`; None: if it has any."""
+def _by_chance(log: InteractionLog, randomized: bool | None = None) -> tuple[InteractionLog, bool]:
+    """Return the log with those results alone that chance put where they are, if `randomized`; None: if it has any."""
     chance = log.shown.where("propensity > 0 AND propensity < 1")
-    if randomised is None:
-        randomised = bool(log.engine.rows(f"SELECT count(*) AS n FROM {chance}")[0]["n"])
-    return (replace(log, shown=chance) if randomised else log), randomised
+    if randomized is None:
+        randomized = bool(log.engine.rows(f"SELECT count(*) AS n FROM {chance}")[0]["n"])
+    return (replace(log, shown=chance) if randomized else log), randomized
 
 
 def by_value(log: InteractionLog, column: str) -> dict[str, InteractionLog]:
@@ -354,7 +354,7 @@ def _refuse_unjoined(whole: Harvest, shown: Floats, several: np.ndarray[Any, Any
     rest = [str(at + 1) for at in np.flatnonzero(alone).tolist() if str(at + 1) not in joined]
     few = f"{counted(int(several.sum()), 'document')} stood at more than one rank"
     deepest = next((at for at in range(len(there)) if alone[at]), 0)
-    fix = "randomise some lists: swap two results on a share of pages"
+    fix = "randomize some lists: swap two results on a share of pages"
     raise InputError(
         f"rank {listed(rest)}{where} cannot be compared with rank {listed(joined)}: no chain of documents was shown and"
         f" clicked at both ({few})",

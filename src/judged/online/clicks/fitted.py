@@ -229,7 +229,7 @@ def looks(
     table = Table("examination", columns, "How much is looked at", labels=1, only="" if len(names) == 1 else "data")
     said = "The share of results that are looked at, by rank, given the clicks above: what the models say."
     drawn = Chart(
-        "looks", title, table, said, kind="lines", x="rank", y="looked_at", colour="model" if len(names) > 1 else "",
+        "looks", title, table, said, kind="lines", x="rank", y="looked_at", color="model" if len(names) > 1 else "",
         y_title="looked at", spread="cutoff", from_zero=True, reach={"y": (0.0, 1.0)}, subtitle="results looked at",
         numbers=table,
     )  # fmt: skip
@@ -291,7 +291,7 @@ def fit_model(
 
     Notes
     -----
-    Expectation maximisation with exact expectations (docs/click-models.md). All values are probabilities. A model that
+    Expectation maximization with exact expectations (docs/click-models.md). All values are probabilities. A model that
     fits is no proof that users do as it says: `compare_models` tells which predicts best.
 
     Examples

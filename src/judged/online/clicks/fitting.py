@@ -1,4 +1,4 @@
-"""Models fitted by expectation maximisation to counts, with shrinkage and standard errors."""
+"""Models fitted by expectation maximization to counts, with shrinkage and standard errors."""
 
 from __future__ import annotations
 

@@ -131,8 +131,8 @@ def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -
 @logs.paths
 @click.option("--stratum", metavar="COLUMN", help="Estimate each value of this column apart: device, layout, ...")
 @click.option(
-    "--randomised/--all",
-    "randomised",
+    "--randomized/--all",
+    "randomized",
     default=None,
     help="Count only results that were put where they are by chance, or all.  [default: the former, where logged]",
 )

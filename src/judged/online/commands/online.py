@@ -66,26 +66,26 @@ def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     try:
         return None if value is None else 1.0 if value == "off" else float(value)
     except ValueError:
-        raise InputError(f"--winsorise is {value!r}", fix="give a share above 0, such as 0.999, or off") from None
+        raise InputError(f"--winsorize is {value!r}", fix="give a share above 0, such as 0.999, or off") from None
 
 
 _SETTINGS = {
-    "winsorise": "Money of a page above this quantile, of pages that brought any, counts as it; 1 or off: as it is.",
+    "winsorize": "Money of a page above this quantile, of pages that brought any, counts as it; 1 or off: as it is.",
     "reformulation_gap": "Seconds within which the next query of a session may be a reformulation.",
     "attribution_window": "Seconds within which a cart or purchase that names no page counts for the last one.",
     "success": "Seconds of dwell that make a session succeed, where a metric does not say it (t=).",
 }
 """The fields of `FactSettings`. Their defaults stay there, and are shown here: importing them takes half a second."""
 
-_SHOWN = {"winsorise": "0.999", "reformulation_gap": "300", "attribution_window": "1800", "success": "30"}
+_SHOWN = {"winsorize": "0.999", "reformulation_gap": "300", "attribution_window": "1800", "success": "30"}
 
 
 def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the choices behind the facts that no metric carries in its name."""
     for name, what in reversed(_SETTINGS.items()):
-        kind: dict[str, Any] = {"callback": _quantile} if name == "winsorise" else {"type": float}
+        kind: dict[str, Any] = {"callback": _quantile} if name == "winsorize" else {"type": float}
         flag, said = f"--{name.replace('_', '-')}", f"{what}  [default: {_SHOWN[name]}]"
-        function = click.option(flag, metavar="SHARE" if name == "winsorise" else "SECONDS", help=said, **kind)(
+        function = click.option(flag, metavar="SHARE" if name == "winsorize" else "SECONDS", help=said, **kind)(
             function
         )
     return function
@@ -191,7 +191,7 @@ def _time(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOptions
 )
 def _list(name: str | None, form: str) -> None:
     """List the metrics, or show NAME in full: formula, numerator, denominator, window, source, when it misleads."""
-    from judged.online import catalogue
+    from judged.online import catalog
     from judged.online.layout import definitions
     from judged.online.metrics import ONLINE_METRICS, online_metric
 
@@ -201,9 +201,9 @@ def _list(name: str | None, form: str) -> None:
         known = [online_metric(name)] if name else ONLINE_METRICS.values()
         click.echo(json.dumps(definitions(known).records(), indent=2, ensure_ascii=False))
     elif name:
-        click.echo(catalogue.page(name, width=terminal_width()))
+        click.echo(catalog.page(name, width=terminal_width()))
     else:
-        click.echo(catalogue.catalogue().markdown() if form == "markdown" else catalogue.text(width=terminal_width()))
+        click.echo(catalog.catalog().markdown() if form == "markdown" else catalog.text(width=terminal_width()))
 
 
 def _scores(log: InteractionLog, metric: Any, *, by: str | None, documents: str | None, **options: Any) -> Any:

@@ -289,7 +289,7 @@ def online_metrics(
     settings: FactSettings | None = None,
     progress: Progress | None = None,
 ) -> OnlineScores:
-    """Compute metrics of user behaviour, with intervals that respect users.
+    """Compute metrics of user behavior, with intervals that respect users.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def series_of(
         First and last time in the log. A period of which more than a twentieth lies outside is not complete: it is
         shown, and neither makes limits nor is held against them. None: all are complete.
     warm_up
-        So many complete periods at the beginning make centre and limits; None: those before the first change of level,
+        So many complete periods at the beginning make center and limits; None: those before the first change of level,
         or all where there is none or it comes too soon.
     alpha
         The chance of finding a change of level in a series that has none.

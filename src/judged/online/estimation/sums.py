@@ -108,7 +108,7 @@ class UnitSums:
     packing
         The flags that stand packed in the table.
     most
-        Of a fact, the most that a unit counts with: sums above are cut (winsorised).
+        Of a fact, the most that a unit counts with: sums above are cut (winsorized).
     """
 
     table: Relation

@@ -211,7 +211,7 @@ _COLUMNS: dict[str, tuple[str, _Sql]] = {
     "carts": ("how often", _count("carts")),
     "purchased": ("1 if something was bought", flag("purchases > 0")),
     "purchases": ("how often", _count("purchases")),
-    "money": ("money that came of the page, winsorised", _count("money")),
+    "money": ("money that came of the page, winsorized", _count("money")),
     "likes": ("how often the page or a result of it was called good", _count("likes")),
     "thumbs": ("how often it was called good or bad", "coalesce(likes + dislikes, 0)"),
     "rating": ("sum of the ratings given on the page", _count("rating")),
@@ -267,7 +267,7 @@ def is_flag(column: str) -> bool:
 
 
 # Columns of the facts of a session, beside session_count, which is 1:
-#   clicked: 1 if any result was opened; queries: pages that count as asked; money: of its pages, winsorised;
+#   clicked: 1 if any result was opened; queries: pages that count as asked; money: of its pages, winsorized;
 #   succeeded_{t}: 1 if a page came to a success: a click of t seconds dwell or more, a cart, a purchase;
 #   time_to_success_{t}: seconds from the first page to the first success, counted in milliseconds;
 #   queries_to_success_{t}: queries up to the first success

@@ -38,7 +38,7 @@ class FactSettings:
         Seconds within which the next query of a session may be a reformulation.
     attribution_window
         Seconds within which a cart or purchase that names no page counts for the last page of its session.
-    winsorise
+    winsorize
         Money of a page above this quantile, of the pages that brought any, counts as that quantile.
     success
         Seconds of dwell that make a session successful, where a metric does not say so itself (`t`).
@@ -51,7 +51,7 @@ class FactSettings:
 
     reformulation_gap: float = 300.0
     attribution_window: float = 1800.0
-    winsorise: float = 0.999
+    winsorize: float = 0.999
     success: float = 30.0
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class FactSettings:
         return (
             ("reformulation gap", f"{self.reformulation_gap:g} s"),
             ("attribution", f"same page, or else the last of the session within {self.attribution_window:g} s"),
-            ("money", f"winsorised at {100 * self.winsorise:g} % of the pages that brought any"),
+            ("money", f"winsorized at {100 * self.winsorize:g} % of the pages that brought any"),
         )
 
 
@@ -339,7 +339,7 @@ def _most_money(done: Relation, settings: FactSettings) -> int:
     paid = done.engine.rows(
         f"SELECT money, count(*) AS pages FROM {done} WHERE money > 0 GROUP BY money ORDER BY money"
     )
-    wanted = settings.winsorise * sum(row["pages"] for row in paid) * (1.0 - 1e-12)  # rounding must not pass one over
+    wanted = settings.winsorize * sum(row["pages"] for row in paid) * (1.0 - 1e-12)  # rounding must not pass one over
     below, most = 0, 0
     for row in paid:
         below, most = below + row["pages"], row["money"]

@@ -3,7 +3,7 @@
 The first rule that fits decides:
 
 1. ``same``: equal once case, width, and blanks are folded (`judged.data.query_text.normalize_query`).
-2. ``specialise``: words were added and none taken away; ``generalise``: the other way round.
+2. ``specialize``: words were added and none taken away; ``generalize``: the other way round.
 3. ``spelling``: at most two edits (Levenshtein), at most a third of the letters in the words that differ, and no other
    digits.
 4. ``substitute``: a word is shared; or at most three edits, at most that third; or the cosine of the character trigrams
@@ -23,7 +23,7 @@ plain "two edits":
 - A text without words (empty, or punctuation) is a part of every text, and says nothing about it: ``new-topic``.
 
 Words stand between blanks, punctuation at their ends left out. In Chinese and Japanese, which write no blanks, every
-two neighbouring characters are a word; there, and in Thai, Lao, Khmer, Burmese and Tibetan, a text that stands in
+two neighboring characters are a word; there, and in Thai, Lao, Khmer, Burmese and Tibetan, a text that stands in
 another as it is counts as its part. Words say nothing about meaning: "the" is shared by much, and a synonym shares
 nothing.
 """
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     _Trigrams: TypeAlias = set[str]
 
 
-KINDS = ("same", "spelling", "specialise", "generalise", "substitute", "new-topic")
+KINDS = ("same", "spelling", "specialize", "generalize", "substitute", "new-topic")
 """All kinds."""
 
 REFORMULATIONS = KINDS[1:5]
@@ -78,9 +78,9 @@ def kind_of(before: str, after: str) -> str:
     Examples
     --------
     >>> kind_of("Red  Shoes", "red shoes"), kind_of("recieve", "receive"), kind_of("shoes", "red shoes")
-    ('same', 'spelling', 'specialise')
+    ('same', 'spelling', 'specialize')
     >>> kind_of("red shoes", "shoes"), kind_of("red shoes", "red boots"), kind_of("cat", "dog")
-    ('generalise', 'substitute', 'new-topic')
+    ('generalize', 'substitute', 'new-topic')
     """
     if before == after:
         return "same"
@@ -112,7 +112,7 @@ def kinds_of(before: Any, after: Any) -> Any:
     Examples
     --------
     >>> kinds_of(pa.array(["a b", "a", None]), pa.array(["a", "a", "b"])).to_pylist()
-    ['generalise', 'same', None]
+    ['generalize', 'same', None]
     """
     pairs = zip(before.to_pylist(), after.to_pylist(), strict=True)
     return pa.array([None if one is None or two is None else kind_of(one, two) for one, two in pairs], pa.string())
@@ -124,9 +124,9 @@ def _kind(before: str, after: str) -> str:
     if not had or not has:
         return "new-topic"
     if had < has or (before in after and _undivided(before)):
-        return "specialise"
+        return "specialize"
     if has < had or (after in before and _undivided(after)):
-        return "generalise"
+        return "generalize"
     if shared := had & has:
         limit = min(_SLIPS, _room(before, after, had - shared, has - shared))
         return "spelling" if _misspelt(before, after, limit) else "substitute"
@@ -201,7 +201,7 @@ def words_of(text: str) -> set[str]:
 
 
 def _pieces(word: str) -> Iterator[str]:
-    """Cut runs of Chinese and Japanese characters into all pairs of neighbours; give what stands between as it is."""
+    """Cut runs of Chinese and Japanese characters into all pairs of neighbors; give what stands between as it is."""
     end = 0
     for run in _PAIRED.finditer(word):
         yield from filter(None, [word[end : run.start()].strip(_PUNCTUATION)])
@@ -372,8 +372,8 @@ def begin_next_queries(serp: Relation, *, within_ms: int) -> Callable[[], Relati
     >>> pages |= {"filtered": [False] * 3, "query_norm": ["shoes", "shoes", "red shoes"]}
     >>> found = begin_next_queries(Engine().register(pa.table(pages)), within_ms=300_000)()
     >>> found.engine.rows(f"FROM {found} ORDER BY serp")
-    [{'serp': 1, 'next_serp': 3, 'gap_ms': 9000, 'kind': 'specialise', 'again': False},
-     {'serp': 2, 'next_serp': 3, 'gap_ms': 4000, 'kind': 'specialise', 'again': False}]
+    [{'serp': 1, 'next_serp': 3, 'gap_ms': 9000, 'kind': 'specialize', 'again': False},
+     {'serp': 2, 'next_serp': 3, 'gap_ms': 4000, 'kind': 'specialize', 'again': False}]
     """
     engine = serp.engine
     pairs = engine.keep(

@@ -11,9 +11,9 @@ from judged.online.mixed_lists import LENGTHS, METHODS
 from judged.online.simulation.clicks import Browsing, PositionBased, positive, probabilities, probability, shares
 from judged.results.spelling import one_of
 
-Kind: TypeAlias = Literal["spelling", "specialise", "generalise", "substitute"]
+Kind: TypeAlias = Literal["spelling", "specialize", "generalize", "substitute"]
 Drifting: TypeAlias = Literal["attractiveness", "latency", "reformulation"]
-KINDS: tuple[Kind, ...] = ("spelling", "specialise", "generalise", "substitute")
+KINDS: tuple[Kind, ...] = ("spelling", "specialize", "generalize", "substitute")
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Visits:
     after_zero: float = 0.7
     after_success: float = 0.05
     kinds: Mapping[Kind, float] = field(
-        default_factory=lambda: {"spelling": 0.2, "specialise": 0.35, "generalise": 0.2, "substitute": 0.25}
+        default_factory=lambda: {"spelling": 0.2, "specialize": 0.35, "generalize": 0.2, "substitute": 0.25}
     )
     next_page: float = 0.0
     pages: int = 3

@@ -337,7 +337,7 @@ def _long_ids(key: tuple[int, ...], number: int) -> Any:
 
 
 def _mixed(key: tuple[int, ...], kind: int, number: int) -> Any:
-    """Mix the numbers from 0 on: one to one, by the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+    """Mix the numbers from 0 on: one to one, by the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
     begin = np.random.SeedSequence([*key, kind]).generate_state(1, np.uint64)[0]
     mixed = (np.arange(number, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + begin
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -236,7 +236,7 @@ class Truth:
     clicks: Table
 
     def value(self, name: str) -> float:
-        """Give the realised value of a metric."""
+        """Give the realized value of a metric."""
         return self.ratios[name].value
 
 

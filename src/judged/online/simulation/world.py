@@ -99,7 +99,7 @@ def text(topic: int, extras: int, modifier: int, misspelt: int) -> str:
 
 
 def _spread(topic: int) -> int:
-    """Give neighbouring topics brands that are far apart: one to one below 70^3, the number of three syllables."""
+    """Give neighboring topics brands that are far apart: one to one below 70^3, the number of three syllables."""
     many = (len(_VOWELS) * len(_CONSONANTS)) ** 3
     return (topic * 190_027 + 151_103) % many if topic < many else topic
 

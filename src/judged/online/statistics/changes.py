@@ -92,7 +92,7 @@ def _without_outliers(x: Floats) -> Floats:
     median = np.median(around, axis=1)
     usual = _MAD * np.median(np.abs(x - median))
     steps = np.abs(np.diff(x, prepend=np.inf, append=np.inf))
-    nearest = np.minimum(np.abs(x - median), np.minimum(steps[:-1], steps[1:]))  # a new level resembles a neighbour
+    nearest = np.minimum(np.abs(x - median), np.minimum(steps[:-1], steps[1:]))  # a new level resembles a neighbor
     return np.where((usual > 0) & (nearest > _ODD * usual), median, x)
 
 
@@ -100,15 +100,15 @@ def _cut(x: Floats, w: Floats, shortest: int, resamples: int, rng: np.random.Gen
     """Find the best place to cut, and the chance of one as good in series whose level stays."""
     if len(x) < max(2 * shortest, 5):
         return 0, 1.0
-    centred = x - np.average(x, weights=w)
-    largest = np.abs(centred).max()
+    centered = x - np.average(x, weights=w)
+    largest = np.abs(centered).max()
     if largest <= 1e-12 * np.abs(x).max():
         return 0, 1.0
-    centred, w = centred / largest, w / w.max()
-    scores, slopes = (row[0] for row in _scores(centred[None, :], w, shortest))
+    centered, w = centered / largest, w / w.max()
+    scores, slopes = (row[0] for row in _scores(centered[None, :], w, shortest))
     best = int(scores.argmax())
     cut, slope = best + shortest, float(slopes[best])
-    residuals = centred[1:] - slope * centred[:-1]
+    residuals = centered[1:] - slope * centered[:-1]
     for side in (slice(0, cut - 1), slice(cut - 1, None)):
         residuals[side] -= np.average(residuals[side], weights=w[1:][side])
     residuals *= np.sqrt(w[1:])  # of one variance: what may come in any order

@@ -1,10 +1,10 @@
 """Control limits for a series of estimates: which points differ by more than the series always did.
 
 An error says how far a point would stray if only its own sample made it stray. Days differ more than that. Laney's
-correction measures by how much, on the points themselves: limits stand three times ``error * sigma_z`` from the centre
+correction measures by how much, on the points themselves: limits stand three times ``error * sigma_z`` from the center
 (Laney, Quality Engineering 2002). Three departures from his chart hold its rate where days are few, rare or alike:
 
-- sigma_z is what *any* two points, divided by their errors, differ by (Gini's mean difference), not neighbours alone:
+- sigma_z is what *any* two points, divided by their errors, differ by (Gini's mean difference), not neighbors alone:
   days that resemble the day before would make that too small. Runs must be longer for the same reason.
 - Where values have bounds, limits follow the skewness that a count has near them (Cornish and Fisher).
 - Points that limits are not made of are held against those of a prediction, with Student's t.
@@ -32,20 +32,20 @@ FEWEST = 8
 """So many points are needed for limits."""
 
 RUN = 9
-"""So many points in a row on one side of the centre are a signal, or as many as have its chance, 2 / 2**9."""
+"""So many points in a row on one side of the center are a signal, or as many as have its chance, 2 / 2**9."""
 
 _SIGMAS = 3.0
 _WITHIN = 0.9986501019683699  # chance of a normal value below 3
 _OF_TWO = 2.0 / math.sqrt(math.pi)  # mean absolute difference of two independent normal values, sigma 1
 _SKEWEST = 1.5  # of more, about 0.4 events a day, Cornish and Fisher's lower limit would rise above none
-_WEEKS = 4  # of days, from which on those of one weekday have a centre of their own
+_WEEKS = 4  # of days, from which on those of one weekday have a center of their own
 
 
 @dataclass(frozen=True)
 class Signal:
     """A point at which a rule of Nelson (Journal of Quality Technology 1984) speaks."""
 
-    # `nelson-1`: a point outside the limits. `nelson-2`: nine points in a row, or more, on one side of the centre; told
+    # `nelson-1`: a point outside the limits. `nelson-2`: nine points in a row, or more, on one side of the center; told
     # once a run, at its last point that it takes.
     rule: Rule
     point: int  # its index
@@ -57,13 +57,13 @@ class Signal:
 class Control:
     """Limits of a series."""
 
-    centre: float  # weighted mean of the base; NaN where there are too few points
+    center: float  # weighted mean of the base; NaN where there are too few points
     sigma_z: float  # how much more points differ than their errors say: 1 if nothing but their own samples moves them
     # low, high: (n,) limits of each point; NaN where there are none
     low: Floats
     high: Floats
     errors: Floats  # (n,) the errors that the limits are made of
-    base: int  # how many points centre and limits come from
+    base: int  # how many points center and limits come from
     run: int  # how many points in a row on one side are a signal: 9, or more where points resemble the one before
     signals: tuple[Signal, ...]  # in order of points
 
@@ -73,20 +73,20 @@ def control_limits(
     errors: Floats,
     *,
     weights: Floats | None = None,
-    base: Bools | None = None,  # (n,) which points centre and limits come from; None: all
+    base: Bools | None = None,  # (n,) which points center and limits come from; None: all
     bounds: tuple[float, float] = (-math.inf, math.inf),  # of values, (0, 1) for shares: limits are cut there
-    usual: Floats | None = None,  # (n,) by how much points lie above the centre as a rule: `weekly`; None: not at all
+    usual: Floats | None = None,  # (n,) by how much points lie above the center as a rule: `weekly`; None: not at all
 ) -> Control:
     """Give the individuals chart of a series with Laney's correction, and its signals.
 
     >>> values = np.array([0.30, 0.31, 0.29, 0.30, 0.32, 0.30, 0.29, 0.31, 0.30, 0.20])
     >>> found = control_limits(values, np.full(10, 0.01), base=np.arange(10) < 9)
-    >>> round(found.centre, 4), round(float(found.low[0]), 4), found.signals
+    >>> round(found.center, 4), round(float(found.low[0]), 4), found.signals
     (0.3022, 0.2727, (Signal(rule='nelson-1', point=9, first=9, side='below'),))
     """
     # `weights`: (n,) sizes of the samples. Given, a point's error is taken from all points: the pooled one for its
     # size, as in the p chart. A day without a click then has an error, which its own sample does not have. None: the
-    # errors as they are, the centre weighted by `1 / errors**2`, and points without error left out. Returns without
+    # errors as they are, the center weighted by `1 / errors**2`, and points without error left out. Returns without
     # limits and signals if the base has fewer than `FEWEST` points or does not vary.
     errors = errors if weights is None else pooled_errors(errors, weights, base)
     usable = np.isfinite(values) & np.isfinite(errors) & (errors > 0)
@@ -97,23 +97,23 @@ def control_limits(
         return none
     level = values if usual is None else values - usual
     counts = (1.0 / errors[chosen] ** 2) if weights is None else weights[chosen]
-    centre = float((level[chosen] * counts).sum() / counts.sum())
-    z = (level[chosen] - centre) / errors[chosen]
+    center = float((level[chosen] * counts).sum() / counts.sum())
+    z = (level[chosen] - center) / errors[chosen]
     sigma_z = _mean_difference(z) / _OF_TWO
     if sigma_z == 0:
         return none
-    centres = centre + (values - level)
+    centers = center + (values - level)
     predicted = student_quantile(_WITHIN, none.base - 1) * math.sqrt(1.0 + 1.0 / none.base)
     sigmas = np.where(chosen, _SIGMAS, predicted)
-    low, high = _limits(centres, np.where(usable, sigma_z * errors, np.nan), sigmas, bounds)
+    low, high = _limits(centers, np.where(usable, sigma_z * errors, np.nan), sigmas, bounds)
     run = _longest_by_chance(z)
-    return Control(centre, sigma_z, low, high, errors, none.base, run, _signals(values, centres, (low, high), run))
+    return Control(center, sigma_z, low, high, errors, none.base, run, _signals(values, centers, (low, high), run))
 
 
-def _limits(centres: Floats, spread: Floats, sigmas: Floats, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
-    """Give limits so many sigmas from the centres, moved for the skewness of a count with this centre and spread."""
-    below, above = (np.maximum(room, spread / _SKEWEST) for room in (centres - bounds[0], bounds[1] - centres))
-    moved = centres + spread * (spread / below - spread / above) * (_SIGMAS**2 - 1.0) / 6.0
+def _limits(centers: Floats, spread: Floats, sigmas: Floats, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Give limits so many sigmas from the centers, moved for the skewness of a count with this center and spread."""
+    below, above = (np.maximum(room, spread / _SKEWEST) for room in (centers - bounds[0], bounds[1] - centers))
+    moved = centers + spread * (spread / below - spread / above) * (_SIGMAS**2 - 1.0) / 6.0
     low, high = moved - sigmas * spread, moved + sigmas * spread
     return np.clip(low, *bounds), np.clip(high, *bounds)
 
@@ -146,10 +146,10 @@ def weekly(values: Floats, weights: Floats, weekdays: Ints) -> Floats:
     if np.bincount(day, minlength=7).min() < _WEEKS:
         return np.zeros(len(values))
     sums = np.bincount(day, w, minlength=7)
-    means, centre = np.bincount(day, w * x, minlength=7) / sums, float((w * x).sum() / w.sum())
-    between, within = float((sums * (means - centre) ** 2).sum()) / 6.0, float((w * (x - means[day]) ** 2).sum())
+    means, center = np.bincount(day, w * x, minlength=7) / sums, float((w * x).sum() / w.sum())
+    between, within = float((sums * (means - center) ** 2).sum()) / 6.0, float((w * (x - means[day]) ** 2).sum())
     shrunk = max(0.0, 1.0 - within / (len(x) - 7) / between) if between > 0 else 0.0
-    return (shrunk * (means - centre))[weekdays]
+    return (shrunk * (means - center))[weekdays]
 
 
 def pooled_errors(errors: Floats, weights: Floats, base: Bools | None = None) -> Floats:
@@ -166,15 +166,15 @@ def pooled_errors(errors: Floats, weights: Floats, base: Bools | None = None) ->
     return np.sqrt(pooled / np.where(weights > 0, weights, np.nan))
 
 
-def _signals(values: Floats, centres: Floats, limits: tuple[Floats, Floats], length: int) -> tuple[Signal, ...]:
+def _signals(values: Floats, centers: Floats, limits: tuple[Floats, Floats], length: int) -> tuple[Signal, ...]:
     """Apply both rules; a point that is missing neither ends a run nor counts in it."""
     signals: list[Signal] = []
     run: list[int] = []
     last = 0
-    for at, (value, centre, low, high) in enumerate(zip(values, centres, *limits, strict=True)):
+    for at, (value, center, low, high) in enumerate(zip(values, centers, *limits, strict=True)):
         if math.isnan(low):
             continue
-        side = int(value > centre) - int(value < centre)
+        side = int(value > center) - int(value < center)
         run = [*run, at] if side == last and side != 0 else [at]
         last = side
         name: Side = "above" if side > 0 else "below"
@@ -186,21 +186,21 @@ def _signals(values: Floats, centres: Floats, limits: tuple[Floats, Floats], len
 
 
 _PATHS, _YEAR, _BEFORE = 1000, 365, 20
-_WEEKDAYS_FROM = 28  # days of a baseline, from which weekdays have centres of their own
+_WEEKDAYS_FROM = 28  # days of a baseline, from which weekdays have centers of their own
 _MOST_ALIKE = 0.8
 _KEPT = 0.8  # of the declared rate: the rest is for what days do that the simulation does not
 
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """What the points of a frozen baseline say: `centre`, and `z`, by which all points lie above it in their own noise.
+    """What the points of a frozen baseline say: `center`, and `z`, by which all points lie above it in their own noise.
 
     ``errors``: (n,) what one standard deviation of each point is, in the metric's unit. ``alike``: how much a point
     resembles the one before, with an allowance for not knowing it. ``days``: points of the baseline. All NaN where they
     are too few, or do not vary.
     """
 
-    centre: float
+    center: float
     z: Floats
     errors: Floats
     alike: float
@@ -208,7 +208,7 @@ class Baseline:
 
 
 def baseline(values: Floats, errors: Floats, sizes: Floats, weekdays: Ints, base: Bools) -> Baseline:
-    """Standardise points of a series by those of its baseline: weekdays, noise beyond that of the sample (Laney).
+    """Standardize points of a series by those of its baseline: weekdays, noise beyond that of the sample (Laney).
 
     Parameters
     ----------
@@ -222,19 +222,19 @@ def baseline(values: Floats, errors: Floats, sizes: Floats, weekdays: Ints, base
     inside = np.where(base, values, np.nan)
     usual = weekly(inside, sizes, weekdays)
     made = control_limits(values, errors, weights=sizes, base=base, usual=usual)
-    if math.isnan(made.centre):
+    if math.isnan(made.center):
         nothing = np.full(len(values), np.nan)
         return Baseline(math.nan, nothing, nothing, math.nan, made.base)
     spread = made.sigma_z * made.errors * _left(inside, sizes, usual)
-    z = (values - usual - made.centre) / spread
+    z = (values - usual - made.center) / spread
     inner = z[base & np.isfinite(z)]
     alike = float((inner[1:] * inner[:-1]).sum() / (inner * inner).sum())
     allowed = min(max(alike + 1.0 / math.sqrt(len(inner)), 0.0), _MOST_ALIKE)
-    return Baseline(made.centre, z, spread, allowed, made.base)
+    return Baseline(made.center, z, spread, allowed, made.base)
 
 
 def _left(values: Floats, sizes: Floats, usual: Floats) -> float:
-    """Say by how much noise is larger than what centres of weekdays left of it, as they took some away."""
+    """Say by how much noise is larger than what centers of weekdays left of it, as they took some away."""
     known = np.isfinite(values) & (sizes > 0)
     x, w, u, n = values[known], sizes[known], usual[known], int(known.sum())
     if not u.any():
@@ -292,8 +292,8 @@ def threshold(days: int, alike: float, rate: float, k: float, seed: int = 0) -> 
     noise = _noise(rng, days + _YEAR, alike)
     weekdays = 7 if days >= _WEEKDAYS_FROM else 1
     inside = noise[:days]
-    centres = np.stack([inside[day::weekdays].mean(axis=0) for day in range(weekdays)])
-    free = noise[: days + _YEAR] - centres[np.arange(days + _YEAR) % weekdays]
+    centers = np.stack([inside[day::weekdays].mean(axis=0) for day in range(weekdays)])
+    free = noise[: days + _YEAR] - centers[np.arange(days + _YEAR) % weekdays]
     spread = np.sqrt((free[:days] ** 2).sum(axis=0) / (days - weekdays))
     after = free[days:] / spread
     low, high = 0.5, 200.0

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 _MONTH = 30.44  # days
 _DAY_MS = 86_400_000
 _EPOCH = date(1970, 1, 1).toordinal()
-_COLOURS = {"usual": "#0072B2", "alarm": "#D55E00", "baseline": "#7F7F7F"}
+_COLORS = {"usual": "#0072B2", "alarm": "#D55E00", "baseline": "#7F7F7F"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +133,7 @@ class Watch(Answer):
         lines: list[str] = []
         for one in (one for one in self.watched if one.state != "not watched"):
             labels = f'series="{_escaped(one.series)}",part="{_escaped(one.part)}"'
-            values = {"alarm": int(one.state == "alarm"), "level": one.level, "baseline": one.centre}
+            values = {"alarm": int(one.state == "alarm"), "level": one.level, "baseline": one.center}
             lines += [f"judged_watch_{name}{{{labels}}} {value:.17g}" for name, value in values.items()]
         return "\n".join([*types, *sorted(lines)]) + "\n"
 
@@ -143,7 +143,7 @@ class Watch(Answer):
         return (
             *(f"{name_of(one)} is off since {one.since}: {_change(one)}." for one in self.alarms),
             *(
-                f"The mix moves {one.series} by {one.level - one.centre:+.3g} since {one.since}: no change of quality."
+                f"The mix moves {one.series} by {one.level - one.center:+.3g} since {one.since}: no change of quality."
                 for one in moved
             ),
             *map(str, self.rollbacks),
@@ -179,7 +179,7 @@ class Watch(Answer):
                 _parts(rows),
                 *columns_of(rows, ("state", TEXT)),
                 Column("since", [one.since.isoformat() if one.since else "" for one in rows], TEXT),
-                *columns_of(rows, ("centre", NUMBER, "baseline"), ("level", NUMBER, "now")),
+                *columns_of(rows, ("center", NUMBER, "baseline"), ("level", NUMBER, "now")),
                 Column("relative", [_relative(one) for one in rows], SHARE, "change"),
                 *columns_of(rows, ("within", COUNT, "found within days"), ("days", COUNT, "days a point")),
                 Column("why", [one.why for one in rows], TEXT, only="data"),
@@ -210,8 +210,8 @@ class Watch(Answer):
         said = f"{name_of(one)}: {one.state}, {_change(one)}."
         chart = Chart(
             f"watched{at}", one.series, table, said, kind="points", x="start_ms", x_title="day (UTC)", y="value",
-            y_title=one.series, colour="kind", colours=_COLOURS, band="expected", lines=tuple(deploys), spread="time",
-            subtitle="grey: two standard deviations of a point around the baseline; dashed: deployments", height=180,
+            y_title=one.series, color="kind", colors=_COLORS, band="expected", lines=tuple(deploys), spread="time",
+            subtitle="gray: two standard deviations of a point around the baseline; dashed: deployments", height=180,
         )  # fmt: skip
         return chart, table
 
@@ -326,13 +326,13 @@ def _parts(rows: Sequence[Watched | Guard]) -> Column:
 
 
 def _change(one: Watched) -> str:
-    relative = f" ({100 * _relative(one):+.1f} %)" if one.centre else ""
-    return f"{one.level:.4g}, where the baseline has {one.centre:.4g}{relative}"
+    relative = f" ({100 * _relative(one):+.1f} %)" if one.center else ""
+    return f"{one.level:.4g}, where the baseline has {one.center:.4g}{relative}"
 
 
 def _relative(one: Watched) -> float:
     """Return the change as a share of the baseline's absolute value, with the sign of the change."""
-    return (one.level - one.centre) / abs(one.centre) if one.centre else np.nan
+    return (one.level - one.center) / abs(one.center) if one.center else np.nan
 
 
 def _ms(day: date) -> int:

@@ -183,7 +183,7 @@ class Watched:
         In order of time.
     since
         Since when it is off; None where there is no alarm.
-    centre, level
+    center, level
         Of the baseline, and of the points since then; without an alarm, of the last week.
     within
         Days within which four of five losses of the margin are detected, with as many days missing as so far.
@@ -201,7 +201,7 @@ class Watched:
     why: str = ""
     points: tuple[Point, ...] = ()
     since: date | None = None
-    centre: float = math.nan
+    center: float = math.nan
     level: float = math.nan
     within: float = math.nan
     better: int = 0
@@ -263,10 +263,10 @@ def watched(
         return Watched(series, part, "not watched", why)
     if np.ptp(inside) <= _SAME * np.abs(inside).max():
         return _constant(name, days, base, meaning, config)
-    if math.isnan(made.centre):
+    if math.isnan(made.center):
         return Watched(series, part, "not watched", "its baseline does not tell how much its points vary")
     usual = days.values - made.z * made.errors
-    shift = config.margin_relative * abs(made.centre) / float(np.nanmedian(made.errors[base]))
+    shift = config.margin_relative * abs(made.center) / float(np.nanmedian(made.errors[base]))
     k = round(min(max(shift / 2.0, _K[0]), _K[1]), 2)
     alike = round(made.alike, 2)
     level = threshold(made.days, alike, rate * length, k)
@@ -286,7 +286,7 @@ def watched(
             )
         ),
         since=date.fromordinal(starts[int(since[-1])]) if alarm else None,
-        centre=made.centre,
+        center=made.center,
         level=_mean(days, rows),
         within=delay(round(shift, 2), alike, k, level, missing=_missing(days.values)) * length,
         better=meaning.better,
@@ -298,11 +298,11 @@ def watched(
 
 def _constant(name: tuple[str, str], days: Days, base: Bools, meaning: Meaning, config: WatchConfig) -> Watched:
     """Watch a series that never varied in its baseline: whatever is worse by more than the margin is a change."""
-    centre = float(days.values[base & np.isfinite(days.values)][0])
+    center = float(days.values[base & np.isfinite(days.values)][0])
     with np.errstate(invalid="ignore"):
-        gap = days.values - centre
+        gap = days.values - center
         bad = np.abs(gap) if not meaning.better else -meaning.better * gap
-        off = bad > max(config.margin_relative * abs(centre), 1e-12)
+        off = bad > max(config.margin_relative * abs(center), 1e-12)
     off &= ~base
     known = np.flatnonzero(np.isfinite(days.values))
     alarm = bool(off[known[-1]])
@@ -313,10 +313,10 @@ def _constant(name: tuple[str, str], days: Days, base: Bools, meaning: Meaning, 
     return Watched(
         *name, "alarm" if alarm else "fine",
         points=tuple(
-            Point(start, float(value), centre, 0.0, bool(inside), bool(one))
+            Point(start, float(value), center, 0.0, bool(inside), bool(one))
             for start, value, inside, one in zip(starts, days.values, base, off, strict=True)
         ),
-        since=starts[first + 1] if alarm else None, centre=centre, level=float(days.values[known[-1]]), within=1.0,
+        since=starts[first + 1] if alarm else None, center=center, level=float(days.values[known[-1]]), within=1.0,
         better=meaning.better, size=float(np.nanmean(days.sizes)), alike=0.0,
     )  # fmt: skip
 

@@ -434,7 +434,7 @@ def _filled(
 @RESPONSES
 @click.option("--people", multiple=True, required=True, metavar="JUDGE", help="A judge who is a person; repeatable.")
 @MEASURES
-@click.option("--labelled", metavar="FILE", help="Topics that people judged fully, one a line.  [default: all theirs]")
+@click.option("--labeled", metavar="FILE", help="Topics that people judged fully, one a line.  [default: all theirs]")
 @click.option(
     "--margin",
     type=click.FloatRange(0, min_open=True),
@@ -448,7 +448,7 @@ def calibrate_command(
     responses: tuple[str, ...],
     people: tuple[str, ...],
     measure: tuple[str, ...],
-    labelled: str | None,
+    labeled: str | None,
     output: OutputOptions,
     **options: Any,
 ) -> None:
@@ -461,6 +461,6 @@ def calibrate_command(
     from judged.data import files
     from judged.pipelines.rag.judge_error import calibrate
 
-    output.keep(*responses, labelled)
-    topics = None if labelled is None else files.text(labelled, labelled).split()
-    output(calibrate(responses_at(responses), people, measure or None, labelled=topics, **options))
+    output.keep(*responses, labeled)
+    topics = None if labeled is None else files.text(labeled, labeled).split()
+    output(calibrate(responses_at(responses), people, measure or None, labeled=topics, **options))

@@ -133,7 +133,7 @@ class Conclusions(Answer):
         return (
             (
                 f"{self.best} has the best mean of {of} configurations: {measure} {decimal(sign * chosen.naive)} on the"
-                f" {counted(n, 'topic')} that chose it, which favours it."
+                f" {counted(n, 'topic')} that chose it, which favors it."
             ),
             (
                 f"By nested cross-validation, picking the best in this way scores {decimal(sign * chosen.honest)} on"

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
 
-_TESTS = ("randomisation", "t", "bootstrap", "bca", "studentised")
+_TESTS = ("randomization", "t", "bootstrap", "bca", "studentised")
 _LATENCY = "p50_ms"
 _MORE_IS_BETTER = ("queries_per_second",)
 
@@ -105,7 +105,7 @@ def conclude(
     level
         Of all intervals; tests have alpha = 1 - level.
     test
-        ``randomisation``, ``t``, ``bootstrap``, ``bca`` or ``studentised``: over topics. None: as in `compare`, the
+        ``randomization``, ``t``, ``bootstrap``, ``bca`` or ``studentised``: over topics. None: as in `compare`, the
         first, with more than 2,000 topics the second.
     correction
         For the number of comparisons: of configurations with the baseline, of main effects, of interactions, and of
@@ -253,7 +253,7 @@ def _notes(
         gaps, _ = paired_differences(second, best)
         few = insufficiency(len(gaps), "verdict") is not None
         alpha = choices.alpha / (len(signed) - 1)
-        seen = math.nan if few else detectable(gaps, alpha, flips=choices.test == "randomisation")
+        seen = math.nan if few else detectable(gaps, alpha, flips=choices.test == "randomization")
         missed = "" if math.isnan(seen) else f", where one below {decimal(seen, 3)} would often be missed"
         text = (
             f"{counted(int(possible.sum()), 'configuration')} may be the best; the first two differ by"

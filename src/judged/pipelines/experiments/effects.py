@@ -286,7 +286,7 @@ def _detectable(values: Floats, found: Difference, choices: Choices, family: int
     few = insufficiency(len(known), "verdict") is not None
     if few or cannot_be_significant(alpha, len(known), found.test, resamples=choices.resamples):
         return math.nan
-    return detectable(known, alpha, flips=found.test == "randomisation", seed=choices.seed)
+    return detectable(known, alpha, flips=found.test == "randomization", seed=choices.seed)
 
 
 _NOTHING = 1e-8  # coefficients are whole numbers: what is smaller is rounding

@@ -30,7 +30,7 @@ FUSION: Mapping[str, Setting] = {
     "algorithm": Setting("rrf", tuple(ALGORITHMS), "how lists are fused"),
     "weights": Setting((), (), "what each list counts; empty: all the same"),
     "rrf_k": Setting(60.0, (), "what rrf adds to ranks", 0),
-    "normalise": Setting("min-max", tuple(NORMALIZATIONS), "what is done to scores"),
+    "normalize": Setting("min-max", tuple(NORMALIZATIONS), "what is done to scores"),
     "missing": Setting("", ("", "skip", "last", "share"), "what a list gives a document that it lacks"),
     "depth": Setting(0, (), "how many documents of each list count; 0: as many as are asked for", 0),
 }

@@ -149,7 +149,7 @@ def prepare_table(
         notes.append(Note("not-asked", what))
     own = family_of(endpoint.model)
     if alike := sorted(run for run, model in (families or {}).items() if own and family_of(model) == own):
-        text = f"{judge} is of the family {own}, as are the models behind {first_few(alike)}: it may favour them"
+        text = f"{judge} is of the family {own}, as are the models behind {first_few(alike)}: it may favor them"
         notes.append(Note("same-family", text))
     sends = "texts of queries, answers, documents, nuggets and references, and our prompt"
     parts: dict[str, Any] = {**vars(base), "sends": sends, "notes": tuple(notes)}

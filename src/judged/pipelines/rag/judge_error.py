@@ -97,7 +97,7 @@ class JudgedMean:
     judge: str
     measure: str
     run: str
-    labelled: int  # topics that both scored
+    labeled: int  # topics that both scored
     known: float  # by people
     model: float  # by the model, over all its topics
     model_judged: float  # by the model, over the topics that both scored
@@ -179,14 +179,14 @@ class VerdictCalibration(Answer):
     @staticmethod
     def _unseen(means: Sequence[JudgedMean]) -> str:
         """Say how rare topics can be that people's sample does not show, in 5 of 100 samples."""
-        n = min(one.labelled for one in means if one.believed == "yes")
+        n = min(one.labeled for one in means if one.believed == "yes")
         topics = f"{1 - 0.05 ** (1 / n):.0%} of all topics"
         return f" With {n} topics judged by people, errors on up to {topics} can go unseen, and the bias can be larger."
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the sentences, agreement by table, means, and how verdicts met."""
         means = columns_of(
-            self.means, ("judge", TEXT), ("measure", TEXT), ("run", TEXT), ("labelled", COUNT, "topics"),
+            self.means, ("judge", TEXT), ("measure", TEXT), ("run", TEXT), ("labeled", COUNT, "topics"),
             ("known", NUMBER, "people"), ("model", NUMBER), ("bias", number(4, "+")), "bias_ci", ("believed", TEXT),
             ("few_topics", _NAMES, "few topics"), ("selection_p", P_VALUE, "selection p"),
             ("value", NUMBER, "corrected"), ("weight", number(2)), ("repeated", COUNT), ("own_sd", NUMBER, "own sd"),
@@ -213,7 +213,7 @@ def calibrate(
     people: str | Collection[str],
     measures: Any = None,
     *,
-    labelled: Collection[str] | None = None,
+    labeled: Collection[str] | None = None,
     margin: float = 0.05,
     level: float = 0.95,
     resamples: int = 1000,
@@ -235,7 +235,7 @@ def calibrate(
         The judges who are people; of several the middle verdict counts. All others are models.
     measures
         Measures of answers; None: those that the verdicts allow; ``()``: none, only verdicts are compared.
-    labelled
+    labeled
         The topics that people judged fully; None: all of theirs.
     margin
         A bias that does not matter.
@@ -265,7 +265,7 @@ def calibrate(
     grades: dict[tuple[str, str], Table] = {}
     known = _of_people(given, humans)
     topics = {topic for table in VERDICTS for topic in known[table]["query_id"].to_pylist()}
-    topics &= topics if labelled is None else set(labelled)
+    topics &= topics if labeled is None else set(labeled)
     for judge in sorted(names - humans):
         own = _of_judge(given, judge)
         both = [table for table in VERDICTS if known[table].num_rows and own[table].num_rows]
@@ -280,7 +280,7 @@ def calibrate(
     if not agreement:
         fix = "have a model judge some of what people judged"
         raise InputError("no model and people judged the same", fix=fix, path=given.where)
-    fewest = min([MIN_N, *(one.labelled for one in means)])
+    fewest = min([MIN_N, *(one.labeled for one in means)])
     lacking = insufficiency(fewest, "verdict", min_units=MIN_N)
     result = "there are no intervals" if insufficiency(fewest) else "intervals do not hold their level"
     said = lacking.sentence("topic") if lacking else ""
@@ -393,7 +393,7 @@ def _means(
                 limits = None
             made.append(
                 JudgedMean(
-                    judge=judge, measure=str(measure), run=run, labelled=bias.n,
+                    judge=judge, measure=str(measure), run=run, labeled=bias.n,
                     known=float(seen.people[at].mean()) if bias.n else math.nan,
                     model=float(whole.mean()) if len(whole) else math.nan,
                     model_judged=float(seen.model[at].mean()) if bias.n else math.nan,

@@ -293,7 +293,7 @@ class SupportOverTime(Answer):
         said = (
             f"From {min(row.begin for row in rows)} to {max(row.begin for row in rows)}, of sentences with a verdict."
         )
-        chart = Chart("supported", "Supported sentences", table, said, "lines", "begin_ms", "supported", colour="run",
+        chart = Chart("supported", "Supported sentences", table, said, "lines", "begin_ms", "supported", color="run",
                       spread="time", percent="y", x_title="period")  # fmt: skip
         return (table, chart)
 

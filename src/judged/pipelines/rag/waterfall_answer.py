@@ -140,7 +140,7 @@ class Waterfall(Answer):
         what = f"What comes through, of {UNITS[self.lead][0]}"
         ends = {one.run: f"{one.run} {percent(one.overall.value)}" for one in self.steps if one.unit == self.lead}
         said = f"Behind the last step: {', '.join(ends.values())}."
-        how: dict[str, Any] = {"kind": "dots", "colour": "run"} if self.several else {"kind": "bars"}
+        how: dict[str, Any] = {"kind": "dots", "color": "run"} if self.several else {"kind": "bars"}
         how |= {"percent": "x", "from_zero": True, "reach": {"x": (0.0, 1.0)}}
         return (
             Sentences(self.sentences),

@@ -138,7 +138,7 @@ class TraceDiff(Answer):
         choices = self.choices
         part = Show(lambda name: str(self.other.measure) if name == SCORE else where_lost(name), "string")
         note = (
-            f"parts add up to the change of {self.other.measure}; paired randomisation test, {choices.resamples}"
+            f"parts add up to the change of {self.other.measure}; paired randomization test, {choices.resamples}"
             f" resamples, seed {choices.seed}{HALL if self.other.slicing else ''}; p by Holm; * p up to"
             f" {choices.alpha:g}"
         )
@@ -241,7 +241,7 @@ def diff(
     alpha
         Significance of the tests.
     resamples, seed
-        Of the paired randomisation tests; None: as many as `compare` takes.
+        Of the paired randomization tests; None: as many as `compare` takes.
 
     Raises
     ------

@@ -377,7 +377,7 @@ def _feedback(
         popular.update(counts)
     worse: dict[str, float] = {}
     higher: dict[str, float] = {}
-    favoured: dict[str, float] = {}
+    favored: dict[str, float] = {}
     for topic, listed in shown.items():
         if topic not in clicks:
             continue
@@ -396,7 +396,7 @@ def _feedback(
         worse[topic] = _share([(more, size) for gap, more, size, _ in pairs if gap < 0])
         if hoped is not None:
             higher[topic] = _share([(more, size) for gap, more, size, _ in pairs if gap == 0])
-            favoured[topic] = _share([(more * side, size) for gap, more, size, side in pairs if gap == 0 and side])
+            favored[topic] = _share([(more * side, size) for gap, more, size, side in pairs if gap == 0 and side])
     what = "pairs with the better document lower in which the worse has more clicks, less those in which it has fewer"
     yield from of_topics("feedback", "all topics", what, worse, **paired)
     if not expected:
@@ -406,7 +406,7 @@ def _feedback(
     what = "pairs of one grade: clicks of the upper less those of the lower, of all, at equal expected clicks"
     yield from of_topics("feedback", "position", what, higher, **paired)
     what = "pairs of one grade: the same of the document that is clicked more for other topics"
-    yield from of_topics("feedback", "popularity", what, favoured, **paired)
+    yield from of_topics("feedback", "popularity", what, favored, **paired)
 
 
 def _share(parts: list[tuple[float, float]]) -> float:

@@ -57,7 +57,7 @@ FAILURES = {
     "candidate": Failure(
         "the corpus holds it, as far as is known, and no first stage passed it on",
         "what the first stages passed on",
-        "more candidates, another source, synonyms, spelling, another analyser",
+        "more candidates, another source, synonyms, spelling, another analyzer",
         "latency of all later stages, a larger index",
         "Asadi and Lin, SIGIR 2013",
     ),
@@ -106,9 +106,9 @@ FAILURES = {
         " judges disagree about what is relevant more than on other topics",
         "clicks, and those that ranks let expect, on pairs of which the better one stands lower or that are of one"
         " grade; labels of several judges for what decides the score",
-        "do not learn from these clicks without a model of positions, randomise some lists; settle the labels, or say"
+        "do not learn from these clicks without a model of positions, randomize some lists; settle the labels, or say"
         " in the topic what is asked",
-        "randomised lists that users see; labels",
+        "randomized lists that users see; labels",
         "Joachims et al., SIGIR 2005; Zhang and Jones, WWW 2007; Voorhees, SIGIR 1998",
         over_topics=True,
     ),

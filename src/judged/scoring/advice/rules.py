@@ -96,9 +96,9 @@ def _format_runs(runs: tuple[RunProfile, ...], field: str) -> str:
         runs = tuple(sorted(runs, key=attrgetter(name), reverse=field[0] == "-"))
     values = [getattr(run, name) for run in runs]
     texts = [percent(value) if isinstance(value, float) else str(value) for value in values]
-    labelled = [text if name == "name" else f"{run.name} {text}" for run, text in zip(runs, texts, strict=True)]
-    remainder = [f"... ({len(labelled)} in all)"] if len(labelled) > _MAX_RUNS else []
-    return ("; " if name == "returned" else ", ").join([*labelled[:_MAX_RUNS], *remainder]) or "no run"
+    labeled = [text if name == "name" else f"{run.name} {text}" for run, text in zip(runs, texts, strict=True)]
+    remainder = [f"... ({len(labeled)} in all)"] if len(labeled) > _MAX_RUNS else []
+    return ("; " if name == "returned" else ", ").join([*labeled[:_MAX_RUNS], *remainder]) or "no run"
 
 
 def join_values(values: tuple[Any, ...], limit: int = 8) -> str:

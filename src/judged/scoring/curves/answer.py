@@ -183,7 +183,7 @@ class Curves(ReadOnly, Answer):
         """
         return self._by_topic() if name == "topics" else super().table(name)
 
-    def plot(self, *, width: int = 80, height: int = 20, ascii_only: bool = False, colour: bool = False) -> str:
+    def plot(self, *, width: int = 80, height: int = 20, ascii_only: bool = False, color: bool = False) -> str:
         """Render the curves for a terminal, with axes and a legend.
 
         Parameters
@@ -192,12 +192,12 @@ class Curves(ReadOnly, Answer):
             Size of the plot with its axes in characters. The legend and the caption follow below.
         ascii_only
             Whether to use letters only, for a terminal without braille characters.
-        colour
+        color
             Whether to use a color for each run.
         """
         where = self.provenance.where
         over = f"\n\nOver the topics where {escape_controls(where)}." if where else ""
-        return f"{render(self, width, height, ascii_only=ascii_only, colour=colour)}\n\n{self.caption}{over}"
+        return f"{render(self, width, height, ascii_only=ascii_only, color=color)}\n\n{self.caption}{over}"
 
     def by_run(self) -> Table:
         """Return a table with one row per point and one column per run; of many points, only 1, 2, 5, 10, 20 ..."""
@@ -265,7 +265,7 @@ class Curves(ReadOnly, Answer):
             kind="lines",
             x="cutoff" if by_cutoff else "recall",
             y="value",
-            colour="run",
+            color="run",
             spread="cutoff" if by_cutoff else "",
             from_zero=True,
             reach={"x": (0.0, 1.0)} if self.how == "interpolated" else {},

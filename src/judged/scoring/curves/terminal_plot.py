@@ -71,20 +71,20 @@ class _Canvas:
             is_occupied = self.letters[cell] not in {"", ".", letter}
             self.letters[cell], self.owner[cell] = (_OVERLAP, -1) if is_occupied else (letter, run_index)
 
-    def lines(self, *, colour: bool) -> list[str]:
+    def lines(self, *, color: bool) -> list[str]:
         """Return the rows from top to bottom."""
         return [
-            "".join(self._cell(row, column, colour=colour) for column in range(self.dots.shape[1])).rstrip()
+            "".join(self._cell(row, column, color=color) for column in range(self.dots.shape[1])).rstrip()
             for row in reversed(range(len(self.dots)))
         ]
 
-    def _cell(self, row: int, column: int, *, colour: bool) -> str:
+    def _cell(self, row: int, column: int, *, color: bool) -> str:
         letter, dots, owner = self.letters[row, column], int(self.dots[row, column]), int(self.owner[row, column])
         text = letter or (chr(0x2800 + dots) if dots else " ")
-        return _color(text, owner, bold=bool(letter)) if colour and owner >= 0 else text
+        return _color(text, owner, bold=bool(letter)) if color and owner >= 0 else text
 
 
-def render(curves: Curves, width: int, height: int, *, ascii_only: bool, colour: bool) -> str:
+def render(curves: Curves, width: int, height: int, *, ascii_only: bool, color: bool) -> str:
     """Render curves with axes, and below them a legend with the values at some points."""
     frame, tick_width = _frame(curves, max(width, _MIN_WIDTH), max(height, _MIN_HEIGHT))
     canvas = _Canvas(frame.columns, frame.rows)
@@ -97,9 +97,9 @@ def render(curves: Curves, width: int, height: int, *, ascii_only: bool, colour:
             canvas.draw(*points, run)
     for run, points in enumerate(run_points):
         canvas.mark(*_letter_positions(points, run, len(run_points), frame.columns), _letter(run), run)
-    plot_lines = _add_axes(frame, canvas.lines(colour=colour), tick_width, curves.labels, ascii_only=ascii_only)
+    plot_lines = _add_axes(frame, canvas.lines(color=color), tick_width, curves.labels, ascii_only=ascii_only)
     overlap_note = [f"{_OVERLAP}  several runs"] if (canvas.letters == _OVERLAP).any() else []
-    return "\n".join([*plot_lines, "", *_legend(curves, width, colour=colour), *overlap_note])
+    return "\n".join([*plot_lines, "", *_legend(curves, width, color=color), *overlap_note])
 
 
 def _frame(curves: Curves, width: int, height: int) -> tuple[_Frame, int]:
@@ -145,7 +145,7 @@ def _add_axes(frame: _Frame, lines: list[str], width: int, labels: tuple[str, st
     return [*plot, f"{'':>{width}} {corner}{horizontal}{''.join(axis)} {labels[0]}", "".join(tick_line).rstrip()]
 
 
-def _legend(curves: Curves, width: int, *, colour: bool) -> list[str]:
+def _legend(curves: Curves, width: int, *, color: bool) -> list[str]:
     """Return the legend, with values at as many of three points as fit into the width."""
     complete = np.flatnonzero(~np.isnan(curves.mean).any(axis=0))
     points = complete[round_positions(curves.points[complete], 3)].tolist() if len(complete) else []
@@ -153,7 +153,7 @@ def _legend(curves: Curves, width: int, *, colour: bool) -> list[str]:
     tables = (_legend_table(curves, list(dict.fromkeys(candidate))) for candidate in candidates if candidate)
     fitting = (lines for lines in tables if max(map(len, lines)) <= width)
     lines = next(fitting, None) or _legend_table(curves, [])[1:]
-    if colour:
+    if color:
         first_run = len(lines) - len(curves.run_names)
         lines[first_run:] = [_color(line[0], run, bold=True) + line[1:] for run, line in enumerate(lines[first_run:])]
     return lines

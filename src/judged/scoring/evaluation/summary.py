@@ -301,10 +301,10 @@ def leaderboard_chart(lead: Measure, estimates: Sequence[Estimate], emphasized: 
         sentence += f". {last.run} is last with {show.write(last.value)}."
     sentence += f" The best {_MAX_CHART_RUNS} of {len(ranked)} are drawn." if len(ranked) > _MAX_CHART_RUNS else ""
     loud = tuple(dict.fromkeys([ranked[0].run, *emphasized])) if ranked else ()
-    sentence += f" In colour: {listed(loud)}." if len(ranked) > len(loud) else ""
+    sentence += f" In color: {listed(loud)}." if len(ranked) > len(loud) else ""
     columns = columns_of(charted, ("run", TEXT), ("value", show, str(lead)), ("n", COUNT, "topics"))
     title, table = f"{lead} of every run, best first", Table("best_first", tuple(columns))
-    return Chart("leaderboard", title, table, sentence, y="run", colour="run", highlighted=loud, legend=False)
+    return Chart("leaderboard", title, table, sentence, y="run", color="run", highlighted=loud, legend=False)
 
 
 def describe_rules(scores: Scores, interval: IntervalMethod | None = None, over: str = "") -> str:

@@ -6,7 +6,7 @@ The classes are imported on first use.
 from __future__ import annotations
 
 from judged.components import lazily
-from judged.scoring.measures.catalogue import MODULES
+from judged.scoring.measures.catalog import MODULES
 
 __all__, __getattr__, __dir__ = lazily(
     __name__,

@@ -1,4 +1,4 @@
-"""The catalogue of measures and the page of each measure, for the terminal and the documentation."""
+"""The catalog of measures and the page of each measure, for the terminal and the documentation."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ FAMILIES = {
     " without a verdict is excluded, and the score bounds include it.",
     "count": "Counts of topics and documents, which show how much data the means are based on.",
 }
-"""Description of each family of measures, in the order of the catalogue."""
+"""Description of each family of measures, in the order of the catalog."""
 
 
-def catalogue() -> str:
+def catalog() -> str:
     """List all measures by family: the usage and the summary of each.
 
-    >>> print(*[line for line in catalogue().splitlines() if line.startswith("  P@k")])
+    >>> print(*[line for line in catalog().splitlines() if line.startswith("  P@k")])
       P@k                                 Precision at k: the share of the first k places that hold a relevant document.
     """
     width = max(len(usage(entry)) for entry in REGISTRY.values())
@@ -49,7 +49,7 @@ def catalogue() -> str:
 
 
 def families() -> dict[str, list[Entry]]:
-    """Group all measures by family, in the order of the catalogue. Families of other packages come last.
+    """Group all measures by family, in the order of the catalog. Families of other packages come last.
 
     >>> list(families())[:2], [entry.name for entry in families()["set at a cutoff"]]
     (['set at a cutoff', 'set'], ['P', 'R', 'F', 'Success', 'RelP'])

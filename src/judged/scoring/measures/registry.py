@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from judged.components import find, load, third_party
 from judged.errors import MeasureError
 from judged.scoring.measures.base import Entry, M, Measure, Properties
-from judged.scoring.measures.catalogue import MODULE_BY_MEASURE, MODULES
+from judged.scoring.measures.catalog import MODULE_BY_MEASURE, MODULES
 from judged.scoring.measures.parameters import Parameter
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Registry(Mapping[str, Entry]):
-    """Registered measures by name: those of this package in the order of the catalogue, then others."""
+    """Registered measures by name: those of this package in the order of the catalog, then others."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
@@ -86,7 +86,7 @@ def measure(
     Parameters
     ----------
     category
-        Family in the catalogue, such as ``graded`` or ``set``.
+        Family in the catalog, such as ``graded`` or ``set``.
     cite
         Paper or tool that defines the measure.
     use, misleads

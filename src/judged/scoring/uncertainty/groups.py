@@ -135,15 +135,15 @@ def check_depth(judged: Judged) -> None:
 def _last_rank(measure: Measure, depth: int | None) -> int:
     """Return the deepest rank that affects `measure`: the smaller of `depth` and its cutoff."""
     limit = depth or NO_LIMIT
-    if not is_from_catalogue(measure) or getattr(measure, "judged_only", False):
+    if not is_from_catalog(measure) or getattr(measure, "judged_only", False):
         return limit
     if isinstance(measure, UserModel):  # its cutoff may be a budget, so that the last rank depends on the order
         return min(limit, measure.columns())
     return min(limit, getattr(measure, "cutoff", None) or NO_LIMIT)
 
 
-def is_from_catalogue(measure: Measure) -> bool:
-    """Return whether this is a measure of the catalogue, not a custom subclass."""
+def is_from_catalog(measure: Measure) -> bool:
+    """Return whether this is a measure of the catalog, not a custom subclass."""
     return type(measure) is measure.entry.cls and type(measure).__module__.startswith("judged.scoring.measures.")
 
 
@@ -161,7 +161,7 @@ def tied_lists(judged: Judged, measure: Measure, depth: int | None) -> tuple[Flo
     if not judged.ranked or judged.ranking.ties == "rank":
         return base, []
     possible = ~np.isnan(base)
-    if is_from_catalogue(measure) and hasattr(measure, "undefined"):
+    if is_from_catalog(measure) and hasattr(measure, "undefined"):
         possible &= np.asarray(measure.is_defined(truncated), dtype=np.bool_)
     if "returned_docs" in vars(truncated):
         return base, [_list_of_all_documents(judged, measure, depth, possible)]
@@ -230,9 +230,9 @@ def _truncate_lengths(judged: Judged, last_rank: int) -> Judged:
 
 
 def _kinds_by_grade(judged: Judged, measure: Measure, properties: Properties) -> Ints:
-    """Number the grades of hits; for a binary measure of the catalogue, all relevant documents have one kind."""
+    """Number the grades of hits; for a binary measure of the catalog, all relevant documents have one kind."""
     grade = judged.grade
-    if is_from_catalogue(measure) and not properties.graded:
+    if is_from_catalog(measure) and not properties.graded:
         grade = np.where(judged.relevant(getattr(measure, "rel", 1.0)), np.inf, grade)
     return np.unique(grade, return_inverse=True)[1].astype(np.int64)
 

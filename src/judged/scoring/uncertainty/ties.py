@@ -14,7 +14,7 @@ from judged.scoring.judging.ranking import segment_sum
 from judged.scoring.measures.aggregates import divide
 from judged.scoring.measures.grammar import parse
 from judged.scoring.uncertainty.closed_forms import FORMS
-from judged.scoring.uncertainty.groups import is_from_catalogue, relevant_members, tied_lists
+from judged.scoring.uncertainty.groups import is_from_catalog, relevant_members, tied_lists
 from judged.scoring.uncertainty.orders import (
     SET_MEASURES,
     TopicOrders,
@@ -165,7 +165,7 @@ def tie_expected(
 
 def _fill_exact_means(tied: TiedList, values: Floats) -> Ints:
     """Fill in the means that need no enumeration of orders. Return the other open topics."""
-    topics, name = tied.open_topics, _catalogue_name(tied)
+    topics, name = tied.open_topics, _catalog_name(tied)
     if not len(topics) or not _is_list_of_hits(tied):
         return topics
     if name in FORMS:
@@ -236,7 +236,7 @@ def tie_range(
 
 def _fill_exact_range(tied: TiedList, low: Floats, high: Floats) -> bool:
     """Fill in the range of a measure whose best and worst orders are known. Return whether they are."""
-    topics, name, properties = tied.open_topics, _catalogue_name(tied), tied.properties
+    topics, name, properties = tied.open_topics, _catalog_name(tied), tied.properties
     if not len(topics) or not _is_list_of_hits(tied):
         return not len(topics)
     if name in SET_MEASURES:
@@ -290,6 +290,6 @@ def _is_list_of_hits(tied: TiedList) -> bool:
     return tied.doc is None and not getattr(tied.measure, "judged_only", False)
 
 
-def _catalogue_name(tied: TiedList) -> str:
-    """Return the name of a measure of the catalogue, which identifies its formula; empty for a custom measure."""
-    return tied.measure.entry.name if is_from_catalogue(tied.measure) else ""
+def _catalog_name(tied: TiedList) -> str:
+    """Return the name of a measure of the catalog, which identifies its formula; empty for a custom measure."""
+    return tied.measure.entry.name if is_from_catalog(tied.measure) else ""

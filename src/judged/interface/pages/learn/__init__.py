@@ -1,1 +1,1 @@
-"""Learning pages: catalogue, lessons, a page per measure, and the chooser."""
+"""Learning pages: catalog, lessons, a page per measure, and the chooser."""

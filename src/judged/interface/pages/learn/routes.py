@@ -12,8 +12,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from judged.errors import MeasureError
 from judged.interface.pages.answers import page
 from judged.interface.pages.learn import advice as chooser
-from judged.interface.pages.learn import catalogue as listing
-from judged.interface.pages.learn.catalogue import measure_page
+from judged.interface.pages.learn import catalog as listing
+from judged.interface.pages.learn.catalog import measure_page
 from judged.interface.pages.learn.lessons import STEPS, LessonPage, lesson_page, prose
 from judged.interface.pages.problems import PROBLEMS, UnknownError
 from judged.interface.pages.workspace import CurrentWorkspace
@@ -41,9 +41,9 @@ def _lesson(key: Annotated[str, Path(max_length=100, description="The key of a l
 
 
 @router.get("/learn", include_in_schema=False)
-def catalogue_page(request: Request, query: Annotated[listing.CatalogueQuery, Query()]) -> HTMLResponse:
-    """Show the lessons and the catalogue."""
-    answer = listing.catalogue(query)
+def catalog_page(request: Request, query: Annotated[listing.CatalogQuery, Query()]) -> HTMLResponse:
+    """Show the lessons and the catalog."""
+    answer = listing.catalog(query)
     groups = groupby(answer.table().records(), key=lambda row: row["family"])
     measures = {family: list(rows) for family, rows in groups}
     values: dict[str, Any] = {"measures": measures, "query": query, "steps": STEPS, "prose": prose, **answer.about}
@@ -82,9 +82,9 @@ def choose_page(request: Request, workspace: CurrentWorkspace, query: AdvicePara
 
 
 @router.get("/api/v1/measures", summary="Find measures", responses=PROBLEMS)
-def measures(query: Annotated[listing.CatalogueQuery, Query()]) -> dict[str, Any]:
-    """Return the catalogue by family: all measures, or the matching ones."""
-    return listing.catalogue(query).to_dict()
+def measures(query: Annotated[listing.CatalogQuery, Query()]) -> dict[str, Any]:
+    """Return the catalog by family: all measures, or the matching ones."""
+    return listing.catalog(query).to_dict()
 
 
 @router.get("/api/v1/measures/{name}", summary="All about one measure", responses=_NONE)

@@ -15,7 +15,7 @@
     if (!button) return;
     const label = () => {
       button.textContent = isDark() ? "Light" : "Dark";
-      button.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
+      button.setAttribute("aria-label", isDark() ? "Light colors" : "Dark colors");
     };
     button.hidden = false;
     button.addEventListener("click", () => {

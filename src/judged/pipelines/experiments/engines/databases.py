@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judged.pipelines.experiments.engines.base import Configuration, Hit
 
 
-_TOKENISERS = {"none": "unicode61", "english": "porter unicode61", "trigram": "trigram"}
+_TOKENIZERS = {"none": "unicode61", "english": "porter unicode61", "trigram": "trigram"}
 _WORD = re.compile(r"\w+")
 _ASK = "select id, -bm25(docs, 0, ?, 1.0) from docs where docs match ? order by 2 desc, id limit ?"
 
@@ -41,8 +41,8 @@ class SqliteFts5(Engine):
         self._weight = float(configuration["title_weight"])
         self._word = re.compile(r"\w{3,}") if trigrams else _WORD
         self._index = sqlite3.connect(folder / "index.sqlite", check_same_thread=False)
-        tokeniser = _TOKENISERS["trigram" if trigrams else configuration["stemmer"]]
-        self._index.execute(f"create virtual table docs using fts5(id unindexed, title, text, tokenize='{tokeniser}')")
+        tokenizer = _TOKENIZERS["trigram" if trigrams else configuration["stemmer"]]
+        self._index.execute(f"create virtual table docs using fts5(id unindexed, title, text, tokenize='{tokenizer}')")
         with self._index:
             rows = ((doc, title, text) for doc, (title, text) in documents.items())
             self._index.executemany("insert into docs values (?, ?, ?)", rows)
@@ -76,7 +76,7 @@ class PostgreSql(Engine):
         "dsn": Setting("", (), "how the server is reached, as libpq takes it; empty: its environment"),
         "stemmer": Setting("english", ("none", "english"), "the text search configuration: simple or english"),
         "rank": Setting("frequency", tuple(_RANKS), "ts_rank, or ts_rank_cd, which sees how near words stand"),
-        "normalisation": Setting(
+        "normalization": Setting(
             2, (), "what a score is divided by, as PostgreSQL's bit mask: 0 nothing, 2 length", 0, 63
         ),
         "title_weight": Setting("D", ("A", "D"), "whether words of titles count ten times as much"),
@@ -96,7 +96,7 @@ class PostgreSql(Engine):
             raise InputError(f"no server answers: {error}".strip(), fix="start it, and say where: dsn") from None
         self._refused = psycopg.Error
         self._words = _CONFIGURATIONS[configuration["stemmer"]]
-        self._rank, self._normalisation = _RANKS[configuration["rank"]], int(configuration["normalisation"])
+        self._rank, self._normalization = _RANKS[configuration["rank"]], int(configuration["normalization"])
         self._table = f"judged_{uuid.uuid4().hex}"
         self._do(f"CREATE UNLOGGED TABLE {self._table} (id text, words tsvector)")
         weight = configuration["title_weight"]
@@ -107,7 +107,7 @@ class PostgreSql(Engine):
         self._do(f"CREATE INDEX ON {self._table} USING gin (words)")
         self._do(f"ANALYZE {self._table}")
         self._ask = (
-            f"SELECT id, {self._rank}(words, asked, {self._normalisation}) AS score"
+            f"SELECT id, {self._rank}(words, asked, {self._normalization}) AS score"
             f" FROM {self._table}, to_tsquery('{self._words}', %s) asked WHERE words @@ asked"
             " ORDER BY score DESC, id LIMIT %s"
         )

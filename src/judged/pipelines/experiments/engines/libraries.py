@@ -94,17 +94,17 @@ class Tantivy(Engine):
             raise MissingExtraError("tantivy", "engines") from None
         grams = configuration["tokens"] == "trigrams"
         tokenizer = tantivy.Tokenizer.ngram(3, 3, False) if grams else tantivy.Tokenizer.simple()
-        analyser = tantivy.TextAnalyzerBuilder(tokenizer).filter(tantivy.Filter.lowercase())
+        analyzer = tantivy.TextAnalyzerBuilder(tokenizer).filter(tantivy.Filter.lowercase())
         if configuration["stop_words"] == "english":
-            analyser = analyser.filter(tantivy.Filter.stopword("english"))
+            analyzer = analyzer.filter(tantivy.Filter.stopword("english"))
         if configuration["stemmer"] == "english":
-            analyser = analyser.filter(tantivy.Filter.stemmer("english"))
+            analyzer = analyzer.filter(tantivy.Filter.stemmer("english"))
         schema = tantivy.SchemaBuilder()
         schema.add_text_field("id", stored=True, tokenizer_name="raw")
         for name in ("title", "text"):
             schema.add_text_field(name, tokenizer_name="judged")
         self._index: Any = tantivy.Index(schema.build(), path=str(folder))
-        self._index.register_tokenizer("judged", analyser.build())
+        self._index.register_tokenizer("judged", analyzer.build())
         writer = self._index.writer(_MEMORY, 1)
         for doc, (title, text) in documents.items():
             writer.add_document(tantivy.Document(id=doc, title=title, text=text))

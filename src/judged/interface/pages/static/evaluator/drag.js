@@ -1,6 +1,6 @@
 /* Dragging a row by its handle, with mouse, pen or finger. The row follows the pointer; the others make way. */
 
-/** Find the place of a row whose top is at `top`: it passes a neighbour when its edge is beyond the neighbour's middle. */
+/** Find the place of a row whose top is at `top`: it passes a neighbor when its edge is beyond the neighbor's middle. */
 const placeAt = (rows, row, top) => {
   const middle = (one) => one.offsetTop + one.offsetHeight / 2;
   const bottom = top + row.offsetHeight;

@@ -1,4 +1,4 @@
-"""The metrics of user behaviour as a list, and one of them in full."""
+"""The metrics of user behavior as a list, and one of them in full."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KIND = {
 }
 
 
-def catalogue() -> TextTable:
+def catalog() -> TextTable:
     """Lay out every metric: what it is, what one row of it is, its unit, and what a log must tell for it."""
     rows: list[tuple[str, ...]] = []
     for family, members in FAMILIES.items():
@@ -45,7 +45,7 @@ def text(*, width: int | None = None) -> str:
 
 def _fitted(width: int | None) -> str:
     """Draw the table; where it is too wide, what stands right of a metric is wrapped beside its name."""
-    table = catalogue().text()
+    table = catalog().text()
     if width is None or max(map(len, table.splitlines())) <= width:
         return table
     names = {one: f"  {_written(one)}" for members in FAMILIES.values() for one in members}

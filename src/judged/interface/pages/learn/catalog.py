@@ -1,4 +1,4 @@
-"""Catalogue of measures, searchable by any name and by properties."""
+"""Catalog of measures, searchable by any name and by properties."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ COMMON_MEASURES = (
 _CUTOFF = re.compile(r"[@_.](?:cut[_.@])?(?:k|[0-9]+|\{k\})$")
 
 
-class CatalogueQuery(Parameters):
-    """Parameters of a search in the catalogue."""
+class CatalogQuery(Parameters):
+    """Parameters of a search in the catalog."""
 
     q: str = Field("", max_length=200, description="A name, that of another tool too (ndcg_cut_10), or words.")
     grades: Literal["", "graded", "binary"] = Field("", description="Whether grades count, or only relevant or not.")
@@ -57,18 +57,18 @@ class CatalogueQuery(Parameters):
     )
 
 
-class Catalogue(PageAnswer):
+class Catalog(PageAnswer):
     """Matching measures, by family."""
 
     kind: ClassVar[str] = "measures"
 
 
-def catalogue(query: CatalogueQuery) -> Catalogue:
+def catalog(query: CatalogQuery) -> Catalog:
     """Search for measures.
 
-    >>> [catalogue(CatalogueQuery(q=name)).about["best"] for name in ("ndcg_cut_10", "mrr@10")]
+    >>> [catalog(CatalogQuery(q=name)).about["best"] for name in ("ndcg_cut_10", "mrr@10")]
     ['nDCG', 'RR']
-    >>> catalogue(CatalogueQuery(q="persistence")).table("measures").column("name").values[:2]
+    >>> catalog(CatalogQuery(q="persistence")).table("measures").column("name").values[:2]
     ['RBP', 'NERR10']
     """
     all_entries = [entry for entries in families().values() for entry in entries]
@@ -93,7 +93,7 @@ def catalogue(query: CatalogueQuery) -> Catalogue:
         *columns_of(matches, "use"),
         Column("found_as", [_found_as(entry, query.q.strip(), is_best=entry is best_match) for entry in matches]),
     )
-    return Catalogue(about, (Table("measures", columns), *([] if about["narrowed"] else [common_measures_table()])))
+    return Catalog(about, (Table("measures", columns), *([] if about["narrowed"] else [common_measures_table()])))
 
 
 @lru_cache(maxsize=1)
@@ -111,7 +111,7 @@ def common_measures_table() -> Table:
         Column("measure", names, TEXT, "Measure", links=[f"/learn/{name}" for name in COMMON_MEASURES]),
         Column("judgments", [("yes or no", "grades")[entry.properties.graded] for entry in entries], TEXT, "Judgments"),
         Column("order", [len(scores) > 1 for scores in orders], YES_NO, "Order counts"),
-        Column("normalised", [entry.properties.perfect == 1 for entry in entries], YES_NO, "Perfect is 1"),
+        Column("normalized", [entry.properties.perfect == 1 for entry in entries], YES_NO, "Perfect is 1"),
         Column("use", [entry.use for entry in entries], TEXT, "Best for"),
     )
     return Table("usual", columns, "The usual measures side by side")
@@ -126,7 +126,7 @@ def _found_as(entry: Entry, search_text: str, *, is_best: bool) -> str:
     return next((name for name in _other_names(entry) if search_text.casefold() in name.casefold()), "")
 
 
-def _suits(entry: Entry, query: CatalogueQuery) -> bool:
+def _suits(entry: Entry, query: CatalogQuery) -> bool:
     properties = entry.properties
     needs_more = properties.uses_all_labels or entry.family == "facts about documents"
     return (
@@ -238,7 +238,7 @@ def measure_page(cls: type[Measure]) -> MeasurePage:
         Table("other_names", (Column("name", list(entry.aliases)), Column("means", meanings))),
         _tool_scores(example),
         _measure_table("related", _related(entry)),
-        _measure_table("neighbours", neighbors),
+        _measure_table("neighbors", neighbors),
     )
     return MeasurePage(about, parts)
 

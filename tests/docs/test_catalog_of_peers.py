@@ -1,4 +1,4 @@
-"""docs/catalogue-of-peers.md: every name of ours is one, and is what the other tool's name means here."""
+"""docs/catalog-of-peers.md: every name of ours is one, and is what the other tool's name means here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judged.scoring.measures import Measure, parse
 from judged.scoring.measures.registry import REGISTRY
 from judged.scoring.peers.trec_eval import ALL, expand
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "catalogue-of-peers.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "catalog-of-peers.md"
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -64,14 +64,14 @@ def ours_of(tool: str) -> dict[str, Measure]:
 
 
 def test_trec_eval_means_what_the_drop_in_command_computes() -> None:
-    catalogue = ours_of("trec_eval 9 and 10, pytrec_eval")
+    catalog = ours_of("trec_eval 9 and 10, pytrec_eval")
     tens = ("P", "map_cut", "relative_P", "success", "recall", "ndcg_cut", "unj", "P_avgjg")
     asked = [name for name in ALL if name not in (*tens, "ndcg", "G")]
     lines = expand(*asked, *(f"{name}.10" for name in tens), "G", "ndcg")
     computed = {line.name: line.measure for line in [*lines, *expand("ndcg.1=3,2=9")] if line.measure is not None}
-    assert {name: one for name, one in computed.items() if name in catalogue} == catalogue
+    assert {name: one for name, one in computed.items() if name in catalog} == catalog
     several = {line.name: line.root for line in lines}  # recall levels and factors: one of each kind will do
-    shown = {several[name] for name in catalogue if name in several}
+    shown = {several[name] for name in catalog if name in several}
     text = {"runid", "relstring"}
     assert set(several.values()) - shown == text
     nine = {line.name: line.measure for line in expand("11pt_avg", "iprec_at_recall", dialect="trec_eval-9")}
@@ -90,9 +90,9 @@ def test_trec_eval_means_what_the_drop_in_command_computes() -> None:
     ],
 )
 def test_a_dialect_reads_the_tools_names_so(dialect: str, tool: str) -> None:
-    catalogue = ours_of(tool)
-    assert len(catalogue) == sum(not ours.startswith("left out") and "`" in theirs for theirs, ours in tables()[tool])
-    for theirs, ours in catalogue.items():
+    catalog = ours_of(tool)
+    assert len(catalog) == sum(not ours.startswith("left out") and "`" in theirs for theirs, ours in tables()[tool])
+    for theirs, ours in catalog.items():
         assert DIALECTS[dialect].measures(theirs) == (ours,), theirs
 
 
@@ -107,8 +107,8 @@ def test_the_tools_are_all_there() -> None:
         assert tool in words
 
 
-def test_aliases_mean_the_same_in_the_catalogue() -> None:
-    """Where a tool's name is understood here without a dialect, it is the measure that the catalogue names."""
+def test_aliases_mean_the_same_in_the_catalog() -> None:
+    """Where a tool's name is understood here without a dialect, it is the measure that the catalog names."""
     known = {alias.lower() for entry in REGISTRY.values() for alias in (entry.name, *entry.aliases)}
     compared = 0
     for tool, theirs, ours in EVERY:
