@@ -1,4 +1,4 @@
-"""The list of words in CONTRIBUTING: what each means, takes, and is never called."""
+"""Names of shared parameters, with their types and the names that are not used instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Word(NamedTuple):
 def listed() -> tuple[dict[str, Word], dict[str, str]]:
     """Read the list: words with their types, and what they are never called."""
     words, never = dict[str, Word](), dict[str, str]()
-    rows = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text().split("| word |")[1].splitlines()[2:]
+    rows = (Path(__file__).parent / "words" / "parameters.md").read_text().split("| name |")[1].splitlines()[2:]
     for row in rows:
         if not row.startswith("|"):
             break

@@ -1,4 +1,4 @@
-"""One word means one thing: all signatures and options are held to the list in CONTRIBUTING."""
+"""Names, meanings, and types of shared parameters: signatures and options follow parameters.md."""
 
 from __future__ import annotations
 

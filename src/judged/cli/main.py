@@ -16,7 +16,7 @@ import judged
 from judged.cli.exits import CODES, end_on_signals, exit_code, ignore_signals, wrap_streams
 from judged.components import built_in, third_party
 from judged.errors import JudgedWarning
-from judged.interface.options import Group
+from judged.interface.options import LazyGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,7 +44,7 @@ _SECTIONS = (
 """Order of the sections in the help; sections of other packages follow."""
 
 
-class _Commands(Group):
+class _Commands(LazyGroup):
     """Commands of all components, in sections. Other packages are loaded only for the help or an unknown name."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

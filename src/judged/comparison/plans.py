@@ -10,7 +10,7 @@ from judged.errors import InputError
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Show, Table, columns_of
 from judged.results.blocks import Note
 from judged.scoring.evaluation.evaluate import build_run_function
-from judged.stats.sample_size import Plan, format_difference, plan
+from judged.stats.sample_size import PowerPlan, format_difference, plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Plans(Answer):
 
     kind: ClassVar[str] = "power"
 
-    plans: Mapping[str, Plan]  # by measure
+    plans: Mapping[str, PowerPlan]  # by measure
     runs: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
     provenance: Provenance | None = None  # of the scores; None for a plan from numbers

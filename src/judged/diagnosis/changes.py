@@ -54,7 +54,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Change:
+class TestedChange:
     """Tested change of a quantity over a set of topics."""
 
     system: str  # the system that changed
@@ -108,18 +108,18 @@ def mean_of(values: Floats) -> float:
 
 def changes_of_quantities(
     quantities: Mapping[tuple[str, str], ValuePair], topic_sets: Sequence[TopicSubset], choices: Choices
-) -> tuple[Change, ...]:
+) -> tuple[TestedChange, ...]:
     """Test each quantity, given by system and part, over each set of topics."""
     untested = {(i, j) for i, topics in enumerate(topic_sets) if topics.small for j in range(len(quantities))}
     tests = compare_subsets(list(quantities.values()), topic_sets, choices, untested)
     return tuple(
-        Change(system, topics.name, part, tests[i, j], topics.small, topics.is_all)
+        TestedChange(system, topics.name, part, tests[i, j], topics.small, topics.is_all)
         for i, topics in enumerate(topic_sets)
         for j, (system, part) in enumerate(quantities)
     )
 
 
-def changes_table(changes: Sequence[Change], title: str, note: str, part: Show = TEXT, *, runs: bool) -> Table:
+def changes_table(changes: Sequence[TestedChange], title: str, note: str, part: Show = TEXT, *, runs: bool) -> Table:
     """Return a table with one row per change. `title` heads the differences, and `part` formats the quantities."""
     tests = [change.result for change in changes]
     few = [SMALL if change.small else "" for change in changes]
@@ -159,7 +159,7 @@ def describe_losers(lost: Discoveries, query_ids: Sequence[str]) -> str:
     return f"{lost.sentence[0].lower()}{lost.sentence[1:].removesuffix('.')}{listing}"
 
 
-def describe_slice_changes(changes: Iterable[Change], tests: int) -> Iterator[str]:
+def describe_slice_changes(changes: Iterable[TestedChange], tests: int) -> Iterator[str]:
     """Describe the slices with a significant change among `tests` tests, as sentences without capital."""
     tested = sorted((change for change in changes if change.by_slice), key=lambda change: change.result.difference)
     significant = [f"{change.slice} by {change.part} {change.describe()}" for change in tested if change.significant]

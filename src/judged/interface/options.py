@@ -295,7 +295,7 @@ def _add_limits(callback: Callable[..., Any] | None) -> Callable[..., Any]:
     return check
 
 
-class Group(click.Group):
+class LazyGroup(click.Group):
     """Group with commands in other modules, which are imported on first use.
 
     Parameters

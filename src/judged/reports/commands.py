@@ -12,7 +12,7 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, print_warnings
-from judged.interface.options import FORMATS, POLICIES, Choice, Group, shared
+from judged.interface.options import FORMATS, POLICIES, Choice, LazyGroup, shared
 from judged.online.commands import logs
 from judged.results.answer import PICTURES
 from judged.scoring.default_measures import REPORTED_MEASURES
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from judged.interface.arguments import OutputOptions
 
 
-@click.group("change", cls=Group)
+@click.group("change", cls=LazyGroup)
 def change() -> None:
     """Put together what is known of a change of the system: baseline and candidate."""
 

@@ -175,11 +175,11 @@ class PairPlan:
     sd: float  # standard deviation of the differences (n_observed - 1); NaN for fewer than two topics
     n: int  # planned number of topics; by default n_observed
     detectable: float  # smallest true difference that is detected with the required power
-    topics_needed: int | None  # to detect `Plan.difference`; None without one, or if `sd` is 0 or NaN
+    topics_needed: int | None  # to detect `PowerPlan.difference`; None without one, or if `sd` is 0 or NaN
 
 
 @dataclass(frozen=True)
-class Plan:
+class PowerPlan:
     """Power of the paired t-test for a number of topics."""
 
     n: int  # planned number of topics
@@ -224,7 +224,7 @@ class Plan:
 
 def plan(
     values: ArrayLike, *, n: int | None = None, difference: float | None = None, alpha: float = 0.05, power: float = 0.8
-) -> Plan:
+) -> PowerPlan:
     """Compute which differences between systems are detectable, from their variation between topics.
 
     The observed differences are not used: the power for the observed difference would only restate its p-value.
@@ -243,7 +243,7 @@ def plan(
 
     Returns
     -------
-    Plan
+    PowerPlan
         With fewer than two topics, all results are NaN. If the differences do not vary, nothing can be planned, and
         the sentence says so.
 
@@ -271,10 +271,12 @@ def plan(
         pairs.append(PairPlan(first, second, n_paired, n_missing, mean, sd, n_planned, **results))
     n_complete, sd = complete.shape[1], _pooled_sd(pairs)
     results = _detectable_and_needed(sd, n or n_complete, **design)
-    return Plan(n or n_complete, n_complete, left_out, len(scores), sd, **design, **results, pairs=tuple(pairs))
+    return PowerPlan(n or n_complete, n_complete, left_out, len(scores), sd, **design, **results, pairs=tuple(pairs))
 
 
-def plan_of_sd(sd: float, n: int, *, difference: float | None = None, alpha: float = 0.05, power: float = 0.8) -> Plan:
+def plan_of_sd(
+    sd: float, n: int, *, difference: float | None = None, alpha: float = 0.05, power: float = 0.8
+) -> PowerPlan:
     """Compute a plan from a known or assumed standard deviation of the differences; otherwise like `plan`.
 
     >>> plan_of_sd(0.1, 43).sentence
@@ -286,7 +288,7 @@ def plan_of_sd(sd: float, n: int, *, difference: float | None = None, alpha: flo
     if math.isnan(sd):
         raise InputError("the standard deviation must not be NaN", fix="use 0.1, for example")
     design: dict[str, Any] = {"alpha": alpha, "power": power, "difference": difference}
-    return Plan(n, 0, 0, 0, float(sd), **design, **_detectable_and_needed(sd, n, **design))
+    return PowerPlan(n, 0, 0, 0, float(sd), **design, **_detectable_and_needed(sd, n, **design))
 
 
 def format_difference(value: float) -> str:

@@ -97,7 +97,7 @@ def select(values: ArrayLike, *, folds: int = 10, seed: int = 0) -> Selection:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice(ReadOnly):
+class SystemChoice(ReadOnly):
     """Best of several systems, and the expected score of the selection procedure, with an interval.
 
     Parameters
@@ -126,7 +126,7 @@ class Choice(ReadOnly):
         return self.naive - self.honest
 
 
-def choose(values: ArrayLike, *, folds: int = 10, level: float = 0.95, seed: int = 0) -> Choice:
+def choose(values: ArrayLike, *, folds: int = 10, level: float = 0.95, seed: int = 0) -> SystemChoice:
     """Select the system with the highest mean, and estimate the score of this procedure by nested cross-validation.
 
     Topics are assigned to folds twenty times, because one assignment gives a noisy estimate. The topics' scores are not
@@ -183,7 +183,7 @@ def choose(values: ArrayLike, *, folds: int = 10, level: float = 0.95, seed: int
     error = min(max(math.sqrt(max(mse, 0.0) * (n_folds - 1) / n_folds), mean_error), mean_error * math.sqrt(n_folds))
     half_width = student_quantile((1 + level) / 2, topics - 1) * error
     interval = None if topics < 6 else (honest - half_width, honest + half_width)
-    return Choice(best, float(scores[best].mean()), honest, interval, shares)
+    return SystemChoice(best, float(scores[best].mean()), honest, interval, shares)
 
 
 def _check_table(values: ArrayLike, folds: int, seed: int) -> Floats:

@@ -12,14 +12,14 @@ import click
 
 from judged.errors import InputError
 from judged.interface.arguments import answer_options, need_web, write_result
-from judged.interface.options import Group, shared
+from judged.interface.options import LazyGroup, shared
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
     from judged.interface.arguments import OutputOptions
 
 
-@click.group("study", cls=Group)
+@click.group("study", cls=LazyGroup)
 def study() -> None:
     """Plan and run a user study, in which several people do the same tasks with each of several systems.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged.comparison.slicing.topic_slices import Slicing
-    from judged.diagnosis.changes import Change
+    from judged.diagnosis.changes import TestedChange
     from judged.diagnosis.matrix.points import Axis, MatrixChoices, MatrixPoint
     from judged.results import Block
     from judged.results.blocks import Note
@@ -63,7 +63,7 @@ class Matrix(AnswerOfScores):
         Whether the caller provided the cuts.
     points : tuple of MatrixPoint
         By run: all topics, then each slice.
-    changes : tuple of Change
+    changes : tuple of TestedChange
         Changes of the other runs against the baseline: all topics, then each slice; x, then y; corrected by Holm.
     lost : dict of dict of Discoveries
         By run, then axis: the topics that lost against the baseline, at the configured false discovery rate.
@@ -86,7 +86,7 @@ class Matrix(AnswerOfScores):
     cuts: tuple[float, float]
     given_cuts: bool
     points: tuple[MatrixPoint, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[TestedChange, ...]
     lost: dict[str, dict[str, Discoveries]]
     slicing: Slicing | None
     choices: MatrixChoices
@@ -224,7 +224,7 @@ class Matrix(AnswerOfScores):
         )
         return Table("summary", tuple(columns), note=note, labels=2, only="people")
 
-    def _change_pairs(self) -> list[tuple[Change, Change]]:
+    def _change_pairs(self) -> list[tuple[TestedChange, TestedChange]]:
         """Return the changes of x and y in pairs, by run."""
         pairs = zip(self.changes[::2], self.changes[1::2], strict=True)
         return sorted(pairs, key=lambda pair: self.scores.run_names.index(pair[0].system))
@@ -394,7 +394,7 @@ class Matrix(AnswerOfScores):
             judged = f"; {percent(point.judged)} of its first 10 are judged, so recall may be low for want of judgments"
         return f"{point.slice}: {point.quadrant}{meaning}: {x}, {y}{judged}."
 
-    def _describe_change(self, x: Change, y: Change) -> Iterator[str]:
+    def _describe_change(self, x: TestedChange, y: TestedChange) -> Iterator[str]:
         """Yield the changes of a run against the baseline, over all topics, by slice and by topic."""
         run = x.system
         if x.result.n < 2:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged.comparison.slicing.topic_slices import Slicing
-    from judged.diagnosis.changes import Change
+    from judged.diagnosis.changes import TestedChange
     from judged.diagnosis.stages.trace import LossByStage, StageOptions, Trace
     from judged.results import Block
     from judged.results.blocks import Note
@@ -133,7 +133,7 @@ class Stages(Answer):
         return self.rows[0]
 
     @cached_property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[TestedChange, ...]:
         """Tested changes of the score and of each part, over all topics and by slice; higher is better."""
         if self.baseline is None:
             return ()
@@ -442,7 +442,7 @@ class Stages(Answer):
             subject = str(self.measure) if name == SCORE else f"{name} alone"
             yield f"{self.trace.name} by {subject}: {describe_losers(losses, self.query_ids)}{kind_counts}."
 
-    def _overall_change_sentence(self, score: Change, parts: list[Change]) -> str:
+    def _overall_change_sentence(self, score: TestedChange, parts: list[TestedChange]) -> str:
         first, second = (trace.name for trace in self.traces)
         if score.result.n < 2:
             return "There are too few topics to test what changed."

@@ -243,4 +243,4 @@ def init(
         click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")
 
 
-prepare_command(init)  # `init` is not in the table of commands, where `Group` would call this
+prepare_command(init)  # `init` is not in the table of commands, where `LazyGroup` would call this

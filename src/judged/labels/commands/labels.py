@@ -11,7 +11,7 @@ import click
 from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import answer_options, print_warnings, write_result
-from judged.interface.options import Choice, Group, shared, with_options
+from judged.interface.options import Choice, LazyGroup, shared, with_options
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group(
     "labels",
-    cls=Group,
+    cls=LazyGroup,
     places={
         name: f"judged.labels.commands.models:{name}_command"
         for name in ("ask", "questions", "quality", "next", "estimate", "calibrate")

@@ -8,14 +8,14 @@ import click
 
 from judged.interface import arguments
 from judged.interface.arguments import answer_options
-from judged.interface.options import FORMATS, Choice, Group, shared, with_options
+from judged.interface.options import FORMATS, Choice, LazyGroup, shared, with_options
 from judged.online.commands import logs
 
 if TYPE_CHECKING:
     from judged.interface.arguments import OutputOptions
 
 
-@click.group("clicks", cls=Group)
+@click.group("clicks", cls=LazyGroup)
 def clicks() -> None:
     """Learn from the clicks of LOG what users find attractive, apart from where it stood.
 

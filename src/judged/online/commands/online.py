@@ -8,7 +8,7 @@ import click
 
 from judged.errors import InputError
 from judged.interface.arguments import answer_options, terminal_width
-from judged.interface.options import Choice, Group, shared, with_options
+from judged.interface.options import Choice, LazyGroup, shared, with_options
 from judged.online.commands import logs
 from judged.online.commands.logs import interval, log_options, opened, tables, where
 
@@ -25,7 +25,7 @@ _DATED = "give --documents FILE: documents with a column date"
 
 @click.group(
     "online",
-    cls=Group,
+    cls=LazyGroup,
     places={
         name: f"judged.online.commands.comparisons:{name}_command" for name in ("abtest", "interleaving", "offline")
     },

@@ -12,7 +12,7 @@ from judged.errors import InputError
 from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, slice_options
 from judged.interface.commands.gate import check_outputs, gate_options, load_config, write_decision
-from judged.interface.options import FORMATS, Group, shared, with_options
+from judged.interface.options import FORMATS, LazyGroup, shared, with_options
 from judged.labels.commands.models import asking_options, confirmed, families_of, give_asked, progress
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group("rag", cls=Group)
+@click.group("rag", cls=LazyGroup)
 def rag() -> None:
     """Evaluate generated answers: what they say of what they should, what they cite, and what supports it.
 

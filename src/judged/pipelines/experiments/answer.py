@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from judged.results.table import IntervalLimits
     from judged.scoring.evaluation import Scores
     from judged.scoring.evaluation.facts import Provenance
-    from judged.stats.selection import Choice
+    from judged.stats.selection import SystemChoice
 
 Costs: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Of each configuration, by name: a number, None where it is not known; under ``<name>_ci`` its interval, and under
@@ -64,7 +64,7 @@ class Conclusions(Answer):
         Effectiveness against cost, and the front.
     effects : FactorEffects
         What each factor does.
-    choice : Choice
+    choice : SystemChoice
         The best configuration, and what choosing it so is worth on topics that did not choose; of a measure that is
         better low, with the signs turned.
     may_be_best : tuple of str
@@ -81,7 +81,7 @@ class Conclusions(Answer):
     comparison: Comparison
     tradeoff: Tradeoff
     effects: FactorEffects
-    choice: Choice
+    choice: SystemChoice
     may_be_best: tuple[str, ...]
     costs: Costs
     slicing: Slicing | None

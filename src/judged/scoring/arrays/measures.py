@@ -11,7 +11,7 @@ from typing import Any, Literal
 from array_api_compat import is_numpy_array
 
 from judged.errors import InputError
-from judged.scoring.arrays.ranking import Cutoff, Ranking, Ties
+from judged.scoring.arrays.ranking import Cutoff, RankedBatch, Ties
 from judged.scoring.measures.diversity import powers
 from judged.scoring.measures.gain import discounts, gains
 
@@ -121,14 +121,16 @@ def average_precision(
     return ranking.result(ranking.divided(total, num_relevant, undefined))
 
 
-def _relevant(scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties, rel: float) -> tuple[Ranking, Any, Any]:
+def _relevant(
+    scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties, rel: float
+) -> tuple[RankedBatch, Any, Any]:
     """Sort, mark the relevant documents with 1, and count them."""
-    ranking = Ranking.of(scores, grades, where, cutoff, ties)
+    ranking = RankedBatch.of(scores, grades, where, cutoff, ties)
     relevant = ranking.relevant(rel)
     return ranking, relevant, ranking.total(relevant)
 
 
-def _p_relevant(ranking: Ranking, relevant: Any) -> Any:
+def _p_relevant(ranking: RankedBatch, relevant: Any) -> Any:
     """Return the probability that a rank is relevant, given that no rank above it in its tie group is."""
     ordered = ranking.sorted(relevant)
     if ranking.ties == "position" or not ranking.width:
@@ -182,7 +184,7 @@ def dcg(
     >>> dcg(np.array([[0.9, 0.8, 0.7]]), np.array([[3, 0, 2]]), gain="exp2", cutoff=[1, 3]).tolist()
     [[7.0, 8.5]]
     """
-    ranking = Ranking.of(scores, grades, where, cutoff, ties)
+    ranking = RankedBatch.of(scores, grades, where, cutoff, ties)
     return ranking.result(ranking.cumulative_sum(ranking.expected(_gains(ranking, gain)) / _discounts(ranking)))
 
 
@@ -208,7 +210,7 @@ def ndcg(
     >>> ndcg(np.array([[0.5, 0.5]]), np.array([[1, 0]]), ties="averaged").round(4).tolist()
     [0.8155]
     """
-    ranking = Ranking.of(scores, grades, where, cutoff, ties)
+    ranking = RankedBatch.of(scores, grades, where, cutoff, ties)
     gain_values, discount = _gains(ranking, gain), _discounts(ranking)
     dcg_values = ranking.cumulative_sum(ranking.expected(gain_values) / discount)
     best_order = -ranking.xp.sort(-gain_values, axis=-1, stable=False)[..., : ranking.depth]
@@ -227,7 +229,7 @@ def err(scores: Any, grades: Any, *, where: Any = None, cutoff: Cutoff = None, m
     >>> err(np.array([[0.9, 0.8]]), np.array([[2, 1]]), max=2).tolist()
     [0.78125]
     """
-    ranking = Ranking.of(scores, grades, where, cutoff, "position")
+    ranking = RankedBatch.of(scores, grades, where, cutoff, "position")
     _check_scale(ranking, max)
     satisfied = ranking.sorted(_gains(ranking, "exp2")) / 2.0**max
     p_reached = ranking.xp.cumulative_prod(1.0 - satisfied, axis=-1, include_initial=True)[..., :-1]
@@ -260,7 +262,7 @@ def rbp(
     """
     if not 0 < p < 1 or (max is not None and not max > 0):
         raise InputError(f"p must be between 0 and 1 and max positive, got p={p!r}, max={max!r}", fix="use p=0.8")
-    ranking = Ranking.of(scores, grades, where, cutoff, ties)
+    ranking = RankedBatch.of(scores, grades, where, cutoff, ties)
     if max is not None:
         _check_scale(ranking, max)
     gain_values = ranking.relevant(rel) if max is None else _gains(ranking, "linear") / max
@@ -269,12 +271,12 @@ def rbp(
     return ranking.result(ranking.xp.where(ranking.total(gain_values) > 0, value, undefined))
 
 
-def _check_scale(ranking: Ranking, max: float) -> None:
+def _check_scale(ranking: RankedBatch, max: float) -> None:
     if is_numpy_array(ranking.grades) and ranking.grades.max(initial=0.0) > max:
         raise InputError(f"a grade is {ranking.grades.max():g}, but max={max:g}", fix="max is the highest of the scale")
 
 
-def _gains(ranking: Ranking, gain: Gain) -> Any:
+def _gains(ranking: RankedBatch, gain: Gain) -> Any:
     if gain not in ("linear", "exp2"):
         raise InputError(f"gain={gain!r} is not known", fix="gain='linear' or 'exp2'")
     if is_numpy_array(ranking.grades):
@@ -284,5 +286,5 @@ def _gains(ranking: Ranking, gain: Gain) -> Any:
     return linear if gain == "linear" else 2.0**linear - 1.0
 
 
-def _discounts(ranking: Ranking) -> Any:
+def _discounts(ranking: RankedBatch) -> Any:
     return ranking.by_rank(lambda ranks: discounts(ranks, "log2", 2.0))

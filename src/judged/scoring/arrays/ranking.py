@@ -65,7 +65,7 @@ def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None
 
 
 @dataclass
-class Ranking:
+class RankedBatch:
     """Documents of each query sorted by score; masked documents are last, with grade 0.
 
     All arithmetic is in the widest floating type of the library and device: float64, or float32 if there is no
@@ -87,7 +87,7 @@ class Ranking:
     _result: Any  # the floating type of the results
 
     @classmethod
-    def of(cls, scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties) -> Ranking:
+    def of(cls, scores: Any, grades: Any, where: Any, cutoff: Cutoff, ties: Ties) -> RankedBatch:
         """Sort each query; documents with equal scores keep their order."""
         xp = array_namespace(scores, grades)
         if ties not in ("position", "averaged"):

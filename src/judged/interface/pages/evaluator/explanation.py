@@ -22,7 +22,7 @@ from judged.scoring.measures.pages import summary
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.interface.pages.evaluator.scores import RankedList
+    from judged.interface.pages.evaluator.scores import JudgedRanking
     from judged.interface.pages.evaluator.state import MeasureQuery
     from judged.interface.pages.workspace import Workspace
     from judged.scoring.explanation.explain import Explanation
@@ -83,7 +83,7 @@ def explain_measure(workspace: Workspace, query: MeasureQuery) -> MeasureExplana
     return MeasureExplanation(about, explanations=tuple(explanation for _, explanation in lists))
 
 
-def _curve(measure: Measure, rankings: Sequence[RankedList]) -> list[list[float]]:
+def _curve(measure: Measure, rankings: Sequence[JudgedRanking]) -> list[list[float]]:
     """Return the scores of each list at all cutoffs up to the longest list; empty for measures without a cutoff."""
     if measure.entry.cutoff is None or measure.entry.cutoff_name != "cutoff":
         return []
@@ -99,7 +99,7 @@ def _differences(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> l
     return sorted((row for row in rows if abs(row["value"]) > _TOLERANCE), key=lambda row: -abs(row["value"]))
 
 
-def _explain(ranking: RankedList, measure: Measure) -> tuple[dict[str, Any], Explanation]:
+def _explain(ranking: JudgedRanking, measure: Measure) -> tuple[dict[str, Any], Explanation]:
     judged = judge_lists(replace(ranking, name=LIST))  # so that titles do not contain the name of the list
     explanation = explain_list(judged, measure)
     # If the score is a sum over ranks times a constant, the terms add up to the score. For other measures, the
@@ -151,7 +151,7 @@ def _formula_name(line: SheetLine) -> str:
     return re.split(r"[(@]", line.name, maxsplit=1)[0].replace(" ", "_")
 
 
-def _losses(measure: Measure, ranking: RankedList) -> list[float]:
+def _losses(measure: Measure, ranking: JudgedRanking) -> list[float]:
     """Return how much the score drops if a document of grade 0 replaces each document."""
     extended = replace(ranking, grades=ranking.grades | {_PLACEHOLDER: 0.0})
     docs = ranking.docs

@@ -35,7 +35,7 @@ OVERFLOW = "comes to numbers that are too large to be computed"
 
 
 @dataclass(frozen=True)
-class RankedList:
+class JudgedRanking:
     """A ranking, with the judgments used to score it."""
 
     name: str  # `list`, `other` or `before`
@@ -102,14 +102,14 @@ def _counts_of(state: State, lists: Sequence[Table]) -> Table:
     return Table("counts", columns_of(rows, *rows[0]), only="data")
 
 
-def lists_of_state(state: State) -> tuple[RankedList, ...]:
+def lists_of_state(state: State) -> tuple[JudgedRanking, ...]:
     """Return the list, the second one, and the previous list, if they exist, with their judgments."""
     other = state.other or ()
     graded, previously_graded = (*state.documents, *other), (*other, *(state.before or ()))
     inputs = (LIST, state.documents, graded, state.missing), (OTHER, state.other, graded, state.missing)
     inputs += ((BEFORE, state.before, previously_graded, state.before_missing),)
     return tuple(
-        RankedList(name, tuple(document.doc for document in documents), _grades(state, graded_documents, missing))
+        JudgedRanking(name, tuple(document.doc for document in documents), _grades(state, graded_documents, missing))
         for name, documents, graded_documents, missing in inputs
         if documents is not None
     )
@@ -129,7 +129,7 @@ def _grades(state: State, documents: Sequence[ListDocument], missing: tuple[floa
     return judged_grades | {f"{prefix}{i}": grade for i, grade in enumerate(unlisted, 1)}
 
 
-def judge_lists(*rankings: RankedList) -> Judged:
+def judge_lists(*rankings: JudgedRanking) -> Judged:
     """Judge lists, each with its own judgments. A list without judgments has no relevant document."""
     qrels = {ranking.name: ranking.grades for ranking in rankings if ranking.grades}
     runs = {ranking.name: ranking.run for ranking in rankings}
@@ -137,7 +137,7 @@ def judge_lists(*rankings: RankedList) -> Judged:
     return judge(qrels or {"": {"": 0.0}}, runs).over("run")
 
 
-def _scores_of(state: State, rankings: tuple[RankedList, ...], only: str | None) -> Table:
+def _scores_of(state: State, rankings: tuple[JudgedRanking, ...], only: str | None) -> Table:
     """Score the lists by all measures, or by those of some families."""
     joint = judge_lists(*rankings)
     judge_separately = cache(lambda: [judge_lists(ranking) for ranking in rankings])
@@ -186,7 +186,7 @@ def _difference(value: float | None, reference: float | None) -> float | None:
     return None if value is None or reference is None else value - reference
 
 
-def _rows_of(state: State, ranking: RankedList, ranks: Mapping[str, Mapping[str, int]]) -> Table:
+def _rows_of(state: State, ranking: JudgedRanking, ranks: Mapping[str, Mapping[str, int]]) -> Table:
     """Return the table of a list, with the rank of each document in the other lists."""
     options = state.options
     grades = [ranking.grades.get(doc) for doc in ranking.docs]
