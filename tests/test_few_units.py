@@ -145,7 +145,7 @@ def slices_compared(n: int) -> Verdicts:
 def slices_scored(n: int) -> Verdicts:
     scores = scores_of({"run": np.concatenate([gain(n), gain(n, 0.0)])})
     found = by_slice(scores, slicing_of(["x"] * n + ["y"] * n, min_topics=2))
-    return [one for row in found.findings for one in (row.significant, row.better is not None)]
+    return [one for row in found.tested for one in (row.significant, row.better is not None)]
 
 
 def gated(n: int) -> Verdicts:

@@ -41,7 +41,7 @@ EVALUATE = """
 import sys
 from judged.interface import arguments as inputs
 from judged.cli import main
-inputs._LONG_WORK = 1
+inputs._MIN_BYTES_FOR_BAR = 1
 sys.argv = ["judged", "evaluate", "qrels.txt", "a\\x1b[31m.run", "bad.run", "-m", "AP"]
 main.main()
 """

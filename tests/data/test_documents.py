@@ -68,7 +68,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_a_fact_stands_in_the_order_of_the_ranking() -> None:
     judged = judge({"q": {"7": 1}}, {"q": {"7": 1.0, "007": 2.0}}, documents=FACTS)
     assert judged.fact("length", "TBG").to_pylist() == [120, 80]
-    with pytest.raises(MeasureError, match=r"TBG needs the length of every returned document\. Fix: give documents="):
+    with pytest.raises(MeasureError, match=r"TBG requires the length of every returned document\. Fix: pass"):
         judge({"q": {"7": 1}}, {"q": {"7": 1.0}}).fact("length", "TBG")
 
 

@@ -279,7 +279,7 @@ def test_undefined_scores_have_no_change_and_come_last() -> None:
         ({"limit": -1}, "limit must be a whole number of at least 0"),
         ({"kinds": "wrong"}, "no kind 'wrong'"),
         ({"kinds": ()}, "`kinds` is empty"),
-        ({"ties": "rank"}, "requires a rank column"),
+        ({"ties": "rank"}, "the run has no rank column"),
     ],
 )
 def test_refused_options(options: dict[str, Any], message: str) -> None:

@@ -154,7 +154,7 @@ def test_systems_under_a_model_and_what_is_contested() -> None:
     }  # fmt: skip
     for one in found.means:
         assert one.judge == "m"
-        assert (one.known, one.value) == pytest.approx((corrected[one.run].known, corrected[one.run].value))
+        assert (one.known, one.value) == pytest.approx((corrected[one.run].known_mean, corrected[one.run].value))
         assert one.ci == pytest.approx(corrected[one.run].interval)
         assert one.model == pytest.approx(sides["m", one.run].mean())
     worths = sorted((one.worth, one.worth_interval) for one in corrected.values())

@@ -35,7 +35,7 @@ def compared(qrels: Path, run: Path, expected: Path, dialect: str) -> int:
         rows = [{name: value for name, value in row.items() if name != "runid"} for row in csv.DictReader(lines)]
     names = [name for name in rows[0] if name != "topic"]
     scores = evaluate(Qrels.read(qrels), Run.scan(run), names, dialect=dialect)
-    shown = DIALECTS[dialect].shown
+    shown = DIALECTS[dialect].format_value
     by_topic = scores.per_topic()[scores.run_names[0]]
     for name in names:
         ours = str(DIALECTS[dialect].measures(name)[0])

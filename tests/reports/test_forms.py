@@ -193,9 +193,9 @@ def test_files(made: Report, page: str, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "a.JSON").read_text(encoding="utf-8")) == made.to_dict()
     made.save(tmp_path / "b", form="markdown")
     assert (tmp_path / "b").read_text(encoding="utf-8") == made.markdown() + "\n"
-    with pytest.raises(InputError, match=r"no form of a result is known by \.pdx"):
+    with pytest.raises(InputError, match=r"the format of a result is unknown for \.pdx"):
         made.save(tmp_path / "a.pdx")
-    with pytest.raises(InputError, match="no form 'pdx'"):
+    with pytest.raises(InputError, match="unknown format 'pdx'"):
         made.save(tmp_path / "a.html", form="pdx")
     assert (tmp_path / "a.html").read_text(encoding="utf-8") == page + "\n"
 

@@ -141,7 +141,7 @@ def test_inputs_are_kept(files: Path, name: str) -> None:
 
 
 def test_refused(files: Path) -> None:
-    with pytest.raises(InputError, match=r"no form of a result is known by \.pdx"):
+    with pytest.raises(InputError, match=r"the format of a result is unknown for \.pdx"):
         run("qrels.txt", "old.run", "-o", "out.pdx")
     with pytest.raises(InputError, match="no run 'nosuch'"):
         run("qrels.txt", "old.run", "my new.run", "--baseline", "nosuch", "-o", "out.html")

@@ -59,7 +59,7 @@ def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
         (("--where", "color == 'x'"), "no attribute 'color'"),
         (("--where", "size > 100"), "no topic satisfies 'size > 100'"),
         (("--where", "__import__('os')"), "is not supported in an expression"),
-        (("--where", "size > 3", "--topics", "run"), "topics = run counts others"),
+        (("--where", "size > 3", "--topics", "run"), "cannot be combined with topics=run"),
         ((), "--attributes requires --where"),
     ],
 )

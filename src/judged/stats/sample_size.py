@@ -294,8 +294,8 @@ def plan_of_sd(
 def format_difference(value: float) -> str:
     """Format a difference with three decimals, or two significant digits if it is small.
 
-    >>> amount(0.03125), amount(0.00123), amount(12.3456), amount(math.nan)
-    ('0.031', '0.0012', '12.346', '-')
+    >>> [format_difference(value) for value in (0.03125, 0.00123, 12.3456, math.nan)]
+    ['0.031', '0.0012', '12.346', '-']
     """
     if math.isnan(value):
         return "-"

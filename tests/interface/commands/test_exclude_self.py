@@ -51,7 +51,7 @@ def test_a_warning_where_most_topics_find_themselves(first: int, noted: bool) ->
     assert plain.value("RR") == pytest.approx(1 - first / 80)
     assert (left_out.value("RR"), "self-first" in rules(left_out)) == (1.0, False)
     assert left_out.policies.exclude_self
-    assert left_out.policies.words(40) != plain.policies.words(40)
+    assert left_out.policies.describe(40) != plain.policies.describe(40)
 
 
 def test_a_warning_where_a_relevant_document_is_left_out() -> None:

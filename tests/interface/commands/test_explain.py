@@ -129,7 +129,7 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
         ),
         (["--grades", "1", "-t", "q1", "-m", "AP"], "--grades replaces files and topics, but --topic was given too"),
         (["--grades", "1", "-m", "AP", "-o", "x.doc"], "the format of a result is unknown for .doc"),
-        (["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"], "there are 2 answers"),
+        (["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"], "a table name is required for 2 answers"),
         (["--grades", "1"], "Missing option '-m' / '--measure'. Fix: see 'judged explain --help'."),
         (["--grades", "1", "-m", "Nothing"], "no measure"),
         (["--grades", "1", "-m", "AP", "--as", "quepid"], "no tool 'quepid'. Fix: use one of trec_eval-10"),

@@ -489,7 +489,7 @@ def test_advice_on_described_data_uses_only_described_facts(client, answers):
     applicable = [one for one in expected.recommendations if one.rule not in excluded]
     reasons = {rule.id: (rule.rationale, tuple(one.name for one in rule.when)) for rule in RULES}
     rows = [(*reasons[one.rule], one) for one in applicable]
-    assert advise_on_description(query).entries == tuple(
+    assert advise_on_description(query).recommendations == tuple(
         replace(one, evidence="", facts=facts) for _, facts, one in rows
     )
     data = client.get("/api/v1/advice", params=query.model_dump()).json()

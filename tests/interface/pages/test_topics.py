@@ -330,7 +330,7 @@ def test_one_topic_by_the_public_functions(
     topic_diff = diff(qrels, runs["bm25"], runs["tfidf"], topic=query_id, measure=measure, cutoff=10).topics[0]
     assert data["sentences"] == [topic_diff.sentence]
     for which in (0, 1):
-        side = topic_diff.side(which)
+        side = topic_diff.ranked_rows(which)
         documents = documents_of(data, data["runs"][which])
         assert [row["doc_id"] for row in documents] == [row.doc_id for row in side]
         assert [row["grade"] for row in documents] == [row.grade for row in side]

@@ -65,7 +65,7 @@ def test_only_the_largest_slices_are_drawn() -> None:
 
 
 def test_nothing_to_draw() -> None:
-    with pytest.raises(InputError, match="there is no chart of this"):
+    with pytest.raises(InputError, match="has no chart"):
         scores(estimates=(estimate(CTR, 0, 0, NAN),), ranks=()).chart()
 
 

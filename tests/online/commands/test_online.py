@@ -160,7 +160,7 @@ def test_pictures_and_pages(run: Callable[..., Ended], calls: dict[str, Any], mo
     [
         (("-m", "PageCRT"), "error: there is no online metric 'PageCRT'. Fix: did you mean PageCTR"),
         (("--by", "color"), "error: there is no slice 'color'. Fix: one of device, language."),
-        (("-o", "out.docx"), "error: out.docx: no form of a result is known by .docx."),
+        (("-o", "out.docx"), "error: out.docx: the format of a result is unknown for .docx."),
         (("--format", "png"), "error: this format cannot be printed. Fix: write it to a file: -o online.png."),
         (("-o", "log.ndjson", "--format", "json"), "error: log.ndjson: this file is an input."),
         (("--unit", "page"), "error: Invalid value for '--unit'"),

@@ -183,7 +183,7 @@ def test_a_file_is_read_as_a_folder_of_its_tables_is(tmp_path: Path) -> None:
         name: sorted(map(str, table.to_pylist())) for name, table in made.tables.items()
     }
     (tmp_path / "out" / "support.csv").write_text("query_id\n", encoding="utf-8")
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="two files"):
         read_responses(tmp_path / "out")
     with pytest.raises(InputError, match="already"):
         write_responses(made, tmp_path / "out", ["support"])

@@ -100,7 +100,7 @@ def test_one_topic_is_named_below() -> None:
 @pytest.mark.usefixtures("files")
 def test_refusals() -> None:
     assert "takes no cutoff" in refused("-m", "Rprec")
-    assert "known by .gif" in refused("-o", "a.gif")
+    assert "unknown for .gif" in refused("-o", "a.gif")
     assert "this format cannot be printed" in refused("--format", "png")
     assert "contradict" in refused("--to", "5", "--cutoffs", "1,2")
     assert "'1,x' is not a list of cutoffs" in refused("--cutoffs", "1,x")

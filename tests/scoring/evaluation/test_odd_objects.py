@@ -101,7 +101,7 @@ def test_explain_takes_qrels_and_a_run() -> None:
 def test_judges_may_be_named_in_a_dict() -> None:
     found = agree({"ann": QRELS, "bob": {"q1": {"d1": 1, "d2": 1}}})
     assert (found.judges, found.pairs[0].shared) == (("ann", "bob"), 2)
-    with pytest.raises(InputError, match="1 judges cannot be compared"):
+    with pytest.raises(InputError, match="at least two judges are required, got 1"):
         agree(QRELS)
 
 

@@ -79,7 +79,7 @@ def check(entries: Sequence[CalculationStep | CalculationColumn | CalculationTab
         column = [
             earlier
             for earlier in entries[:position]
-            if isinstance(earlier, CalculationColumn) and earlier.on is entry.judged and earlier.name == name
+            if isinstance(earlier, CalculationColumn) and earlier.judged is entry.judged and earlier.name == name
         ][-1]
         total = np.bincount(column.topic, weights=column.values, minlength=len(entry.judged))
         np.testing.assert_allclose(total, entry.values, rtol=1e-13, err_msg=entry.name)

@@ -337,7 +337,7 @@ def test_depth_cuts_the_ranking() -> None:
 
 @pytest.mark.parametrize("depth", [0, -1, 2.5, math.nan, "3", True])
 def test_a_depth_that_makes_no_sense_is_refused(depth: Any) -> None:
-    with pytest.raises(InputError, match=r"`depth` must be a positive integer .* Fix: use a number"):
+    with pytest.raises(InputError, match=r"`depth` must be a positive integer, got .* Fix: use a number such as 10"):
         judge(JUDGMENTS, {"q1": {"d1": 1.0}}, depth=depth)
 
 

@@ -126,7 +126,7 @@ def test_a_target_is_a_share_for_each_group(wrong: object) -> None:
 
 
 def test_what_is_not_known_of_documents_is_asked_for() -> None:
-    with pytest.raises(MeasureError, match=r"AWRF needs the group of every returned document\. Fix: give documents="):
+    with pytest.raises(MeasureError, match=r"AWRF requires the group of every returned document\. Fix: pass"):
         AWRF().of_list([1, 0])
     with pytest.raises(InputError, match="1 returned documents have no group: m1"):
         AWRF().of_list([0], missing=[1], facts={"group": ["a"]})

@@ -221,7 +221,7 @@ def test_costs_must_be_known_and_above_zero(facts: Any, message: str) -> None:
 
 def test_facts_must_be_given() -> None:
     for name, fact in (("INST(max=1,costs=given)", "cost"), ("TBG", "length"), ("UMeasure(L=9)", "length")):
-        with pytest.raises(MeasureError, match=rf"needs the {fact} of every returned document\. Fix: give documents="):
+        with pytest.raises(MeasureError, match=rf"requires the {fact} of every returned document\. Fix: pass"):
             parse(name).of_list([1, 0])
     with pytest.raises(InputError, match=r"document d2 has the length -5.*set length to a number of at least 0"):
         parse("TBG").of_list([1, 0], facts={"length": [0, -5]})

@@ -266,7 +266,7 @@ def extend_runs(
     """Judge runs, with the unjudged documents in the top `cutoff` of any run as additional pairs of grade 0."""
     for run in runs:
         if ranking.ties == "rank" and not run.has_ranks:
-            raise InputError("the run has no rank column", fix="use another value of ties", path=run.where)
+            raise InputError("the run has no rank column", fix="use ties='docid'", path=run.where)
         if ranking.ties != "rank" and not run.has_scores:
             raise InputError("a run without scores has no ranking", fix="add scores to the run", path=run.where)
     extended_qrels, unjudged = _extend_qrels(qrels, runs, ranking, cutoff)
