@@ -142,7 +142,7 @@ class MeasureError(JudgedError, ValueError):
 
 
 class MissingExtraError(JudgedError, ImportError):
-    """An optional library is not installed. The message has the command that installs it."""
+    """An optional library is not installed: `library`, which the extra `extra` of judged installs."""
 
     def __init__(self, library: str, extra: str) -> None:
         super().__init__(f"{library} is not installed. Fix: pip install 'judged[{extra}]'.")

@@ -146,10 +146,6 @@ def compare_collections(
         As in `compare`: ``test``, ``correction``, ``family``, ``alpha``, ``resamples``, ``seed``, and the
         policies of `evaluate`. A correction covers the comparisons within one collection.
 
-    Returns
-    -------
-    Collections
-
     Raises
     ------
     InputError
@@ -181,7 +177,31 @@ def compare_collections(
 def collections_of_scores(
     tables: Mapping[str, Scores], measures: Any = None, *, baseline: str | None = None, **test_options: Any
 ) -> Collections:
-    """Compare systems on several collections from their scores, like `compare_collections`."""
+    """Compare systems on several collections from their scores, like `compare_collections`.
+
+    Parameters
+    ----------
+    tables
+        Scores by collection.
+    measures, baseline, **test_options
+        As in `compare_collections`.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two collections, or they have no measure or run in common.
+
+    Examples
+    --------
+    >>> from judged import evaluate
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
+    >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
+    >>> tables = {name: evaluate(qrels, {"old": bad, "new": good}, "RR") for name in ("news", "web")}
+    >>> print(collections_of_scores(tables, baseline="old").leaderboard().text())
+    RR                  news       web    mean
+    new             1.0000 †  1.0000 †  1.0000
+    old (baseline)  0.5000    0.5000    0.5000
+    """
     if len(tables) < 2:
         raise InputError(f"at least two collections are required, got {len(tables)}", fix="add one, or use compare")
     topics = max(len(table.query_ids) for table in tables.values())

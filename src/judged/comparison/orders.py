@@ -41,7 +41,7 @@ class SystemOrders(Answer):
 
     kind: ClassVar[str] = "orders"
 
-    systems: tuple[str, ...]
+    systems: tuple[str, ...]  # names of the ordered systems
     pairs: tuple[OrderAgreement, ...]
 
     @property

@@ -151,7 +151,7 @@ class Pair:
     losses: tuple[TopicDifference, ...]  # ... and against it
     side: int  # 1: the test favors the second system, -1: the first. The sign of the mean may differ.
     alpha: float  # p-values up to this value are significant
-    lower_is_better: bool = False
+    lower_is_better: bool = False  # whether lower scores of the measure are better
     sharing: int = 1  # number of comparisons that share alpha in `detectable`
     sensitivity: Sensitivity | None = None  # of the verdict to a few topics; None without a verdict on means
     few_topics: tuple[str, ...] = ()  # topics whose uncertain share of all topics could reverse the verdict

@@ -98,6 +98,15 @@ def check_qrels(
 ) -> Findings:
     """Find problems in judgments; errors first.
 
+    Parameters
+    ----------
+    qrels
+        Judgments, or the path of a file.
+    format
+        File format; None: detected.
+    corpus
+        IDs of all documents of the collection, to report unknown ones.
+
     Raises
     ------
     InputError
@@ -129,6 +138,17 @@ def check_run(
     corpus: Corpus | None = None,
 ) -> Findings:
     """Find problems in a run, and differences between its ids and those of the qrels; errors first.
+
+    Parameters
+    ----------
+    run
+        Run, or the path of a file.
+    qrels
+        Judgments to compare IDs with.
+    format
+        File format; None: detected.
+    corpus
+        IDs of all documents of the collection, to report unknown ones.
 
     Raises
     ------

@@ -51,10 +51,29 @@ def write_qrels(qrels: Qrels, path: str | Path, format: str | None = None) -> No
     The file is written under a temporary name and renamed, so that a failure leaves no incomplete file. The origin of
     the judgments, if known, is written to ``<path>.origin.json``.
 
+    Parameters
+    ----------
+    qrels
+        Judgments to write.
+    path
+        File to write; its folder must exist.
+    format
+        File format; None: that of the file extension, or TREC.
+
     Raises
     ------
     InputError
         If an id cannot be written in the format, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from judged.data import Qrels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_qrels(Qrels.of({"q1": {"d1": 1}}), f"{folder}/qrels.txt")
+    ...     print(Path(folder, "qrels.txt").read_text(), end="")
+    q1 0 d1 1
     """
     _write(qrels.table, "qrels", Path(path), format)
     write_origin(qrels.origin, path)
@@ -65,10 +84,29 @@ def write_run(run: Run, path: str | Path, format: str | None = None) -> None:
 
     Scores are written with full precision. A run without scores is written as pairs of query id and document id.
 
+    Parameters
+    ----------
+    run
+        Run to write.
+    path
+        File to write; its folder must exist.
+    format
+        File format; None: that of the file extension, or TREC.
+
     Raises
     ------
     InputError
         If an id cannot be written in the format, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from judged.data import Run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_run(Run.of({"q1": {"d1": 0.5}}, name="bm25"), f"{folder}/bm25.run")
+    ...     print(Path(folder, "bm25.run").read_text(), end="")
+    q1 Q0 d1 1 0.5 bm25
     """
     table = _with_checked_scores(run.table, run.where)
     if "score" in table.column_names:

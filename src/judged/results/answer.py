@@ -350,7 +350,7 @@ class AnswerList(Answer):
 
     kind: ClassVar[str] = "several"
 
-    answers: tuple[Answer, ...]
+    answers: tuple[Answer, ...]  # shown one below the other
     notes: tuple[Note, ...] = ()
 
     @property

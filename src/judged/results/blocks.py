@@ -96,7 +96,7 @@ class Sentences:
     texts: tuple[str, ...]
     name: str = "sentences"
     title: str = ""
-    folded: bool = False
+    folded: bool = False  # whether it is hidden unless requested by name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +106,7 @@ class Code:
     texts: tuple[str, ...]
     name: str = "commands"
     title: str = ""
-    folded: bool = False
+    folded: bool = False  # whether it is hidden unless requested by name
 
 
 class ReferenceLine(NamedTuple):
@@ -137,10 +137,13 @@ class Chart:
         ``dots`` with intervals and ``bars`` (horizontal, one row per name), ``columns`` (vertical, without names),
         ``points`` (two numbers), or ``lines``.
     x, y
-        Columns of the axes; for dots and bars `y` has names. Axis titles are the headings, or `x_title` and `y_title`.
-        Bars can extend from `x` to `x2`.
-    color
-        Column of the series; `colors` optionally maps names to colors and sets their order.
+        Columns of the axes; for dots and bars `y` has names.
+    x2
+        Column of the ends of bars that extend from `x`.
+    x_title, y_title
+        Titles of the axes. Default: headings of the columns.
+    color, colors
+        Column of the series, and colors by name, which set the order of the series.
     highlighted
         Series of dots and lines that are drawn in color, the others in gray. If it is empty and there are more than
         eight series, each has a panel.
@@ -223,7 +226,7 @@ class Chart:
 class RankedDocument:
     """Document of a ranked list."""
 
-    rank: str
+    rank: str  # formatted rank
     doc_id: str
     grade: str = ""  # empty if it is unjudged
     relevant: bool | None = None  # None if it is unjudged
@@ -238,8 +241,8 @@ class RankedList:
     """Ranked list: name of the run, comment, and first documents."""
 
     name: str
-    sentence: str
-    items: tuple[RankedDocument, ...]
+    sentence: str  # comment below the name
+    items: tuple[RankedDocument, ...]  # in rank order
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -248,9 +251,9 @@ class RankedLists:
 
     name: str
     title: str
-    sentences: tuple[str, ...]
-    rankings: tuple[RankedList, ...]
-    folded: bool = False
+    sentences: tuple[str, ...]  # comments above the lists
+    rankings: tuple[RankedList, ...]  # from left to right
+    folded: bool = False  # whether it is hidden unless requested by name
     only: Literal["", "people"] = ""  # ``people`` if a table has the same data
 
 
@@ -260,8 +263,8 @@ class Section:
 
     name: str
     title: str
-    blocks: tuple[Block, ...]
-    folded: bool = False
+    blocks: tuple[Block, ...]  # content in reading order
+    folded: bool = False  # whether it is hidden unless requested by name
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -98,6 +98,19 @@ def _side(value: float, limit: float) -> int:
 def listed(names: Sequence[str], last: str = "and") -> str:
     """Join names with commas and a final "and".
 
+    Parameters
+    ----------
+    names
+        Texts to join.
+    last
+        Word before the last one.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')
     """
@@ -107,6 +120,19 @@ def listed(names: Sequence[str], last: str = "and") -> str:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Format a count with its noun.
 
+    Parameters
+    ----------
+    count
+        Number.
+    noun, plural
+        Noun of one; that of several, if it is not `noun` with an s.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
     >>> counted(1, "topic"), counted(2, "topic"), counted(9260, "query", "queries")
     ('1 topic', '2 topics', '9,260 queries')
     """
@@ -114,7 +140,24 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def wrapped(text: str, width: int | None = None) -> str:
-    """Wrap a text into lines."""
+    """Wrap a text into lines.
+
+    Parameters
+    ----------
+    text
+        Text without line breaks.
+    width
+        Characters of a line; None: the width of the terminal.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> wrapped("one two three", width=8).splitlines()
+    ['one two', 'three']
+    """
     return textwrap.fill(text, min(width or _WIDTH, _WIDTH), break_long_words=False, break_on_hyphens=False)
 
 

@@ -40,7 +40,13 @@ class Show(NamedTuple):
 
 
 def number(digits: int = 4, sign: str = "") -> Show:
-    """Return a format with `digits` decimals, and one less for interval limits; the sign ``+`` marks changes."""
+    """Return a format with `digits` decimals, and one less for interval limits; with the `sign` ``+`` for changes.
+
+    Examples
+    --------
+    >>> number(2, "+").write(0.5)
+    '+0.50'
+    """
     return Show(
         lambda value: decimal(value, digits, sign),
         "float64",
@@ -50,17 +56,40 @@ def number(digits: int = 4, sign: str = "") -> Show:
 
 
 def significant(digits: int = 6, sign: str = "") -> Show:
-    """Return a format with `digits` significant digits, for amounts of any size."""
+    """Return a format with `digits` significant digits, for amounts of any size; with the `sign` ``+`` for changes.
+
+    Examples
+    --------
+    >>> significant(3).write(1234.5)
+    '1.23e+03'
+    """
     return Show(lambda value: f"{value:{sign}.{digits}g}", "float64")
 
 
 def p_value(alpha: float) -> Show:
-    """Return a format of p-values with as many digits as are needed to compare them with alpha."""
+    """Return a format of p-values with as many digits as are needed to compare them with alpha.
+
+    Parameters
+    ----------
+    alpha
+        Significance level.
+
+    Examples
+    --------
+    >>> p_value(0.05).write(0.0123)
+    '0.012'
+    """
     return Show(lambda p: p_text(p, alpha).removeprefix("= "), "float64")
 
 
 def truncated(limit: int) -> Show:
-    """Return a format of texts that truncates them to `limit` characters."""
+    """Return a format of texts that truncates them to `limit` characters.
+
+    Examples
+    --------
+    >>> truncated(5).write("long text")
+    'long…'
+    """
     return Show(lambda text: text if len(text) <= limit else f"{text[: limit - 1]}…", "string")
 
 
@@ -222,6 +251,13 @@ class Column:
 def bars(values: Sequence[float]) -> Column:
     """Return a column for terminals with a bar of characters for each number; the longest is that of the maximum.
 
+    Parameters
+    ----------
+    values
+        Numbers; NaN has no bar.
+
+    Examples
+    --------
     >>> [bar.rstrip() for bar in bars([1.0, 0.4, 0.0, math.nan]).cells()]
     ['████████████████████████', '█████████▋', '', '']
     """
@@ -236,6 +272,19 @@ def columns_of(rows: Sequence[Any], *fields: str | tuple[str, Show] | tuple[str,
 
     The column ``value`` has the attribute ``ci`` of the rows as its interval.
 
+    Parameters
+    ----------
+    rows
+        Objects or mappings with the same attributes.
+    fields
+        Attribute name; or name and format; or name, format, and title. With a name only, the column is for data.
+
+    Returns
+    -------
+    tuple of Column
+
+    Examples
+    --------
     >>> [(column.name, column.values, column.heading, column.only) for column in columns_of([1j], ("imag", ANY, "i"))]
     [('imag', [1.0], 'i', '')]
     """
@@ -461,6 +510,13 @@ def missing(value: Any) -> bool:
 def plain(value: Any) -> Any:
     """Convert a value to plain Python for JSON: None for numbers that are not finite, a text for other types.
 
+    Parameters
+    ----------
+    value
+        Any value, with its elements.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> plain((1.5, math.nan, "t", np.arange(2), {"a": np.float64(2)}))
     [1.5, None, 't', [0, 1], {'a': 2.0}]

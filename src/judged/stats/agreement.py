@@ -172,6 +172,11 @@ def krippendorff_alpha(
     groups, level
         As for `cohen_kappa`.
 
+    Raises
+    ------
+    InputError
+        If the scale does not exist.
+
     Examples
     --------
     >>> round(krippendorff_alpha(np.array([[0, 0], [0, 0], [0, 1], [1, 1]]), "nominal").value, 4)

@@ -301,6 +301,17 @@ def non_inferiority(
 
     Parameters and special cases are those of `equivalence`.
 
+    Parameters
+    ----------
+    first, second
+        (T,): scores by topic; NaN for missing scores.
+    margin
+        Smallest loss that matters, above 0, in the unit of the scores.
+    level
+        Confidence level; the test has significance level 1 - `level`.
+    higher_is_better
+        Whether higher scores are better.
+
     Raises
     ------
     InputError

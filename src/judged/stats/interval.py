@@ -66,6 +66,22 @@ class IntervalMethod:
 def mean_intervals(values: Floats, method: IntervalMethod, bounds: ArrayLike = (np.nan, np.nan)) -> Floats:
     """Compute a confidence interval for the mean of each row.
 
+    Parameters
+    ----------
+    values
+        (R, T): NaN for missing values.
+    method
+        Method, level, resamples, and seed.
+    bounds
+        Lowest and highest possible value; NaN if there is none.
+
+    Returns
+    -------
+    array
+        (R, 2): limits; NaN if there are too few values.
+
+    Examples
+    --------
     >>> scores = np.array([[0.1, 0.2, 0.4, 0.5], [1, 1, 1, 1]])
     >>> mean_intervals(scores, IntervalMethod("t")).round(3).tolist()
     [[0.009, 0.591], [nan, nan]]

@@ -75,10 +75,6 @@ def rbo(first: Ints, second: Ints, p: float = 0.9, ties: TieVariant = "a") -> Ov
         corrected for the information that ties hide, so that a ranking agrees fully with itself. ``w``: tied
         documents are at the same rank, as in sports (the definition of Webber et al.). Without ties, all are equal.
 
-    Returns
-    -------
-    Overlap
-
     Raises
     ------
     InputError
@@ -121,6 +117,15 @@ def rbo(first: Ints, second: Ints, p: float = 0.9, ties: TieVariant = "a") -> Ov
 def rbo_weight(p: float, cutoff: int) -> float:
     """Return the share of the weight of RBO on the first `cutoff` ranks (Webber et al. 2010, equation 21).
 
+    Parameters
+    ----------
+    p
+        Persistence, above 0 and below 1.
+    cutoff
+        Number of ranks.
+
+    Examples
+    --------
     >>> round(rbo_weight(0.9, 10), 4)
     0.8556
     """

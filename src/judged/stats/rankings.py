@@ -135,6 +135,11 @@ def tau_ap(truth: Floats, estimate: Floats, ties: Ties = "a") -> Correlation:
 def spearman(first: Floats, second: Floats) -> Correlation:
     """Compute Spearman's rho: the correlation of ranks, where tied items share the mean of their ranks.
 
+    Parameters
+    ----------
+    first, second
+        (N,): values of the same items.
+
     Examples
     --------
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])).value

@@ -50,14 +50,14 @@ class PairAgreement:
     first: str
     second: str
     shared: int  # pairs of topic and document that both judged
-    only_first: int  # pairs judged by one of them only
-    only_second: int
+    only_first: int  # pairs judged by the first only
+    only_second: int  # pairs judged by the second only
     same: float  # share of equal grades; NaN without shared pairs
     kappa: Agreement  # Cohen's; undefined for grades that are not integers
-    linear: Agreement  # Cohen's kappa, weighted
-    quadratic: Agreement
+    linear: Agreement  # Cohen's kappa, weighted by differences
+    quadratic: Agreement  # Cohen's kappa, weighted by squared differences
     alpha: Agreement  # Krippendorff's
-    confusion: Confusion = field(repr=False)
+    confusion: Confusion = field(repr=False)  # counts of pairs by the two grades
     topics: tuple[TopicAgreement, ...] = field(repr=False)  # topics with shared pairs, in byte order of ids
 
     @property
@@ -88,7 +88,7 @@ class SystemEffect(ReadOnly):
     other_scores: Floats = field(repr=False)  # (R,): ... and by the second
     tau: Correlation  # tau_b of the two rankings of systems
     tau_ap: Correlation  # tau_AP,b
-    spearman: Correlation
+    spearman: Correlation  # Spearman's rho of the two system orders
 
     @property
     def largest_change(self) -> float:

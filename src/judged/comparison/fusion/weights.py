@@ -64,7 +64,7 @@ class FusionWeights(Answer):
     scores: Floats
     selection: Selection
     comparison: Comparison
-    holders: Mapping[tuple[str, ...], int]
+    holders: Mapping[tuple[str, ...], int]  # number of relevant documents by the lists that contain them
     notes: tuple[Note, ...] = ()
 
     @property

@@ -351,6 +351,13 @@ def by_document(
         If input is invalid, or there is no such column.
     MeasureError
         If a measure does not exist.
+
+    Examples
+    --------
+    >>> documents = {"a": {"kind": "law"}, "b": {"kind": "news"}}
+    >>> result = by_document({"q": {"a": 1, "b": 1}}, {"run": {"q": ["a"]}}, "R@2", documents, "kind", ci="none")
+    >>> [(row.part, row.value) for row in result.estimates]
+    [('all documents', 0.5), ('law', 1.0), ('news', 0.0)]
     """
     method = IntervalMethod(ci, level, resamples, seed)
     table, runs, measures = Documents.of(documents), runs_of(runs), measures_of(measures)

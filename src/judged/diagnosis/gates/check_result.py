@@ -38,7 +38,7 @@ class CheckResult:
 
     config_table: ClassVar[str] = "check"
 
-    check: Check
+    check: Check  # measure, slice, and margin from the configuration
     measure: str  # canonical name
     owner: str  # owner of the slice
     # n, left_out: number of topics of the slice with, and without, a score for both runs

@@ -351,6 +351,20 @@ def config_of(
 ) -> GateConfig:
     """Return a GateConfig from an object, a file, or a dict laid out as the file; or from measures and one margin.
 
+    Parameters
+    ----------
+    config
+        `GateConfig`, path, dict, or None.
+    measures, margin, margin_relative
+        Checks to build if there is no configuration, as in `gate`.
+
+    Raises
+    ------
+    InputError
+        If the configuration is invalid, or both or neither are given.
+
+    Examples
+    --------
     >>> [(check.measure, check.margin) for check in config_of(None, "nDCG@10,AP", 0.01).checks]
     [('nDCG@10', 0.01), ('AP', 0.01)]
     """
@@ -374,7 +388,23 @@ def config_of(
 
 
 def read_config(path: str | Path) -> GateConfig:
-    """Read the configuration of a gate from a TOML file."""
+    """Read the configuration of a gate from a TOML file.
+
+    Parameters
+    ----------
+    path
+        TOML file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "judged.toml")
+    ...     _ = path.write_text('check = [{measure = "nDCG@10", margin = 0.02}]')
+    ...     read_config(path).checks[0].margin
+    0.02
+    """
     # The keys of [gate], [[check]], [[guardrail]] and [[slice]] are the parameters of GateConfig, Check, Guardrail and
     # judged.slicing.Slice.
     fix = "create one with 'judged gate init', or check one measure without: -m nDCG@10 --margin 0.01"
@@ -384,6 +414,13 @@ def read_config(path: str | Path) -> GateConfig:
 def parse_config(text: str, *, path: str = "") -> GateConfig:
     r"""Parse the text of a configuration file. `path` is shown in error messages.
 
+    Parameters
+    ----------
+    text
+        TOML.
+
+    Examples
+    --------
     >>> config = parse_config('''
     ... [[check]]
     ... measure = "nDCG@10"

@@ -38,7 +38,7 @@ class GuardrailResult:
 
     config_table: ClassVar[str] = "guardrail"
 
-    guardrail: Guardrail
+    guardrail: Guardrail  # limits from the configuration
     baseline: float  # NaN if the limits do not depend on it
     candidate: float
     limits: tuple[str, ...]  # as text, such as "at most 110"

@@ -80,10 +80,6 @@ def needs_of_scores(
     runs
         Runs of the scores, to compare the rankings of wordings.
 
-    Returns
-    -------
-    Needs
-
     Raises
     ------
     InputError
@@ -298,10 +294,6 @@ def expand_qrels(qrels: Any, needs: Any, *, column: str | None = None) -> Qrels:
     needs, column
         Need of each query id, and the column with it, as for `needs`.
 
-    Returns
-    -------
-    Qrels
-
     Raises
     ------
     InputError
@@ -408,6 +400,17 @@ class Consistency:
 def consistency(scores: Floats, need: Ints, *, level: float = 0.95) -> Consistency:
     """Estimate the share of the variance of scores between needs.
 
+    Parameters
+    ----------
+    scores
+        (T,): scores of the topics.
+    need
+        (T,): index of the need of each topic.
+    level
+        Confidence level.
+
+    Examples
+    --------
     >>> result = consistency(np.array([0.1, 0.3, 0.5, 0.7]), np.array([0, 0, 1, 1]))
     >>> round(result.value, 3)  # mean squares 0.16 and 0.02: between (0.16 - 0.02) / 2 = 0.07
     0.778

@@ -36,9 +36,8 @@ class TradeoffRow:
     gain: float | None  # mean difference from the baseline, over the topics of both; None for the baseline
     gain_interval: tuple[float, float] | None  # confidence interval of the paired difference
     cost_change: Mapping[str, float | None]  # cost minus that of the baseline; None if one is unknown
-    per_unit: Mapping[
-        str, float | None
-    ]  # gain per unit of cost; None unless the run is better and dearer, or worse and cheaper
+    # gain per unit of cost; None unless the run is better and dearer, or worse and cheaper
+    per_unit: Mapping[str, float | None]
     front: bool | None  # whether no other run dominates it and it is not useless; None if a cost is unknown
     sure: bool  # whether the paired tests confirm `front`
     rivals: tuple[str, ...]  # best first; on the front: runs that may be as good; off the front: runs that dominate it

@@ -23,7 +23,7 @@ from judged.stats.classical import HALL
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged.diagnosis.changes import Change
+    from judged.diagnosis.changes import TestedChange
     from judged.pipelines.traces.funnel_answer import TraceFunnel
     from judged.pipelines.traces.traces import Traces
     from judged.results import Block
@@ -92,7 +92,7 @@ class TraceDiff(Answer):
         return mean_of(ends[0]), mean_of(ends[1])
 
     @cached_property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[TestedChange, ...]:
         """The tested change of the score and of each part, over all topics and by slice; higher is better."""
         reach = self.other.measure.properties.score_range
         quantities = {
@@ -203,7 +203,7 @@ class TraceDiff(Answer):
         )
 
 
-def _sufficient(change: Change) -> Change:
+def _sufficient(change: TestedChange) -> TestedChange:
     """Leave out the interval and p-value of a change over too few topics, or none of which differs from another."""
     result, values = change.result, {}
     if insufficiency(change.result.n) or not result.differing:

@@ -79,7 +79,7 @@ class Profile:
     """Facts about judgments and runs. A pair with several judgments counts once, with its highest grade."""
 
     n: int  # topics
-    judgments: int
+    judgments: int  # number of judged pairs
     grades: tuple[float, ...]  # distinct grades in ascending order
     rel: float  # lowest relevant grade, for binary measures
     rel_given: bool  # whether the caller set it
@@ -166,6 +166,22 @@ class Profile:
 def build_profile(qrels: Any, runs: Iterable[Run | Judged] = (), *, rel: float | None = None) -> Profile:
     """Compute the profile of judgments and of runs, which may be judged already.
 
+    Parameters
+    ----------
+    qrels
+        Judgments, as in `evaluate`.
+    runs
+        Runs, judged or not.
+    rel
+        Lowest relevant grade. None: 1.
+
+    Raises
+    ------
+    InputError
+        If the judgments are empty or cannot be read.
+
+    Examples
+    --------
     >>> profile = build_profile({"q1": {"a": 2, "b": 0}, "q2": {"c": 1}})
     >>> profile.n, profile.positive, profile.rel, str(profile.relevant)
     (2, (1.0, 2.0), 1.0, 'always 1')

@@ -26,7 +26,28 @@ def precision(
     rel: float = 1.0,
     undefined: float = 0.0,
 ) -> Any:
-    """Compute the share of relevant documents in the first k ranks, one number per query, as `judged.P`."""
+    """Compute the share of relevant documents in the first k ranks, one number per query, as `judged.P`.
+
+    Parameters
+    ----------
+    scores, grades, where, cutoff, ties
+        As in `dcg`.
+    rel
+        Lowest relevant grade.
+    undefined
+        Value of a query without relevant documents.
+
+    Returns
+    -------
+    array
+        As in `dcg`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> precision(np.array([[0.9, 0.8, 0.7]]), np.array([[1, 0, 2]]), cutoff=2).tolist()
+    [0.5]
+    """
     ranking, relevant, num_relevant = _relevant(scores, grades, where, cutoff, ties, rel)
     returned = ranking.cumulative_sum(ranking.expected(relevant))
     if ranking.cutoff is None or isinstance(ranking.cutoff, int):
@@ -46,7 +67,28 @@ def recall(
     rel: float = 1.0,
     undefined: float = 0.0,
 ) -> Any:
-    """Compute the share of the relevant documents that are among the first k, one number per query, as `judged.R`."""
+    """Compute the share of the relevant documents that are among the first k, one number per query, as `judged.R`.
+
+    Parameters
+    ----------
+    scores, grades, where, cutoff, ties
+        As in `dcg`.
+    rel
+        Lowest relevant grade.
+    undefined
+        Value of a query without relevant documents.
+
+    Returns
+    -------
+    array
+        As in `dcg`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> recall(np.array([[0.9, 0.8, 0.7]]), np.array([[1, 0, 2]]), cutoff=2).tolist()
+    [0.5]
+    """
     ranking, relevant, num_relevant = _relevant(scores, grades, where, cutoff, ties, rel)
     return ranking.result(ranking.divided(ranking.cumulative_sum(ranking.expected(relevant)), num_relevant, undefined))
 
@@ -64,6 +106,26 @@ def success(
     """Compute 1 if a relevant document is among the first k, else 0, one number per query, as `judged.Success`.
 
     Averaged over ties it is the probability of a relevant document.
+
+    Parameters
+    ----------
+    scores, grades, where, cutoff, ties
+        As in `dcg`.
+    rel
+        Lowest relevant grade.
+    undefined
+        Value of a query without relevant documents.
+
+    Returns
+    -------
+    array
+        As in `dcg`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> success(np.array([[0.9, 0.8, 0.7]]), np.array([[1, 0, 2]]), cutoff=2).tolist()
+    [1.0]
     """
     ranking, relevant, num_relevant = _relevant(scores, grades, where, cutoff, ties, rel)
     value = 1.0 - ranking.at_cutoffs(ranking.xp.cumulative_prod(1.0 - _p_relevant(ranking, relevant), axis=-1), 1.0)
@@ -81,6 +143,20 @@ def reciprocal_rank(
     undefined: float = 0.0,
 ) -> Any:
     """Compute 1 / the rank of the first relevant document (0 without one), one number per query, as `judged.RR`.
+
+    Parameters
+    ----------
+    scores, grades, where, cutoff, ties
+        As in `dcg`.
+    rel
+        Lowest relevant grade.
+    undefined
+        Value of a query without relevant documents.
+
+    Returns
+    -------
+    array
+        As in `dcg`.
 
     Examples
     --------
@@ -105,7 +181,28 @@ def average_precision(
     rel: float = 1.0,
     undefined: float = 0.0,
 ) -> Any:
-    """Compute the mean precision at the ranks of relevant documents, one number per query, as `judged.AP`."""
+    """Compute the mean precision at the ranks of relevant documents, one number per query, as `judged.AP`.
+
+    Parameters
+    ----------
+    scores, grades, where, cutoff, ties
+        As in `dcg`.
+    rel
+        Lowest relevant grade.
+    undefined
+        Value of a query without relevant documents.
+
+    Returns
+    -------
+    array
+        As in `dcg`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> average_precision(np.array([[0.9, 0.8, 0.7]]), np.array([[1, 0, 2]])).tolist()
+    [0.8333333333333333]
+    """
     ranking, relevant, num_relevant = _relevant(scores, grades, where, cutoff, ties, rel)
     ordered = ranking.sorted(relevant)
     if ties == "position" or not ranking.width:
@@ -202,6 +299,18 @@ def ndcg(
 
     `undefined` is the value of a query without gains; NaN lets you leave it out of a mean.
 
+    Parameters
+    ----------
+    scores, grades, where, cutoff, ties, gain
+        As in `dcg`.
+    undefined
+        Value of a query without gains.
+
+    Returns
+    -------
+    array
+        As in `dcg`.
+
     Examples
     --------
     Two documents with the same score: the mean of both orders.
@@ -222,6 +331,18 @@ def err(scores: Any, grades: Any, *, where: Any = None, cutoff: Cutoff = None, m
 
     The parameters are those of `dcg`; `max` is the highest grade of the scale. There is no ``ties="averaged"``: the
     mean over all orders is not the ERR of mean gains, and has no short formula.
+
+    Parameters
+    ----------
+    scores, grades, where, cutoff
+        As in `dcg`.
+    max
+        Highest grade of the scale.
+
+    Returns
+    -------
+    array
+        As in `dcg`.
 
     Examples
     --------
@@ -253,6 +374,29 @@ def rbp(
     With `max`, the highest grade of the scale, a document gains its share of it; without, 1 if its grade is at least
     `rel`.
     The other parameters are those of `ndcg`.
+
+    Parameters
+    ----------
+    scores, grades, where, cutoff, ties
+        As in `dcg`.
+    p
+        Persistence, above 0 and below 1.
+    rel
+        Lowest relevant grade.
+    max
+        Highest grade of the scale.
+    undefined
+        Value of a query without relevant documents.
+
+    Returns
+    -------
+    array
+        As in `dcg`.
+
+    Raises
+    ------
+    InputError
+        If `p` or `max` is out of range, or as in `dcg`.
 
     Examples
     --------

@@ -35,6 +35,11 @@ def padded(scores: Any, grades: Any, offsets: Any, *, longest: int | None = None
         Number of documents of the longest query, or more. NumPy computes it; in other libraries it is required,
         because reading the offsets would synchronize the device.
 
+    Returns
+    -------
+    tuple of array
+        Scores, grades, and mask.
+
     Raises
     ------
     InputError

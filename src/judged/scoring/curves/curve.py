@@ -62,10 +62,6 @@ def curve(
     policies
         Other policies of `evaluate`: dialect, topics, ties, depth, precision, documents, progress.
 
-    Returns
-    -------
-    Curves
-
     Raises
     ------
     InputError
@@ -94,6 +90,15 @@ def curve(
 def at_cutoffs(measure: Any = "nDCG", cutoffs: int | Iterable[int] | None = None) -> tuple[Measure, ...]:
     """Return one measure at many cutoffs, to compute the scores of a curve with `evaluate` or `score_lists`.
 
+    Parameters
+    ----------
+    measure
+        Measure, or its name, without a cutoff.
+    cutoffs
+        Cutoffs, or the last one; None: up to 100.
+
+    Examples
+    --------
     >>> at_cutoffs("RBP(p=0.5)", [10, 1]), len(at_cutoffs("nDCG"))
     ((RBP(p=0.5)@1, RBP(p=0.5)@10), 100)
     """
@@ -191,10 +196,6 @@ def precision_recall(
         As for `curve`, for ``raw``. Default: 1 to 1000, limited to the longest ranking.
     ci, level, resamples, seed, policies
         As for `curve`.
-
-    Returns
-    -------
-    Curves
 
     Raises
     ------

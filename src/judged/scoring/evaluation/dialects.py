@@ -251,7 +251,23 @@ DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in _ALL}
 
 
 def dialect_of(dialect: str | Dialect | None) -> Dialect:
-    """Return a dialect by its name; None for our own."""
+    """Return a dialect by its name; None for our own.
+
+    Parameters
+    ----------
+    dialect
+        Name, `Dialect`, or None.
+
+    Raises
+    ------
+    InputError
+        If there is no such dialect.
+
+    Examples
+    --------
+    >>> dialect_of("trec_eval-9").name
+    'trec_eval-9'
+    """
     if isinstance(dialect, Dialect):
         return dialect
     if (rules := DIALECTS.get(dialect or "judged")) is None:

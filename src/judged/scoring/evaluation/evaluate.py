@@ -364,7 +364,7 @@ def build_run_function(
     policies += [of_evaluate["documents"]] if "documents" in of_function else []
     with_measures = [] if callable(measures) else [of_evaluate["measures"].replace(default=measures)]
     parameters = [of_evaluate["qrels"], of_evaluate["runs"], *positional, *with_measures, *options, *policies]
-    signature = inspect.Signature(parameters)
+    signature = inspect.Signature(parameters, return_annotation=inspect.signature(function).return_annotation)
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -399,8 +399,8 @@ def _docstring(function: Callable[..., Any], policies: list[str], examples: str,
     """Derive a docstring from that of the function: parameters of the evaluation replace the scores."""
     page, _, _ = (inspect.getdoc(function) or "").partition("\nExamples\n")
     summary, title, sections = page.partition("Parameters\n----------\n")
-    described, returns, after = sections.partition("\n\nReturns\n")
+    described, *after = re.split(r"\n\n(?=[A-Z]\w+\n---)", sections.rstrip(), maxsplit=1)
     blocks = [text for text in _PARAMETER.split(described) if not set(text.partition("\n")[0].split(", ")) <= _REPLACED]
     parameters = (_RUNS, *([_MEASURES] if has_measures else []), *blocks, _POLICIES.format(", ".join(policies)))
-    example = f"\nExamples\n--------\n{inspect.cleandoc(examples)}\n"
-    return summary + title + "\n".join(parameters) + returns + after + example
+    example = f"\n\nExamples\n--------\n{inspect.cleandoc(examples)}\n"
+    return "\n\n".join([summary + title + "\n".join(parameters), *after]) + example

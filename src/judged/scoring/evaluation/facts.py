@@ -46,10 +46,10 @@ class RunFacts:
     name: str
     path: str
     file_hash: FileHash  # hash of the files from which it was read
-    returned_topics: int
-    missing_topics: tuple[str, ...]
-    extra_topics: int
-    returned_judged: int
+    returned_topics: int  # topics of the qrels with returned documents
+    missing_topics: tuple[str, ...]  # topics of the qrels without returned documents
+    extra_topics: int  # number of topics that are not in the qrels
+    returned_judged: int  # number of returned documents that are judged
 
     @property
     def sha256(self) -> str | None:
@@ -74,9 +74,9 @@ class QrelsFacts:
 
     name: str
     path: str
-    sha256: str | None
+    sha256: str | None  # of the file; None if there is none
     n: int  # topics
-    judgments: int
+    judgments: int  # number of judged pairs
     grades: tuple[float, ...]
     where: str = ""  # expression that selected topics; empty: all
     origin: Origin | None = None  # sources of the labels, if known

@@ -37,13 +37,20 @@ def runs_of(data: Any) -> list[Run]:
     A run is a `Run`, a path, a dict of dicts, a data frame, named tuples or ranked lists of ids. Runs with the same
     name get their folder's name as a prefix, or else a number as a suffix; they are never merged.
 
-    >>> [run.name for run in runs_of({"old": {"q1": {"d1": 1.0}}, "new": {"q1": {"d2": 1.0}}})]
-    ['old', 'new']
+    Parameters
+    ----------
+    data
+        One or several runs.
 
     Raises
     ------
     InputError
         If there is no run in `data`, or one cannot be read.
+
+    Examples
+    --------
+    >>> [run.name for run in runs_of({"old": {"q1": {"d1": 1.0}}, "new": {"q1": {"d2": 1.0}}})]
+    ['old', 'new']
     """
     if isinstance(data, Mapping) and _is_named(data):
         runs = [run for name, run_data in data.items() for run in _named_runs(run_data, str(name))]
@@ -67,6 +74,24 @@ def measures_of(
 
     `rel` is the lowest relevant grade, for measures that have such a level and whose name has none.
 
+    Parameters
+    ----------
+    data
+        Measure or name, or several.
+    parse_names
+        Function that parses a name.
+    rel
+        Lowest relevant grade, or None.
+
+    Raises
+    ------
+    InputError
+        If there is no measure.
+    MeasureError
+        If a name is unknown or a parameter is invalid.
+
+    Examples
+    --------
     >>> measures_of(["AP,P@5", "RR(rel=1)", "nDCG"], rel=2)
     (AP(rel=2), P(rel=2)@5, RR, nDCG)
     """

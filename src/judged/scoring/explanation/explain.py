@@ -214,10 +214,6 @@ def explain(
     texts
         Titles or texts of documents to show next to their ids: `Texts`, a path, or ``{doc_id: text}``.
 
-    Returns
-    -------
-    Explanation
-
     Raises
     ------
     InputError
@@ -243,6 +239,13 @@ def explain_list(judged: Judged, measure: str | Measure, topic: str | None = Non
         Result of `judge` or `judge_list`, with one or more topics.
     measure, topic
         As for `explain`.
+
+    Raises
+    ------
+    MeasureError
+        If the measure does not exist or cannot be explained.
+    InputError
+        If the topic does not exist, or is missing where there are several.
 
     Examples
     --------

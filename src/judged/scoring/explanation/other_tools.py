@@ -68,8 +68,8 @@ class ToolComparison(Answer):
     query_id: str
     run: str
     measure: str
-    score: float
-    tool_scores: tuple[ToolScore, ...]
+    score: float  # judged's score
+    tool_scores: tuple[ToolScore, ...]  # in the order of the request
     query: str = ""  # the text of the topic, if available
 
     @property

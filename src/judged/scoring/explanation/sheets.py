@@ -30,7 +30,7 @@ class SheetLine:
     name: str
     how: str  # the formula with names, or a description; empty for an input value
     numbers: str  # the formula with numbers substituted for names; empty without a formula
-    value: float
+    value: float  # NaN if it is undefined
     summed: str = ""  # the column whose sum this is
 
 
@@ -40,11 +40,10 @@ class Sheet:
 
     title: str
     header: tuple[str, ...]  # the columns; a ranking begins with `rank, document, grade`
-    rows: tuple[
-        tuple[Cell, ...], ...
-    ]  # a cell is a number, a text, or None if the column does not apply to the document
+    # a cell is a number, a text, or None if the column does not apply to the document
+    rows: tuple[tuple[Cell, ...], ...]
     how: Mapping[str, str]  # formulas of the columns computed from other columns
-    lines: tuple[SheetLine, ...]
+    lines: tuple[SheetLine, ...]  # calculation below the table
 
 
 def build_sheets(working: Calculation, cutoff: int | None = None) -> tuple[Sheet, ...]:

@@ -323,7 +323,23 @@ M = TypeVar("M", bound=Measure)
 
 
 def param(parameter: Parameter) -> Any:
-    """Declare a parameter of a measure: an attribute with a meaning, a default, and a check."""
+    """Declare a parameter of a measure: an attribute with a meaning, a default, and a check.
+
+    Parameters
+    ----------
+    parameter
+        Meaning, default, and check.
+
+    Returns
+    -------
+    object
+        The parameter, typed as the attribute; an instance of the measure has its value.
+
+    Examples
+    --------
+    >>> class Share(Measure):  # doctest: +SKIP
+    ...     cutoff: int | None = param(Parameter("deepest rank", default=None))
+    """
     return parameter
 
 

@@ -45,17 +45,24 @@ _MAX_DIGITS = 16  # digits of a cutoff: a double is exact for no more
 def parse(text: object) -> Measure:
     """Parse the name of one measure.
 
+    Parameters
+    ----------
+    text
+        Name, or a `Measure`.
+
+    Raises
+    ------
+    MeasureError
+        If there is no measure with this name, or a parameter is not valid. The message lists valid names or values.
+
+    Examples
+    --------
     >>> parse("nDCG@10"), parse("ndcg_cut_10"), parse("NDCG( gain = exp2 ) @10"), parse("mrr@10-l2")
     (nDCG@10, nDCG@10, nDCG(gain=exp2)@10, RR(rel=2)@10)
     >>> parse("nDCG(dcg='exp-log2', judged_only=True)@10")  # the ir_measures spelling
     nDCG(gain=exp2,judged_only=true)@10
     >>> parse("nDCG(gain={1:1,2:5})@10") == parse(str(parse("nDCG(gain={1:1,2:5})@10")))
     True
-
-    Raises
-    ------
-    MeasureError
-        If there is no measure with this name, or a parameter is not valid. The message lists valid names or values.
     """
     measures = parse_many(text)
     if len(measures) != 1:
@@ -66,15 +73,26 @@ def parse(text: object) -> Measure:
 def parse_many(text: object) -> tuple[Measure, ...]:
     """Parse a name that may stand for several measures, such as those of a range of cutoffs.
 
-    >>> parse_many("P@5,10"), parse_many("nDCG@1..3"), parse_many("nDCG@10,RR@5(rel=2)")
-    ((P@5, P@10), (nDCG@1, nDCG@2, nDCG@3), (nDCG@10, RR(rel=2)@5))
-    >>> parse_many("P@5,10 where kind == 'law'")
-    (P@5 where kind == 'law', P@10 where kind == 'law')
+    Parameters
+    ----------
+    text
+        Name or pattern, such as ``P@1..10``; or a `Measure`.
+
+    Returns
+    -------
+    tuple of Measure
 
     Raises
     ------
     MeasureError
         See `parse`.
+
+    Examples
+    --------
+    >>> parse_many("P@5,10"), parse_many("nDCG@1..3"), parse_many("nDCG@10,RR@5(rel=2)")
+    ((P@5, P@10), (nDCG@1, nDCG@2, nDCG@3), (nDCG@10, RR(rel=2)@5))
+    >>> parse_many("P@5,10 where kind == 'law'")
+    (P@5 where kind == 'law', P@10 where kind == 'law')
     """
     if isinstance(text, Measure):
         return (text.require_cutoff(),)

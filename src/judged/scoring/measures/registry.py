@@ -103,6 +103,16 @@ def measure(
         Names of the same number in other tools.
     cutoff_name
         Parameter that is written after the ``@``.
+
+    Returns
+    -------
+    callable
+        Class decorator.
+
+    Examples
+    --------
+    >>> @measure(category="set", cite="...", use="...", misleads="...")  # doctest: +SKIP
+    ... class Hits(Measure): ...
     """
 
     def register(cls: type[M]) -> type[M]:
