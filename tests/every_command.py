@@ -245,7 +245,7 @@ def _asked() -> Path:
     """Give a store in which a model has answered all that it will be asked: nothing is sent."""
     from judged.labels import LabelStore, NewTask
     from judged.labels.asking import Endpoint, prepare, prepare_questions
-    from judged.labels.asking.asking import keep_reply
+    from judged.labels.asking.asking import save_reply
     from judged.labels.asking.client import Reply
 
     place = Path(tempfile.mkdtemp(prefix="asked"))
@@ -260,7 +260,7 @@ def _asked() -> Path:
         ("NONE", prepare_questions(store, endpoint, str(place / "docs.jsonl"), limit=2)),
     ):
         for key in prepared.requests:
-            keep_reply(store, key, Reply(said))
+            save_reply(store, key, Reply(said))
     store.close()
     return place / "asked.db"
 
@@ -269,7 +269,7 @@ def _asked() -> Path:
 def _answered(nuggets: bool) -> Path:
     """Give answers of which a model has said all that it will be asked: nothing is sent."""
     from judged.labels.asking import Endpoint
-    from judged.labels.asking.asking import keep_reply
+    from judged.labels.asking.asking import save_reply
     from judged.labels.asking.client import Reply
     from judged.pipelines.rag import filling
     from judged.pipelines.rag.readers import read_responses
@@ -297,7 +297,7 @@ def _answered(nuggets: bool) -> Path:
         asked = [filling.prepare_table("nuggets", given, model, qrels=qrels, texts=texts, **how)]
     for prepared in asked:
         for key in prepared.requests:
-            keep_reply(prepared.store, key, Reply("support"))
+            save_reply(prepared.store, key, Reply("support"))
         prepared.store.close()
     return place
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels
-from judged.labels.deciding import Contest, contest, needed, winner
+from judged.labels.deciding import OpenComparison, build_comparison, labels_needed, winner
 
 if TYPE_CHECKING:
     from judged.results.types import Ints
@@ -38,7 +38,7 @@ def main(data: Path, pairs: int) -> None:
         "|---|--:|---|--:|--:|--:|",
     ]
     for measure in MEASURES:
-        found = [of_pair(contest(qrels, *pair, measure), at) for at, pair in enumerate(chosen)]
+        found = [of_pair(build_comparison(qrels, *pair, measure), at) for at, pair in enumerate(chosen)]
         shares = np.array([row for row in found if row is not None])
         least = (shares[:, 0] < shares[:, 1:].min(axis=1)).mean()
         for at, order in enumerate(ORDERS):
@@ -51,25 +51,25 @@ def main(data: Path, pairs: int) -> None:
     PAGE.write_text(_PLACE.sub(lambda match: match[1] + "\n" + text + "\n" + match[2], page))
 
 
-def of_pair(made: Contest, seed: int) -> list[float] | None:
+def of_pair(made: OpenComparison, seed: int) -> list[float] | None:
     """Give the share of labels after which each order decides; None where all of them do not."""
     listed = (made.ranks > 0).any(axis=0)
     truth = np.where(listed, np.maximum(made.level, 0), -1)
-    made.reach[:] = 0  # labels outside both are hidden too
+    made.outside_counts[:] = 0  # labels outside both are hidden too
     at, doc = np.nonzero(listed)
     if winner(made.bounds(np.arange(len(truth)), truth)) is None:
         return None
     best = np.where(made.ranks > 0, made.ranks, 99).min(axis=0)[at, doc]
     random = np.random.default_rng(seed)
     orders = [np.lexsort((random.random(len(at)), best)), random.permutation(len(at))]
-    counts = [asked_for(made, truth), *(needed(made, at[order], doc[order], truth) or 0 for order in orders)]
+    counts = [asked_for(made, truth), *(labels_needed(made, at[order], doc[order], truth) or 0 for order in orders)]
     return [count / len(at) for count in counts]
 
 
-def asked_for(made: Contest, truth: Ints) -> int:
+def asked_for(made: OpenComparison, truth: Ints) -> int:
     """Reveal the label of highest priority, one after the other, and count them."""
     every, level = np.arange(len(truth)), np.full_like(truth, -1)
-    ends, moved = made.bounds(every, level), made.steps(every, level)
+    ends, moved = made.bounds(every, level), made.label_effects(every, level)
     while winner(ends) is None:
         is_open = (truth >= 0) & (level < 0)
         place: Any = np.unravel_index(np.argmax(np.where(is_open, made.priority(level, moved), -1.0)), level.shape)
@@ -77,7 +77,7 @@ def asked_for(made: Contest, truth: Ints) -> int:
         topic = place[:1]
         topic = np.array(topic)
         ends[:, topic] = made.bounds(topic, level[topic])
-        moved[:, topic] = made.steps(topic, level[topic])
+        moved[:, topic] = made.label_effects(topic, level[topic])
     return int(((level >= 0) & (truth >= 0)).sum())
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from tabled import markdown_table
 
 from judged.data import Qrels
-from judged.labels.estimation import Design, estimated, form_of
-from judged.labels.pooling import Candidates, after, allocated, arms_of, candidates, draw, strata_of
+from judged.labels.estimation import StratifiedSample, estimate_mean, estimator_of
+from judged.labels.pooling import Candidates, allocate, assign_strata, candidates, draw, next_row, topic_bandits
 from judged.results.decimals import percent
 from judged.scoring.judging import judge
 from judged.scoring.judging.unjudged import select_labels
@@ -66,11 +66,11 @@ def maxmean_order(
 ) -> list[list[str]]:
     """Give the order in which MaxMean would judge each topic's whole pool, where every answer is known."""
     found, orders = candidates(runs, depth, queries=queries), list[list[str]]()
-    for query_id, arms in zip(found.query_ids, arms_of(found.lists, retention, seed), strict=True):
+    for query_id, arms in zip(found.query_ids, topic_bandits(found.lists, retention, seed), strict=True):
         order, row = list[str](), next(arms, None)
         while row is not None:
             order.append(found.doc[row])
-            row = after(arms, relevant(query_id, order[-1]))
+            row = next_row(arms, relevant(query_id, order[-1]))
         orders.append(order)
     return orders
 
@@ -151,9 +151,9 @@ def simulate(
     seed: int = 0,
 ) -> dict[str, Simulated]:
     """Draw many samples of so many documents a topic, and estimate each time."""
-    bands, stratum, sizes = strata_of(whole.pool, (*strata, 100))
+    bands, stratum, sizes = assign_strata(whole.pool, (*strata, 100))
     first = np.unique(stratum, return_index=True)[1]
-    drawn = allocated(size * len(whole.pool.query_ids), sizes, np.array(rates)[bands])
+    drawn = allocate(size * len(whole.pool.query_ids), sizes, np.array(rates)[bands])
     random, topic = np.random.default_rng(seed), whole.pool.topic[first]
     parsed = {name: parse(name) for name in measures}
     gathered = {name: np.zeros((3, len(whole.lists), times)) for name in measures}
@@ -162,7 +162,7 @@ def simulate(
         inside = np.zeros(len(stratum), dtype=np.bool_)
         inside[draw(stratum, drawn, random)] = True
         kept = inside[whole.place]
-        design = Design(stratum[whole.place[kept]], sizes, topic, len(whole.pool.query_ids))
+        design = StratifiedSample(stratum[whole.place[kept]], sizes, topic, len(whole.pool.query_ids))
         for at, judged in enumerate(whole.lists.values()):
             seen = select_labels(judged, kept)
             for name, one in parsed.items():
@@ -171,7 +171,7 @@ def simulate(
                     unknown = replace(judged, label_grade=grades, grade=grades[judged.row])
                     gathered[name][:, at, time] = one(unknown).mean(), np.nan, np.nan
                     continue
-                found = estimated(one, seen, design)
+                found = estimate_mean(one, seen, design)
                 ends = found.limits
                 inside_ = np.nan if ends is None else ends[0] <= truth[name][at] <= ends[1]
                 gathered[name][:, at, time] = found.value, found.error, inside_
@@ -199,7 +199,7 @@ def simulated_rows(
         worst = int(np.abs(bias / found.truth).argmax())
         given = ~np.isnan(found.covered)  # of the samples that have an interval
         covered = np.nansum(found.covered, axis=1) / np.maximum(given.sum(axis=1), 1)
-        form = "ratio" if name == "InfAP" else form_of(parse(name))
+        form = "ratio" if name == "InfAP" else estimator_of(parse(name))
         said = (
             ["-", "-"]
             if not given.any()

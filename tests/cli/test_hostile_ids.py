@@ -188,7 +188,7 @@ def test_commands_hand_the_same_ids_on(listed: str, form: str, tmp_path: Path, r
         ok("labels", "new", store, "--topics", "t.csv")
         ok("labels", "tasks", store, "pool.csv", f"l.{listed}")
     with LabelStore.open(files["a.db"], new=False) as opened:
-        assert {(task.query_id, task.doc_id) for task in opened.every_task()} == pairs
+        assert {(task.query_id, task.doc_id) for task in opened.all_tasks()} == pairs
     ok("labels", "import", "a.db", f"q.{form}", "--judge", "=ann")
     ok("labels", "export", "a.db", "-o", f"x.{form}")
     ok("labels", "import", "b.db", f"x.{form}")

@@ -307,7 +307,9 @@ def test_an_io_error_of_a_store_is_told_by_the_room_on_its_disk(
     for free, said in ((0, SAID), (1 << 30, "this file cannot be written (disk I/O error)")):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
         with pytest.raises(OutputError) as raised:
-            labels_database._raise_own(str(tmp_path / "x.db"), "x.db", SimpleNamespace(original_exception=error))  # type: ignore[arg-type]
+            labels_database._raise_judged_error(
+                str(tmp_path / "x.db"), "x.db", SimpleNamespace(original_exception=error)
+            )  # type: ignore[arg-type]
         assert str(raised.value).startswith(f"x.db: {said}")
         assert exit_code(raised.value) == 74
 
@@ -321,7 +323,7 @@ def test_a_store_that_another_process_keeps_locked_is_no_bug(tmp_path: Path) -> 
         store.engine.dispose()
         other = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(InputError, match="another process is writing to it") as raised:
+        with pytest.raises(InputError, match="another process has locked the store") as raised:
             store.add_topics({"q": "text"})
         other.close()
     assert exit_code(raised.value) == 2

@@ -1,4 +1,4 @@
-"""Models against people: the shared judges of LLMJudge to the digit, and made ones with a known truth."""
+"""Models against people: the judges of LLMJudge, and simulated models with known errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judged.labels import Labels, calibrate
 from shared_data import SHARED, needs_shared
 
 # exact, kappa of four grades, quadratic, binary from grade 2, mean shift: computed independently of judged, from the
-# label files of LLMJudge-benchmark @ 968a1f9; the last one's grades 5 were left out, as they are on no scale
+# label files of LLMJudge-benchmark @ 968a1f9, without the grades 5 of the last one, which are outside the scale
 LLMJUDGE = {
     "willia-umbrela1": (0.534, 0.286, 0.504, 0.399, -0.18),
     "h2oloo-zeroshot1": (0.532, 0.282, 0.494, 0.390, -0.18),
@@ -29,97 +29,100 @@ LLMJUDGE = {
 def test_the_judges_of_llmjudge() -> None:
     folder = SHARED / "llmjudge"
     models = {name: folder / "labels" / f"{name}.txt.gz" for name in LLMJUDGE}
-    found = calibrate(folder / "llmjudge_test_qrel_idx.txt.gz", models, rel=2)
-    for one in found.judges:
-        same, kappa, quadratic, binary, shift = LLMJUDGE[one.judge]
-        assert (round(one.same, 3), round(one.kappa, 3), round(one.quadratic, 3)) == (same, kappa, quadratic)
-        assert (round(one.binary, 3), round(one.shift, 2)) == (binary, shift)
-        assert one.invalid == (2 if one.judge == "RMITIR-llama70B" else 0)
-        assert one.shared == 4423 - one.invalid
+    result = calibrate(folder / "llmjudge_test_qrel_idx.txt.gz", models, rel=2)
+    for judge in result.judges:
+        same, kappa, quadratic, binary, shift = LLMJUDGE[judge.judge]
+        assert (round(judge.same, 3), round(judge.kappa, 3), round(judge.quadratic, 3)) == (same, kappa, quadratic)
+        assert (round(judge.binary, 3), round(judge.shift, 2)) == (binary, shift)
+        assert judge.invalid == (2 if judge.judge == "RMITIR-llama70B" else 0)
+        assert judge.shared == 4423 - judge.invalid
 
 
-TOPICS = [f"q{at:02}" for at in range(80)]
-DOCS = [f"d{at:02}" for at in range(20)]
+TOPICS = [f"q{i:02}" for i in range(80)]
+DOCS = [f"d{i:02}" for i in range(20)]
 
 
-def made(seed: int, *, noise: float, shift: float = 0.0) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
-    """Make true grades and a model's, which errs by noise and is too kind by a shift."""
-    chance = np.random.default_rng(seed)
-    truth = {topic: {doc: int(chance.integers(0, 4)) for doc in DOCS} for topic in TOPICS}
+def simulate(
+    seed: int, *, noise: float, shift: float = 0.0
+) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
+    """Simulate true grades, and grades of a model with noise and a positive shift."""
+    rng = np.random.default_rng(seed)
+    truth = {topic: {doc: int(rng.integers(0, 4)) for doc in DOCS} for topic in TOPICS}
     model = {
-        topic: {doc: int(np.clip(round(grade + shift + chance.normal(0, noise)), 0, 3)) for doc, grade in docs.items()}
+        topic: {doc: int(np.clip(round(grade + shift + rng.normal(0, noise)), 0, 3)) for doc, grade in docs.items()}
         for topic, docs in truth.items()
     }
     return truth, model
 
 
 def runs(truth: dict[str, dict[str, int]], seed: int) -> dict[str, dict[str, dict[str, float]]]:
-    chance = np.random.default_rng(seed)
-    spread = chance.uniform(0.5, 4, len(TOPICS))  # topics differ in how hard they are
-    made: dict[str, dict[str, dict[str, float]]] = {}
+    rng = np.random.default_rng(seed)
+    difficulty = rng.uniform(0.5, 4, len(TOPICS))  # topics differ in difficulty
+    scores: dict[str, dict[str, dict[str, float]]] = {}
     for name, error in (("good", 1.0), ("bad", 2.5)):
-        scale = dict(zip(TOPICS, spread * error, strict=True))
-        made[name] = {t: {doc: grade + chance.normal(0, scale[t]) for doc, grade in truth[t].items()} for t in TOPICS}
-    return made
+        scale = dict(zip(TOPICS, difficulty * error, strict=True))
+        scores[name] = {t: {doc: grade + rng.normal(0, scale[t]) for doc, grade in truth[t].items()} for t in TOPICS}
+    return scores
 
 
-def test_means_are_corrected_by_what_people_said() -> None:
-    truth, model = made(1, noise=0.5, shift=0.6)
+def test_corrected_means_are_closer_to_the_truth() -> None:
+    truth, model = simulate(1, noise=0.5, shift=0.6)
     systems = runs(truth, 2)
-    found = calibrate(truth, {"model": model}, systems, labeled=TOPICS[:40])
-    exact = evaluate(truth, systems, "nDCG@10").aggregate()
-    known = evaluate({t: truth[t] for t in TOPICS[:40]}, systems, "nDCG@10").aggregate()
-    (judge,) = found.judges
-    assert (found.labeled, found.others, judge.invalid) == (40, 40, 0)
+    result = calibrate(truth, {"model": model}, systems, labeled=TOPICS[:40])
+    true_means = evaluate(truth, systems, "nDCG@10").aggregate()
+    known_means = evaluate({t: truth[t] for t in TOPICS[:40]}, systems, "nDCG@10").aggregate()
+    (judge,) = result.judges
+    assert (result.labeled, result.others, judge.invalid) == (40, 40, 0)
     assert judge.shift > 0.2
     assert judge.tau == 1.0
-    for one in found.means:
-        assert one.known == pytest.approx(known[one.run]["nDCG@10"])
-        assert one.ci[1] - one.ci[0] < one.known_ci[1] - one.known_ci[0]
-        assert abs(one.value - exact[one.run]["nDCG@10"]) < abs(one.model - exact[one.run]["nDCG@10"])
+    for mean in result.means:
+        assert mean.known == pytest.approx(known_means[mean.run]["nDCG@10"])
+        assert mean.ci[1] - mean.ci[0] < mean.known_ci[1] - mean.known_ci[0]
+        assert abs(mean.value - true_means[mean.run]["nDCG@10"]) < abs(mean.model - true_means[mean.run]["nDCG@10"])
     assert judge.worth_ci is not None
     assert judge.worth_ci[0] > 0
 
 
-def test_a_useless_model_is_worth_none() -> None:
-    truth, _ = made(1, noise=0.5)
-    _, model = made(9, noise=0.5)
+def test_a_useless_model_has_no_value() -> None:
+    truth, _ = simulate(1, noise=0.5)
+    _, model = simulate(9, noise=0.5)
     (judge,) = calibrate(truth, {"model": model}, runs(truth, 2), labeled=TOPICS[:40]).judges
     assert judge.worth_ci is not None
     assert judge.worth_ci[0] == 0
     assert abs(judge.kappa) < 0.1
 
 
-def test_grades_outside_the_scale_are_counted_and_not_rounded() -> None:
+def test_grades_outside_the_scale_are_invalid() -> None:
     human = {"q1": {"a": 3, "b": 0}, "q2": {"a": 1, "b": 2}}
     model = {"q1": {"a": 5, "b": 0}, "q2": {"a": 1, "b": -1}}
     (judge,) = calibrate(human, {"model": model}).judges
     assert (judge.shared, judge.absent, judge.invalid, judge.same) == (2, 2, 2, 1.0)
 
 
-def test_a_judge_that_favors_a_family_is_found() -> None:
-    truth, _ = made(4, noise=0.5)
+def test_bias_for_a_family_is_detected() -> None:
+    truth, _ = simulate(4, noise=0.5)
     systems = runs(truth, 5)
-    chance = np.random.default_rng(0)
-    best = {topic: sorted(docs, key=docs.__getitem__)[-10:] for topic, docs in systems["bad"].items()}
-    kind = {
-        topic: {doc: min(grade + 2 * (doc in best[topic]), 3) for doc, grade in docs.items()}
+    rng = np.random.default_rng(0)
+    top_docs = {topic: sorted(docs, key=docs.__getitem__)[-10:] for topic, docs in systems["bad"].items()}
+    biased = {
+        topic: {doc: min(grade + 2 * (doc in top_docs[topic]), 3) for doc, grade in docs.items()}
         for topic, docs in truth.items()
     }
     families = {"bad": "own"}
-    (bias,) = calibrate(truth, {"model": kind}, systems, families=families).families
+    (bias,) = calibrate(truth, {"model": biased}, systems, families=families).families
     assert bias.ci is not None
     assert bias.ci[0] > 0
-    fair = {
-        t: {d: int(np.clip(g + chance.integers(-1, 2), 0, 3)) for d, g in docs.items()} for t, docs in truth.items()
+    unbiased = {
+        topic: {doc: int(np.clip(grade + rng.integers(-1, 2), 0, 3)) for doc, grade in docs.items()}
+        for topic, docs in truth.items()
     }
-    (bias,) = calibrate(truth, {"model": fair}, systems, families=families).families
+    (bias,) = calibrate(truth, {"model": unbiased}, systems, families=families).families
     assert bias.ci is not None
     assert abs(bias.bias) < 0.05
 
 
 def test_labels_of_people_and_models_in_one_table() -> None:
-    truth, model = made(1, noise=0.5)
+    truth, model = simulate(1, noise=0.5)
     rows = [
         {"query_id": topic, "doc_id": doc, "judge": judge, "kind": kind, "grade": float(grade)}
         for judge, kind, grades in (("ann", "human", truth), ("gpt", "model", model))
@@ -127,67 +130,74 @@ def test_labels_of_people_and_models_in_one_table() -> None:
     ]  # fmt: skip
     import pyarrow as pa
 
-    together = calibrate(Labels.of(pa.Table.from_pylist(rows)))
-    apart = calibrate({t: truth[t] for t in TOPICS[:3]}, {"gpt": {t: model[t] for t in TOPICS[:3]}})
-    assert str(together.judges) == str(apart.judges)  # NaN, where there are no systems, equals nothing
-    with pytest.raises(InputError, match="no model"):
+    from_labels = calibrate(Labels.of(pa.Table.from_pylist(rows)))
+    people, gpt = ({topic: grades[topic] for topic in TOPICS[:3]} for grades in (truth, model))
+    from_qrels = calibrate(people, {"gpt": gpt})
+    assert str(from_labels.judges) == str(from_qrels.judges)  # compared as text because NaN != NaN
+    with pytest.raises(InputError, match="no labels of a model"):
         calibrate(Labels.of({"ann": Qrels.of(truth)}))
 
 
-def test_the_most_telling_pairs_come_first() -> None:
+def test_contested_documents_are_sorted() -> None:
     human = {"q": {"a": 0, "b": 0, "c": 1}}
     model = {"q": {"a": 1, "b": 1, "c": 3}}
     systems = {"one": {"q": ["b", "c"]}, "two": {"q": ["b", "a"]}}
-    found = calibrate(human, {"m": model}, systems, "P@1", highest=3)
-    assert [(one.doc_id, one.runs) for one in found.contested] == [("c", 0), ("b", 2), ("a", 0)]
+    result = calibrate(human, {"m": model}, systems, "P@1", highest=3)
+    assert [(document.doc_id, document.runs) for document in result.contested] == [("c", 0), ("b", 2), ("a", 0)]
 
 
-def test_topics_without_a_score_are_left_out_of_means() -> None:
+def test_topics_without_a_score_do_not_count() -> None:
     docs = {"a": 1, "b": 0, "c": 2}
-    human = {f"q{at}": {**docs, "a": at % 2} for at in range(5)} | {"q1": dict.fromkeys(docs, 0)}
-    model = {f"q{at}": {**docs, "b": at % 2} for at in range(9)} | {"q3": dict.fromkeys(docs, 0), "q8": {"a": 0}}
-    systems = {"one": {f"q{at}": ["a", "b", "c"] for at in range(9)}}
+    human = {f"q{i}": {**docs, "a": i % 2} for i in range(5)} | {"q1": dict.fromkeys(docs, 0)}
+    model = {f"q{i}": {**docs, "b": i % 2} for i in range(9)} | {"q3": dict.fromkeys(docs, 0), "q8": {"a": 0}}
+    systems = {"one": {f"q{i}": ["a", "b", "c"] for i in range(9)}}
     skipped = calibrate(human, {"m": model}, systems, "nDCG(undefined=skip)@2", resamples=100)
-    kept = [
-        {topic: grades for topic, grades in each.items() if topic not in {"q1", "q3", "q8"}} for each in (human, model)
+    scored = [
+        {topic: grades for topic, grades in grades_by_topic.items() if topic not in {"q1", "q3", "q8"}}
+        for grades_by_topic in (human, model)
     ]
-    without = calibrate(kept[0], {"m": kept[1]}, systems, "nDCG@2", resamples=100)
-    assert skipped.means == without.means
-    assert [note.text[0] for note in skipped.notes] == ["3"]  # topics that both judged, with a score
+    expected = calibrate(scored[0], {"m": scored[1]}, systems, "nDCG@2", resamples=100)
+    assert skipped.means == expected.means
+    assert [note.text[0] for note in skipped.notes] == ["3"]  # topics with a score from both
 
 
-def test_errors_that_no_labeled_topic_shows_are_named() -> None:
-    """Four topics lack what is on less than 1 - 0.05^(1/4) = 53% of all topics in more than 5 of 100 samples."""
+def test_notes_warn_about_errors_that_no_labeled_topic_shows() -> None:
+    """More than 5% of samples of four topics miss an error on less than 1 - 0.05^(1/4) = 53% of all topics."""
     docs = {"a": 1, "b": 0}
-    human = {f"q{at}": {**docs, "a": at % 2} for at in range(4)}
-    model = {f"q{at}": {**docs, "b": at % 2} for at in range(9)}
-    systems = {name: {f"q{at}": list(order) for at in range(9)} for name, order in (("one", "ab"), ("two", "ba"))}
+    human = {f"q{i}": {**docs, "a": i % 2} for i in range(4)}
+    model = {f"q{i}": {**docs, "b": i % 2} for i in range(9)}
+    systems = {name: {f"q{i}": list(order) for i in range(9)} for name, order in (("one", "ab"), ("two", "ba"))}
     notes = {note.rule: note.text for note in calibrate(human, {"m": model}, systems, "P@1", resamples=100).notes}
     assert "4 topics can lack those on fewer than 53% of all topics" in notes["rare-errors"]
 
 
-def test_what_cannot_be_calibrated_is_refused() -> None:
+def test_invalid_input_raises() -> None:
     human, model, systems = {"q": {"a": 1}}, {"q": {"a": 1}}, {"one": {"q": ["a"]}}
-    for odd in ({"models": {"people": model}}, {"models": {"m": {"r": {"a": 1}}}}, {"level": 95}, {"measure": "GMAP"}):
+    for options in (
+        {"models": {"people": model}},
+        {"models": {"m": {"r": {"a": 1}}}},
+        {"level": 95},
+        {"measure": "GMAP"},
+    ):
         with pytest.raises(InputError):
-            calibrate(human, **{"models": {"m": model}, "runs": systems, **odd})  # type: ignore[arg-type]
+            calibrate(human, **{"models": {"m": model}, "runs": systems, **options})  # type: ignore[arg-type]
 
 
-def test_a_model_that_gave_no_grade_is_left_out() -> None:
+def test_a_model_without_grades_is_left_out() -> None:
     import pyarrow as pa
 
     table = {"query_id": ["q"] * 3, "doc_id": ["d"] * 3, "judge": ["ann", "m", "n"], "grade": [1.0, 1.0, None]}
-    found = calibrate(Labels.of(pa.table({**table, "kind": ["human", "model", "model"]})))
-    assert [one.judge for one in found.judges] == ["m"]
+    result = calibrate(Labels.of(pa.table({**table, "kind": ["human", "model", "model"]})))
+    assert [judge.judge for judge in result.judges] == ["m"]
 
 
-def test_slices_are_compared_by_themselves() -> None:
+def test_slices_have_separate_results() -> None:
     human = {"q1": {"a": 2, "b": 0}, "q2": {"a": 1, "b": 1}, "q3": {"a": 0}}
     model = {"q1": {"a": 2, "b": 0}, "q2": {"a": 2, "b": 2}, "q3": {"a": 0}}
     kinds = {"q1": {"kind": "x"}, "q2": {"kind": "y"}, "q3": {"kind": "y"}}
-    found = calibrate(human, {"m": model}, slicing=kinds).slices
-    assert [(one.slice, one.n, one.shared, one.same, one.shift) for one in found] == [
+    result = calibrate(human, {"m": model}, slicing=kinds).slices
+    assert [(row.slice, row.n, row.shared, row.same, row.shift) for row in result] == [
         ("kind=x", 1, 2, 1.0, 0.0),
         ("kind=y", 2, 3, pytest.approx(1 / 3), pytest.approx(2 / 3)),
     ]
-    assert found[1].shift_ci is None  # two topics
+    assert result[1].shift_ci is None  # two topics

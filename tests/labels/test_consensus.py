@@ -1,4 +1,4 @@
-"""Qrels of labels: by hand, by rule, whatever the order of labels; and their origin."""
+"""Aggregation of labels to qrels: results by hand, properties of the rules, and the origin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from judged.labels.consensus import RULES, consensus_notes, dawid_skene
 # q b     1   0  -   (tie) 0   1/2
 # q c     3   1  2   (tie) 1     2
 # r a     -   -  1         1     1
-GIVEN = {
+JUDGMENTS = {
     "ann": {"q": {"a": 2, "b": 1, "c": 3}},
     "bob": {"q": {"a": 2, "b": 0, "c": 1}},
     "cy": {"q": {"a": 0, "c": 2}, "r": {"a": 1}},
@@ -33,7 +33,7 @@ def grades(qrels: Qrels) -> dict[tuple[str, str], float]:
 
 
 def test_each_rule_by_hand() -> None:
-    labels = Labels.of(GIVEN)
+    labels = Labels.of(JUDGMENTS)
     pairs = [("q", "a"), ("q", "b"), ("q", "c"), ("r", "a")]
     by = {rule: [grades(qrels_of(labels, by=rule))[pair] for pair in pairs] for rule in ("majority", "mean")}
     assert by["majority"] == [2, 0, 1, 1]
@@ -41,34 +41,34 @@ def test_each_rule_by_hand() -> None:
     assert grades(qrels_of(labels, by="bob")) == {("q", "a"): 2, ("q", "b"): 0, ("q", "c"): 1}
 
 
-def test_dawid_skene_is_that_of_the_grades() -> None:
-    labels = Labels.of(GIVEN)
-    made = dawid_skene(labels.grades, smoothing=0.1)
-    assert qrels_of(labels, by="dawid-skene", smoothing=0.1).grades.tolist() == made.mode.tolist()
-    assert qrels_of(labels, by="dawid-skene-mean", smoothing=0.1).grades == pytest.approx(made.mean)
+def test_dawid_skene_rules_use_the_model() -> None:
+    labels = Labels.of(JUDGMENTS)
+    model = dawid_skene(labels.grades, smoothing=0.1)
+    assert qrels_of(labels, by="dawid-skene", smoothing=0.1).grades.tolist() == model.mode.tolist()
+    assert qrels_of(labels, by="dawid-skene-mean", smoothing=0.1).grades == pytest.approx(model.mean)
 
 
-def test_few_judges_leave_a_pair_unjudged() -> None:
-    labels = Labels.of(GIVEN)
+def test_pairs_with_too_few_judges_stay_unjudged() -> None:
+    labels = Labels.of(JUDGMENTS)
     assert set(grades(qrels_of(labels, min_judges=2))) == {("q", "a"), ("q", "b"), ("q", "c")}
     assert set(grades(qrels_of(labels, min_judges=3))) == {("q", "a"), ("q", "c")}
     with pytest.raises(InputError):
         qrels_of(labels, min_judges=4)
 
 
-def test_the_last_label_counts_repeats_do_not_and_nobody_grades_by_skipping() -> None:
+def test_the_last_label_counts_and_repeats_and_skips_do_not() -> None:
     store = LabelStore.open("sqlite://")
     store.add("ann", "q", "a", 3)
-    store.add("ann", "q", "a", 1)  # thought better of it
+    store.add("ann", "q", "a", 1)  # replaces the label before
     store.add("ann", "q", "a", 2, repeat=1)
     store.add("ann", "q", "b", None)  # skipped
     store.add("ann", "q", "c", 1)
-    store.add("ann", "q", "c", None, valid=False)  # taken back
-    store.add("ann", "q", "d", 2, repeat=1)  # a repeat of nothing
+    store.add("ann", "q", "c", None, valid=False)  # undone
+    store.add("ann", "q", "d", 2, repeat=1)  # a repeat without a first label
     assert grades(qrels_of(store)) == {("q", "a"): 1}
 
 
-def test_the_origin_tells_of_the_labels_that_count() -> None:
+def test_the_origin_describes_the_labels_that_count() -> None:
     store = LabelStore.open("sqlite://")
     store.add_topics({"q": "asked", "s": "made of a document"}, synthetic=False)
     store.add_topics({"t": "made of a document"}, synthetic=True)
@@ -81,8 +81,8 @@ def test_the_origin_tells_of_the_labels_that_count() -> None:
     assert origin is not None
     assert (origin.how, origin.human, origin.model, origin.click) == ("majority", 1, 1, 1)
     assert (origin.judges, origin.synthetic, origin.tied, origin.last) == (("ann", "llm", "log"), 1, 1, "2026-01-03")
-    kept = [("q", "a", "ann", "human", 2.0), ("q", "a", "llm", "model", 3.0), ("t", "a", "log", "click", 0.4)]
-    assert origin.sha256 == hashlib.sha256(repr(kept).encode()).hexdigest()
+    counted_labels = [("q", "a", "ann", "human", 2.0), ("q", "a", "llm", "model", 3.0), ("t", "a", "log", "click", 0.4)]
+    assert origin.sha256 == hashlib.sha256(repr(counted_labels).encode()).hexdigest()
     assert [note.rule for note in consensus_notes(origin)] == ["tied-majority"]
     people = qrels_of(store, kinds=["human"]).origin
     assert people is not None
@@ -98,13 +98,15 @@ LABELS = st.lists(
 
 
 @given(LABELS, st.randoms(use_true_random=False), st.sampled_from(RULES))
-def test_the_order_of_labels_changes_nothing(rows: list[tuple[str, str, str, int]], random: object, rule: str) -> None:
+def test_results_do_not_depend_on_the_order_of_labels(
+    rows: list[tuple[str, str, str, int]], random: object, rule: str
+) -> None:
     shuffled = list(rows)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     first, second = (
-        qrels_of(Labels.of(pa.table({name: [row[at] for row in given] for at, name in enumerate(names)})), by=rule)
+        qrels_of(Labels.of(pa.table({name: [row[i] for row in label_rows] for i, name in enumerate(names)})), by=rule)
         for names in [("query_id", "doc_id", "judge", "grade")]
-        for given in (rows, shuffled)
+        for label_rows in (rows, shuffled)
     )
     assert first.table.select(["query_id", "doc_id"]).equals(second.table.select(["query_id", "doc_id"]))
     assert first.grades == pytest.approx(second.grades, abs=1e-9)
@@ -112,61 +114,59 @@ def test_the_order_of_labels_changes_nothing(rows: list[tuple[str, str, str, int
 
 
 @given(LABELS)
-def test_a_majority_and_a_mean_lie_between_the_grades_and_agree_where_judges_do(
-    rows: list[tuple[str, str, str, int]],
-) -> None:
-    table = {name: [row[at] for row in rows] for at, name in enumerate(("query_id", "doc_id", "judge", "grade"))}
+def test_majority_and_mean_are_between_the_grades_of_judges(rows: list[tuple[str, str, str, int]]) -> None:
+    table = {name: [row[i] for row in rows] for i, name in enumerate(("query_id", "doc_id", "judge", "grade"))}
     labels = Labels.of(pa.table(table))
     low, high = np.nanmin(labels.grades, axis=1), np.nanmax(labels.grades, axis=1)
     for rule in RULES:
-        made = qrels_of(labels, by=rule).grades
-        assert (made >= (low if rule in {"majority", "mean"} else 0) - 1e-9).all()
-        assert (made <= (high if rule in {"majority", "mean"} else 3) + 1e-9).all()
+        grades = qrels_of(labels, by=rule).grades
+        assert (grades >= (low if rule in {"majority", "mean"} else 0) - 1e-9).all()
+        assert (grades <= (high if rule in {"majority", "mean"} else 3) + 1e-9).all()
     same = low == high
     assert (qrels_of(labels).grades[same] == low[same]).all()
 
 
-def test_who_is_neither_rule_nor_judge_is_refused() -> None:
+def test_unknown_rules_raise() -> None:
     with pytest.raises(InputError, match="dawid-skene"):
-        qrels_of(Labels.of(GIVEN), by="eve")
+        qrels_of(Labels.of(JUDGMENTS), by="eve")
     with pytest.raises(InputError):
-        qrels_of(Labels.of(GIVEN), kinds=["model"])
+        qrels_of(Labels.of(JUDGMENTS), kinds=["model"])
 
 
 @pytest.mark.parametrize("by", ["majority", "mean", "dawid-skene"])
-def test_who_settles_a_disagreement_is_no_vote(by: str) -> None:
+def test_the_adjudicator_is_not_a_vote(by: str) -> None:
     judges = {
         "ann": {"q": {"a": 0, "b": 2, "c": 1}}, "bob": {"q": {"a": 0, "b": 2, "c": 1}},
         "adjudicator": {"q": {"a": 3, "d": 1}},
     }  # fmt: skip
-    made = qrels_of(Labels.of(judges), by=by, min_judges=2)
-    grades = dict(zip(made.table["doc_id"].to_pylist(), made.table["relevance"].to_pylist(), strict=True))
+    qrels = qrels_of(Labels.of(judges), by=by, min_judges=2)
+    grades = dict(zip(qrels.table["doc_id"].to_pylist(), qrels.table["relevance"].to_pylist(), strict=True))
     assert grades == {"a": 3.0, "b": 2.0, "c": 1.0, "d": 1.0}
 
 
-def test_kinds_that_there_are_not_are_named() -> None:
+def test_unknown_kinds_raise() -> None:
     labels = Labels.of({"ann": {"q": {"a": 1}}})
     for kinds in ("human", ["huma"]):
         with pytest.raises(InputError, match="kind"):
             qrels_of(labels, kinds=kinds)  # type: ignore[arg-type]
 
 
-def test_columns_of_another_shape_are_refused() -> None:
+def test_columns_of_another_type_raise() -> None:
     table = pa.table({"query_id": ["q"], "doc_id": ["d"], "judge": ["ann"], "grade": [{"value": 1}]})
     with pytest.raises(InputError, match="grade"):
         Labels.of(table)
 
 
 @pytest.mark.parametrize("smoothing", [-1.0, float("nan"), float("inf")])
-def test_smoothing_is_a_number_from_0(smoothing: float) -> None:
+def test_invalid_smoothing_raises(smoothing: float) -> None:
     with pytest.raises(InputError, match="smoothing"):
         dawid_skene(np.array([[1.0, 0.0]]), smoothing=smoothing)
 
 
-def test_people_go_before_models_where_nobody_says_otherwise() -> None:
+def test_human_labels_count_by_default() -> None:
     rows = [("q", "a", "ann", "human", 0.0), ("q", "a", "gpt", "model", 3.0), ("q", "b", "gpt", "model", 3.0)]
     names = ["query_id", "doc_id", "judge", "kind", "grade"]
     labels = Labels.of(pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))))
     assert qrels_of(labels).table.to_pylist() == [{"query_id": "q", "doc_id": "a", "relevance": 0.0}]
-    both = qrels_of(labels, by="mean", kinds=["human", "model"])
-    assert both.table["relevance"].to_pylist() == [1.5, 3.0]
+    with_models = qrels_of(labels, by="mean", kinds=["human", "model"])
+    assert with_models.table["relevance"].to_pylist() == [1.5, 3.0]

@@ -1,4 +1,4 @@
-"""Estimates from samples: unbiased sums against full judgments, intervals that cover, and what is refused."""
+"""Estimates from samples: unbiased against full judgments, coverage of intervals, and errors."""
 
 from __future__ import annotations
 
@@ -14,8 +14,17 @@ from calibration import labels
 from judged import evaluate, judge
 from judged.errors import InputError, MeasureError
 from judged.labels import Pool, estimate, pool
-from judged.labels.estimation import Design, Estimate, Estimates, design_of, estimated, form_of, mean_estimate, shares
-from judged.labels.pooling import allocated, candidates, draw, strata_of
+from judged.labels.estimation import (
+    Estimates,
+    RunEstimate,
+    StratifiedSample,
+    estimate_mean,
+    estimator_of,
+    match_sample,
+    mean_estimate,
+    score_contributions,
+)
+from judged.labels.pooling import allocate, assign_strata, candidates, draw
 from judged.scoring.judging.unjudged import select_labels
 from judged.scoring.measures import parse
 from judged.scoring.measures.registry import REGISTRY
@@ -25,23 +34,28 @@ SUMS = ("P@10", "DCG@10", "RBP(p=0.8)", "NumRelRet", "NumRel", "SetP", "CG@20", 
 
 
 def collection(topics: int, seed: int) -> tuple[dict[str, Any], dict[str, dict[str, int]]]:
-    """Make runs that find relevant documents early, and judgments of all that they return."""
+    """Build runs that rank relevant documents early, and judgments of all returned documents."""
     random = np.random.default_rng(seed)
     runs: dict[str, dict[str, list[str]]] = {name: {} for name in ("first", "second", "third")}
     qrels: dict[str, dict[str, int]] = {}
-    for topic in (f"q{at}" for at in range(topics)):
-        worth = random.gamma(0.5, size=120)
-        qrels[topic] = {f"d{at}": int(value > 0.6) + int(value > 1.5) for at, value in enumerate(worth)}
+    for topic in (f"q{i}" for i in range(topics)):
+        utility = random.gamma(0.5, size=120)
+        qrels[topic] = {f"d{i}": int(gain > 0.6) + int(gain > 1.5) for i, gain in enumerate(utility)}
         for run in runs.values():
-            order = np.argsort(-(worth + random.normal(0, 0.7, 120)))
-            run[topic] = [f"d{at}" for at in order[:60]]
+            order = np.argsort(-(utility + random.normal(0, 0.7, 120)))
+            run[topic] = [f"d{i}" for i in order[:60]]
     returned = {topic: {doc for run in runs.values() for doc in run[topic]} for topic in qrels}
     return runs, {topic: {doc: grades[doc] for doc in sorted(returned[topic])} for topic, grades in qrels.items()}
 
 
-def measures() -> list[str]:
-    """Name every measure that is estimated as a sum, with parameters where it needs them."""
-    found = []
+def select_pairs(qrels: dict[str, dict[str, int]], sampled: Pool) -> dict[str, dict[str, int]]:
+    pairs = set(zip(sampled.pairs["query_id"].to_pylist(), sampled.pairs["doc_id"].to_pylist(), strict=True))
+    return {topic: {doc: docs[doc] for doc in docs if (topic, doc) in pairs} for topic, docs in qrels.items()}
+
+
+def summable_measures() -> list[str]:
+    """List the measures that are estimated as a sum, with parameters if they need them."""
+    names = []
     for name, entry in REGISTRY.items():
         try:
             measure = parse(
@@ -49,195 +63,203 @@ def measures() -> list[str]:
                     name, name + ("@10" if entry.cutoff_name == "cutoff" and entry.cutoff else "")
                 )
             )
-            if form_of(measure) == "sum":
-                found.append(str(measure))
+            if estimator_of(measure) == "sum":
+                names.append(str(measure))
         except Exception:  # noqa: BLE001, S112  needs parameters that only some measures have
             continue
-    return found
+    return names
 
 
-def test_of_a_pool_that_is_judged_whole_estimates_are_the_scores() -> None:
+def test_estimates_from_a_fully_judged_pool_equal_the_scores() -> None:
     runs, qrels = collection(12, 1)
-    names = sorted({*measures(), *SUMS, "R@20", "SetR", "AP", "AP(rel=2)"})
+    names = sorted({*summable_measures(), *SUMS, "R@20", "SetR", "AP", "AP(rel=2)"})
     assert len(names) > 10
-    found = estimate(pool(runs), qrels, runs, names)
+    estimates = estimate(pool(runs), qrels, runs, names)
     scores = {(row.run, row.measure): row.value for row in evaluate(qrels, runs, names).estimates(ci="none")}
-    assert len(found.rows) == 3 * len(names)
-    for row in found.rows:
+    assert len(estimates.rows) == 3 * len(names)
+    for row in estimates.rows:
         assert row.value == pytest.approx(scores[row.run, row.measure], abs=1e-12), row.measure
         assert row.error == 0
 
 
-def test_over_all_samples_of_a_small_pool_sums_are_right_on_average() -> None:
-    """Two of four documents in one stratum, one of one in the other: all six samples, each as likely."""
+def test_sums_are_unbiased_over_all_samples_of_a_small_pool() -> None:
+    """All six equally likely samples: two of four documents in one stratum, one of one in the other."""
     runs = {"run": {"q": ["a", "b", "c", "d", "e"]}}
     grades = {"a": 1, "b": 0, "c": 2, "d": 1, "e": 0}
-    whole = judge({"q": grades}, runs["run"])
+    full = judge({"q": grades}, runs["run"])
     for name in ("P@3", "DCG@4", "RBP(p=0.5)", "NumRel"):
         measure, values, squares = parse(name), [], []
-        for two in itertools.combinations(range(1, 5), 2):
-            kept = np.isin(np.arange(5), (0, *two))
-            seen = select_labels(whole, kept)
-            design = Design(np.array([0, 1, 1]), np.array([1, 4]), np.array([0, 0]), 1)
-            found = estimated(measure, seen, design)
-            values.append(found.value)
-            squares.append(found.error**2)
-        assert np.mean(values) == pytest.approx(measure(whole)[0])
+        for rows in itertools.combinations(range(1, 5), 2):
+            is_sampled = np.isin(np.arange(5), (0, *rows))
+            seen = select_labels(full, is_sampled)
+            sample = StratifiedSample(np.array([0, 1, 1]), np.array([1, 4]), np.array([0, 0]), 1)
+            mean = estimate_mean(measure, seen, sample)
+            values.append(mean.value)
+            squares.append(mean.error**2)
+        assert np.mean(values) == pytest.approx(measure(full)[0])
         assert np.mean(squares) == pytest.approx(np.var(values))  # the estimated variance is unbiased, too
 
 
-def test_pairs_of_documents_are_counted_without_bias() -> None:
+def test_the_numerator_of_ap_is_unbiased() -> None:
     """The numerator of AP over all samples of three of five: the sum of precisions at relevant documents."""
-    from judged.labels.estimation import _pairs_in_order  # pyright: ignore[reportPrivateUsage]
+    from judged.labels.estimation import _sum_of_precisions  # pyright: ignore[reportPrivateUsage]
 
     relevant, rank, topic = np.array([1, 0, 1, 1, 1]), np.array([1, 2, 3, 4, 6]), np.zeros(5, dtype=np.int64)
     sums = []
-    for three in itertools.combinations(range(5), 3):
-        at = np.array(three)
-        design = Design(np.zeros(3, dtype=np.int64), np.array([5]), np.array([0]), 1)
-        sums.append(_pairs_in_order(design, np.flatnonzero(relevant[at]), rank[at], topic[at])[0][0])
+    for rows in itertools.combinations(range(5), 3):
+        units = np.array(rows)
+        sample = StratifiedSample(np.zeros(3, dtype=np.int64), np.array([5]), np.array([0]), 1)
+        sums.append(_sum_of_precisions(sample, np.flatnonzero(relevant[units]), rank[units], topic[units])[0][0])
     assert np.mean(sums) == pytest.approx(1 / 1 + 2 / 3 + 3 / 4 + 4 / 6)
 
 
-def simulated(topics: int, size: int, names: tuple[str, ...], times: int) -> dict[str, np.ndarray]:
-    """Give estimates, and whether intervals held the truth, over samples of so many documents a topic."""
+def simulate_estimates(topics: int, size: int, names: tuple[str, ...], times: int) -> dict[str, np.ndarray]:
+    """Return errors of estimates, and whether intervals cover the truth, over samples of `size` documents a topic."""
     runs, qrels = collection(topics, 7)
-    found = candidates(runs, 60)
-    bands, stratum, sizes = strata_of(found, (10, 30, 60))
-    topic = found.topic[np.unique(stratum, return_index=True)[1]]
-    drawn = allocated(size * topics, sizes, np.array([4.0, 2.0, 1.0])[bands])
-    whole = judge(qrels, runs["first"])
-    row = {(found.query_ids[code], doc): at for at, (code, doc) in enumerate(zip(found.topic, found.doc, strict=True))}
-    docs = [whole.qrels.index.row_names[at] for at in whole.label_row]
-    place = np.array([row[whole.query_ids[code], doc] for code, doc in zip(whole.label_topic, docs, strict=True)])
-    random, made = np.random.default_rng(11), {name: np.zeros((2, times)) for name in names}
-    truth = {}
+    documents = candidates(runs, 60)
+    bands, stratum, sizes = assign_strata(documents, (10, 30, 60))
+    topic = documents.topic[np.unique(stratum, return_index=True)[1]]
+    sample_sizes = allocate(size * topics, sizes, np.array([4.0, 2.0, 1.0])[bands])
+    full = judge(qrels, runs["first"])
+    row_of_pair = {
+        (documents.query_ids[code], doc): i
+        for i, (code, doc) in enumerate(zip(documents.topic, documents.doc, strict=True))
+    }
+    docs = [full.qrels.index.row_names[i] for i in full.label_row]
+    pool_row = np.array(
+        [row_of_pair[full.query_ids[code], doc] for code, doc in zip(full.label_topic, docs, strict=True)]
+    )
+    random, outcomes = np.random.default_rng(11), {name: np.zeros((2, times)) for name in names}
+    true_values = {}
     for name in names:
-        scores = parse(name)(whole)
-        truth[name] = scores.sum() if parse(name).entry.aggregate == "sum" else scores.mean()
-    for time in range(times):
-        inside = np.zeros(len(stratum), dtype=np.bool_)
-        inside[draw(stratum, drawn, random)] = True
-        kept = inside[place]
-        design, seen = Design(stratum[place[kept]], sizes, topic, topics), select_labels(whole, kept)
+        scores = parse(name)(full)
+        true_values[name] = scores.sum() if parse(name).entry.aggregate == "sum" else scores.mean()
+    for trial in range(times):
+        is_sampled = np.zeros(len(stratum), dtype=np.bool_)
+        is_sampled[draw(stratum, sample_sizes, random)] = True
+        is_labeled = is_sampled[pool_row]
+        sample = StratifiedSample(stratum[pool_row[is_labeled]], sizes, topic, topics)
+        partial = select_labels(full, is_labeled)
         for name in names:
-            estimates = estimated(parse(name), seen, design)
-            low, high = estimates.limits
-            made[name][:, time] = estimates.value - truth[name], low <= truth[name] <= high
-    return made
+            mean = estimate_mean(parse(name), partial, sample)
+            low, high = mean.limits
+            outcomes[name][:, trial] = mean.value - true_values[name], low <= true_values[name] <= high
+    return outcomes
 
 
-def test_sums_are_unbiased_and_their_intervals_cover_on_made_data() -> None:
-    """40 topics, 25 of some 100 documents each: mean within 3 standard errors, 93 to 97 % covered."""
+def test_sums_are_unbiased_and_their_intervals_cover_on_simulated_data() -> None:
+    """40 topics, 25 of about 100 documents each: bias below 3 standard errors, coverage of 93 to 97%."""
     times = 1500
-    for name, (errors, covered) in simulated(40, 25, ("P@10", "DCG@10", "RBP(p=0.8)", "NumRel"), times).items():
+    outcomes = simulate_estimates(40, 25, ("P@10", "DCG@10", "RBP(p=0.8)", "NumRel"), times)
+    for name, (errors, covered) in outcomes.items():
         assert abs(errors.mean()) < 3 * errors.std() / np.sqrt(times), name
         assert 0.93 <= covered.mean() <= 0.97, name
 
 
-def test_what_each_document_adds_sums_to_the_score() -> None:
+def test_contributions_of_documents_add_up_to_the_score() -> None:
     runs, qrels = collection(5, 3)
     judged = judge(qrels, runs["second"])
     for name in SUMS:
         measure = parse(name)
-        base, values = shares(measure, judged)
-        total = base + np.bincount(judged.label_topic, values, minlength=len(judged))
-        assert total == pytest.approx(measure(judged)), name
+        base_scores, contributions = score_contributions(measure, judged)
+        totals = base_scores + np.bincount(judged.label_topic, contributions, minlength=len(judged))
+        assert totals == pytest.approx(measure(judged)), name
 
 
 def test_a_sample_read_back_gives_the_same_estimates(tmp_path: Any) -> None:
     runs, qrels = collection(6, 2)
-    drawn = pool(runs, sample=120, seed=4)
-    drawn.save(tmp_path / "pool.csv")
-    one, two = (estimate(given, qrels, runs, "P@10, AP") for given in (drawn, Pool.read(tmp_path / "pool.csv")))
-    assert one.json() == two.json()
-    assert [row.ci is None for row in one.rows] == [row.estimator == "ratio" for row in one.rows]
+    original = pool(runs, sample=120, seed=4)
+    original.save(tmp_path / "pool.csv")
+    estimates, reloaded = (
+        estimate(sample, qrels, runs, "P@10, AP") for sample in (original, Pool.read(tmp_path / "pool.csv"))
+    )
+    assert estimates.json() == reloaded.json()
+    assert [row.ci is None for row in estimates.rows] == [row.estimator == "ratio" for row in estimates.rows]
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("name", "reason"),
     [
         ("nDCG@10", "best ranking"),
         ("RR", "which others"),
         ("ERR(max=4)@10", "which others"),
-        ("Judged@10", "evaluate gives it"),
+        ("Judged@10", "evaluate computes it"),
         ("P(judged_only=true)@10", "which others"),
         ("Rprec", "best ranking"),
-        ("P@10 where kind == 'law'", "some topics"),
+        ("P@10 where kind == 'law'", "condition on topics"),
         ("AP@10", "best ranking"),
     ],
 )
-def test_other_measures_are_refused_with_the_reason(name: str, why: str) -> None:
-    with pytest.raises(MeasureError, match=why):
+def test_other_measures_are_refused_with_the_reason(name: str, reason: str) -> None:
+    with pytest.raises(MeasureError, match=reason):
         estimate(pool({"run": {"q": ["a", "b"]}}), {"q": {"a": 1, "b": 0}}, {"run": {"q": ["a", "b"]}}, name)
 
 
 def test_pools_without_probabilities_or_judgments_are_refused() -> None:
     runs = {"run": {"q": ["a", "b", "c"]}}
-    with pytest.raises(InputError, match="no probabilities"):
+    with pytest.raises(InputError, match="pool with probabilities"):
         estimate(pool(runs, budget=2), {"q": {"a": 1}}, runs, "P@2")
-    with pytest.raises(InputError, match="2 of 3 pairs"):
+    with pytest.raises(InputError, match="2 of 3 have none"):
         estimate(pool(runs), {"q": {"a": 1}}, runs, "P@2")
 
 
 def test_the_variance_is_that_of_the_textbook() -> None:
     """Cochran 1977, (5.6): the sum over strata of N (N - n) s^2 / n; by hand 6 * 3 * 1 / 3 + 10 * 8 * 2 / 2 = 86."""
-    design = Design(np.array([0, 0, 0, 1, 1]), np.array([6, 10]), np.array([0, 0]), 1)
+    sample = StratifiedSample(np.array([0, 0, 0, 1, 1]), np.array([6, 10]), np.array([0, 0]), 1)
     values = np.array([1.0, 2.0, 3.0, 4.0, 6.0])
-    found = mean_estimate(design, design.totals(values), values)
-    assert found.value == pytest.approx(6 * 2 + 10 * 5)
-    assert found.error**2 == pytest.approx(86)
+    mean = mean_estimate(sample, sample.totals(values), values)
+    assert mean.value == pytest.approx(6 * 2 + 10 * 5)
+    assert mean.error**2 == pytest.approx(86)
 
 
-def test_one_of_several_is_refused() -> None:
+def test_one_sampled_unit_of_several_raises() -> None:
     with pytest.raises(InputError, match="fewer than two"):
-        Design(np.array([0]), np.array([5]), np.array([0]), 1)
+        StratifiedSample(np.array([0]), np.array([5]), np.array([0]), 1)
 
 
-def test_the_design_of_a_pool_is_what_was_drawn() -> None:
+def test_a_matched_sample_has_the_sizes_of_the_pool() -> None:
     runs, qrels = collection(4, 9)
-    drawn = pool(runs, sample=80)
-    kept = set(zip(drawn.pairs["query_id"].to_pylist(), drawn.pairs["doc_id"].to_pylist(), strict=True))
-    some = {topic: {doc: grade for doc, grade in docs.items() if (topic, doc) in kept} for topic, docs in qrels.items()}
-    design = design_of(drawn, judge(some, runs["first"]))
-    assert (design.drawn.sum(), design.sizes.sum()) == (80, len(pool(runs)))
+    sampled = pool(runs, sample=80)
+    sample_qrels = select_pairs(qrels, sampled)
+    sample = match_sample(sampled, judge(sample_qrels, runs["first"]))
+    assert (sample.sample_sizes.sum(), sample.sizes.sum()) == (80, len(pool(runs)))
 
 
 def test_a_sample_without_variation_says_so() -> None:
     run = {"q": {name: -float(rank) for rank, name in enumerate("abcdef")}}
-    drawn = pool(run, sample=4, strata=(), seed=1)
-    kept = drawn.pairs["doc_id"].to_pylist()
-    assert len(kept) < 6
-    found = estimate(drawn, {"q": dict.fromkeys(kept, 0)}, run, ["P@6"])
-    assert [note.rule for note in found.notes] == ["no-variation"]
+    sampled = pool(run, sample=4, strata=(), seed=1)
+    docs = sampled.pairs["doc_id"].to_pylist()
+    assert len(docs) < 6
+    estimates = estimate(sampled, {"q": dict.fromkeys(docs, 0)}, run, ["P@6"])
+    assert [note.rule for note in estimates.notes] == ["no-variation"]
 
 
 @pytest.mark.parametrize("topics", [6, 12])
-def test_intervals_of_rare_relevant_documents_hold_the_truth(topics: int) -> None:
-    """300 samples; Student's symmetric interval held it in 88 and 91 %."""
-    rng, held = np.random.default_rng(topics), list[bool]()
+def test_intervals_cover_if_relevant_documents_are_rare(topics: int) -> None:
+    """300 samples; the coverage of Student's symmetric interval was 88 and 91%."""
+    rng, covered = np.random.default_rng(topics), list[bool]()
     for _ in range(300):
-        held += labels.sampled(rng, "a rare grade", topics)["sampled NumRel"]
-    assert np.mean(held) >= 0.92
+        covered += labels.sampled(rng, "a rare grade", topics)["sampled NumRel"]
+    assert np.mean(covered) >= 0.92
 
 
-def test_what_is_judged_whole_has_no_part_in_an_interval() -> None:
-    """Of one topic 10 documents are judged whole, and 4 of 40 others, of which 2 are relevant: 10 and 20 of 0 to 40."""
+def test_fully_judged_strata_do_not_widen_an_interval() -> None:
+    """One topic: a stratum of 10 relevant documents, all judged, and 4 of 40 others, 2 of them relevant: 10 + 20."""
     values = np.array([1.0] * 10 + [1.0, 1.0, 0.0, 0.0])
-    design = Design(np.repeat([0, 1], [10, 4]), np.array([10, 40]), np.array([0, 0]), 1)
-    found = mean_estimate(design, design.totals(values), values)
+    sample = StratifiedSample(np.repeat([0, 1], [10, 4]), np.array([10, 40]), np.array([0, 0]), 1)
+    mean = mean_estimate(sample, sample.totals(values), values)
     variance = 40**2 * (1 - 4 / 40) / 4 / 3
-    assert (found.value, found.error) == (30.0, pytest.approx(math.sqrt(variance)))
-    ends = ratio_interval(20.0, math.sqrt(variance), 4, 0.95, share=False, counted=True)
-    assert found.limits == pytest.approx([10 + end for end in ends])
+    assert (mean.value, mean.error) == (30.0, pytest.approx(math.sqrt(variance)))
+    limits = ratio_interval(20.0, math.sqrt(variance), 4, 0.95, share=False, counted=True)
+    assert mean.limits == pytest.approx([10 + limit for limit in limits])
 
 
-def by_hand(grades: dict[str, int], kept: tuple[int, ...]) -> tuple[Any, Design]:
-    """Return a judged list of one topic, of whose documents these are in a sample, drawn of all together."""
-    whole = judge({"q": grades}, {"q": list("abcdef")})
-    inside = np.isin(np.arange(len(grades)), kept)
-    return select_labels(whole, inside), Design(
-        np.zeros(len(kept), dtype=int), np.array([len(grades)]), np.array([0]), 1
+def sampled_list(grades: dict[str, int], rows: tuple[int, ...]) -> tuple[Any, StratifiedSample]:
+    """Return a judged list of one topic of which `rows` are in a simple random sample, and the sample."""
+    full = judge({"q": grades}, {"q": list("abcdef")})
+    is_sampled = np.isin(np.arange(len(grades)), rows)
+    return select_labels(full, is_sampled), StratifiedSample(
+        np.zeros(len(rows), dtype=int), np.array([len(grades)]), np.array([0]), 1
     )
 
 
@@ -250,86 +272,88 @@ def by_hand(grades: dict[str, int], kept: tuple[int, ...]) -> tuple[Any, Design]
     ],
 )  # fmt: skip
 def test_recall_of_a_sample_by_hand(name: str, hits: list[int], relevant: list[int]) -> None:
-    """Of six documents a, d, f, and e are in the sample; Tin's correction adds the covariance over the squared total.
+    """Documents a, d, f, and e of six are sampled. Tin's correction adds the covariance over the squared total.
 
-    The variance of a total of 4 of 6 is 6 * 2 / 4 = 3 times the variance of the sample.
+    The variance of a total from 4 of 6 units is 6 * 2 / 4 = 3 times the sample variance.
     """
-    seen, design = by_hand({"a": 1, "b": 1, "c": 0, "d": 2, "f": 1, "e": 0}, (0, 3, 4, 5))
-    found = estimated(parse(name), seen, design)
-    above, known = 1.5 * sum(hits), 1.5 * sum(relevant)
-    linear = np.array(hits) - above / known * np.array(relevant)
-    bias = -3 * np.cov(linear, relevant)[0, 1] / known**2
-    assert found.value == pytest.approx(above / known - bias)
-    assert found.error == pytest.approx(math.sqrt(3 * np.var(linear / known, ddof=1)))
-    assert found.topics == pytest.approx([found.value])
+    judged, sample = sampled_list({"a": 1, "b": 1, "c": 0, "d": 2, "f": 1, "e": 0}, (0, 3, 4, 5))
+    mean = estimate_mean(parse(name), judged, sample)
+    numerator, denominator = 1.5 * sum(hits), 1.5 * sum(relevant)
+    residuals = np.array(hits) - numerator / denominator * np.array(relevant)
+    bias = -3 * np.cov(residuals, relevant)[0, 1] / denominator**2
+    assert mean.value == pytest.approx(numerator / denominator - bias)
+    assert mean.error == pytest.approx(math.sqrt(3 * np.var(residuals / denominator, ddof=1)))
+    assert mean.topics == pytest.approx([mean.value])
 
 
 def test_topics_without_a_relevant_document_in_the_sample_do_not_count() -> None:
-    whole = judge({"p": {"a": 1, "b": 0, "c": 1}, "q": {"a": 0, "b": 0}}, {"p": list("abc"), "q": list("ab")})
-    design = Design(np.repeat([0, 1], [3, 2]), np.array([3, 2]), np.array([0, 1]), 2)
+    judged = judge({"p": {"a": 1, "b": 0, "c": 1}, "q": {"a": 0, "b": 0}}, {"p": list("abc"), "q": list("ab")})
+    sample = StratifiedSample(np.repeat([0, 1], [3, 2]), np.array([3, 2]), np.array([0, 1]), 2)
     for name, value in (("R@1", 0.5), ("AP", (1 + 2 / 3) / 2)):
-        found = estimated(parse(name), whole, design)
-        assert found.topics.tolist() == pytest.approx([value, math.nan], nan_ok=True)
-        assert (found.value, found.error) == (pytest.approx(value), 0.0)
+        mean = estimate_mean(parse(name), judged, sample)
+        assert mean.topics.tolist() == pytest.approx([value, math.nan], nan_ok=True)
+        assert (mean.value, mean.error) == (pytest.approx(value), 0.0)
 
 
-def test_how_a_sum_of_precisions_changes_with_each_weight() -> None:
-    """Derivatives by the weight of each unit, over its probability, of the sum over single units and pairs."""
-    from judged.labels.estimation import _pairs_in_order  # pyright: ignore[reportPrivateUsage]
+def test_derivatives_of_the_sum_of_precisions() -> None:
+    """Numerical derivatives by the weight of each unit, times its inclusion probability."""
+    from judged.labels.estimation import _sum_of_precisions  # pyright: ignore[reportPrivateUsage]
 
     rank, topic = np.array([4, 0, 1, 2, 7, 3]), np.array([0, 0, 0, 1, 0, 1])
-    design = Design(np.array([0, 0, 0, 1, 2, 1]), np.array([6, 4, 1]), np.array([0, 1, 0]), 2)
+    sample = StratifiedSample(np.array([0, 0, 0, 1, 2, 1]), np.array([6, 4, 1]), np.array([0, 1, 0]), 2)
     hits = np.array([0, 2, 3, 4])
-    joint, own = design.together(np.arange(6)), design.probability
+    joint, marginal = sample.joint_probability(np.arange(6)), sample.inclusion_probability
 
-    def total(weights: Any, of: int) -> float:
-        mine = [unit for unit in hits if topic[unit] == of]
-        single = sum(weights[i] / own[i] / rank[i] for i in mine)
-        return single + sum(
-            weights[i] * weights[j] / joint[i, j] / rank[i] for i in mine for j in mine if rank[j] < rank[i]
+    def total(weights: Any, topic_code: int) -> float:
+        topic_hits = [unit for unit in hits if topic[unit] == topic_code]
+        single_terms = sum(weights[i] / marginal[i] / rank[i] for i in topic_hits)
+        return single_terms + sum(
+            weights[i] * weights[j] / joint[i, j] / rank[i] for i in topic_hits for j in topic_hits if rank[j] < rank[i]
         )
 
-    sums, slopes = _pairs_in_order(design, hits, rank, topic)
+    sums, slopes = _sum_of_precisions(sample, hits, rank, topic)
     assert sums == pytest.approx([total(np.ones(6), 0), total(np.ones(6), 1)])
     for unit in range(6):
         more, less = (np.ones(6) + sign * 0.001 * (np.arange(6) == unit) for sign in (1, -1))
         derivative = (total(more, topic[unit]) - total(less, topic[unit])) / 0.002
-        assert slopes[unit] == pytest.approx(own[unit] * derivative)
-    none, flat = _pairs_in_order(design, hits[:0], rank, topic)
-    assert (none.tolist(), flat.tolist()) == ([0.0, 0.0], [0.0] * 6)
+        assert slopes[unit] == pytest.approx(marginal[unit] * derivative)
+    no_sums, no_slopes = _sum_of_precisions(sample, hits[:0], rank, topic)
+    assert (no_sums.tolist(), no_slopes.tolist()) == ([0.0, 0.0], [0.0] * 6)
 
 
-def test_totals_over_topics_are_means_times_their_number() -> None:
+def test_totals_over_topics_are_means_times_the_number_of_topics() -> None:
     runs, qrels = collection(4, 9)
-    drawn = pool(runs, sample=120)
-    kept = set(zip(drawn.pairs["query_id"].to_pylist(), drawn.pairs["doc_id"].to_pylist(), strict=True))
-    some = {topic: {doc: grade for doc, grade in docs.items() if (topic, doc) in kept} for topic, docs in qrels.items()}
-    seen = judge(some, runs["first"])
-    design = design_of(drawn, seen)
+    sampled = pool(runs, sample=120)
+    sample_qrels = select_pairs(qrels, sampled)
+    judged = judge(sample_qrels, runs["first"])
+    sample = match_sample(sampled, judged)
     for level in (0.8, 0.95):
-        base, values = shares(parse("NumRel"), seen)
-        mean = mean_estimate(design, base + design.totals(values), values, level)
-        found = estimated(parse("NumRel"), seen, design, level)
-        assert (found.value, found.error) == pytest.approx((4 * mean.value, 4 * mean.error))
+        base_scores, contributions = score_contributions(parse("NumRel"), judged)
+        mean = mean_estimate(sample, base_scores + sample.totals(contributions), contributions, level)
+        total = estimate_mean(parse("NumRel"), judged, sample, level)
+        assert (total.value, total.error) == pytest.approx((4 * mean.value, 4 * mean.error))
         assert mean.limits is not None
-        assert found.limits == pytest.approx((4 * mean.limits[0], 4 * mean.limits[1]))
-        assert estimate(drawn, qrels, {"first": runs["first"]}, "NumRel", level=level).rows[0].ci == pytest.approx(
-            found.limits
+        assert total.limits == pytest.approx((4 * mean.limits[0], 4 * mean.limits[1]))
+        assert estimate(sampled, qrels, {"first": runs["first"]}, "NumRel", level=level).rows[0].ci == pytest.approx(
+            total.limits
         )
-    assert estimate(drawn, qrels, {"first": runs["first"]}, "NumRel").level == 0.95
+    assert estimate(sampled, qrels, {"first": runs["first"]}, "NumRel").level == 0.95
     for level in (0.0, 1.0):
         with pytest.raises(InputError, match="level"):
-            estimate(drawn, qrels, runs, "P@2", level=level)
+            estimate(sampled, qrels, runs, "P@2", level=level)
 
 
 def test_tables_and_sentences_of_estimates() -> None:
-    rows = (Estimate("a", "P@2", 0.5, (0.25, 0.75), 0.125, "sum"), Estimate("a", "AP", 0.25, None, 0.0625, "ratio"))
+    rows = (
+        RunEstimate("a", "P@2", 0.5, (0.25, 0.75), 0.125, "sum"),
+        RunEstimate("a", "AP", 0.25, None, 0.0625, "ratio"),
+    )
     by_topic = {
         ("a", "P@2"): (np.array([1.0, 0.0]), np.array([0.5, 0.25])),
         ("a", "AP"): (np.zeros(2), np.full(2, math.nan)),
     }
-    found = Estimates(rows, ("q1", "q2"), by_topic, 0.9)
-    table, said, topics = found.blocks()
+    estimates = Estimates(rows, ("q1", "q2"), by_topic, 0.9)
+    table, sentences, topics = estimates.blocks()
     grid = table.grid()  # type: ignore[attr-defined]
     assert (grid.header, grid.labels) == (("run", "measure", "value", "error", "estimator"), 2)
     assert [tuple(map(str, row)) for row in grid.rows] == [
@@ -341,25 +365,25 @@ def test_tables_and_sentences_of_estimates() -> None:
         ("a", "AP", "q2", 0.0, None),
     ]  # fmt: skip
     assert topics.grid().header == ("run", "measure", "topic", "value", "error")  # type: ignore[attr-defined]
-    assert said.texts == found.sentences  # type: ignore[attr-defined]
-    assert "The 90% intervals" in found.sentences[0]
-    assert (len(found.sentences), found.facts()) == (2, {"level": 0.9})
+    assert sentences.texts == estimates.sentences  # type: ignore[attr-defined]
+    assert "The 90% intervals" in estimates.sentences[0]
+    assert (len(estimates.sentences), estimates.facts()) == (2, {"level": 0.9})
     assert len(Estimates(rows[:1], ("q1", "q2"), by_topic, 0.9).sentences) == 1
-    assert found.title == "Estimated from a sample of the pool, 2 topics"
+    assert estimates.title == "Estimated from a sample of the pool, 2 topics"
 
 
-def test_notes_of_samples_that_say_too_little() -> None:
-    """No relevant document but one came into the sample; or none, so that all are alike; or all were drawn."""
-    docs = [f"d{at:02}" for at in range(30)]
+def test_notes_of_samples_without_an_interval() -> None:
+    """The sample has one relevant document, or none (no variation), or contains the full pool."""
+    docs = [f"d{i:02}" for i in range(30)]
     run = {"q": docs}
-    drawn = pool(run, sample=10, strata=(), seed=1)
-    kept = drawn.pairs["doc_id"].to_pylist()
+    sampled = pool(run, sample=10, strata=(), seed=1)
+    sampled_docs = sampled.pairs["doc_id"].to_pylist()
     grades = dict.fromkeys(docs, 0)
     rules = {}
-    for name, one in (("none", {}), ("one", {kept[0]: 1}), ("many", dict.fromkeys(kept[:5], 1))):
-        found = estimate(drawn, {"q": {**grades, **one}}, run, ["P@30", "R@5"])
-        rules[name] = [(note.rule, note.subject) for note in found.notes]
-        assert (found.rows[0].ci is None) == (name != "many")
+    for name, relevant in (("none", {}), ("one", {sampled_docs[0]: 1}), ("many", dict.fromkeys(sampled_docs[:5], 1))):
+        estimates = estimate(sampled, {"q": {**grades, **relevant}}, run, ["P@30", "R@5"])
+        rules[name] = [(note.rule, note.subject) for note in estimates.notes]
+        assert (estimates.rows[0].ci is None) == (name != "many")
     assert rules == {
         "none": [("no-variation", "P@30")], "many": [],
         "one": [("too-few-relevant", "P@30"), ("no-variation", "R@5")],  # recall of one document does not vary
@@ -369,21 +393,20 @@ def test_notes_of_samples_that_say_too_little() -> None:
 
 def test_sizes_of_strata_are_whole_numbers() -> None:
     runs, qrels = collection(4, 9)
-    drawn = pool(runs, sample=80)
-    sizes = drawn.sizes
-    kept = set(zip(drawn.pairs["query_id"].to_pylist(), drawn.pairs["doc_id"].to_pylist(), strict=True))
-    some = {topic: {doc: grade for doc, grade in docs.items() if (topic, doc) in kept} for topic, docs in qrels.items()}
-    seen = judge(some, runs["first"])
+    sampled = pool(runs, sample=80)
+    sizes = sampled.sizes
+    sample_qrels = select_pairs(qrels, sampled)
+    judged = judge(sample_qrels, runs["first"])
     import pyarrow as pa
 
-    place = sizes.column_names.index("of")
-    for off, known in ((1e-5, True), (1e-3, False), (-1e-3, False)):
-        odd: Any = SimpleNamespace(
-            pairs=drawn.pairs,
-            sizes=sizes.set_column(place, "of", pa.array(np.asarray(sizes["of"], dtype=float) + off)),
+    column = sizes.column_names.index("of")
+    for error, is_valid in ((1e-5, True), (1e-3, False), (-1e-3, False)):
+        changed_pool: Any = SimpleNamespace(
+            pairs=sampled.pairs,
+            sizes=sizes.set_column(column, "of", pa.array(np.asarray(sizes["of"], dtype=float) + error)),
         )
-        if known:
-            assert design_of(odd, seen).sizes.tolist() == design_of(drawn, seen).sizes.tolist()
+        if is_valid:
+            assert match_sample(changed_pool, judged).sizes.tolist() == match_sample(sampled, judged).sizes.tolist()
         else:
-            with pytest.raises(InputError, match="probabilities of a stratum"):
-                design_of(odd, seen)
+            with pytest.raises(InputError, match="sampled share of its stratum"):
+                match_sample(changed_pool, judged)

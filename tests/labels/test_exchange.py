@@ -1,4 +1,4 @@
-"""Labels from files of any tool and back: what comes back is what went out, and what is wrong has its line."""
+"""Import and export of labels: round trips, formats of other tools, and errors with their line."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from judged.labels import Labels, LabelStore, import_labels, qrels_of, read_labe
 from judged.labels.exchange import judgment_list, quepid_ratings, read_pairs, read_topics
 
 TOPICS = {"1": "who wrote Faust", "2": "red, shoes"}
-# As Quepid's app/controllers/api/v1/books_controller.rb writes a book: a column a rater, a space before a formula.
+# As in Quepid's app/controllers/api/v1/books_controller.rb: one column per rater, a space before a formula.
 BOOK = 'query,docid,ann,Unknown\nwho wrote Faust,a,3.0,2.0\nwho wrote Faust,b,,0.0\n"red, shoes",a,1.0,\n'
-# As its app/views/api/v1/export/books/_book.json.jbuilder and those below write one.
+# As in Quepid's app/views/api/v1/export/books/_book.json.jbuilder.
 BOOK_JSON = {
     "name": "a book",
     "query_doc_pairs": [
@@ -30,7 +30,7 @@ BOOK_JSON = {
         {"query_text": "red, shoes", "doc_id": "a", "position": None, "judgments": [{"rating": 0.0}]},
     ],
 }  # fmt: skip
-# As docs.opensearch.org describes PUT _plugins/_search_relevance/judgments.
+# As for PUT _plugins/_search_relevance/judgments on docs.opensearch.org.
 RATINGS = [{"query": "who wrote Faust", "ratings": [{"docId": "a", "rating": "3.000"}, {"docId": "b", "rating": "0"}]}]
 TABLE = [
     {"query_id": "1", "doc_id": "a", "judge": "ann", "kind": "human", "repeat": 0, "grade": 3.0, "valid": True,
@@ -41,19 +41,19 @@ TABLE = [
 ]  # fmt: skip
 
 
-def brief(labels: Labels) -> list[tuple[object, ...]]:
+def main_columns(labels: Labels) -> list[tuple[object, ...]]:
     names = ("query_id", "doc_id", "judge", "grade", "valid")
     return [tuple(row[name] for name in names) for row in labels.table.to_pylist()]
 
 
-def written(folder: Path, name: str, text: object) -> Path:
+def write_file(folder: Path, name: str, text: object) -> Path:
     path = folder / name
     path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
     return path
 
 
 @pytest.mark.parametrize("name", ["labels.csv", "labels.jsonl", "labels.parquet"])
-def test_a_table_of_labels_comes_back(tmp_path: Path, name: str) -> None:
+def test_labels_round_trip(tmp_path: Path, name: str) -> None:
     labels = Labels.of(pa.Table.from_pylist(TABLE))
     write_labels(labels, tmp_path / name, notes=True)
     assert read_labels(tmp_path / name).table.to_pylist() == TABLE
@@ -62,7 +62,7 @@ def test_a_table_of_labels_comes_back(tmp_path: Path, name: str) -> None:
     assert store.labels().table.to_pylist() == TABLE == read_labels(tmp_path / "labels.db").table.to_pylist()
 
 
-def test_notes_leave_only_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_notes_are_exported_only_on_request(tmp_path: Path) -> None:
     labels = Labels.of(pa.Table.from_pylist(TABLE))
     for name in ("labels.csv", "labels.jsonl", "labels.parquet"):
         write_labels(labels, tmp_path / name)
@@ -70,21 +70,21 @@ def test_notes_leave_only_where_they_are_asked_for(tmp_path: Path) -> None:
         assert b"quoted" not in (tmp_path / name).read_bytes()
 
 
-def test_a_book_of_quepid_as_csv_has_a_column_a_judge(tmp_path: Path) -> None:
-    made = read_labels(written(tmp_path, "book.csv", BOOK), topics=TOPICS)
-    assert brief(made) == [
+def test_quepid_books_as_csv(tmp_path: Path) -> None:
+    labels = read_labels(write_file(tmp_path, "book.csv", BOOK), topics=TOPICS)
+    assert main_columns(labels) == [
         ("1", "a", "ann", 3, True), ("1", "a", "Unknown", 2, True), ("1", "b", "Unknown", 0, True),
         ("2", "a", "ann", 1, True),
     ]  # fmt: skip
 
 
-def test_a_book_of_quepid_as_json_knows_what_was_put_off(tmp_path: Path) -> None:
-    made = read_labels(written(tmp_path, "book.json", BOOK_JSON), topics=TOPICS)
-    assert brief(made) == [
+def test_quepid_books_as_json(tmp_path: Path) -> None:
+    labels = read_labels(write_file(tmp_path, "book.json", BOOK_JSON), topics=TOPICS)
+    assert main_columns(labels) == [
         ("1", "a", "ann", 3, True), ("1", "a", "bob", None, True), ("1", "a", "cy", None, False),
         ("2", "a", "Unknown", 0, True),
     ]  # fmt: skip
-    assert made.table["note"].to_pylist() == ["him", "", "", ""]
+    assert labels.table["note"].to_pylist() == ["him", "", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -95,36 +95,36 @@ def test_a_book_of_quepid_as_json_knows_what_was_put_off(tmp_path: Path) -> None
         {"hits": {"total": {"value": 1}, "hits": [{"_id": "x", "_source": {"judgmentRatings": RATINGS}}]}},
     ],
 )
-def test_a_judgment_list_of_search_relevance(tmp_path: Path, document: object) -> None:
-    path = written(tmp_path, "list.json", document)
-    made = read_labels(path, judge="log", kind="click", topics=TOPICS)
-    assert brief(made) == [("1", "a", "log", 3, True), ("1", "b", "log", 0, True)]
-    assert made.table["kind"].to_pylist() == ["click", "click"]
-    with pytest.raises(InputError):  # it does not say who judged
+def test_judgment_lists_of_opensearch(tmp_path: Path, document: object) -> None:
+    path = write_file(tmp_path, "list.json", document)
+    labels = read_labels(path, judge="log", kind="click", topics=TOPICS)
+    assert main_columns(labels) == [("1", "a", "log", 3, True), ("1", "b", "log", 0, True)]
+    assert labels.table["kind"].to_pylist() == ["click", "click"]
+    with pytest.raises(InputError):  # no judge in the file
         read_labels(path, topics=TOPICS)
 
 
-def test_qrels_are_labels_of_the_judge_who_is_named(tmp_path: Path) -> None:
+def test_qrels_are_labels_of_the_named_judge(tmp_path: Path) -> None:
     for name, text in (("qrels.txt", "1 0 a 3\n1 0 b 0\n"), ("qrels.csv", "query_id,doc_id,relevance\n1,a,3\n1,b,0\n")):
-        path = written(tmp_path, name, text)
-        assert brief(read_labels(path, judge="ann")) == [("1", "a", "ann", 3, True), ("1", "b", "ann", 0, True)]
+        path = write_file(tmp_path, name, text)
+        assert main_columns(read_labels(path, judge="ann")) == [("1", "a", "ann", 3, True), ("1", "b", "ann", 0, True)]
         with pytest.raises(InputError, match="--judge"):
             read_labels(path)
 
 
-def test_ratings_and_judgment_lists_come_back(tmp_path: Path) -> None:
-    qrels = qrels_of(read_labels(written(tmp_path, "book.csv", BOOK), topics=TOPICS), by="mean")
+def test_ratings_and_judgment_lists_round_trip(tmp_path: Path) -> None:
+    qrels = qrels_of(read_labels(write_file(tmp_path, "book.csv", BOOK), topics=TOPICS), by="mean")
     for name, text in (("r.csv", quepid_ratings(qrels, TOPICS)), ("l.json", judgment_list(qrels, TOPICS))):
-        made = qrels_of(read_labels(written(tmp_path, name, text), judge="x", topics=TOPICS))
-        assert made.table.equals(qrels.table)
+        labels = qrels_of(read_labels(write_file(tmp_path, name, text), judge="x", topics=TOPICS))
+        assert labels.table.equals(qrels.table)
 
 
-def test_two_topics_of_one_text_cannot_be_written_or_found_by_it(tmp_path: Path) -> None:
+def test_topics_with_the_same_text_raise(tmp_path: Path) -> None:
     same = {"1": "a text", "2": "a text"}
-    with pytest.raises(InputError, match="text"):
+    with pytest.raises(InputError, match="two topics have the text 'a text'"):
         judgment_list(Qrels.of({"1": {"a": 1}, "2": {"a": 1}}), same)
     with pytest.raises(InputError) as raised:
-        read_labels(written(tmp_path, "book.csv", "query,docid,ann\na text,d,1\n"), topics=same)
+        read_labels(write_file(tmp_path, "book.csv", "query,docid,ann\na text,d,1\n"), topics=same)
     assert raised.value.line == 2
 
 
@@ -148,49 +148,47 @@ def test_two_topics_of_one_text_cannot_be_written_or_found_by_it(tmp_path: Path)
         ("b.json", '{"judgmentRatings": [{"query": "who wrote Faust", "ratings": [{"rating": 1}]}]}', None),
     ],
 )
-def test_what_is_wrong_has_its_line_and_nothing_of_the_file_is_kept(
-    tmp_path: Path, name: str, text: str, line: int | None
-) -> None:
+def test_errors_have_a_line_and_import_nothing(tmp_path: Path, name: str, text: str, line: int | None) -> None:
     store = LabelStore.open(tmp_path / "labels.db")
     store.add_topics(TOPICS)
     with pytest.raises(InputError) as raised:
-        import_labels(store, written(tmp_path, name, text), judge="" if name == "l.csv" else "x")
+        import_labels(store, write_file(tmp_path, name, text), judge="" if name == "l.csv" else "x")
     assert (raised.value.path, raised.value.line) == (str(tmp_path / name), line)
     assert raised.value.fix
     assert len(store) == 0
 
 
-def test_a_store_without_topics_takes_the_texts_as_topics(tmp_path: Path) -> None:
+def test_texts_become_topics_of_an_empty_store(tmp_path: Path) -> None:
     store = LabelStore.open(tmp_path / "labels.db")
-    import_labels(store, written(tmp_path, "book.csv", BOOK))
+    import_labels(store, write_file(tmp_path, "book.csv", BOOK))
     assert [row["query_id"] for row in store.topics()] == sorted(TOPICS.values())
 
 
-def test_texts_that_are_no_topic_become_topics_and_are_counted(tmp_path: Path) -> None:
+def test_unknown_texts_become_new_topics(tmp_path: Path) -> None:
     store = LabelStore.open(tmp_path / "labels.db")
     store.add_topics(TOPICS)
     ratings = [{"docId": "a", "rating": "1"}, {"docId": "b", "rating": "2"}]
     lists = {"judgmentRatings": [{"query": query, "ratings": ratings} for query in ("who wrote Faust", "nobody asked")]}
-    path = written(tmp_path, "lists.json", lists)
+    path = write_file(tmp_path, "lists.json", lists)
     assert import_labels(store, path, judge="w") == (4, 0, 1)
     assert {row["query_id"] for row in store.topics()} == {*TOPICS, "nobody asked"}
     lists["judgmentRatings"] *= 2
-    assert import_labels(store, written(tmp_path, "twice.json", lists), judge="w") == (8, 8, 0)
+    assert import_labels(store, write_file(tmp_path, "twice.json", lists), judge="w") == (8, 8, 0)
     assert store.labels().last.num_rows == 4
-    by_id = written(tmp_path, "new.csv", "query_id,doc_id,judge,grade\nq77,a,ann,1\n1,a,ann,1\n")
+    by_id = write_file(tmp_path, "new.csv", "query_id,doc_id,judge,grade\nq77,a,ann,1\n1,a,ann,1\n")
     assert import_labels(store, by_id) == (2, 0, 1)
 
 
-def test_a_query_set_holds_topics(tmp_path: Path) -> None:
+def test_query_sets_are_topics(tmp_path: Path) -> None:
     queries = {"name": "n", "sampling": "manual", "querySetQueries": [{"queryText": "red shoes"}, {"queryText": "hat"}]}
-    assert Topics.read(written(tmp_path, "set.json", queries)).table["query_id"].to_pylist() == ["red shoes", "hat"]
+    assert Topics.read(write_file(tmp_path, "set.json", queries)).table["query_id"].to_pylist() == ["red shoes", "hat"]
 
 
 NEWER, OLDER = "1,a,ann,3,2026-02-01T09:00:00Z", "1,a,ann,0,2026-02-01T09:30:00+02:00"
 
 
 @pytest.mark.parametrize(
-    ("rows", "counts"),
+    ("rows", "expected"),
     [
         ((NEWER, OLDER), 3),
         ((OLDER, NEWER), 3),
@@ -200,49 +198,49 @@ NEWER, OLDER = "1,a,ann,3,2026-02-01T09:00:00Z", "1,a,ann,0,2026-02-01T09:30:00+
         ((NEWER, "1,a,bob,2,2030-01-01"), 3),
     ],
 )
-def test_the_latest_label_counts(tmp_path: Path, rows: tuple[str, ...], counts: float) -> None:
-    """Also where it was imported before; without a time the last one counts."""
+def test_the_latest_label_counts(tmp_path: Path, rows: tuple[str, ...], expected: float) -> None:
+    """Independent of the order of imports; without a time, the last one counts."""
     store = LabelStore.open(tmp_path / "labels.db")
     head = "query_id,doc_id,judge,grade,at\n"
     replaced = [
-        import_labels(store, written(tmp_path, f"{at}.csv", head + row)).replaced for at, row in enumerate(rows)
+        import_labels(store, write_file(tmp_path, f"{i}.csv", head + row)).replaced for i, row in enumerate(rows)
     ]
     assert replaced == [0, 0 if "bob" in rows[1] else 1]
-    labels = read_labels(written(tmp_path, "all.csv", head + "\n".join(rows)))
-    for found in (store.labels(), labels):
-        assert found.grades[0, found.judges.index("ann")] == counts
+    labels = read_labels(write_file(tmp_path, "all.csv", head + "\n".join(rows)))
+    for imported in (store.labels(), labels):
+        assert imported.grades[0, imported.judges.index("ann")] == expected
 
 
-def test_a_time_that_cannot_be_read_has_its_line(tmp_path: Path) -> None:
+def test_an_invalid_time_raises_with_its_line(tmp_path: Path) -> None:
     text = "query_id,doc_id,judge,grade,at\n1,a,ann,3,2026-02-01\n1,b,ann,3,01/02/2026\n"
     with pytest.raises(InputError) as caught:
-        read_labels(written(tmp_path, "labels.csv", text))
+        read_labels(write_file(tmp_path, "labels.csv", text))
     assert caught.value.line == 3
 
 
-def test_pairs_come_from_tables_reviews_and_qrels(tmp_path: Path) -> None:
+def test_pairs_are_read_from_tables_reviews_and_qrels(tmp_path: Path) -> None:
     listed = review({"q": {"a": 2, "b": 0}}, {"q": ["b", "x", "a"]}, measure="nDCG@2")
     expected = [("q", "b"), ("q", "x"), ("q", "a")]
     for name, text in (("r.csv", listed.csv()), ("r.tsv", listed.tsv()), ("r.json", listed.json())):
-        assert read_pairs(written(tmp_path, name, text)) == expected
-    assert read_pairs(written(tmp_path, "qrels.txt", "q 0 a 1\n")) == [("q", "a")]
+        assert read_pairs(write_file(tmp_path, name, text)) == expected
+    assert read_pairs(write_file(tmp_path, "qrels.txt", "q 0 a 1\n")) == [("q", "a")]
     parquet.write_table(pa.table({"query_id": ["q"], "doc_id": ["a"], "stratum": [1]}), tmp_path / "pool.parquet")
     assert read_pairs(tmp_path / "pool.parquet") == [("q", "a")]
-    by_text = written(tmp_path, "list.csv", "query,doc_id,users\nwho wrote Faust,a,3\n")
+    by_text = write_file(tmp_path, "list.csv", "query,doc_id,users\nwho wrote Faust,a,3\n")
     assert read_pairs(by_text, TOPICS) == [("1", "a")]
-    assert read_topics(written(tmp_path, "list.csv", "query,users\nWho  wrote faust,3\nelse,1\n"), TOPICS) == {"1"}
+    assert read_topics(write_file(tmp_path, "list.csv", "query,users\nWho  wrote faust,3\nelse,1\n"), TOPICS) == {"1"}
     lists = {"schema": "judged.queries/1", "zero": [{"query": "red, shoes"}], "slow": [], "left": [{"query": "else"}]}
-    assert read_topics(written(tmp_path, "list.json", lists), TOPICS) == {"2"}
+    assert read_topics(write_file(tmp_path, "list.json", lists), TOPICS) == {"2"}
     with pytest.raises(InputError):
-        read_topics(written(tmp_path, "list.csv", "query,users\nelse,3\n"), TOPICS)
-    with pytest.raises(InputError) as raised:  # which documents?
-        read_pairs(written(tmp_path, "queries.csv", "query,users\nwho wrote Faust,3\n"))
+        read_topics(write_file(tmp_path, "list.csv", "query,users\nelse,3\n"), TOPICS)
+    with pytest.raises(InputError) as raised:  # no documents
+        read_pairs(write_file(tmp_path, "queries.csv", "query,users\nwho wrote Faust,3\n"))
     assert raised.value.line == 2
 
 
-def test_an_id_decides_before_a_text(tmp_path: Path) -> None:
-    """A column `text` may be that of the document: it moves no label to another topic, and invents none."""
-    table = written(
+def test_query_ids_have_priority_over_texts(tmp_path: Path) -> None:
+    """A column `text` can be the text of the document: it must not change or add topics."""
+    table = write_file(
         tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,A document of desks\n1,D8,ann,0,\n"
     )
     store = LabelStore.open(tmp_path / "a.db")
@@ -251,15 +249,27 @@ def test_an_id_decides_before_a_text(tmp_path: Path) -> None:
     store.add_topics({"1": "Chair", "2": "Desk"})
     import_labels(store, table)
     assert {row["query_id"] for row in store.labels().table.to_pylist()} == {"1"}
-    written(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,desk \n")
-    with pytest.raises(InputError, match="query_id 1, and its text 'desk ' is that of topic 2") as caught:
+    write_file(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,desk \n")
+    with pytest.raises(InputError, match="query_id 1, but its text 'desk ' is that of topic 2") as caught:
         import_labels(store, table)
     assert caught.value.line == 2
-    written(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,CHAIR\n")
+    write_file(tmp_path, "t.csv", "query_id,doc_id,judge,grade,text\n1,D9,ann,1,CHAIR\n")
     assert import_labels(store, table).labels == 1
 
 
-def test_rows_of_ratings_without_one_are_counted(tmp_path: Path) -> None:
-    path = written(tmp_path, "r.csv", "query,docid,rating\nfoo,a,2\nfoo,b,\nbar,a, \n")
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    for name, text in (("l.csv", "query_id,doc_id\nq,a\n"), ("l.json", '[{"query_id": "q", "doc_id": "a"}]')):
+        (tmp_path / name).write_text(text, encoding="utf-8-sig")
+        assert read_pairs(tmp_path / name) == [("q", "a")]
+
+
+def test_many_topics_are_exported_in_linear_time() -> None:
+    qrels = Qrels.of({f"q{i}": {"a": 1} for i in range(100_000)})
+    texts = {f"q{i}": f"text {i}" for i in range(100_000)}
+    assert quepid_ratings(qrels, texts).count("\n") == 100_000
+
+
+def test_rows_without_a_rating_give_a_warning(tmp_path: Path) -> None:
+    path = write_file(tmp_path, "r.csv", "query,docid,rating\nfoo,a,2\nfoo,b,\nbar,a, \n")
     with pytest.warns(JudgedWarning, match=r"r\.csv: 2 rows without a rating are left out"):
         assert len(read_labels(path, judge="ann").table) == 1

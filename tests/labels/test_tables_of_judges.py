@@ -1,4 +1,4 @@
-"""Sentences and tables of calibrations and of the quality of labels, from numbers that are given."""
+"""Sentences and tables of calibrations and of the quality of labels, from fixed numbers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.labels.calibration import Calibration, Contested, JudgeCalibration, SliceCalibration, _notes, calibrate
-from judged.labels.corrected_systems import CorrectedMean, FamilyBias, ScoresByBoth, corrected_means, topic_interval
-from judged.labels.trust import JudgeQuality, LabelQuality, Spread, quality
+from judged.labels.calibration import (
+    Calibration,
+    ContestedDocument,
+    JudgeCalibration,
+    SliceCalibration,
+    _notes,
+    calibrate,
+)
+from judged.labels.corrected_systems import CorrectedMean, FamilyBias, PairedScores, corrected_means, topic_interval
+from judged.labels.trust import AgreementSummary, JudgeQuality, LabelQuality, quality
 from judged.results import Column, Table
 from judged.stats.prediction_powered import prediction_powered
 
@@ -32,8 +39,8 @@ BIAS = FamilyBias("m", "f", 2, 0.015625, (-0.125, 0.25))
 
 
 def calibration(*judges: JudgeCalibration, **more: Any) -> Calibration:
-    usual: dict[str, Any] = {"means": (), "slices": (), "families": (), "contested": (), "grades": {}}
-    return Calibration("nDCG@10", 40, 60, 0.9, judges, **{**usual, **more})
+    defaults: dict[str, Any] = {"means": (), "slices": (), "families": (), "contested": (), "grades": {}}
+    return Calibration("nDCG@10", 40, 60, 0.9, judges, **{**defaults, **more})
 
 
 def cells(table: Any) -> list[tuple[str, ...]]:
@@ -53,18 +60,18 @@ def test_sentences_of_a_calibration() -> None:
         ),
     )
     for low in (0.0, -0.1):
-        none = calibration(replace(JUDGE, worth_ci=(low, 7.4))).sentences[-1]
-        assert none == "For nDCG@10 m is worth none of people's topics (up to 7 are not ruled out)."
+        sentence = calibration(replace(JUDGE, worth_ci=(low, 7.4))).sentences[-1]
+        assert sentence == "For nDCG@10 m is worth none of people's topics (up to 7 are not ruled out)."
     assert "worth 12 [0, 7]" in calibration(replace(JUDGE, worth_ci=(0.01, 7.4))).sentences[-1]
     assert calibration(replace(BARE, shift=0.0)).sentences[-1].endswith("and grades 0.00 lower.")
 
 
 def test_tables_of_a_calibration() -> None:
     confusion = Table("grades m", (Column("people", [1]),))
-    contested = (Contested("q", "d", "m", 1.0, 2.5, 3),)
+    contested = (ContestedDocument("q", "d", "m", 1.0, 2.5, 3),)
     full = calibration(JUDGE, means=(MEAN,), slices=(SLICE,), families=(BIAS,) * 12, contested=contested,
                        grades={"m": confusion})  # fmt: skip
-    _, judges, slices, systems, families, grades, rest = full.blocks()
+    _, judges, slices, systems, families, grades, contested_table = full.blocks()
     assert grades is confusion
     assert cells(judges) == [
         ("judge", "shared", "invalid", "same", "kappa", "quadratic", "binary", "shift", "tau", "tau_AP",
@@ -88,20 +95,20 @@ def test_tables_of_a_calibration() -> None:
     assert (row["known_ci"], row["difference_ci"]) == ([0.25, 0.75], [-0.0625, 0.125])
     assert cells(families)[:2] == [("judge", "family", "runs", "bias"), ("m", "f", "2", "+0.0156")]
     assert families.records()[0]["ci"] == [-0.125, 0.25]  # type: ignore[attr-defined]
-    assert cells(rest) == [
+    assert cells(contested_table) == [
         ("topic", "document", "judge", "people", "model", "runs"), ("q", "d", "m", "1", "2.5", "3"),
     ]  # fmt: skip
-    tables: list[Any] = [judges, slices, systems, families, rest]
+    tables: list[Any] = [judges, slices, systems, families, contested_table]
     assert [(table.name, table.labels, table.folded) for table in tables] == [
         ("judges", 1, False), ("slices", 2, False), ("systems", 2, False), ("families", 2, False),
         ("contested", 3, True),
     ]  # fmt: skip
-    many = calibration(JUDGE, families=(BIAS,) * 13).table("families")
-    assert many.folded
+    folded = calibration(JUDGE, families=(BIAS,) * 13).table("families")
+    assert folded.folded
     assert full.facts() == {"measure": "nDCG@10", "labeled": 40, "others": 60, "level": 0.9}
-    plain = calibration(BARE)
-    assert [block.name for block in plain.blocks()] == ["sentences", "judges", "contested"]
-    assert cells(plain.table("judges"))[0][-1] == "shift"
+    without_systems = calibration(BARE)
+    assert [block.name for block in without_systems.blocks()] == ["sentences", "judges", "contested"]
+    assert cells(without_systems.table("judges"))[0][-1] == "shift"
     assert "tau" in cells(calibration(BARE, means=(MEAN,)).table("judges"))[0]
     assert "tau" in cells(calibration(BARE, JUDGE).table("judges"))[0]
     assert "tau" in cells(calibration(replace(BARE, tau=0.0)).table("judges"))[0]
@@ -123,87 +130,88 @@ def test_warnings_of_a_calibration(means: Any, fewest: int, labeled: int, rules:
         assert f"fewer than {1 - 0.05 ** (1 / labeled):.0%} of all topics" in notes["rare-errors"]
 
 
-TOPICS = [f"q{at:02}" for at in range(12)]
+TOPICS = [f"q{i:02}" for i in range(12)]
 
 
-def test_systems_under_a_model_and_what_is_contested() -> None:
-    """P@2 of two systems on 8 topics of people and 12 of the model; each document that differs, the furthest first."""
+def test_corrected_means_and_contested_documents() -> None:
+    """P@2 of two systems on 8 topics by people and 12 by the model; contested documents by decreasing difference."""
     rng = np.random.default_rng(7)
     people = {topic: {doc: int(rng.integers(0, 3)) for doc in "abcd"} for topic in TOPICS[:8]}
     model = {topic: {doc: int(rng.integers(0, 3)) for doc in "abcd"} for topic in TOPICS}
     runs = {"one": {topic: list("abcd") for topic in TOPICS}, "two": {topic: list("cadb") for topic in TOPICS}}
-    found = calibrate(people, {"m": model, "n": people}, runs, "P@2", highest=2, resamples=100, level=0.9)
-    first, second = found.judges
+    result = calibrate(people, {"m": model, "n": people}, runs, "P@2", highest=2, resamples=100, level=0.9)
+    first, second = result.judges
     scores = {
         (judge, run, topic): np.mean([grades[topic][doc] >= 1 for doc in ranked[topic][:2]])
         for judge, grades in (("people", people), ("m", model)) for run, ranked in runs.items() for topic in grades
     }  # fmt: skip
-    sides = {
-        (judge, run): np.array([scores[judge, run, topic] for topic in some])
-        for run in runs for judge, some in (("people", TOPICS[:8]), ("m", TOPICS))
+    means = {
+        (judge, run): np.array([scores[judge, run, topic] for topic in topic_ids])
+        for run in runs for judge, topic_ids in (("people", TOPICS[:8]), ("m", TOPICS))
     }  # fmt: skip
-    errors = [abs(sides["m", run][:8].mean() - sides["people", run].mean()) for run in runs]
+    errors = [abs(means["m", run][:8].mean() - means["people", run].mean()) for run in runs]
     assert first.largest_error == pytest.approx(max(errors))
     assert (second.largest_error, second.same, second.tau) == (0.0, 1.0, 1.0)
-    assert (found.labeled, found.others, found.level, found.measure) == (8, 4, 0.9, "P@2")
-    assert found.grades == {}  # of one model alone
+    assert (result.labeled, result.others, result.level, result.measure) == (8, 4, 0.9, "P@2")
+    assert result.grades == {}  # only for a single model
     corrected = {
         run: prediction_powered(
-            sides["people", run], *np.split(sides["m", run], [8]), level=0.9, bounds=(0, 1), resamples=100
+            means["people", run], *np.split(means["m", run], [8]), level=0.9, bounds=(0, 1), resamples=100
         ) for run in runs
     }  # fmt: skip
-    for one in found.means:
-        assert one.judge == "m"
-        assert (one.known, one.value) == pytest.approx((corrected[one.run].known_mean, corrected[one.run].value))
-        assert one.ci == pytest.approx(corrected[one.run].interval)
-        assert one.model == pytest.approx(sides["m", one.run].mean())
-    worths = sorted((one.worth, one.worth_interval) for one in corrected.values())
-    assert (first.worth, first.worth_ci) == worths[1]  # the upper one of two in the middle
-    assert [(one.judge, one.family, one.runs) for one in found.families] == [
+    for mean in result.means:
+        assert mean.judge == "m"
+        assert (mean.known, mean.value) == pytest.approx((corrected[mean.run].known_mean, corrected[mean.run].value))
+        assert mean.ci == pytest.approx(corrected[mean.run].interval)
+        assert mean.model == pytest.approx(means["m", mean.run].mean())
+    by_worth = sorted((mean.worth, mean.worth_interval) for mean in corrected.values())
+    assert (first.worth, first.worth_ci) == by_worth[1]  # upper median
+    assert [(bias.judge, bias.family, bias.runs) for bias in result.families] == [
         (judge, run, 1) for judge in "mn" for run in runs
     ]  # fmt: skip
-    apart = (sides["m", "one"][:8] - sides["people", "one"]) - (sides["m", "two"][:8] - sides["people", "two"])
-    assert found.families[0].bias == pytest.approx(apart.mean())
-    assert found.families[0].ci == pytest.approx(topic_interval(apart, 0.9))
+    differences = (means["m", "one"][:8] - means["people", "one"]) - (means["m", "two"][:8] - means["people", "two"])
+    assert result.families[0].bias == pytest.approx(differences.mean())
+    assert result.families[0].ci == pytest.approx(topic_interval(differences, 0.9))
     differs = [
         (-abs(people[topic][doc] - model[topic][doc]), -((doc in "ab") + (doc in "ca")), topic, doc)
         for topic in TOPICS[:8] for doc in "abcd" if people[topic][doc] != model[topic][doc]
     ]  # fmt: skip
-    assert [(-abs(one.human - one.model), -one.runs, one.query_id, one.doc_id) for one in found.contested] == sorted(
-        differs
+    keys = [(-abs(row.human - row.model), -row.runs, row.query_id, row.doc_id) for row in result.contested]
+    assert keys == sorted(differs)
+    assert {row.judge for row in result.contested} == {"m"}
+    labeled_only = calibrate(
+        people, {"m": model}, runs, "P@2", labeled=TOPICS[2:6], families={"one": "f"}, resamples=100
     )
-    assert {one.judge for one in found.contested} == {"m"}
-    alone = calibrate(people, {"m": model}, runs, "P@2", labeled=TOPICS[2:6], families={"one": "f"}, resamples=100)
-    assert (alone.labeled, alone.others) == (4, 8)
-    assert list(alone.grades) == ["m"]
-    assert [one.family for one in alone.families] == ["f"]
-    assert alone.judges[0].shared == 16
-    again = calibrate(people, {"m": model}, runs, "P@2", labeled=TOPICS[2:6], families={"one": "f"}, level=0.95,
+    assert (labeled_only.labeled, labeled_only.others) == (4, 8)
+    assert list(labeled_only.grades) == ["m"]
+    assert [bias.family for bias in labeled_only.families] == ["f"]
+    assert labeled_only.judges[0].shared == 16
+    with_defaults = calibrate(people, {"m": model}, runs, "P@2", labeled=TOPICS[2:6], families={"one": "f"}, level=0.95,
                       rel=1, highest=2, resamples=100, seed=0)  # fmt: skip
-    assert again.json() == alone.json()
-    for odd in ({"resamples": 0}, {"seed": -1}, {"level": 0.0}):
+    assert with_defaults.json() == labeled_only.json()
+    for options in ({"resamples": 0}, {"seed": -1}, {"level": 0.0}):
         with pytest.raises(InputError):
-            calibrate(people, {"m": model}, **odd)
-    usual = {name: one.default for name, one in inspect.signature(calibrate).parameters.items()}
-    assert [usual[name] for name in ("level", "rel", "resamples", "seed")] == [0.95, 1, 1000, 0]
+            calibrate(people, {"m": model}, **options)
+    defaults = {name: parameter.default for name, parameter in inspect.signature(calibrate).parameters.items()}
+    assert [defaults[name] for name in ("level", "rel", "resamples", "seed")] == [0.95, 1, 1000, 0]
 
 
-def test_contested_documents_are_a_hundred_at_most_and_counted_to_the_tenth_rank() -> None:
-    docs = [f"d{at:03}" for at in range(104)]
+def test_contested_documents_have_limits() -> None:
+    docs = [f"d{i:03}" for i in range(104)]
     human, model = {"q": dict.fromkeys(docs, 1)}, {"q": dict.fromkeys(docs, 0)}
-    found = calibrate(human, {"m": model}, {"one": {"q": docs}}, "AP")  # a measure without a cutoff
-    assert len(found.contested) == 100
-    assert [one.doc_id for one in found.contested] == docs[:100]
-    assert [one.runs for one in found.contested] == [1] * 10 + [0] * 90
-    assert [one.human - one.model for one in found.contested] == [1.0] * 100
+    result = calibrate(human, {"m": model}, {"one": {"q": docs}}, "AP")  # a measure without a cutoff
+    assert len(result.contested) == 100
+    assert [document.doc_id for document in result.contested] == docs[:100]
+    assert [document.runs for document in result.contested] == [1] * 10 + [0] * 90
+    assert [document.human - document.model for document in result.contested] == [1.0] * 100
     for grade, invalid in ((1, 0), (1.5, 104), (-0.5, 104)):
-        given = {"m": {"q": {**dict.fromkeys(docs, grade), "x": 0}}}
-        assert calibrate({"q": {**dict.fromkeys(docs, 1), "x": 0}}, given).judges[0].invalid == invalid
-    with pytest.raises(InputError, match="no grade of m lies between 0 and 1"):
+        models = {"m": {"q": {**dict.fromkeys(docs, grade), "x": 0}}}
+        assert calibrate({"q": {**dict.fromkeys(docs, 1), "x": 0}}, models).judges[0].invalid == invalid
+    with pytest.raises(InputError, match="grades of m must be between 0 and 1"):
         calibrate(human, {"m": {"q": dict.fromkeys(docs, 2)}})
 
 
-def test_grades_that_are_not_whole_have_no_kappa_in_a_slice() -> None:
+def test_fractional_grades_have_no_kappa() -> None:
     human = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"a": 1, "b": 0}}
     model = {"q1": {"a": 0.5, "b": 0, "c": 2}, "q2": {"a": 1, "b": 1}}
     first, second = calibrate(human, {"m": model}, slicing={"q1": {"k": "x"}, "q2": {"k": "y"}}).slices
@@ -214,14 +222,15 @@ def test_grades_that_are_not_whole_have_no_kappa_in_a_slice() -> None:
 
 def test_differences_from_the_first_system() -> None:
     rng = np.random.default_rng(8)
-    people, model, rest = rng.random((2, 9)), rng.random((2, 9)), rng.random((2, 20))
-    seen = ScoresByBoth(("a", "b"), people, model, rest, (0.0, 1.0), tuple("abcdefghi"))
-    first, second = corrected_means("m", seen, seen.corrected(0.9, 100, 0), 0.9)
-    apart = prediction_powered(people[1] - people[0], model[1] - model[0], rest[1] - rest[0], level=0.9, resamples=100)
-    assert (second.difference, second.difference_ci) == (apart.value, apart.interval)
+    people, model, model_only = rng.random((2, 9)), rng.random((2, 9)), rng.random((2, 20))
+    scores = PairedScores(("a", "b"), people, model, model_only, (0.0, 1.0), tuple("abcdefghi"))
+    first, second = corrected_means("m", scores, scores.prediction_powered_means(0.9, 100, 0), 0.9)
+    paired = (scores_by[1] - scores_by[0] for scores_by in (people, model, model_only))
+    difference = prediction_powered(*paired, level=0.9, resamples=100)
+    assert (second.difference, second.difference_ci) == (difference.value, difference.interval)
     assert (first.difference, first.difference_ci) == (0.0, None)
-    alone = prediction_powered(people[1], model[1], rest[1], level=0.9, bounds=(0, 1), resamples=100)
-    assert (second.known_ci, second.ci, second.weight) == (alone.known_interval, alone.interval, alone.weight)
+    mean = prediction_powered(people[1], model[1], model_only[1], level=0.9, bounds=(0, 1), resamples=100)
+    assert (second.known_ci, second.ci, second.weight) == (mean.known_interval, mean.interval, mean.weight)
 
 
 ANN = JudgeQuality(
@@ -231,18 +240,20 @@ ANN = JudgeQuality(
 )  # fmt: skip
 BARE_JUDGE = replace(ANN, judge="bob", repeats=0, repeated=NAN, repeated_ci=None, gold=0, right=NAN, right_ci=None,
                      drift=NAN, drift_p=NAN, seconds=NAN, hasty=NAN)  # fmt: skip
-SPREAD = Spread("1", 7, 0.5, 0.75)
+SUMMARY = AgreementSummary("1", 7, 0.5, 0.75)
 
 
-def labeled(*judges: JudgeQuality, slices: Any = (), systems: Any = None, threshold: float = 0.05) -> LabelQuality:
+def label_quality(
+    *judges: JudgeQuality, slices: Any = (), systems: Any = None, threshold: float = 0.05
+) -> LabelQuality:
     alpha: Any = SimpleNamespace(sentence="Alpha.", name="alpha", value=0.5, interval=(0.25, 0.75))
-    return LabelQuality(alpha, 12, judges, (SPREAD,), slices, (SPREAD,), systems, threshold)
+    return LabelQuality(alpha, 12, judges, (SUMMARY,), slices, (SUMMARY,), systems, threshold)
 
 
 def test_tables_of_the_quality_of_labels() -> None:
-    sliced = (replace(SPREAD, name="k=x", alpha=0.625, alpha_ci=(0.5, 0.7)),)
-    found = labeled(ANN, BARE_JUDGE, slices=sliced)
-    _, judges, slices, grades, topics = found.blocks()
+    sliced = (replace(SUMMARY, name="k=x", alpha=0.625, alpha_ci=(0.5, 0.7)),)
+    result = label_quality(ANN, BARE_JUDGE, slices=sliced)
+    _, judges, slices, grades, topics = result.blocks()
     assert cells(judges) == [
         ("judge", "kind", "labels", "invalid", "shared", "same as others", "shift", "alpha without", "same again",
          "known right", "drift", "p of drift", "seconds"),
@@ -262,12 +273,12 @@ def test_tables_of_the_quality_of_labels() -> None:
         ("judges", 2, False, ""), ("slices", 1, False, "By slice"), ("grades", 1, False, "By grade"),
         ("topics", 1, True, "By topic"),
     ]  # fmt: skip
-    bare = labeled(BARE_JUDGE)
+    bare = label_quality(BARE_JUDGE)
     assert cells(bare.table("judges"))[0][-1] == "alpha without"
     assert "seconds" in bare.table("judges").records()[0]
     assert [block.name for block in bare.blocks()] == ["sentences", "judges", "grades", "topics"]
     assert bare.facts() == {"pairs": 12, "alpha": {"name": "alpha", "value": 0.5, "interval": (0.25, 0.75)}}
-    assert labeled(ANN).threshold == LabelQuality.__dataclass_fields__["threshold"].default == 0.05
+    assert label_quality(ANN).threshold == LabelQuality.__dataclass_fields__["threshold"].default == 0.05
 
 
 def test_sentences_of_the_quality_of_labels() -> None:
@@ -275,41 +286,42 @@ def test_sentences_of_the_quality_of_labels() -> None:
     changes = [SimpleNamespace(largest_change=size, sentence=f"Changes by {size}.") for size in (0.1, 0.3, 0.2)]
     systems: Any = SimpleNamespace(systems=changes, table=lambda name: replace(table, name=name))
     good = replace(ANN, judge="eve", right=0.95, right_ci=(0.9, 1.0), drift_p=0.05, gold=1)
-    found = labeled(ANN, good, BARE_JUDGE, systems=systems)
-    assert found.sentences == (
+    result = label_quality(ANN, good, BARE_JUDGE, systems=systems)
+    assert result.sentences == (
         "Alpha.",
         "ann's later labels are 0.25 lower against the others' than the earlier ones (p = 0.012, Holm)."
         .replace("p = ", "p "),
         "ann graded 83% of 6 known documents right.",
         "Changes by 0.3.",
     )  # fmt: skip
-    assert (found.blocks()[-1].name, found.blocks()[-1].title) == ("systems", "Systems under each two judges")
-    strict = labeled(replace(ANN, drift_p=0.06), good, threshold=0.061)
+    assert (result.blocks()[-1].name, result.blocks()[-1].title) == ("systems", "Systems under each two judges")
+    strict = label_quality(replace(ANN, drift_p=0.06), good, threshold=0.061)
     assert sum("later labels" in text for text in strict.sentences) == 2
-    nothing = SimpleNamespace(systems=[], table=systems.table)
-    assert labeled(replace(ANN, drift_p=NAN), systems=nothing).sentences == ("Alpha.",)
+    no_systems = SimpleNamespace(systems=[], table=systems.table)
+    assert label_quality(replace(ANN, drift_p=NAN), systems=no_systems).sentences == ("Alpha.",)
     # a judge without known documents is not the best one
-    assert len(labeled(replace(ANN, drift_p=1.0), replace(good, gold=0)).sentences) == 1
+    assert len(label_quality(replace(ANN, drift_p=1.0), replace(good, gold=0)).sentences) == 1
 
 
 def test_systems_under_judges_and_few_topics() -> None:
-    """Systems are scored for runs alone; with fewer topics than enough the intervals are warned of."""
+    """Systems are scored if there are runs, and few topics give a note."""
     rng = np.random.default_rng(9)
-    both = [{topic: {doc: int(rng.integers(0, 3)) for doc in "abc"} for topic in TOPICS} for _ in range(2)]
+    simulated = [{topic: {doc: int(rng.integers(0, 3)) for doc in "abc"} for topic in TOPICS} for _ in range(2)]
     runs = {"one": {topic: list("abc") for topic in TOPICS}, "two": {topic: list("cba") for topic in TOPICS}}
-    given = {"ann": both[0], "bob": both[1]}
-    found = quality(given, runs, "P@1")
-    assert found.systems is not None
+    judgments = {"ann": simulated[0], "bob": simulated[1]}
+    result = quality(judgments, runs, "P@1")
+    assert result.systems is not None
     scores = {
-        name: [np.mean([own[topic][ranked[topic][0]] >= 1 for topic in TOPICS]) for ranked in runs.values()]
-        for name, own in given.items()
+        name: [np.mean([grades[topic][ranked[topic][0]] >= 1 for topic in TOPICS]) for ranked in runs.values()]
+        for name, grades in judgments.items()
     }
-    (systems,) = found.systems.systems
+    (systems,) = result.systems.systems
     change = np.abs(np.subtract(scores["ann"], scores["bob"])).max()
     assert systems.largest_change == pytest.approx(change)
-    assert systems.sentence in found.sentences
-    for none in ((), [], {}, None):
-        assert quality(given, none).systems is None
-    assert [note.rule for note in found.notes] == ["few-topics"]
-    assert found.notes[0].text.startswith("With 12 topics")
-    assert quality({name: {topic: own[topic] for topic in TOPICS[:2]} for name, own in given.items()}).notes == ()
+    assert systems.sentence in result.sentences
+    for no_runs in ((), [], {}, None):
+        assert quality(judgments, no_runs).systems is None
+    assert [note.rule for note in result.notes] == ["few-topics"]
+    assert result.notes[0].text.startswith("With 12 topics")
+    two_topics = {name: {topic: grades[topic] for topic in TOPICS[:2]} for name, grades in judgments.items()}
+    assert quality(two_topics).notes == ()

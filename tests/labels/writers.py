@@ -1,4 +1,4 @@
-"""Programs that write labels and are killed, for the tests of the store: `python writers.py STORE kill|write ...`."""
+"""Processes that write labels and are killed, for tests of the store: `python writers.py STORE kill|write ...`."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ import time
 from judged.labels import LabelStore
 
 
-def write(where: str, judge: str, count: int, said: int | None = None) -> None:
-    """Give labels one by one, and say of each that it is kept."""
+def write(where: str, judge: str, count: int, pipe: int | None = None) -> None:
+    """Add labels one by one, and write the ID of each stored label to `pipe`."""
     store = LabelStore.open(where)
-    if said is not None:
-        os.write(said, b"open\n")
-    for at in range(count):
-        store.add(judge, "q", f"{judge}-{at}", float(at % 4))
-        if said is not None:
-            os.write(said, f"{judge}-{at}\n".encode())
+    if pipe is not None:
+        os.write(pipe, b"open\n")
+    for i in range(count):
+        store.add(judge, "q", f"{judge}-{i}", float(i % 4))
+        if pipe is not None:
+            os.write(pipe, f"{judge}-{i}\n".encode())
 
 
 def kill(where: str, times: int) -> None:
-    """Begin to write so often, and stop it at random moments; print what was said to be kept."""
-    rng = random.Random(0)  # noqa: S311 - moments
-    LabelStore.open(where).close()  # children need not import what this did
-    for at in range(times):
-        heard, said = os.pipe()
+    """Start `times` writers, kill each at a random time, and print the IDs that they acknowledged."""
+    rng = random.Random(0)  # noqa: S311 - random delays
+    LabelStore.open(where).close()  # import before fork
+    for i in range(times):
+        read_end, write_end = os.pipe()
         child = os.fork()
         if not child:
-            write(where, f"j{at}", 10_000, said)
-        os.close(said)
-        with os.fdopen(heard) as lines:
-            first = [lines.readline() for _ in range(at % 4)]  # for 0 it may be stopped while it opens the store
+            write(where, f"j{i}", 10_000, write_end)
+        os.close(write_end)
+        with os.fdopen(read_end) as lines:
+            first_lines = [lines.readline() for _ in range(i % 4)]  # 0: kill it possibly while it opens the store
             time.sleep(rng.uniform(0.0, 0.02))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            sys.stdout.write("".join(line for line in (*first, *lines) if line.endswith("\n") and line != "open\n"))
+            acknowledged = (line for line in (*first_lines, *lines) if line.endswith("\n") and line != "open\n")
+            sys.stdout.write("".join(acknowledged))
 
 
 if __name__ == "__main__":

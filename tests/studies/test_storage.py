@@ -199,13 +199,13 @@ def test_stores_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not the one"):
         StudyStore.open(tmp_path / "store.db", "of another")
     assert StudyStore.open(tmp_path / "store.db", hashed(design)).participants()
-    with pytest.raises(InputError, match="no such store"):
+    with pytest.raises(InputError, match="this store does not exist"):
         StudyStore.open(tmp_path / "none.db")
     assert not (tmp_path / "none.db").exists()
     LabelStore.open(tmp_path / "labels.db").close()
-    with pytest.raises(InputError, match="no store of answers"):
+    with pytest.raises(InputError, match="not a store of answers"):
         StudyStore.open(tmp_path / "labels.db", "design", new=True)
-    with pytest.raises(InputError, match="no store of labels"):
+    with pytest.raises(InputError, match="not a store of labels"):
         LabelStore.open(tmp_path / "store.db")
     with sqlite3.connect(tmp_path / "store.db") as connection:
         connection.execute("UPDATE study SET value = '99' WHERE name = 'version'")

@@ -17,7 +17,7 @@ from judged.comparison.fusion import choose_weights
 from judged.data import sample
 from judged.diagnosis.gates import Check, Guardrail
 from judged.diagnosis.stages.answer import Stages
-from judged.labels import LabelStore, NewTask, assigned, check_collection, decide, status
+from judged.labels import LabelStore, NewTask, assign_tasks, check_collection, decide, status
 from judged.labels.asking import (
     Endpoint,
     ask,
@@ -27,7 +27,7 @@ from judged.labels.asking import (
     prepare_preferences,
     prepare_questions,
 )
-from judged.labels.asking.asking import keep_reply
+from judged.labels.asking.asking import save_reply
 from judged.labels.asking.client import Reply
 from judged.online import (
     abtest,
@@ -391,7 +391,7 @@ def label_status() -> Answer:
     store = LabelStore.open("sqlite://")
     store.add_topics({"q1": "cats", "q2": "dogs"})
     store.add_judge("ann")
-    store.add_tasks(assigned([("q1", "a"), ("q1", "b"), ("q2", "a")], ["ann", "bob"], each=2))
+    store.add_tasks(assign_tasks([("q1", "a"), ("q1", "b"), ("q2", "a")], ["ann", "bob"], each=2))
     store.add("ann", "q1", "a", 2.0, seconds=3.5)
     store.add("bob", "q1", "b", None, seconds=1.5)
     return status(store)
@@ -407,7 +407,7 @@ def trial() -> Answer:
 def _asked_before(prepared: Prepared, said: str) -> Prepared:
     """Keep an answer to each request, so that none is sent."""
     for key in prepared.requests:
-        keep_reply(prepared.store, key, Reply(said))
+        save_reply(prepared.store, key, Reply(said))
     return prepared
 
 

@@ -23,9 +23,9 @@ import pyarrow as pa
 
 from calibration import Measured
 from judged.data.qrels import Qrels
-from judged.labels.corrected_systems import ScoresByBoth, corrected_means, family_biases
-from judged.labels.deciding import contest, winner
-from judged.labels.estimation import Design, mean_estimate
+from judged.labels.corrected_systems import PairedScores, corrected_means, family_biases
+from judged.labels.deciding import build_comparison, winner
+from judged.labels.estimation import StratifiedSample, mean_estimate
 from judged.labels.labels import Labels
 from judged.labels.trust import quality
 
@@ -54,7 +54,7 @@ def sampled(rng: np.random.Generator, kind: str, topics: int) -> dict[str, list[
         rows = np.flatnonzero(stratum == 2 * topic)
         listed[rows[np.argsort(random[rows])[:10]]] = True
     known = place < drawn[stratum]
-    design = Design(stratum[known], sizes, np.repeat(np.arange(topics), 2), topics)
+    design = StratifiedSample(stratum[known], sizes, np.repeat(np.arange(topics), 2), topics)
     made = dict[str, list[bool]]()
     for name, made_of in (("sampled P@10", relevant & listed), ("sampled NumRel", relevant)):
         values = made_of.astype(np.float64)
@@ -106,9 +106,9 @@ def corrected(rng: np.random.Generator, kind: str, topics: int) -> dict[str, lis
     people = rng.beta(2, 2, 6 * topics) + 0.1 * rng.normal(size=size)
     model = people + errors + np.array([[0.1], [0.1], [0.0], [0.0]])
     runs, ids = ("a", "b", "c", "d"), tuple(map(str, range(topics)))
-    seen = ScoresByBoth(runs, people[:, :topics], model[:, :topics], model[:, topics:], (np.nan, np.nan), ids)
+    seen = PairedScores(runs, people[:, :topics], model[:, :topics], model[:, topics:], (np.nan, np.nan), ids)
     (bias, _) = family_biases("m", seen, {"a": "x", "b": "x", "c": "y", "d": "y"}, 0.95)
-    second = list(corrected_means("m", seen, seen.corrected(0.95, 100, 0), 0.95))[2]
+    second = list(corrected_means("m", seen, seen.prediction_powered_means(0.95, 100, 0), 0.95))[2]
     ends = {"family": (bias.ci, 0.1), "difference": (second.difference_ci, 0.0)}
     return {name: [] if ci is None else [ci[0] <= truth <= ci[1]] for name, (ci, truth) in ends.items()}
 
@@ -121,7 +121,7 @@ def decided(rng: np.random.Generator, topics: int) -> list[bool]:
     pairs = [(name, doc) for name in names for doc in docs]
     grades = dict(zip(pairs, rng.choice(4, len(pairs), p=SHARES).tolist(), strict=True))
     every = Qrels.of({name: {doc: grades[name, doc] for doc in docs} for name in names})
-    made = contest(every, first, second, "nDCG@5", highest=3)
+    made = build_comparison(every, first, second, "nDCG@5", highest=3)
     level, places = made.level, np.arange(topics)
     final, wrong = winner(made.bounds(places, level)), list[bool]()
     order = rng.permutation(level.size)

@@ -1,4 +1,4 @@
-"""Who judges what: pairs of topic and document shared out among judges, evenly, as a pure function."""
+"""Assignment of pairs of topic and document to judges, and status of the judging."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Pair = tuple[str, str]
 
 
-def assigned(
+def assign_tasks(
     pairs: Iterable[Pair],
     judges: Sequence[str] = (),
     *,
@@ -38,80 +38,83 @@ def assigned(
     gold: Mapping[Pair, float] | None = None,
     seed: int = 0,
 ) -> tuple[NewTask, ...]:
-    """Share out pairs among judges.
+    """Assign pairs to judges evenly.
 
-    Numbers of tasks differ by at most 1 between judges, and every two judges share about as many pairs as every other
-    two. Pairs of one topic are dealt one after the other, so that its judges share it evenly as well.
+    The numbers of tasks of judges differ by at most 1, and each two judges share about equally many pairs. Pairs of a
+    topic are assigned consecutively, so that its pairs are also distributed evenly.
 
     Parameters
     ----------
     pairs
-        Of topic and document; each counts once.
+        Pairs of topic and document, without duplicates.
     judges
-        By name; none: all tasks are everybody's.
+        Names; empty: all judges can do all tasks.
     each
-        How many judges see a pair.
+        Number of judges per pair.
     overlap
-        The share of pairs, chosen at random, that all judges see, from 0 to 1.
+        Share of pairs, selected at random, to assign to all judges, from 0 to 1.
     repeats
-        The share of a judge's pairs, chosen at random, that come a second time, from 0 to 1: how far judges agree with
-        themselves.
+        Share of a judge's pairs, selected at random, to assign a second time, from 0 to 1, to measure the consistency
+        of judges.
     gold
-        Pairs whose grade is known; all judges see them, among the others.
+        Pairs with a known correct grade, assigned to all judges.
     seed
-        Of everything random.
+        Seed of all random selections.
 
     Raises
     ------
     InputError
-        If there is no pair, a share is not one, or a pair is to have more judges than there are.
+        If there are no pairs, a share is not from 0 to 1, or there are fewer judges than `each`.
 
     Examples
     --------
-    >>> pairs = [("q", f"d{at}") for at in range(6)]
-    >>> tasks = assigned(pairs, ["ann", "bob", "cy"], each=2)
+    >>> pairs = [("q", f"d{i}") for i in range(6)]
+    >>> tasks = assign_tasks(pairs, ["ann", "bob", "cy"], each=2)
     >>> sorted(Counter(task.judge for task in tasks).items()), len({task[:2] for task in tasks})
     ([('ann', 4), ('bob', 4), ('cy', 4)], 6)
     """
-    known, every = dict(gold or {}), tuple(judges) or ("",)
-    rest = [pair for pair in dict.fromkeys(pairs) if pair not in known]
-    if not rest and not known:
-        raise InputError("there is nothing to judge", fix="give pairs of topic and document")
+    gold_grades, judge_names = dict(gold or {}), tuple(judges) or ("",)
+    open_pairs = [pair for pair in dict.fromkeys(pairs) if pair not in gold_grades]
+    if not open_pairs and not gold_grades:
+        raise InputError("there are no pairs to judge", fix="use pairs of topic and document")
     if not (0 <= overlap <= 1 and 0 <= repeats <= 1):
-        raise InputError("overlap and repeats are shares", fix="give numbers from 0 to 1")
-    if len(set(every)) < len(every):
-        raise InputError("a judge is named twice", fix="name each judge once")
-    if not 1 <= each <= len(every):
-        problem = f"{each} judges are to see each pair, and there {'is' if len(every) == 1 else 'are'} {len(every)}"
-        raise InputError(problem, fix="name as many judges")
-    random = Random(seed)  # noqa: S311 - it deals, it hides nothing
-    random.shuffle(rest)
-    everybodys = {*rest[: round(overlap * len(rest))], *known}
-    order = {topic: at for at, (topic, _) in enumerate(reversed(rest))}  # topics in a random order, each in one piece
-    load, together, tasks = Counter[str](), Counter[frozenset[str]](), list[NewTask]()
-    for pair in [*known, *sorted(rest, key=lambda pair: order[pair[0]])]:
-        chosen: list[str] = []
-        for _ in range(len(every) if pair in everybodys else each):
-
-            def burden(judge: str, chosen: list[str] = chosen) -> tuple[int, int, float]:
-                shared = sum(together[frozenset((judge, other))] for other in chosen)
+        raise InputError("`overlap` and `repeats` must be from 0 to 1", fix="use 0.1, for example")
+    if len(set(judge_names)) < len(judge_names):
+        raise InputError("the names of judges must be unique", fix="name each judge once")
+    if not 1 <= each <= len(judge_names):
+        problem = f"`each` must be from 1 to the number of judges, {len(judge_names)}, got {each}"
+        raise InputError(problem, fix="name more judges")
+    random = Random(seed)  # noqa: S311 - no cryptography
+    random.shuffle(open_pairs)
+    # Gold pairs are always shared: they compare judges with the same reference.
+    shared_pairs = {*open_pairs[: round(overlap * len(open_pairs))], *gold_grades}
+    # Topics in random order, with the pairs of a topic together.
+    order = {topic: i for i, (topic, _) in enumerate(reversed(open_pairs))}
+    load, joint_counts, tasks = Counter[str](), Counter[frozenset[str]](), list[NewTask]()
+    for pair in [*gold_grades, *sorted(open_pairs, key=lambda pair: order[pair[0]])]:
+        assigned: list[str] = []
+        for _ in range(len(judge_names) if pair in shared_pairs else each):
+            # The judge with the fewest tasks, then with the fewest pairs shared with those already assigned.
+            def burden(judge: str, assigned: list[str] = assigned) -> tuple[int, int, float]:
+                shared = sum(joint_counts[frozenset((judge, other_judge))] for other_judge in assigned)
                 return load[judge], shared, random.random()
 
-            chosen.append(min((judge for judge in every if judge not in chosen), key=burden))
-        load.update(chosen)
-        together.update(map(frozenset, combinations(chosen, 2)))
-        tasks += (NewTask(*pair, judge, gold=known.get(pair)) for judge in chosen)
-    again: list[NewTask] = []
-    for judge in every:
-        own = [task for task in tasks if task.judge == judge and task.gold is None]
-        wanted = min(max(round(repeats * len(own)), 1), len(own)) if repeats else 0
-        again += (task._replace(repeat=1) for task in random.sample(own, wanted))
-    return (*tasks, *again)
+            assigned.append(min((judge for judge in judge_names if judge not in assigned), key=burden))
+        load.update(assigned)
+        joint_counts.update(map(frozenset, combinations(assigned, 2)))
+        tasks += (NewTask(*pair, judge, gold=gold_grades.get(pair)) for judge in assigned)
+    repeated: list[NewTask] = []
+    for judge in judge_names:
+        judge_tasks = [task for task in tasks if task.judge == judge and task.gold is None]
+        # At least one repeat, if any are requested.
+        repeat_count = min(max(round(repeats * len(judge_tasks)), 1), len(judge_tasks)) if repeats else 0
+        repeated += (task._replace(repeat=1) for task in random.sample(judge_tasks, repeat_count))
+    return (*tasks, *repeated)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelStatus(Answer):
-    """How far the judging is."""
+    """Progress of the judging."""
 
     kind: ClassVar[str] = "label-status"
     main: ClassVar[str] = "judges"
@@ -123,11 +126,11 @@ class LabelStatus(Answer):
     title: ClassVar[str] = "Labels so far"  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def facts(self) -> Mapping[str, Any]:
-        """Give where the labels are."""
+        """Return the address of the store."""
         return {"store": self.store}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give judges, topics, kinds, and what is left in a sentence."""
+        """Return judges, topics, kinds, and the remaining work in a sentence."""
         counts = tuple((name, COUNT) for name in ("tasks", "done", "left", "labels", "skipped"))
         seconds = ("seconds", number(1), "median s")
         judges = columns_of(self.judges, ("judge", TEXT), ("kind", TEXT), *counts, seconds, ("last", TEXT))
@@ -144,22 +147,23 @@ class LabelStatus(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say what is left, and how long it will take at the pace so far."""
+        """Number of graded pairs and remaining tasks, and the time that they will take."""
         pairs, graded = (sum(row[name] for row in self.topics) for name in ("pairs", "graded"))
-        left = sum(row["left"] for row in self.judges)
-        pace = [row["left"] * row["seconds"] for row in self.judges if row["left"] and not np.isnan(row["seconds"])]
-        known = len(pace) == sum(row["left"] > 0 for row in self.judges)
-        hours = f", some {sum(pace) / 3600:.1f} hours at the pace so far" if pace and known else ""
-        said = (
+        remaining = sum(row["left"] for row in self.judges)
+        # An estimate needs a pace for each judge with remaining tasks.
+        seconds = [row["left"] * row["seconds"] for row in self.judges if row["left"]]
+        is_known = bool(seconds) and not np.isnan(sum(seconds))
+        hours = f", some {sum(seconds) / 3600:.1f} hours at the pace so far" if is_known else ""
+        sentence = (
             f"{graded:,} of {counted(pairs, 'pair')} of topic and document {'has' if graded == 1 else 'have'} a grade"
         )
         if not self.judges and pairs:
-            return (f"{said}; nobody has begun, and the tasks are everybody's.",)
-        return (f"{said}; {counted(left, 'task is', 'tasks are')} left{hours}.",)
+            return (f"{sentence}; nobody has begun, and the tasks are everybody's.",)
+        return (f"{sentence}; {counted(remaining, 'task is', 'tasks are')} left{hours}.",)
 
 
 def status(store: LabelStore) -> LabelStatus:
-    """Tell how far the judging in a store is.
+    """Summarize the progress of the judging in a store.
 
     Examples
     --------
@@ -170,32 +174,34 @@ def status(store: LabelStore) -> LabelStatus:
     >>> print(status(store).text().splitlines()[-1])
     1 of 2 pairs of topic and document has a grade; 1 task is left, some 0.0 hours at the pace so far.
     """
-    labels, tasks = store.labels() if len(store) else None, store.every_task()
+    labels, tasks = store.labels() if len(store) else None, store.all_tasks()
     texts = {row["query_id"]: row["text"] for row in store.topics()}
     rows: list[dict[str, Any]] = [] if labels is None else labels.last.to_pylist()
-    named = dict.fromkeys(sorted({task.judge for task in tasks} - {""}), "human")  # with tasks, and not yet here
-    kinds = named | store.judges() | {row["judge"]: row["kind"] for row in rows}
+    # Judges with tasks are listed even before their first label.
+    task_judges = dict.fromkeys(sorted({task.judge for task in tasks} - {""}), "human")
+    kinds = task_judges | store.judges() | {row["judge"]: row["kind"] for row in rows}
     return LabelStatus(
         store.where,
-        tuple(_of_judge(judge, kind, rows, tasks) for judge, kind in kinds.items()),
-        tuple(_of_topics(texts, rows, tasks)),
-        tuple(_of_kind(kind, labels) for kind in KINDS if labels is not None and kind in kinds.values()),
+        tuple(_judge_status(judge, kind, rows, tasks) for judge, kind in kinds.items()),
+        tuple(_topic_status(texts, rows, tasks)),
+        tuple(_kind_status(kind, labels) for kind in KINDS if labels is not None and kind in kinds.values()),
     )
 
 
-def _of_judge(judge: str, kind: str, rows: Sequence[dict[str, Any]], tasks: Sequence[NewTask]) -> dict[str, Any]:
-    own = [row for row in rows if row["judge"] == judge]
-    wanted = {(task.query_id, task.doc_id, task.repeat) for task in tasks if task.judge in {"", judge}}
-    done = {(row["query_id"], row["doc_id"], row["repeat"]) for row in own if row["valid"]} & wanted
+def _judge_status(judge: str, kind: str, rows: Sequence[dict[str, Any]], tasks: Sequence[NewTask]) -> dict[str, Any]:
+    own_labels = [row for row in rows if row["judge"] == judge]
+    targets = {(task.query_id, task.doc_id, task.repeat) for task in tasks if task.judge in {"", judge}}
+    done = {(row["query_id"], row["doc_id"], row["repeat"]) for row in own_labels if row["valid"]} & targets
     return {
-        "judge": judge, "kind": kind, "tasks": len(wanted), "done": len(done), "left": len(wanted) - len(done),
-        "labels": sum(row["valid"] and row["grade"] is not None for row in own),
-        "skipped": sum(row["valid"] and row["grade"] is None for row in own),
-        "seconds": _median([row["seconds"] for row in own]), "last": max((row["at"] for row in own), default=""),
+        "judge": judge, "kind": kind, "tasks": len(targets), "done": len(done), "left": len(targets) - len(done),
+        "labels": sum(row["valid"] and row["grade"] is not None for row in own_labels),
+        "skipped": sum(row["valid"] and row["grade"] is None for row in own_labels),
+        "seconds": _median([row["seconds"] for row in own_labels]),
+        "last": max((row["at"] for row in own_labels), default=""),
     }  # fmt: skip
 
 
-def _of_topics(
+def _topic_status(
     texts: Mapping[str, str], rows: Sequence[dict[str, Any]], tasks: Sequence[NewTask]
 ) -> list[dict[str, Any]]:
     pairs: defaultdict[str, set[str]] = defaultdict(set)
@@ -207,15 +213,15 @@ def _of_topics(
         if row["valid"] and row["grade"] is not None:
             graded[row["query_id"]].add(row["doc_id"])
             counts[row["query_id"]] += 1
-    every = sorted(pairs.keys() | graded.keys())  # of other topics there is nothing to tell
+    topics = sorted(pairs.keys() | graded.keys())
     return [
         {"query_id": topic, "query": texts.get(topic, ""), "pairs": len(pairs[topic] | graded[topic]),
          "graded": len(graded[topic]), "labels": counts[topic]}
-        for topic in every
+        for topic in topics
     ]  # fmt: skip
 
 
-def _of_kind(kind: str, labels: Labels) -> dict[str, Any]:
+def _kind_status(kind: str, labels: Labels) -> dict[str, Any]:
     table = labels.graded
     rows = [row for row in table.select(["judge", "kind", "seconds"]).to_pylist() if row["kind"] == kind]
     seconds = _median([row["seconds"] for row in rows])
@@ -223,5 +229,5 @@ def _of_kind(kind: str, labels: Labels) -> dict[str, Any]:
 
 
 def _median(seconds: Sequence[float | None]) -> float:
-    known = [one for one in seconds if one is not None]
-    return statistics.median(known) if known else float("nan")
+    known_seconds = [value for value in seconds if value is not None]
+    return statistics.median(known_seconds) if known_seconds else float("nan")

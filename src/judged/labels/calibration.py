@@ -1,4 +1,4 @@
-"""Models as judges against people: how they grade, what they do to systems, and what their labels are worth."""
+"""Calibration of models as judges against people: agreement, effect on systems, and value of their labels."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from judged.errors import InputError
 from judged.labels.corrected_systems import (
     CorrectedMean,
     FamilyBias,
-    ScoresByBoth,
+    PairedScores,
     corrected_means,
     family_biases,
-    of_slices,
+    rows_by_slice,
     topic_interval,
     topic_means,
 )
@@ -44,40 +44,40 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.stats.prediction_powered import PredictionPoweredMean
 
-_TWO, _SIGNED = number(3), number(3, "+")
-_CONTESTED, _MANY = 100, 12
+_DIGITS, _SIGNED = number(3), number(3, "+")
+_MAX_CONTESTED, _MAX_UNFOLDED = 100, 12
 
 
 @dataclass(frozen=True)
 class JudgeCalibration:
-    """One model as a judge, against people."""
+    """Agreement of one model as a judge with people."""
 
     judge: str
     shared: int  # pairs that both graded
     absent: int  # pairs that people graded and the model did not
-    invalid: int  # its grades that are none of the scale: left out, and never rounded into it
+    invalid: int  # its grades outside the scale: left out, not rounded
     same: float
     kappa: float
     kappa_ci: tuple[float, float] | None
     quadratic: float
-    binary: float  # kappa of relevant and not
-    shift: float  # the mean grade of the model less that of people, over shared pairs
+    binary: float  # kappa of relevant against not relevant
+    shift: float  # mean grade of the model minus that of people, over shared pairs
     shift_ci: tuple[float, float] | None  # over topics
-    tau: float  # of the order of systems, over the topics that both judged
+    tau: float  # of the ranking of systems, over topics judged by both
     tau_ap: float
-    within_topics: float  # the correlation of the systems' topic scores, each less the topic's mean
-    largest_error: float  # of a system's mean
-    worth: float  # topics judged by people that its labels stand for, in the median over systems
+    within_topics: float  # correlation of the systems' topic scores, centered by topic
+    largest_error: float  # largest error of a system's mean
+    worth: float  # number of human-judged topics that its labels replace, median over systems
     worth_ci: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
 class SliceCalibration:
-    """One model as a judge, on the topics of a slice."""
+    """Agreement of one model as a judge with people on the topics of a slice."""
 
     judge: str
     slice: str
-    n: int  # topics in which both graded something
+    n: int  # topics with grades from both
     shared: int
     same: float
     kappa: float
@@ -87,20 +87,20 @@ class SliceCalibration:
 
 
 @dataclass(frozen=True)
-class Contested:
-    """A document that people and a model grade differently."""
+class ContestedDocument:
+    """A document with different grades from people and from a model."""
 
     query_id: str
     doc_id: str
     judge: str
     human: float
     model: float
-    runs: int  # that have it within the measure's cutoff
+    runs: int  # runs that return it within the measure's cutoff
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Answer):
-    """What `calibrate` returns."""
+    """Result of `calibrate`."""
 
     kind: ClassVar[str] = "calibration"
     main: ClassVar[str] = "judges"
@@ -113,83 +113,78 @@ class Calibration(Answer):
     means: tuple[CorrectedMean, ...]
     slices: tuple[SliceCalibration, ...]
     families: tuple[FamilyBias, ...]
-    contested: tuple[Contested, ...]
-    grades: Mapping[str, Table]  # by judge, how often grades met
+    contested: tuple[ContestedDocument, ...]
+    grades: Mapping[str, Table]  # by judge, confusion matrix of grades
     notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
-        """What is set against what."""
+        """Title of the result."""
         return "Models as judges, against people"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the models are worth, and what may not be concluded."""
-        return tuple(text for one in self.judges for text in self._of(one))
+        """Value of the models' labels, with limits of the conclusions."""
+        return tuple(text for judge in self.judges for text in self._of(judge))
 
-    def _of(self, one: JudgeCalibration) -> Iterator[str]:
-        kappa = f"kappa {decimal(one.kappa, 3)}" if not math.isnan(one.kappa) else "no kappa, as grades are not whole"
-        way = "higher" if one.shift > 0 else "lower"
+    def _of(self, judge: JudgeCalibration) -> Iterator[str]:
+        has_kappa = not math.isnan(judge.kappa)
+        kappa = f"kappa {decimal(judge.kappa, 3)}" if has_kappa else "no kappa, as grades are not whole"
+        direction = "higher" if judge.shift > 0 else "lower"
         yield (
-            f"{one.judge} gives {one.same:.0%} of {counted(one.shared, 'document')} people's grade ({kappa}; quadratic"
-            f" {decimal(one.quadratic, 3)}), and grades {decimal(abs(one.shift), 2)} {way}."
+            f"{judge.judge} gives {judge.same:.0%} of {counted(judge.shared, 'document')} people's grade ({kappa};"
+            f" quadratic {decimal(judge.quadratic, 3)}), and grades {decimal(abs(judge.shift), 2)} {direction}."
         )
-        if one.invalid:
-            yield f"{counted(one.invalid, 'grade')} of {one.judge} are not on the scale, and count as not judged."
-        if not math.isnan(one.tau):
+        if judge.invalid:
+            yield f"{counted(judge.invalid, 'grade')} of {judge.judge} are not on the scale, and count as not judged."
+        if not math.isnan(judge.tau):
             yield (
-                f"Systems under {one.judge}: tau {decimal(one.tau, 3)}; within topics their scores correlate by"
-                f" {decimal(one.within_topics, 3)}; a mean is wrong by up to {decimal(one.largest_error, 3)}."
+                f"Systems under {judge.judge}: tau {decimal(judge.tau, 3)}; within topics their scores correlate by"
+                f" {decimal(judge.within_topics, 3)}; a mean is wrong by up to {decimal(judge.largest_error, 3)}."
             )
-        if one.worth_ci is not None:
-            low, high = one.worth_ci
-            head = f"For {self.measure} {one.judge} is worth"
+        if judge.worth_ci is not None:
+            low, high = judge.worth_ci
+            head = f"For {self.measure} {judge.judge} is worth"
             if low <= 0:
                 yield f"{head} none of people's topics (up to {high:.0f} are not ruled out)."
             else:
-                worth = f"{one.worth:.0f} [{low:.0f}, {high:.0f}]"
-                yield f"{head} {worth} topics beside the {self.labeled} that people judged."
+                topics = f"{judge.worth:.0f} [{low:.0f}, {high:.0f}]"
+                yield f"{head} {topics} topics beside the {self.labeled} that people judged."
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give judges, systems under people, models and both, families, grades that met, and contested documents."""
-        agreed = (("same", SHARE), ("kappa", _TWO), "kappa_ci", ("quadratic", _TWO), ("binary", _TWO))
-        systems = (("tau", _TWO), ("tau_ap", _TWO, "tau_AP"), ("within_topics", _TWO, "within topics"))
-        columns: list[Any] = [("judge", TEXT), ("shared", COUNT), "absent", ("invalid", COUNT), *agreed]
+        """Return judges, systems under people and models, families, confusion matrices, and contested documents."""
+        agreement = (("same", SHARE), ("kappa", _DIGITS), "kappa_ci", ("quadratic", _DIGITS), ("binary", _DIGITS))
+        systems = (("tau", _DIGITS), ("tau_ap", _DIGITS, "tau_AP"), ("within_topics", _DIGITS, "within topics"))
+        columns: list[Any] = [("judge", TEXT), ("shared", COUNT), "absent", ("invalid", COUNT), *agreement]
         columns += [("shift", _SIGNED), "shift_ci"]
-        if self.means or any(not math.isnan(one.tau) for one in self.judges):
+        if self.means or any(not math.isnan(judge.tau) for judge in self.judges):
             columns += [*systems, ("largest_error", NUMBER, "largest error")]
             columns += [("worth", number(0), "worth topics"), "worth_ci"]
         judges = columns_of(self.judges, *columns)
         blocks: list[Block] = [Sentences(self.sentences), Table("judges", judges)]
         if self.slices:
-            shown = (
-                ("judge", TEXT),
-                ("slice", TEXT),
-                ("n", COUNT, "topics"),
-                ("shared", COUNT),
-                *agreed[:2],
-                agreed[3],
-            )
-            columns = [*shown, ("shift", _SIGNED), "shift_ci"]
+            head = (("judge", TEXT), ("slice", TEXT), ("n", COUNT, "topics"), ("shared", COUNT))
+            columns = [*head, *agreement[:2], agreement[3], ("shift", _SIGNED), "shift_ci"]
             blocks.append(Table("slices", columns_of(self.slices, *columns), labels=2, title="By slice"))
         if self.means:
-            shown = (("judge", TEXT), ("run", TEXT), ("known", NUMBER, "people"), "known_ci", ("model", NUMBER))
-            rest = (
+            head = (("judge", TEXT), ("run", TEXT), ("known", NUMBER, "people"), "known_ci", ("model", NUMBER))
+            corrected = (
                 ("value", NUMBER, "corrected"),
                 ("weight", number(2)),
                 ("difference", number(4, "+")),
                 "difference_ci",
             )
-            blocks.append(Table("systems", columns_of(self.means, *shown, *rest), labels=2, title="Means of systems"))
+            means = columns_of(self.means, *head, *corrected)
+            blocks.append(Table("systems", means, labels=2, title="Means of systems"))
         if self.families:
-            shown = (("judge", TEXT), ("family", TEXT), ("runs", COUNT), ("bias", number(4, "+")), "ci")
+            head = (("judge", TEXT), ("family", TEXT), ("runs", COUNT), ("bias", number(4, "+")), "ci")
             blocks.append(
                 Table(
                     "families",
-                    columns_of(self.families, *shown),
+                    columns_of(self.families, *head),
                     labels=2,
                     title="Whom a judge favors",
-                    folded=len(self.families) > _MANY,
+                    folded=len(self.families) > _MAX_UNFOLDED,
                 )
             )
         blocks += self.grades.values()
@@ -201,7 +196,7 @@ class Calibration(Answer):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Give what the numbers are of."""
+        """Return the measure, the level, and the numbers of topics."""
         names = ("measure", "labeled", "others", "level")
         return {name: getattr(self, name) for name in names}
 
@@ -221,34 +216,34 @@ def calibrate(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Calibration:
-    """Set models as judges against people, and correct the means of systems by what people said.
+    """Compare models as judges with people, and correct the means of systems with the human judgments.
 
-    Corrected means are of the population of topics. They take the topics that people judged to be chosen at random and
-    judged fully, and weigh the model's scores on the other topics by how well it predicts people's
-    (`judged.stats.prediction_powered`): a model that is of no use gets little weight or none.
+    Corrected means are for the population of topics. They assume that the human-judged topics are a random sample with
+    complete judgments. Scores by the model on the other topics get a weight by how well they predict scores by people
+    (`judged.stats.prediction_powered`): a useless model gets little or no weight.
 
     Parameters
     ----------
     human
-        People's judgments, as `Qrels.of` takes them; or `Labels` (or a store) of people and models together, of which
-        the majority of people counts.
+        Human judgments, as `Qrels.of` accepts them; or `Labels` (or a store) of people and models. The majority of
+        people counts.
     models
-        ``{judge: judgments}`` of models; None with labels.
+        ``{judge: judgments}`` of models; None if `human` has the models' labels.
     runs, measure
-        Systems, and a measure that is a mean over topics.
+        Systems to score, and a measure that is a mean over topics.
     labeled
-        The topics that people judged fully; None: all of theirs.
+        Topics that people judged completely; None: all of their topics.
     rel
-        The grade from which a document is relevant, for the binary kappa.
+        Lowest relevant grade, for the binary kappa.
     highest
-        The highest grade; None: people's. A model's grade outside the scale is invalid, and counted.
+        Highest grade of the scale; None: the highest human grade. A model's grade above it is invalid and counted.
     families
-        The family of models behind a run, by its name: a judge may favor its own. None: each run by itself is set
-        against all others.
+        Model family behind each run, by run name: a judge may favor its own family. None: each run is compared with
+        all others.
     slicing
-        Slices of topics, or a table with the one attribute by which to slice: grades are compared in each, too.
+        Slices of topics, or a table with one attribute to slice by: grades are also compared in each slice.
     level, resamples, seed
-        Of intervals, and of the bootstrap that says what a judge is worth.
+        Confidence level of intervals, and bootstrap of the value of a judge.
 
     Returns
     -------
@@ -257,54 +252,57 @@ def calibrate(
     Raises
     ------
     InputError
-        If there is nothing to compare.
+        If no document is graded by people and a model.
     """
     check_share("level", level)
     check_resampling(resamples, seed)
-    people, judges = _judgments(human, models)
+    people, judges = _split_judgments(human, models)
+    # The name is the key of the human judgments below.
     if "people" in judges:
-        raise InputError("a model is called people", fix="give it another name")
+        raise InputError("the name `people` is reserved for the human judgments", fix="rename the model")
     if labeled is not None:
         people = people.over(set(labeled))
-    top = float(people.grades.max()) if highest is None else highest
-    given = [] if hasattr(runs, "__len__") and not len(runs) else runs_of(runs)
-    if given and parse(measure).entry.aggregate != "mean":
-        raise InputError(f"{measure} is no mean over topics", fix="use one that is, such as nDCG@10")
-    scores = evaluate(people, given, measure) if given else None
+    max_grade = float(people.grades.max()) if highest is None else highest
+    run_list = [] if hasattr(runs, "__len__") and not len(runs) else runs_of(runs)
+    if run_list and parse(measure).entry.aggregate != "mean":
+        raise InputError(f"calibrate needs a mean over topics, got {measure}", fix="use a measure such as nDCG@10")
+    scores = evaluate(people, run_list, measure) if run_list else None
     rows: list[JudgeCalibration] = []
     means: list[CorrectedMean] = []
     biases: list[FamilyBias] = []
     slices: list[SliceCalibration] = []
-    contested: list[Contested] = []
+    contested: list[ContestedDocument] = []
     grades: dict[str, Table] = {}
     notes: tuple[Note, ...] = ()
     others, fewest, labeled_topics = 0, MIN_N, len(people.topics)
-    for judge, own in judges.items():
-        valid, invalid = _valid(own, top)
-        grades_of = parse_judges([{"people": people, judge: valid}], None)
-        if np.isnan(grades_of.grades).any(axis=1).all():
-            fix = "have it grade documents that people graded"
-            raise InputError(f"{judge} and people graded no document in common", fix=fix)
-        agreed = agree({"people": people, judge: valid}, runs=given, measures=measure, level=level)
+    for judge, model_qrels in judges.items():
+        valid, invalid = _drop_invalid(model_qrels, max_grade)
+        grades_by_both = parse_judges([{"people": people, judge: valid}], None)
+        if np.isnan(grades_by_both.grades).any(axis=1).all():
+            fix = "let the model grade documents that people graded"
+            raise InputError(f"no document has grades from both {judge} and people", fix=fix)
+        agreement = agree({"people": people, judge: valid}, runs=run_list, measures=measure, level=level)
+        # With several models, one confusion matrix each would be too long.
         if len(judges) == 1:
-            grades[judge] = agreed.confusion()
-        found: list[PredictionPoweredMean] = []
-        seen = None
+            grades[judge] = agreement.confusion()
+        corrected: list[PredictionPoweredMean] = []
+        paired = None
         if scores is not None:
-            seen = ScoresByBoth.of(scores, evaluate(valid, given, measure))
-            others = max(others, seen.rest.shape[1])
-            labeled_topics = min(labeled_topics, seen.people.shape[1])
-            found = seen.corrected(level, resamples, seed)
-            fewest = min([fewest, *(one.n for one in found)])
-            means += corrected_means(judge, seen, found, level)
-            alone = {run: run for run in seen.runs}
-            biases += family_biases(judge, seen, families or alone, level)
-        rows.append(_judge(judge, agreed, grades_of, (invalid, rel, level), seen, found))
-        slices += [] if slicing is None else _by_slice(judge, grades_of, as_slicing(slicing), level)
-        contested += _contested(grades_of, judge, given, measure)
+            paired = PairedScores.of(scores, evaluate(valid, run_list, measure))
+            # Models may have judged different topics; the counts are for the model with most.
+            others = max(others, paired.model_only.shape[1])
+            labeled_topics = min(labeled_topics, paired.people.shape[1])
+            corrected = paired.prediction_powered_means(level, resamples, seed)
+            fewest = min([fewest, *(mean.n for mean in corrected)])
+            means += corrected_means(judge, paired, corrected, level)
+            single_families = {run: run for run in paired.runs}
+            biases += family_biases(judge, paired, families or single_families, level)
+        rows.append(_summarize_judge(judge, agreement, grades_by_both, (invalid, rel, level), paired, corrected))
+        slices += [] if slicing is None else _by_slice(judge, grades_by_both, as_slicing(slicing), level)
+        contested += _contested(grades_by_both, judge, run_list, measure)
     if scores is not None:
         notes = tuple(_notes(means, fewest, labeled_topics if biases else 0))
-    contested.sort(key=lambda one: (-abs(one.human - one.model), -one.runs, one.query_id, one.doc_id))
+    contested.sort(key=lambda row: (-abs(row.human - row.model), -row.runs, row.query_id, row.doc_id))
     return Calibration(
         measure=measure,
         labeled=len(people.topics),
@@ -314,14 +312,14 @@ def calibrate(
         means=tuple(means),
         slices=tuple(slices),
         families=tuple(biases),
-        contested=tuple(contested[:_CONTESTED]),
+        contested=tuple(contested[:_MAX_CONTESTED]),
         grades=grades,
         notes=notes,
     )
 
 
 def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterator[Note]:
-    """Warn of what could not be corrected, and of what so few topics cannot show; `labeled`: 0 without biases."""
+    """Yield warnings about the data; `labeled` is 0 if there are no family biases."""
     if not means:
         text = "the models judged no topics that people did not, so there is nothing to correct: name fewer as labeled"
         yield Note("nothing-to-correct", text)
@@ -331,7 +329,7 @@ def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterato
         )
         yield Note("few-topics", text)
     if labeled:
-        # an error on a larger share of all topics is lacking from fewer than 5 of 100 samples
+        # 95% of samples of this size contain an error that affects a larger share of topics
         text = (
             f"intervals of families and of differences do not know errors that no labeled topic shows: {labeled} topics"
             f" can lack those on fewer than {1 - 0.05 ** (1 / labeled):.0%} of all topics"
@@ -339,47 +337,50 @@ def _notes(means: Sequence[CorrectedMean], fewest: int, labeled: int) -> Iterato
         yield Note("rare-errors", text)
 
 
-def _judgments(human: Any, models: Any) -> tuple[Qrels, dict[str, Qrels]]:
+def _split_judgments(human: Any, models: Any) -> tuple[Qrels, dict[str, Qrels]]:
     if models is not None:
         return Qrels.of(human, name="people"), {
-            str(name): Qrels.of(own, name=str(name)) for name, own in models.items()
+            str(name): Qrels.of(judgments, name=str(name)) for name, judgments in models.items()
         }
     from judged.labels.consensus import qrels_of
 
     labels = Labels.of(human)
     kinds = labels.table["kind"].unique().to_pylist()
     if "model" not in kinds:
-        raise InputError("no model gave a label", fix="ask one: judged labels ask", path=labels.where)
+        raise InputError("the labels have no labels of a model", fix="run judged labels ask", path=labels.where)
     if "human" not in kinds:
-        raise InputError("no person gave a label", fix="judge some topics", path=labels.where)
+        raise InputError("the labels have no human labels", fix="judge some topics", path=labels.where)
     of_models = labels.of_kind("model")
-    answered = of_models.graded["judge"].unique().to_pylist()  # a model may have given no grade at all
-    judges = {judge: qrels_of(of_models, by=judge) for judge in answered}
+    graded_by = of_models.graded["judge"].unique().to_pylist()  # a model may have labels without a grade
+    judges = {judge: qrels_of(of_models, by=judge) for judge in graded_by}
     return qrels_of(labels.of_kind("human"), by="majority"), judges
 
 
-def _valid(own: Qrels, top: float) -> tuple[Qrels, int]:
-    """Leave the grades that are on the scale, and count the others."""
-    inside = (own.grades >= 0) & (own.grades <= top)
-    if not inside.any():
-        raise InputError(f"no grade of {own.name} lies between 0 and {top:g}", fix="check the scale", path=own.where)
-    return (own, 0) if inside.all() else (Qrels(own.table.filter(inside), own.name, own.where), int((~inside).sum()))
+def _drop_invalid(qrels: Qrels, max_grade: float) -> tuple[Qrels, int]:
+    """Return the judgments with grades on the scale, and the number of other judgments."""
+    is_valid = (qrels.grades >= 0) & (qrels.grades <= max_grade)
+    if not is_valid.any():
+        problem = f"grades of {qrels.name} must be between 0 and {max_grade:g}, and none is"
+        raise InputError(problem, fix="check the scale", path=qrels.where)
+    valid = qrels if is_valid.all() else Qrels(qrels.table.filter(is_valid), qrels.name, qrels.where)
+    return valid, int((~is_valid).sum())
 
 
-def _judge(
+def _summarize_judge(
     judge: str,
-    agreed: JudgeAgreement,
+    agreement: JudgeAgreement,
     grades: Judges,
-    asked: tuple[int, float, float],
-    seen: ScoresByBoth | None,
-    found: Sequence[PredictionPoweredMean],
+    settings: tuple[int, float, float],
+    paired: PairedScores | None,
+    corrected: Sequence[PredictionPoweredMean],
 ) -> JudgeCalibration:
-    invalid, rel, level = asked
-    pair, effect = agreed.pairs[0], agreed.systems[0] if agreed.systems else None
+    invalid, rel, level = settings
+    pair, effect = agreement.pairs[0], agreement.systems[0] if agreement.systems else None
     relevant = np.where(np.isnan(grades.grades), np.nan, grades.grades >= rel)
     shift = sum(topic.bias * topic.shared for topic in pair.topics) / pair.shared if pair.shared else math.nan
-    worth = sorted(found, key=lambda one: one.worth)
-    middle = worth[len(worth) // 2] if worth else None
+    by_worth = sorted(corrected, key=lambda mean: mean.worth)
+    # Upper median over systems.
+    middle = by_worth[len(by_worth) // 2] if by_worth else None
     return JudgeCalibration(
         judge=judge,
         shared=pair.shared,
@@ -394,7 +395,7 @@ def _judge(
         shift_ci=topic_interval(np.array([topic.bias for topic in pair.topics]), level),
         tau=effect.tau.value if effect else math.nan,
         tau_ap=effect.tau_ap.value if effect else math.nan,
-        within_topics=seen.within_topics if seen else math.nan,
+        within_topics=paired.within_topics if paired else math.nan,
         largest_error=effect.largest_change if effect else math.nan,
         worth=middle.worth if middle else math.nan,
         worth_ci=middle.worth_interval if middle else None,
@@ -402,11 +403,10 @@ def _judge(
 
 
 def _by_slice(judge: str, grades: Judges, slicing: Slicing, level: float) -> Iterator[SliceCalibration]:
-    """Compare grades in each slice of topics."""
-    both = ~np.isnan(grades.grades).any(axis=1)
-    table, topic = grades.grades[both], grades.all_pairs.index.topic[both]
-    for name, rows in of_slices(slicing, grades.all_pairs.index.topics, topic):
-        people, model = table[rows].T
+    is_shared = ~np.isnan(grades.grades).any(axis=1)
+    shared_grades, topic = grades.grades[is_shared], grades.all_pairs.index.topic[is_shared]
+    for name, rows in rows_by_slice(slicing, grades.all_pairs.index.topics, topic):
+        people, model = shared_grades[rows].T
         means = topic_means(model - people, topic[rows])
         yield SliceCalibration(
             judge=judge,
@@ -414,23 +414,24 @@ def _by_slice(judge: str, grades: Judges, slicing: Slicing, level: float) -> Ite
             n=len(means),
             shared=int(rows.sum()),
             same=float((people == model).mean()),
-            kappa=math.nan if (table[rows] % 1).any() else cohen_kappa(people, model).value,
+            kappa=math.nan if (shared_grades[rows] % 1).any() else cohen_kappa(people, model).value,
             quadratic=cohen_kappa(people, model, "quadratic").value,
             shift=float((model - people).mean()),
             shift_ci=topic_interval(means, level),
         )
 
 
-def _contested(grades: Judges, judge: str, runs: Sequence[Run], measure: str) -> Iterator[Contested]:
-    """List what people and the model grade differently, with how many systems show it."""
+def _contested(grades: Judges, judge: str, runs: Sequence[Run], measure: str) -> Iterator[ContestedDocument]:
+    """Yield documents with different grades from people and the model, with the number of runs that return them."""
     index = grades.all_pairs.index
-    apart = np.flatnonzero(np.abs(grades.grades[:, 0] - grades.grades[:, 1]) > 0)
-    shown = np.zeros(len(grades.grades), dtype=np.int64)
+    rows = np.flatnonzero(np.abs(grades.grades[:, 0] - grades.grades[:, 1]) > 0)
+    run_counts = np.zeros(len(grades.grades), dtype=np.int64)
     for run in runs:
         judged = judge_run(grades.all_pairs, run)
-        first = judged.rank <= (getattr(parse(measure), "cutoff", None) or 10)
-        shown[judged.label_row[judged.row[first]]] += 1
-    for at in apart.tolist():
-        pair = index.topics[index.topic[at]], str(index.row_names[at])
-        human, model = grades.grades[at].tolist()
-        yield Contested(*pair, judge, human, model, int(shown[at]))
+        # Measures without a cutoff count the first 10 ranks.
+        is_within = judged.rank <= (getattr(parse(measure), "cutoff", None) or 10)
+        run_counts[judged.label_row[judged.row[is_within]]] += 1
+    for row in rows.tolist():
+        ids = index.topics[index.topic[row]], str(index.row_names[row])
+        human, model = grades.grades[row].tolist()
+        yield ContestedDocument(*ids, judge, human, model, int(run_counts[row]))

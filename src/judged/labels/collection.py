@@ -1,4 +1,4 @@
-"""`check_collection`: what a test collection can tell, and what it cannot."""
+"""`check_collection`: quality and limits of a test collection."""
 
 from __future__ import annotations
 
@@ -36,92 +36,93 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunCoverage:
-    """How far the judgments reach into a run."""
+    """Coverage of a run by judgments."""
 
     run: str
-    judged_share: float  # of its first documents up to the cutoff, the mean over topics
-    full_depth: int  # down to this rank every document of every topic is judged
-    unjudged: int  # documents among the first of all topics without a judgment
+    judged_share: float  # share of judged documents up to the cutoff, mean over topics
+    full_depth: int  # last rank down to which all documents of all topics are judged
+    unjudged: int  # number of unjudged documents up to the cutoff, all topics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Collection(Answer):
-    """What a test collection can tell."""
+    """Quality and limits of a test collection."""
 
     kind: ClassVar[str] = "collection"
 
     measure: str
-    n: int  # topics
+    n: int  # number of topics
     judgments: int
-    without_relevant: tuple[str, ...]  # topics in which nothing is relevant
+    without_relevant: tuple[str, ...]  # topics without relevant documents
     cutoff: int
     coverage: tuple[RunCoverage, ...]
     pool: LeaveOneOut | None  # None for one run, or one group of runs
     plans: Plans | None  # None for one run
     agreement: JudgeAgreement | None  # None without labels of several judges
-    seconds: float | None  # the median of a label; None where nobody measured
-    hours: float | None  # all labels of which the time is known
+    seconds: float | None  # median time per label; None if not measured
+    hours: float | None  # total time of labels with a known time
     notes: tuple[Note, ...] = ()
 
     @property
     def judged_share(self) -> float:
-        """The mean of the runs."""
+        """Mean judged share over runs."""
         return float(np.mean([row.judged_share for row in self.coverage]))
 
     @property
     def largest_loss(self) -> tuple[LeaveOneOutRow, LeaveOneOutRow] | None:
-        """The run that loses most of its score, and the one that falls by most places, if it is left out."""
+        """Runs with the largest loss of score, and with the largest loss of rank, if left out of the pool."""
         rows = () if self.pool is None else self.pool.rows
-        placed = [row for row in rows if row.old_place and row.new_place]
-        if not placed:
+        ranked_rows = [row for row in rows if row.old_place and row.new_place]
+        if not ranked_rows:
             return None
-        fallen = max(placed, key=lambda row: (row.new_place or 0) - (row.old_place or 0))
-        return min(placed, key=lambda row: row.difference), fallen
+        largest_rank_loss = max(ranked_rows, key=lambda row: (row.new_place or 0) - (row.old_place or 0))
+        return min(ranked_rows, key=lambda row: row.difference), largest_rank_loss
 
     def facts(self) -> dict[str, Any]:
-        """Give what is known of the collection as a whole."""
+        """Return the measure, the counts, and the times."""
         names = ("measure", "n", "judgments", "without_relevant", "cutoff", "judged_share", "seconds", "hours")
         return {name: getattr(self, name) for name in names}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what may be concluded, how far judgments reach, and what becomes of runs that are left out."""
+        """Return sentences, coverage of runs, and results of leaving runs out of the pool."""
         share = ("judged_share", NUMBER, f"judged@{self.cutoff}")
-        rest = (("full_depth", COUNT, "all judged to rank"), ("unjudged", COUNT))
-        coverage = Table("coverage", columns_of(self.coverage, ("run", TEXT), share, *rest))
+        counts = (("full_depth", COUNT, "all judged to rank"), ("unjudged", COUNT))
+        coverage = Table("coverage", columns_of(self.coverage, ("run", TEXT), share, *counts))
         pool = () if self.pool is None else self.pool.blocks()
         return Sentences(self.sentences), coverage, *pool
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What may be concluded, and what not."""
+        """Conclusions and limits."""
         topics, judgments = counted(self.n, "topic"), counted(self.judgments, "judgment")
         share = percent(self.judged_share)
-        said = [f"{topics}, {judgments}; of the runs' first {self.cutoff} documents {share} are judged."]
+        sentences = [f"{topics}, {judgments}; of the runs' first {self.cutoff} documents {share} are judged."]
         if self.without_relevant:
-            without = counted(len(self.without_relevant), "topic")
-            said.append(f"In {without} nothing is relevant: they tell no runs apart by {self.measure}.")
+            topic_count = counted(len(self.without_relevant), "topic")
+            sentences.append(f"In {topic_count} nothing is relevant: they tell no runs apart by {self.measure}.")
         if self.pool and not any(row.lost for row in self.pool.rows):
-            said.append(
+            sentences.append(
                 "No judgment is owed to one run or group alone: what one that was not pooled would lose is not seen."
             )
         elif self.largest_loss and self.pool:
-            most, fallen = self.largest_loss
-            places = max(0, (fallen.new_place or 0) - (fallen.old_place or 0))
-            whom = "group" if any(row.group != row.run for row in self.pool.rows) else "run"
-            by = f" ({fallen.run})" if places else ""
-            said.append(
-                f"Without the judgments that are owed to one {whom} alone, a run loses up to"
-                f" {max(0.0, -most.difference):.4f} of {self.measure} ({most.run}), and falls by up to"
-                f" {counted(places, 'place')}{by}: so much a run of such a kind that was not pooled may be undervalued."
-                " Runs of another kind may lose more."
+            largest, most_fallen = self.largest_loss
+            rank_loss = max(0, (most_fallen.new_place or 0) - (most_fallen.old_place or 0))
+            unit = "group" if any(row.group != row.run for row in self.pool.rows) else "run"
+            run_name = f" ({most_fallen.run})" if rank_loss else ""
+            sentences.append(
+                f"Without the judgments that are owed to one {unit} alone, a run loses up to"
+                f" {max(0.0, -largest.difference):.4f} of {self.measure} ({largest.run}), and falls by up to"
+                f" {counted(rank_loss, 'place')}{run_name}: so much a run of such a kind that was not pooled may be"
+                " undervalued. Runs of another kind may lose more."
             )
         if self.plans:
-            said += [f"{name}: {plan.sentence}" for name, plan in self.plans.plans.items()]
+            sentences += [f"{name}: {plan.sentence}" for name, plan in self.plans.plans.items()]
         if self.agreement:
-            said += [self.agreement.alpha.sentence, *(effect.sentence for effect in self.agreement.systems)]
+            sentences += [self.agreement.alpha.sentence, *(effect.sentence for effect in self.agreement.systems)]
         if self.seconds is not None and self.hours is not None:
-            said.append(f"A label took {self.seconds:.0f} seconds in the median; all together {self.hours:.1f} hours.")
-        return tuple(said)
+            times = f"{self.seconds:.0f} seconds in the median; all together {self.hours:.1f} hours"
+            sentences.append(f"A label took {times}.")
+        return tuple(sentences)
 
 
 @with_parameter_hints
@@ -135,20 +136,20 @@ def check_collection(
     groups: Mapping[str, str] | None = None,
     labels: Any = None,
 ) -> Collection:
-    """Say what a test collection can tell: how far judgments reach, to whom they are fair, and what it can detect.
+    """Check a test collection: coverage of runs, fairness to runs outside the pool, and detectable differences.
 
     Parameters
     ----------
     qrels, runs
-        As for `evaluate`; the runs are those that were pooled.
+        As in `evaluate`; the runs should be those of the pool.
     measure
-        By which runs are compared.
+        Measure to compare runs by.
     cutoff
-        Of the documents of each run that should be judged.
+        Number of documents of each run that should be judged.
     pool_depth, groups
-        As for `leave_one_out`.
+        As in `leave_one_out`.
     labels
-        Who gave the judgments, for the noise of judges and the time that labels take: what `Labels.of` takes.
+        Labels of the judges, for their agreement and time, as `Labels.of` accepts them.
 
     Returns
     -------
@@ -157,48 +158,54 @@ def check_collection(
     Raises
     ------
     InputError
-        If something cannot be read, or a run has no ranking.
+        If an input cannot be read, or a run has no ranking.
 
     Examples
     --------
     >>> runs = {"one": {"q": {"a": 2.0, "c": 1.0}}, "two": {"q": {"b": 2.0, "c": 1.0}}}
-    >>> found = check_collection({"q": {"a": 1, "b": 1}, "r": {"c": 0}}, runs, measure="P@1", cutoff=2, pool_depth=1)
-    >>> found.judged_share, found.without_relevant, [row.full_depth for row in found.coverage]
+    >>> result = check_collection({"q": {"a": 1, "b": 1}, "r": {"c": 0}}, runs, measure="P@1", cutoff=2, pool_depth=1)
+    >>> result.judged_share, result.without_relevant, [row.full_depth for row in result.coverage]
     (0.5, ('r',), [1, 1])
     """
     if cutoff < 1:
-        raise InputError(f"the cutoff {cutoff} makes no sense", fix="give a whole number from 1")
-    qrels, given, measure = Qrels.of(qrels), runs_of(runs), parse(measure)
-    named = {run.name: run for run in given}
-    lists = {name: judge(qrels, run) for name, run in named.items()}
+        raise InputError(f"`cutoff` must be a positive integer, got {cutoff}", fix="use cutoff=10")
+    qrels, run_list, measure = Qrels.of(qrels), runs_of(runs), parse(measure)
+    runs_by_name = {run.name: run for run in run_list}
+    lists = {name: judge(qrels, run) for name, run in runs_by_name.items()}
     coverage: list[RunCoverage] = []
-    for name, one in lists.items():
-        shown = np.minimum(one.returned, cutoff)
-        inside = np.bincount(one.topic[one.rank <= cutoff], minlength=len(one))
-        place = np.arange(len(one.topic)) - one.starts[one.topic] + 1
-        whole = np.bincount(one.topic[one.rank == place], minlength=len(one))
-        short = whole < one.returned
-        depth = int(whole[short].min()) if short.any() else int(one.returned.max(initial=0))
-        share = float((inside[shown > 0] / shown[shown > 0]).mean()) if shown.any() else 0.0
-        coverage.append(RunCoverage(name, share, depth, int((shown - inside).sum())))
+    for name, judged_list in lists.items():
+        top_counts = np.minimum(judged_list.returned, cutoff)
+        judged_counts = np.bincount(judged_list.topic[judged_list.rank <= cutoff], minlength=len(judged_list))
+        expected_rank = np.arange(len(judged_list.topic)) - judged_list.starts[judged_list.topic] + 1
+        # Number of documents before the first unjudged one: judged documents with rank = position.
+        prefix_lengths = np.bincount(judged_list.topic[judged_list.rank == expected_rank], minlength=len(judged_list))
+        is_incomplete = prefix_lengths < judged_list.returned
+        longest = judged_list.returned.max(initial=0)
+        # Fully judged lists do not limit the depth.
+        depth = int(prefix_lengths[is_incomplete].min(initial=longest))
+        share = float((judged_counts[top_counts > 0] / top_counts[top_counts > 0]).mean()) if top_counts.any() else 0.0
+        coverage.append(RunCoverage(name, share, depth, int((top_counts - judged_counts).sum())))
     relevant = np.bincount(qrels.index.topic[qrels.index.grade > 0], minlength=len(qrels.topics))
-    without = tuple(topic for topic, count in zip(qrels.topics, relevant.tolist(), strict=True) if not count)
-    several = len({(groups or {}).get(name, name) for name in named}) > 1
-    pool = leave_one_out(qrels, named, measure, pool_depth=pool_depth, groups=groups) if several else None
-    mean = len(named) > 1 and measure.entry.aggregate == "mean"
-    plans = power_of_scores(score_lists([*lists.values()], (measure,))) if mean else None
+    without_relevant = tuple(topic for topic, count in zip(qrels.topics, relevant.tolist(), strict=True) if not count)
+    # Leaving one group out needs another one.
+    has_groups = len({(groups or {}).get(name, name) for name in runs_by_name}) > 1
+    pool = leave_one_out(qrels, runs_by_name, measure, pool_depth=pool_depth, groups=groups) if has_groups else None
+    is_mean = len(runs_by_name) > 1 and measure.entry.aggregate == "mean"
+    plans = power_of_scores(score_lists([*lists.values()], (measure,))) if is_mean else None
     agreement, seconds, hours = None, None, None
     if labels is not None:
         graded = Labels.of(labels).graded
-        took = graded["seconds"].drop_null().to_numpy()
-        seconds, hours = (float(np.median(took)), float(took.sum()) / 3600) if len(took) else (None, None)
+        label_seconds = graded["seconds"].drop_null().to_numpy()
+        if len(label_seconds):
+            seconds, hours = float(np.median(label_seconds)), float(label_seconds.sum()) / 3600
+        # Repeats measure the consistency of one judge, not agreement.
         first = graded.filter(pc.equal(graded["repeat"], 0))
         columns = {"query_id": "query_id", "doc_id": "doc_id", "grade": "relevance"}
         by_judge = {
             judge_: Qrels.of(first.filter(pc.equal(first["judge"], judge_)).select([*columns]).rename_columns(columns))
             for judge_ in first["judge"].unique().to_pylist()
         }
-        agreement = agree(by_judge, runs=named, measures=(measure,)) if len(by_judge) > 1 else None
+        agreement = agree(by_judge, runs=runs_by_name, measures=(measure,)) if len(by_judge) > 1 else None
     notes = (*origin_notes(qrels.origin), *(() if pool is None else pool.notes))
-    about = str(measure), len(qrels.topics), len(qrels.index.topic), without, cutoff, tuple(coverage)
-    return Collection(*about, pool, plans, agreement, seconds, hours, notes)
+    summary = str(measure), len(qrels.topics), len(qrels.index.topic), without_relevant, cutoff, tuple(coverage)
+    return Collection(*summary, pool, plans, agreement, seconds, hours, notes)

@@ -1,4 +1,4 @@
-"""Systems under people and under a model: their means corrected by what people said, and whom the model favors."""
+"""Scores of systems by people and by a model: corrected means, and bias of the model for families of systems."""
 
 from __future__ import annotations
 
@@ -25,100 +25,106 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CorrectedMean:
-    """One system's mean by people, by a model, and by both."""
+    """A system's mean by people, by a model, and corrected with both."""
 
     judge: str
     run: str
-    known: float  # by people, on the topics that they judged
+    known: float  # mean by people, on the topics that they judged
     known_ci: tuple[float, float] | None
-    model: float  # by the model, on all topics
+    model: float  # mean by the model, on all topics
     value: float  # corrected
     ci: tuple[float, float] | None
-    weight: float  # how far the model is believed
-    difference: float  # corrected, from the first run
+    weight: float  # weight of the model, 0 to 1
+    difference: float  # corrected difference from the first run
     difference_ci: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
 class FamilyBias:
-    """What a model's labels do to the systems of one family, and not to the others."""
+    """Bias of a model for the systems of one family, compared with all other systems."""
 
     judge: str
     family: str
     runs: int
-    bias: float  # the model's error on these systems less that on all others, over topics
+    bias: float  # mean over topics of the model's error on these systems minus its error on the others
     ci: tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False)
-class ScoresByBoth(ReadOnly):
-    """Scores of R systems: on n topics by people and by the model, on N others by the model alone."""
+class PairedScores(ReadOnly):
+    """Scores of R systems by people and a model on n topics, and by the model alone on N other topics."""
 
     runs: tuple[str, ...]
     people: Floats  # (R, n)
     model: Floats  # (R, n)
-    rest: Floats  # (R, N)
-    bounds: tuple[float, float]  # lowest and highest score of a topic; NaN: none
+    model_only: Floats  # (R, N)
+    bounds: tuple[float, float]  # lowest and highest possible score of a topic; NaN: unbounded
     query_ids: tuple[str, ...]  # the n topics
 
     @classmethod
-    def of(cls, scores: Scores, model: Scores) -> ScoresByBoth:
-        """Put scores by people and by a model side by side, by topic."""
-        names = set(scores.query_ids)
-        place = {name: at for at, name in enumerate(model.query_ids)}
-        both = [at for at, name in enumerate(scores.query_ids) if name in place]
-        rest = [at for name, at in place.items() if name not in names]
-        same = [place[scores.query_ids[at]] for at in both]
-        values, others = scores.values[:, 0][:, both], model.values[:, 0]
-        # A topic without a score for some run, as nDCG(undefined=skip) has, is left out for all.
-        known = ~np.isnan([values, others[:, same]]).any(axis=(0, 1))
-        more, _ = complete_topics(others[:, rest])
+    def of(cls, scores: Scores, model: Scores) -> PairedScores:
+        """Align scores by people and by a model by topic."""
+        topics = set(scores.query_ids)
+        column_of = {topic: column for column, topic in enumerate(model.query_ids)}
+        shared = [column for column, topic in enumerate(scores.query_ids) if topic in column_of]
+        model_only = [column for topic, column in column_of.items() if topic not in topics]
+        model_columns = [column_of[scores.query_ids[column]] for column in shared]
+        values, others = scores.values[:, 0][:, shared], model.values[:, 0]
+        # A topic without a score for one run, as with nDCG(undefined=skip), is left out for all runs.
+        is_scored = ~np.isnan([values, others[:, model_columns]]).any(axis=(0, 1))
+        # Topics that only the model judged are also dropped if a run has no score.
+        complete, _ = complete_topics(others[:, model_only])
         bounds = scores.measures[0].properties.bounds
-        ids = tuple(scores.query_ids[both[at]] for at in np.flatnonzero(known))
-        return cls(scores.run_names, values[:, known], others[:, same][:, known], more, bounds, ids)
+        ids = tuple(scores.query_ids[shared[column]] for column in np.flatnonzero(is_scored))
+        model_scores = others[:, model_columns][:, is_scored]
+        return cls(scores.run_names, values[:, is_scored], model_scores, complete, bounds, ids)
 
     @property
     def within_topics(self) -> float:
-        """Correlate the systems' scores by people and by the model, each less the topic's mean."""
-        one, other = (table - table.mean(axis=0) for table in (self.people, self.model))
-        norm = math.sqrt(float((one**2).sum() * (other**2).sum()))
-        return float((one * other).sum() / norm) if norm else math.nan
+        """Correlation of the systems' scores by people and by the model, each minus the mean of the topic."""
+        # Without centering, differences in topic difficulty would dominate the correlation.
+        people, model = (table - table.mean(axis=0) for table in (self.people, self.model))
+        norm = math.sqrt(float((people**2).sum() * (model**2).sum()))
+        return float((people * model).sum() / norm) if norm else math.nan
 
-    def corrected(self, level: float, resamples: int, seed: int) -> list[PredictionPoweredMean]:
-        """Correct the mean of each system; none where nothing is known by the model alone."""
-        if self.people.shape[1] < 3 or self.rest.shape[1] < 2:
+    def prediction_powered_means(self, level: float, resamples: int, seed: int) -> list[PredictionPoweredMean]:
+        """Estimate the mean of each system; return an empty list if topics are too few."""
+        # Fewer topics have no usable variances of the scores and of their correction.
+        if self.people.shape[1] < 3 or self.model_only.shape[1] < 2:
             return []
-        how: dict[str, Any] = {"level": level, "bounds": self.bounds, "resamples": resamples, "seed": seed}
-        return [prediction_powered(*each, **how) for each in zip(self.people, self.model, self.rest, strict=True)]
+        options: dict[str, Any] = {"level": level, "bounds": self.bounds, "resamples": resamples, "seed": seed}
+        scores = zip(self.people, self.model, self.model_only, strict=True)
+        return [prediction_powered(*run_scores, **options) for run_scores in scores]
 
 
 def corrected_means(
-    judge: str, seen: ScoresByBoth, found: Sequence[PredictionPoweredMean], level: float
+    judge: str, scores: PairedScores, means: Sequence[PredictionPoweredMean], level: float
 ) -> Iterator[CorrectedMean]:
-    """Give each system's means, and its corrected difference from the first one."""
-    for at, one in enumerate(found):
-        away = (table[at] - table[0] for table in (seen.people, seen.model, seen.rest))
-        apart = prediction_powered(*away, level=level, resamples=100)
-        whole = float(np.concatenate([seen.model[at], seen.rest[at]]).mean())
-        ends = apart.interval if at else None
-        people = one.known_mean, one.known_interval
-        yield CorrectedMean(
-            judge, seen.runs[at], *people, whole, one.value, one.interval, one.weight, apart.value, ends
-        )
+    """Yield each system's means and its corrected difference from the first system."""
+    for i, mean in enumerate(means):
+        # The difference is estimated from paired scores: intervals of two means would ignore their correlation.
+        paired = (table[i] - table[0] for table in (scores.people, scores.model, scores.model_only))
+        difference = prediction_powered(*paired, level=level, resamples=100)
+        model_mean = float(np.concatenate([scores.model[i], scores.model_only[i]]).mean())
+        by_people, corrected = (mean.known_mean, mean.known_interval), (mean.value, mean.interval, mean.weight)
+        from_first = difference.value, difference.interval if i else None
+        yield CorrectedMean(judge, scores.runs[i], *by_people, model_mean, *corrected, *from_first)
 
 
-def family_biases(judge: str, seen: ScoresByBoth, families: Mapping[str, str], level: float) -> Iterator[FamilyBias]:
-    """Compare the model's errors on the systems of a family with those on all others, topic by topic."""
-    error = seen.model - seen.people
+def family_biases(judge: str, scores: PairedScores, families: Mapping[str, str], level: float) -> Iterator[FamilyBias]:
+    """Compare the model's errors on each family of systems with its errors on all others, topic by topic."""
+    error = scores.model - scores.people
     for family in dict.fromkeys(families.values()):
-        mine = np.array([families.get(run) == family for run in seen.runs])
-        if 0 < mine.sum() < len(mine):
-            apart = error[mine].mean(axis=0) - error[~mine].mean(axis=0)
-            yield FamilyBias(judge, family, int(mine.sum()), float(apart.mean()), topic_interval(apart, level))
+        is_member = np.array([families.get(run) == family for run in scores.runs])
+        if 0 < is_member.sum() < len(is_member):
+            # Comparing errors, not scores, separates bias for the family from real quality.
+            differences = error[is_member].mean(axis=0) - error[~is_member].mean(axis=0)
+            interval = topic_interval(differences, level)
+            yield FamilyBias(judge, family, int(is_member.sum()), float(differences.mean()), interval)
 
 
 def topic_means(values: Floats, topic: Ints) -> Floats:
-    """Average over each topic that has some: (P,) and the topics' codes, (P,), to (T,).
+    """Average values by topic: (P,) and topic codes, (P,), to one mean for each topic with values, (T,).
 
     >>> topic_means(np.array([1.0, 2.0, 5.0]), np.array([0, 0, 3])).tolist()
     [1.5, 5.0]
@@ -128,17 +134,17 @@ def topic_means(values: Floats, topic: Ints) -> Floats:
 
 
 def topic_interval(means: Floats, level: float) -> tuple[float, float] | None:
-    """Return Student's interval of the mean over topics; None where topics are too few or do not vary."""
+    """Compute Student's interval of a mean over topics; return None if topics are too few or do not vary."""
     if insufficiency(len(means), variance=spread(means)):
         return None
     low, high = mean_intervals(means[None], IntervalMethod("t", level))[0].tolist()
     return low, high
 
 
-def of_slices(slicing: Slicing, query_ids: Sequence[str], topic: Ints) -> Iterator[tuple[str, Bools]]:
-    """Mark the pairs of each slice that has some, by its name: the topics' codes are places in `query_ids`; (P,)."""
-    for name, members in zip(slicing.names, slicing.members, strict=True):
-        inside = {query_id for query_id, chosen in zip(slicing.query_ids, members.tolist(), strict=True) if chosen}
-        rows = np.array([query_id in inside for query_id in query_ids], dtype=np.bool_)[topic]
+def rows_by_slice(slicing: Slicing, query_ids: Sequence[str], topic: Ints) -> Iterator[tuple[str, Bools]]:
+    """Yield the name and rows, (P,) booleans, of each slice with pairs; `topic`, (P,), indexes `query_ids`."""
+    for name, mask in zip(slicing.names, slicing.members, strict=True):
+        slice_ids = {query_id for query_id, inside in zip(slicing.query_ids, mask.tolist(), strict=True) if inside}
+        rows = np.array([query_id in slice_ids for query_id in query_ids], dtype=np.bool_)[topic]
         if rows.any():
             yield name, rows

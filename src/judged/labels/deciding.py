@@ -1,4 +1,4 @@
-"""`decide`: which labels would most likely decide which of two runs is better, whatever the others would be."""
+"""Labels that most likely decide which of two runs is better, for all possible grades of unjudged documents."""
 
 from __future__ import annotations
 
@@ -31,78 +31,79 @@ if TYPE_CHECKING:
     from judged.scoring.measures.base import Measure
 
 
-_DRAWS = 20  # of grades for all open documents
+_DRAWS = 20  # random grades of all unlabeled documents
 
 
 @dataclass(frozen=True)
 class NextLabel:
-    """One label that would help to decide."""
+    """A label that would help to decide."""
 
     query_id: str
     doc_id: str
-    priority: float  # by how much it is expected to move the end of the range that decides
-    first_rank: int | None  # None: not among the first of this run
+    priority: float  # expected change of the bound that decides
+    first_rank: int | None  # None: below the cutoff, or not returned by this run
     second_rank: int | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decision(Answer):
-    """What labels have decided between two runs, and which to give next."""
+    """Whether labels decide between two runs, and which labels to give next."""
 
     kind: ClassVar[str] = "deciding"
 
     first: str
     second: str
     measure: str
-    n: int  # topics
-    low: float  # the least and the greatest difference of the means, first minus second
+    n: int  # number of topics
+    low: float  # bounds of the difference of means, first minus second
     high: float
     decided: bool
-    # whether it stays decided if further documents, outside both runs' first, are of the highest grade
+    # whether this holds if documents outside both top-k lists have the highest grade
     decided_outside: bool
-    known: int  # labels among the first documents of both, and those that are open
+    known: int  # number of labeled documents in the top-k lists, and of unlabeled ones
     open: int
-    # how many labels are left in half of the draws, and in nine of ten; None where it is decided or they do not decide
+    # labels that decide in half of the random draws, and in nine of ten; None if decided, or if they do not decide
     expected: int | None
     most_expected: int | None
     labels: tuple[NextLabel, ...]
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what is known, and the list to label."""
-        show, ranks = significant(4), (("first_rank", COUNT, "rank first"), ("second_rank", COUNT, "rank second"))
-        columns = columns_of(self.labels, ("query_id", TEXT), ("doc_id", TEXT), ("priority", show), *ranks)
+        """Return the sentences and the labels to give next."""
+        ranks = (("first_rank", COUNT, "rank first"), ("second_rank", COUNT, "rank second"))
+        head = (("query_id", TEXT), ("doc_id", TEXT), ("priority", significant(4)))
+        columns = columns_of(self.labels, *head, *ranks)
         return Sentences(self.sentences), Table("labels", columns, labels=2)
 
     def facts(self) -> dict[str, Any]:
-        """Give the range, and how many labels are left."""
+        """Return the bounds and the number of labels that remain."""
         return {name: value for name, value in vars(self).items() if name != "labels"}
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """How far the difference can still go, and how many labels are left."""
-        said = (
+        """Bounds of the difference, and number of labels that remain."""
+        bounds = (
             f"{self.measure}, {self.first} minus {self.second}, over {counted(self.n, 'topic')}:"
             f" between {self.low:+.4f} and {self.high:+.4f}, whatever the {counted(self.open, 'open document')} of"
             " their first would be graded."
         )
         if self.low == self.high == 0:
-            return said, "Equal: both have the same mean on these topics, whatever is labeled among their first."
+            return bounds, "Equal: both have the same mean on these topics, whatever is labeled among their first."
         if self.decided:
             better = self.first if self.low > 0 else self.second
-            beyond = "also" if self.decided_outside else "but not"
-            sure = (
-                f"Decided: {better} has the higher mean on these topics, {beyond} if documents that neither has among"
+            outside = "also" if self.decided_outside else "but not"
+            decision = (
+                f"Decided: {better} has the higher mean on these topics, {outside} if documents that neither has among"
                 " its first are given the highest grade. That says nothing of other topics."
             )
-            return said, sure
-        left = f"Not decided: at most {counted(self.open, 'label')} would tell."
+            return bounds, decision
+        remaining = f"Not decided: at most {counted(self.open, 'label')} would tell."
         if self.expected is not None:
-            left += (
+            remaining += (
                 f" Of {_DRAWS} draws of their grades, from ranks and the labels so far, half are decided by the first"
                 f" {self.expected} of the list and nine of ten by {self.most_expected}, if the list is labeled in"
                 " this order; made again after some labels, it takes fewer."
             )
-        return said, left
+        return bounds, remaining
 
 
 @with_parameter_hints
@@ -119,34 +120,34 @@ def decide(
     precision: Precision = "double",
     seed: int = 0,
 ) -> Decision:
-    """Say whether labels decide which run is better, whatever the others would be, and which to give next.
+    """Check whether the labels decide which run is better, and list the labels to give next.
 
-    The difference of the means has a range over all grades that unjudged documents among the first of either run
-    could get. As long as 0 is in it, nothing is decided. The labels to give next are those that are expected to move
-    most the end of the range that decides for the run that is expected to be better. What is expected of a document
-    follows from its ranks, and from the labels of other documents of such ranks and of the same topic.
+    The difference of means has bounds over all grades that unjudged documents in the top-k lists of both runs can get.
+    If 0 is between the bounds, the comparison is open. The next labels are those with the largest expected change of
+    the bound that decides for the run with the higher expected mean. The expected grade of a document depends on its
+    ranks, and on the labels of other documents at similar ranks and of the same topic.
 
-    The ideal of nDCG and NCG is made of the labels too: of those that there are, and of all that the open documents
-    could get. Documents that neither run has among its first count with the label that they have, if any.
+    The ideal ranking of nDCG and NCG also depends on the labels, given and possible. Documents outside both top-k lists
+    count with their label, if any.
 
     Parameters
     ----------
     qrels
-        The labels so far: a `Qrels`, or anything that `Qrels.of` takes.
+        The labels so far, as `Qrels.of` accepts them.
     first, second
         Two runs.
     measure
         P, CG, DCG, RBP, nDCG or NCG, with a cutoff.
     limit
-        List at most so many labels; all for None.
+        Maximum number of labels in the list; None for all.
     highest
-        The highest grade of the scale; None: as in `unjudged_range`.
+        Highest grade of the scale; None: as in `unjudged_range`.
     topics
-        Which topics count: of the ``qrels``, of a ``run``, or ``both``.
+        The topics that count: those of the ``qrels``, of a ``run``, or ``both``.
     ties, precision
         As in `judge`.
     seed
-        Of the draws by which it is told how many labels are left.
+        Seed of the random draws that estimate the number of labels that remain.
 
     Returns
     -------
@@ -155,197 +156,204 @@ def decide(
     Raises
     ------
     InputError
-        If no topic is left, or a grade is above the highest.
+        If no topic remains, or a grade is above `highest`.
     MeasureError
-        If the measure is another one, or has no cutoff.
+        If the measure is not supported, or has no cutoff.
 
     Examples
     --------
-    >>> found = decide({"q": {"a": 1, "b": 0}}, {"q": ["a", "b"]}, {"q": ["b", "c"]}, "P@2")
-    >>> found.low, found.high, found.decided, [(label.doc_id, label.priority) for label in found.labels]
+    >>> decision = decide({"q": {"a": 1, "b": 0}}, {"q": ["a", "b"]}, {"q": ["b", "c"]}, "P@2")
+    >>> decision.low, decision.high, decision.decided, [(label.doc_id, label.priority) for label in decision.labels]
     (0.0, 0.5, False, [('c', 0.25)])
     """
     if limit is not None:
         check_count("limit", limit, 0)
     if seed < 0:
-        raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
+        raise InputError(f"`seed` must be 0 or a positive integer, got {seed}", fix="use seed=0")
     qrels, runs = Qrels.of(qrels), (Run.of(first, name="first"), Run.of(second, name="second"))
-    policies: dict[str, Any] = {"ties": ties, "precision": precision}
-    made = contest(qrels, *runs, measure, highest=highest, topics=topics, policies=policies)
-    every, level = np.arange(len(made.topics)), made.level
-    ends = made.bounds(every, level)
-    decided = winner(ends) is not None
-    outside, expected, most = decided, None, None
-    if decided:
-        wider = contest(
-            qrels,
-            *runs,
-            measure,
-            highest=highest,
-            topics=topics,
-            policies=policies,
-            outside=made.measure.cutoff,  # type: ignore[attr-defined]
-        )
-        outside = winner(wider.bounds(every, wider.level)) is not None
-    priority = made.priority(level, made.steps(every, level))
-    at, doc = np.nonzero(made.open)
-    order = np.argsort(-priority[at, doc], kind="stable")
-    at, doc = at[order], doc[order]
-    if not decided and len(at):
-        expected, most = _expected(made, at, doc, seed)
-    low, high = ends.mean(axis=1).tolist()
-    ranks = [[rank or None for rank in made.ranks[run, at, doc].tolist()] for run in (0, 1)]
+    policies = {"ties": ties, "precision": precision}
+    options: dict[str, Any] = {"highest": highest, "topics": topics, "policies": policies}
+    comparison = build_comparison(qrels, *runs, measure, **options)
+    all_topics, level = np.arange(len(comparison.topics)), comparison.level
+    bounds = comparison.bounds(all_topics, level)
+    is_decided = winner(bounds) is not None
+    is_decided_outside, expected, most_expected = is_decided, None, None
+    if is_decided:
+        cutoff: int = comparison.measure.cutoff  # type: ignore[attr-defined]
+        with_outside = build_comparison(qrels, *runs, measure, outside=cutoff, **options)
+        is_decided_outside = winner(with_outside.bounds(all_topics, with_outside.level)) is not None
+    # Stable sort: equal priorities keep the order of topics and ranks.
+    priority = comparison.priority(level, comparison.label_effects(all_topics, level))
+    row, column = np.nonzero(comparison.is_open)
+    order = np.argsort(-priority[row, column], kind="stable")
+    row, column = row[order], column[order]
+    if not is_decided and len(row):
+        expected, most_expected = _expected_labels(comparison, row, column, seed)
+    low, high = bounds.mean(axis=1).tolist()
+    # Rank 0 means that the run does not return the document in its top k.
+    ranks = [[rank or None for rank in comparison.ranks[run, row, column].tolist()] for run in (0, 1)]
     labels = tuple(
-        NextLabel(made.topics[topic], made.docs[topic][place], float(priority[topic, place]), *where)
-        for topic, place, *where in zip(at[:limit].tolist(), doc[:limit].tolist(), *ranks, strict=False)
+        NextLabel(comparison.topics[i], comparison.docs[i][j], float(priority[i, j]), *label_ranks)
+        for i, j, *label_ranks in zip(row[:limit].tolist(), column[:limit].tolist(), *ranks, strict=False)
     )
-    known = int(((made.ranks > 0).any(axis=0) & (level >= 0)).sum())
-    about = runs[0].name, runs[1].name, str(made.measure), len(every), low, high, decided, outside
-    return Decision(*about, known, len(at), expected, most, labels)
+    labeled = int(((comparison.ranks > 0).any(axis=0) & (level >= 0)).sum())
+    summary = runs[0].name, runs[1].name, str(comparison.measure), len(all_topics), low, high
+    counts = labeled, len(row), expected, most_expected
+    return Decision(*summary, is_decided, is_decided_outside, *counts, labels)
 
 
-def needed(made: Contest, at: Ints, doc: Ints, level: Ints) -> int | None:
-    """Count the labels, given in this order, (U,) each, after which it is decided if these are all labels: (T, W)."""
-    few, many = 0, len(at) + 1
-    while few < many:
-        tried = (few + many) // 2
-        seen = level.copy()
-        seen[at[tried:], doc[tried:]] = -1
-        if tried > len(at) or winner(made.bounds(np.arange(len(made.topics)), seen)) is not None:
-            many = tried
+def labels_needed(comparison: OpenComparison, row: Ints, column: Ints, level: Ints) -> int | None:
+    """Count how many of the labels in `level`, (T, W), decide if given in the order of the indices, (U,) each."""
+    # Bisection: more labels never widen the bounds, so the decision is monotone in their number.
+    low, high = 0, len(row) + 1
+    while low < high:
+        count = (low + high) // 2
+        partial_level = level.copy()
+        partial_level[row[count:], column[count:]] = -1
+        if count > len(row) or winner(comparison.bounds(np.arange(len(comparison.topics)), partial_level)) is not None:
+            high = count
         else:
-            few = tried + 1
-    return few if few <= len(at) else None
+            low = count + 1
+    return low if low <= len(row) else None
 
 
-def _expected(made: Contest, at: Ints, doc: Ints, seed: int) -> tuple[int, int] | tuple[None, None]:
-    """Draw grades of all open documents, and give the median of the labels needed, and nine tenths."""
-    random, chances = np.random.default_rng(seed), made.chances(made.level)[at, doc]
-    left: Floats = np.full(_DRAWS, np.inf)
-    for draw in range(_DRAWS):
-        level = made.level.copy()
-        level[at, doc] = (random.random((len(at), 1)) > np.cumsum(chances, axis=1)[:, :-1]).sum(axis=1)
-        left[draw] = needed(made, at, doc, level) or np.inf
-    half, most = np.quantile(left, (0.5, 0.9), method="higher").tolist()
-    return (int(half), int(most)) if np.isfinite(most) else (None, None)
+def _expected_labels(
+    comparison: OpenComparison, row: Ints, column: Ints, seed: int
+) -> tuple[int, int] | tuple[None, None]:
+    """Draw grades of all unlabeled documents; return the median and the 0.9 quantile of the labels needed."""
+    random, probabilities = np.random.default_rng(seed), comparison.chances(comparison.level)[row, column]
+    # Grades are drawn by inversion of the cumulative probabilities; infinite if a draw stays undecided.
+    needed: Floats = np.full(_DRAWS, np.inf)
+    for i in range(_DRAWS):
+        level = comparison.level.copy()
+        level[row, column] = (random.random((len(row), 1)) > np.cumsum(probabilities, axis=1)[:, :-1]).sum(axis=1)
+        needed[i] = labels_needed(comparison, row, column, level) or np.inf
+    median, high_quantile = np.quantile(needed, (0.5, 0.9), method="higher").tolist()
+    return (int(median), int(high_quantile)) if np.isfinite(high_quantile) else (None, None)
 
 
 _SUMS, _RATIOS = (P, CG, DCG, RBP), {nDCG: DCG, NCG: CG}
 _ROUNDING = 1e-12
-_STRENGTH = 5.0  # how many labels outweigh what is believed of a document without them
+_PRIOR_LABELS = 5.0  # weight of the prior, as a number of labels
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
-    """The documents that either run has up to the cutoff, and what a label of each could do."""
+class OpenComparison:
+    """Two runs up to the cutoff, with the effect of a label on each document."""
 
     measure: Measure
     topics: tuple[str, ...]  # T
     docs: tuple[tuple[str, ...], ...]  # of each topic, at most W
-    # (T, W) each; beyond W there may be columns of documents outside both, which nobody labels and which weigh nothing
-    exists: Bools
-    weight: Floats  # in the first run minus in the second
-    ranks: Ints  # (2, T, W): in each run; 0 where it is not among the first
-    level: Ints  # the place of its grade in `levels`; -1 without one
-    levels: Floats  # (S,): the grades that there may be, rising from 0
-    worth: Floats  # (S,): what each gains, from 0 to 1
-    reach: Ints  # (T, S - 1): labels outside both with at least each grade above 0
-    ideal: Floats  # (K + 1,): the weights of the first 0, 1, ... ranks, added up; empty for a sum
+    # (T, W) each; the last columns can stand for documents outside both lists: they have weight 0 and get no label
+    is_present: Bools
+    weight: Floats  # rank weight in the first run minus in the second
+    ranks: Ints  # (2, T, W): rank in each run; 0 if not in its top k
+    level: Ints  # index of the grade in `levels`; -1 if unlabeled
+    levels: Floats  # (S,): possible grades, from 0 in increasing order
+    gains: Floats  # (S,): gain of each grade, scaled to 0 to 1
+    outside_counts: Ints  # (T, S - 1): labels outside both lists with at least each grade above 0
+    ideal: Floats  # (K + 1,): cumulative rank weights; empty for a measure without an ideal
 
-    def bounds(self, topic: Ints, level: Ints) -> Floats:
-        """Give the least and the greatest difference of topics, (V,), with labels, (V, W): (2, V)."""
-        # The greatest difference gives better grades to documents with more weight, as the ideal does not see which
-        # has which; so the search for the greatest ratio finds it, with weights below 0 as well.
-        exists, weight = self.exists[topic], self.weight[topic]
-        known = exists & (level >= 0)
-        is_open = exists & (level < 0)
-        count, steps = is_open.sum(axis=1), np.diff(self.worth)
-        above = self.reach[topic] + (known[:, :, np.newaxis] & (level[:, :, np.newaxis] >= self._places)).sum(axis=1)
+    def bounds(self, row: Ints, level: Ints) -> Floats:
+        """Return the lowest and highest difference of some topics, (V,), with the labels, (V, W): (2, V)."""
+        # The maximum gives higher grades to documents with larger weights, because the ideal does not depend on which
+        # document has which grade. So the search for the largest ratio finds it, for negative weights too.
+        is_present, weight = self.is_present[row], self.weight[row]
+        is_labeled = is_present & (level >= 0)
+        is_open = is_present & (level < 0)
+        count, steps = is_open.sum(axis=1), np.diff(self.gains)
+        at_least = is_labeled[:, :, np.newaxis] & (level[:, :, np.newaxis] >= np.arange(1, len(self.levels)))
+        at_least = self.outside_counts[row] + at_least.sum(axis=1)
         if len(self.ideal):
-            places = above.T[:, :, np.newaxis] + np.arange(level.shape[1] + 1)
-            ideal = steps[:, np.newaxis, np.newaxis] * self.ideal[np.minimum(places, len(self.ideal) - 1)]
+            ideal_ranks = at_least.T[:, :, np.newaxis] + np.arange(level.shape[1] + 1)
+            ideal = steps[:, np.newaxis, np.newaxis] * self.ideal[np.minimum(ideal_ranks, len(self.ideal) - 1)]
         else:
-            ideal = np.zeros((len(steps), len(topic), level.shape[1] + 1))
-        gained = (np.where(known, self.worth[level], 0.0) * weight).sum(axis=1)
-        fixed = np.full(len(topic), 0.0 if len(self.ideal) else 1.0)
-        ends = np.empty((2, len(topic)))
-        for end, sign in ((0, -1.0), (1, 1.0)):
+            ideal = np.zeros((len(steps), len(row), level.shape[1] + 1))
+        gain_sum = (np.where(is_labeled, self.gains[level], 0.0) * weight).sum(axis=1)
+        # A plain sum is a ratio with the constant denominator 1.
+        fixed = np.full(len(row), 0.0 if len(self.ideal) else 1.0)
+        bounds = np.empty((2, len(row)))
+        for i, sign in ((0, -1.0), (1, 1.0)):
+            # Open documents by decreasing weight for the maximum, increasing for the minimum.
             ordered = -np.sort(np.where(is_open, -sign * weight, np.inf), axis=1)
-            summed = np.zeros((len(topic), level.shape[1] + 1))
+            summed = np.zeros((len(row), level.shape[1] + 1))
             np.cumsum(np.where(np.isfinite(ordered), ordered, 0.0), axis=1, out=summed[:, 1:])
-            parts = RatioTerms(count, count, steps, summed, ideal, (sign * gained, fixed))
-            rows, nothing = np.arange(len(topic)), np.zeros((len(topic), len(steps)), dtype=np.int64)
-            reached = np.maximum(parts.ratio(rows, parts.greatest()), parts.ratio(rows, nothing))
-            ends[end] = sign * reached
-        return ends
+            terms = RatioTerms(count, count, steps, summed, ideal, (sign * gain_sum, fixed))
+            all_rows, zero_counts = np.arange(len(row)), np.zeros((len(row), len(steps)), dtype=np.int64)
+            largest = np.maximum(terms.ratio(all_rows, terms.greatest()), terms.ratio(all_rows, zero_counts))
+            bounds[i] = sign * largest
+        return bounds
 
     @property
-    def _places(self) -> Ints:
-        return np.arange(1, len(self.levels))
-
-    @property
-    def open(self) -> Bools:
-        """Mark what may be labeled and is not: (T, W)."""
+    def is_open(self) -> Bools:
+        """Whether each document can be labeled and has no label: (T, W)."""
         return (self.ranks > 0).any(axis=0) & (self.level < 0)
 
-    def steps(self, topics: Ints, level: Ints) -> Floats:
-        """Give what each grade of each open document adds to the least, and takes from the greatest: (2, T, W, S)."""
-        # Of these topics, (T,); `level`: (T, W), what is known of them.
-        at, doc = np.nonzero((self.ranks[:, topics] > 0).any(axis=0) & (level < 0))
+    def label_effects(self, topic_indices: Ints, level: Ints) -> Floats:
+        """Return how much each grade of each open document raises the minimum and lowers the maximum: (2, T, W, S)."""
+        # `topic_indices`: (T,); `level`: (T, W), the labels of these topics.
+        row, column = np.nonzero((self.ranks[:, topic_indices] > 0).any(axis=0) & (level < 0))
         size = len(self.levels)
-        tried = np.repeat(level[at], size, axis=0)
-        tried[np.arange(len(tried)), np.repeat(doc, size)] = np.tile(np.arange(size), len(at))
-        moved = np.zeros((2, *level.shape, size))
-        now = self.bounds(topics, level)
-        then = self.bounds(np.repeat(topics[at], size), tried).reshape(2, len(at), size)
-        moved[0, at, doc] = then[0] - now[0, at, np.newaxis]
-        moved[1, at, doc] = now[1, at, np.newaxis] - then[1]
-        return moved
+        # One row for each open document and grade, so that `bounds` runs once for all of them.
+        trial_levels = np.repeat(level[row], size, axis=0)
+        trial_levels[np.arange(len(trial_levels)), np.repeat(column, size)] = np.tile(np.arange(size), len(row))
+        effects = np.zeros((2, *level.shape, size))
+        bounds = self.bounds(topic_indices, level)
+        new_bounds = self.bounds(np.repeat(topic_indices[row], size), trial_levels).reshape(2, len(row), size)
+        effects[0, row, column] = new_bounds[0] - bounds[0, row, np.newaxis]
+        effects[1, row, column] = bounds[1, row, np.newaxis] - new_bounds[1]
+        return effects
 
     def chances(self, level: Ints) -> Floats:
-        """Give the probability of each grade of each document, from ranks and from what is known: (T, W, S)."""
-        # Half of all documents are believed to have grade 0 as long as nothing is known. Grades are counted by how
-        # early the document stands, and in how many of the two runs; then by topic.
-        listed = (self.ranks > 0).any(axis=0)
-        best = np.where(self.ranks > 0, self.ranks, np.iinfo(np.int64).max).min(axis=0)
-        stratum = np.searchsorted((1, 3, 6, 11), best) * 2 + (self.ranks > 0).all(axis=0)
-        known, size = listed & (level >= 0), len(self.levels)
-        at, doc = np.nonzero(known)
-        usual = np.append(0.5, np.full(size - 1, 0.5 / (size - 1)))
+        """Estimate the probability of each grade of each document from ranks and labels: (T, W, S)."""
+        # The prior has grade 0 for half of the documents. It is updated with the labels of all documents, then of those
+        # with similar best ranks in as many runs, then of the topic.
+        is_returned = (self.ranks > 0).any(axis=0)
+        best_rank = np.where(self.ranks > 0, self.ranks, np.iinfo(np.int64).max).min(axis=0)
+        # Documents with similar best ranks, returned by one run or both, have similar probabilities of relevance.
+        stratum = np.searchsorted((1, 3, 6, 11), best_rank) * 2 + (self.ranks > 0).all(axis=0)
+        is_labeled, size = is_returned & (level >= 0), len(self.levels)
+        row, column = np.nonzero(is_labeled)
+        # Without labels: half of the probability for grade 0, the rest equal.
+        prior = np.append(0.5, np.full(size - 1, 0.5 / (size - 1)))
         counts = np.zeros((stratum.max() + 1, size))
-        np.add.at(counts, (stratum[at, doc], level[at, doc]), 1.0)
-        usual = _shrunk(counts.sum(axis=0), usual)
-        of_stratum = _shrunk(counts, usual)
+        np.add.at(counts, (stratum[row, column], level[row, column]), 1.0)
+        prior = _shrink(counts.sum(axis=0), prior)
+        stratum_prior = _shrink(counts, prior)
         counts = np.zeros((len(level), size))
-        np.add.at(counts, (at, level[at, doc]), 1.0)
-        return _shrunk(counts[:, np.newaxis, :], of_stratum[stratum])
+        np.add.at(counts, (row, level[row, column]), 1.0)
+        return _shrink(counts[:, np.newaxis, :], stratum_prior[stratum])
 
     def leader(self, level: Ints, chances: Floats) -> int:
-        """Tell which run is expected to be better: 0 the first, 1 the second."""
-        size, listed = len(self.worth), (self.ranks > 0).any(axis=0)
-        known = np.eye(size)[level][..., :] * (level >= 0)[..., np.newaxis] + chances * (level < 0)[..., np.newaxis]
-        gain = (known @ self.worth) * listed
-        top = -np.sort(-gain, axis=1)[:, : len(self.ideal) - 1] if len(self.ideal) else gain[:, :0]
-        best = (top * np.diff(self.ideal)[: top.shape[1]]).sum(axis=1) if len(self.ideal) else np.ones(len(gain))
-        return int(((gain * self.weight).sum(axis=1) / np.maximum(best, _ROUNDING)).sum() < 0)
+        """Return the run with the higher expected mean: 0 for the first, 1 for the second."""
+        size, is_returned = len(self.gains), (self.ranks > 0).any(axis=0)
+        is_open = (level < 0)[..., np.newaxis]
+        probabilities = np.where(is_open, chances, np.eye(size)[level])
+        gains = (probabilities @ self.gains) * is_returned
+        ideal = np.ones(len(gains))
+        if len(self.ideal):
+            # The expected ideal is approximated by the ideal of expected gains.
+            ideal_gains = -np.sort(-gains, axis=1)[:, : len(self.ideal) - 1]
+            ideal = (ideal_gains * np.diff(self.ideal)[: ideal_gains.shape[1]]).sum(axis=1)
+        return int(((gains * self.weight).sum(axis=1) / np.maximum(ideal, _ROUNDING)).sum() < 0)
 
-    def priority(self, level: Ints, moved: Floats) -> Floats:
-        """Give by how much a label is expected to move the end that decides, in the mean: (T, W)."""
-        chances = self.chances(level)
-        return (chances * moved[self.leader(level, chances)]).sum(axis=2) / len(self.topics)
+    def priority(self, level: Ints, effects: Floats) -> Floats:
+        """Return the expected change of the deciding bound by a label of each document, in the mean: (T, W)."""
+        probabilities = self.chances(level)
+        return (probabilities * effects[self.leader(level, probabilities)]).sum(axis=2) / len(self.topics)
 
 
-def _shrunk(counts: Floats, believed: Floats) -> Floats:
-    return (counts + _STRENGTH * believed) / (counts.sum(axis=-1, keepdims=True) + _STRENGTH)
+def _shrink(counts: Floats, prior: Floats) -> Floats:
+    return (counts + _PRIOR_LABELS * prior) / (counts.sum(axis=-1, keepdims=True) + _PRIOR_LABELS)
 
 
-def winner(ends: Floats) -> int | None:
-    """Say who is better whatever the open labels are: 0 the first, 1 the second; None as long as it is open."""
-    low, high = ends.mean(axis=1)
+def winner(bounds: Floats) -> int | None:
+    """Return which run is better for all grades of open documents: 0 the first, 1 the second; None if undecided."""
+    low, high = bounds.mean(axis=1)
     return 0 if low > _ROUNDING else 1 if high < -_ROUNDING else None
 
 
-def contest(
+def build_comparison(
     qrels: Qrels,
     first: Any,
     second: Any,
@@ -355,81 +363,85 @@ def contest(
     topics: TopicPolicy = "qrels",
     outside: int = 0,
     policies: Mapping[str, Any] | None = None,
-) -> Contest:
-    """Lay two runs next to each other, with `outside` further documents of each topic that nobody labels."""
-    measure, cutoff = _summed(measure)
-    how: dict[str, Any] = {"depth": cutoff, **(policies or {})}
-    lists = [judge(qrels, run, **how) for run in (first, second)]
-    names = _topics(qrels, lists, topics)
-    levels = grade_levels(lists[0], measure, highest)
-    if (most := float(qrels.grades.max())) > levels[-1]:
-        raise InputError(f"the grade {most:g} is above the highest, {levels[-1]:g}", fix="give a higher one")
-    everything = (
-        judge({name: {"": 0} for name in names}, first, **how),
-        judge({name: {"": 0} for name in names}, second, **how),
-    )
-    docs: list[dict[str, None]] = [{} for _ in names]
-    for one in everything:
-        for topic, doc in zip(one.returned_docs.topic.tolist(), one.returned_docs.doc.to_pylist(), strict=True):
+) -> OpenComparison:
+    """Align two runs by document, with `outside` more documents of each topic that get no label."""
+    measure, cutoff = _check_measure(measure)
+    options: dict[str, Any] = {"depth": cutoff, **(policies or {})}
+    judged_lists = [judge(qrels, run, **options) for run in (first, second)]
+    topic_ids = _counted_topics(qrels, judged_lists, topics)
+    levels = grade_levels(judged_lists[0], measure, highest)
+    if (max_grade := float(qrels.grades.max())) > levels[-1]:
+        problem = f"grades must be at most `highest`, {levels[-1]:g}, got {max_grade:g}"
+        raise InputError(problem, fix="use a larger `highest`")
+    # Qrels with an ID that no document has: all returned documents are unjudged, and all topics count.
+    no_judgments = {topic_id: {"": 0} for topic_id in topic_ids}
+    full_lists = [judge(no_judgments, run, **options) for run in (first, second)]
+    docs: list[dict[str, None]] = [{} for _ in topic_ids]
+    for judged_list in full_lists:
+        rows = judged_list.returned_docs
+        for topic, doc in zip(rows.topic.tolist(), rows.doc.to_pylist(), strict=True):
             docs[topic].setdefault(doc)
+    # Topics are padded to the same width; padding has rank 0 in both runs.
     width = max(1, *map(len, docs)) + outside
-    weights, worth = _weights(measure, cutoff, levels)
-    ranks = np.zeros((2, len(names), width), dtype=np.int64)
-    places = [{doc: at for at, doc in enumerate(found)} for found in docs]
-    for run, one in enumerate(everything):
-        rows = one.returned_docs
+    weights, gains = _rank_weights_and_gains(measure, cutoff, levels)
+    ranks = np.zeros((2, len(topic_ids), width), dtype=np.int64)
+    columns = [{doc: i for i, doc in enumerate(topic_docs)} for topic_docs in docs]
+    for run, judged_list in enumerate(full_lists):
+        rows = judged_list.returned_docs
         for topic, rank, doc in zip(rows.topic.tolist(), rows.rank.tolist(), rows.doc.to_pylist(), strict=True):
-            ranks[run, topic, places[topic][doc]] = rank
-    level, reach = np.full((len(names), width), -1), np.zeros((len(names), len(levels) - 1), dtype=np.int64)
-    codes = {name: at for at, name in enumerate(names)}
+            ranks[run, topic, columns[topic][doc]] = rank
+    level = np.full((len(topic_ids), width), -1)
+    outside_counts = np.zeros((len(topic_ids), len(levels) - 1), dtype=np.int64)
+    codes = {name: i for i, name in enumerate(topic_ids)}
     index = qrels.index
     grade = np.searchsorted(levels, np.maximum(index.grade, 0.0))
-    for topic, doc, place in zip(index.topic.tolist(), index.row_names, grade.tolist(), strict=True):
+    for topic, doc, grade_index in zip(index.topic.tolist(), index.row_names, grade.tolist(), strict=True):
         if (row := codes.get(index.topics[topic])) is None:
             continue
-        if (column := places[row].get(doc)) is None:
-            reach[row, :place] += 1
+        if (column := columns[row].get(doc)) is None:
+            outside_counts[row, :grade_index] += 1
         else:
-            level[row, column] = place
-    exists: Bools = np.any(ranks > 0, axis=0)
-    exists[:, width - outside :] = True
+            level[row, column] = grade_index
+    is_present: Bools = np.any(ranks > 0, axis=0)
+    # Extra columns for documents outside both lists, which could raise the ideal.
+    is_present[:, width - outside :] = True
     ideal = np.cumsum(weights) if type(measure) in _RATIOS else np.zeros(0)
     weight = weights[ranks[0]] - weights[ranks[1]]
-    return Contest(
-        measure, tuple(names), tuple(map(tuple, docs)), exists, weight, ranks, level, levels, worth, reach, ideal
-    )
+    arrays = is_present, weight, ranks, level, levels, gains, outside_counts, ideal
+    return OpenComparison(measure, tuple(topic_ids), tuple(map(tuple, docs)), *arrays)
 
 
-def _topics(qrels: Qrels, lists: list[Judged], topics: TopicPolicy) -> list[str]:
-    """Name the topics that count."""
-    names = list(qrels.topics)
+def _counted_topics(qrels: Qrels, judged_lists: list[Judged], topics: TopicPolicy) -> list[str]:
+    topic_ids = list(qrels.topics)
     if topics != "qrels":
-        runs = set(lists[0].extra).union(lists[1].extra, *(np.array(names)[one.present].tolist() for one in lists))
-        names = sorted(runs if topics == "run" else runs & set(names))
-    if not names:
-        raise InputError("no topic is left", fix="use other topics, or runs of these")
-    return names
+        present = (np.array(topic_ids)[judged_list.present].tolist() for judged_list in judged_lists)
+        run_topics = set(judged_lists[0].extra).union(judged_lists[1].extra, *present)
+        topic_ids = sorted(run_topics if topics == "run" else run_topics & set(topic_ids))
+    if not topic_ids:
+        raise InputError("the runs and qrels share no topic", fix="use runs of the topics in the qrels")
+    return topic_ids
 
 
-def _summed(measure: str | Measure) -> tuple[Measure, int]:
-    """Refuse measures that are no sums over documents up to a cutoff, nor such sums as a share of the ideal's."""
+def _check_measure(measure: str | Measure) -> tuple[Measure, int]:
+    """Return the parsed measure and its cutoff; raise MeasureError if it is neither a sum nor a share of the ideal."""
     measure = parse(measure)
     cutoff: int | None = getattr(measure, "cutoff", None)
-    refused = type(measure) not in (*_SUMS, *_RATIOS) or measure.judged_only  # type: ignore[attr-defined]
-    if refused or getattr(measure, "undefined", 0.0) != 0.0 or not isinstance(getattr(measure, "gain", ""), str):
-        raise MeasureError(f"nothing is known of what labels decide by {measure}. Fix: use one such as nDCG@10, P@10")
+    is_unsupported = type(measure) not in (*_SUMS, *_RATIOS) or measure.judged_only  # type: ignore[attr-defined]
+    if is_unsupported or getattr(measure, "undefined", 0.0) != 0.0 or not isinstance(getattr(measure, "gain", ""), str):
+        raise MeasureError(f"decide does not support {measure}. Fix: use a measure such as nDCG@10 or P@10")
     if cutoff is None:
-        raise MeasureError(f"{measure} looks at every rank. Fix: give it a cutoff, such as nDCG@10")
+        raise MeasureError(f"{measure} must have a cutoff. Fix: use nDCG@10, for example")
     return measure, cutoff
 
 
-def _weights(measure: Measure, cutoff: int, levels: Floats) -> tuple[Floats, Floats]:
-    """Ask the measure what each rank weighs, (K + 1,) with 0 for none, and what each grade gains, (S,)."""
-    if kind := _RATIOS.get(type(measure)):  # type: ignore[arg-type]
-        shared = ("cutoff", "gain", *(("discount", "base") if kind is DCG else ()))
-        measure = kind(**{name: getattr(measure, name) for name in shared})
-    cells = [(rank, levels[-1]) for rank in range(1, cutoff + 1)] + [(1, float(grade)) for grade in levels]
-    qrels = {f"{at:09d}": {"d": grade} for at, (_, grade) in enumerate(cells)}
-    run = {f"{at:09d}": [*map(str, range(1, rank)), "d"] for at, (rank, _) in enumerate(cells)}
+def _rank_weights_and_gains(measure: Measure, cutoff: int, levels: Floats) -> tuple[Floats, Floats]:
+    """Return the weight of each rank, (K + 1,) with 0 first, and the gain of each grade, (S,), from measured scores."""
+    if sum_measure := _RATIOS.get(type(measure)):  # type: ignore[arg-type]
+        parameters = ("cutoff", "gain", *(("discount", "base") if sum_measure is DCG else ()))
+        measure = sum_measure(**{name: getattr(measure, name) for name in parameters})
+    # Scores of single-document topics give weights and gains without knowing the formula of the measure.
+    cases = [(rank, levels[-1]) for rank in range(1, cutoff + 1)] + [(1, float(grade)) for grade in levels]
+    qrels = {f"{i:09d}": {"d": grade} for i, (_, grade) in enumerate(cases)}
+    run = {f"{i:09d}": [*map(str, range(1, rank)), "d"] for i, (rank, _) in enumerate(cases)}
     scores = measure(judge(qrels, run))
     return np.append(0.0, scores[:cutoff]), scores[cutoff:] / (scores[0] or 1.0)

@@ -1,4 +1,4 @@
-"""What full judgments of a pool would say, estimated from a sample of it with known probabilities."""
+"""Estimate the scores of a fully judged pool from judgments of a random sample of it."""
 
 from __future__ import annotations
 
@@ -31,19 +31,20 @@ if TYPE_CHECKING:
 
 
 Estimator: TypeAlias = Literal["sum", "ratio"]
-_RATIOS = {"R": {"rel", "cutoff"}, "SetR": {"rel"}, "AP": {"rel"}}  # with these parameters, and the others as usual
+# Ratio measures, with the parameters that may differ from their defaults.
+_RATIOS = {"R": {"rel", "cutoff"}, "SetR": {"rel"}, "AP": {"rel"}}
 
 
-class Estimate(NamedTuple):
-    """One number of a run, as full judgments of the pool would give it."""
+class RunEstimate(NamedTuple):
+    """One aggregate of a run, estimated for a fully judged pool."""
 
     run: str
     measure: str
     value: float
-    # None for a ratio, since intervals of ratios were measured not to hold, and where the documents drawn do not vary
+    # None for a ratio (such intervals had too low coverage, docs/pooling.md) and if the sampled documents do not vary
     ci: tuple[float, float] | None
     error: float  # standard error over samples
-    # `sum`: unbiased; `ratio`: of two sums, unbiased only as samples grow
+    # `sum`: unbiased; `ratio` of two sums: unbiased only for large samples
     estimator: Estimator
 
 
@@ -54,17 +55,17 @@ class Estimates(Answer):
     Attributes
     ----------
     rows : tuple of Estimate
-        Run by run, measure by measure.
+        Ordered by run, then measure.
     topics : tuple of str
     by_topic : dict of (run, measure) to (value, error)
-        By topic, (T,) each. One topic has few documents in the sample: its error is itself a rough estimate.
+        Arrays (T,) by topic. A topic has few documents in the sample, so its error is itself imprecise.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     """
 
     kind: ClassVar[str] = "estimates"
 
-    rows: tuple[Estimate, ...]
+    rows: tuple[RunEstimate, ...]
     topics: tuple[str, ...]
     by_topic: Mapping[tuple[str, str], tuple[Floats, Floats]]
     level: float
@@ -72,41 +73,45 @@ class Estimates(Answer):
 
     @property
     def title(self) -> str:
-        """What is estimated."""
+        """Title of the result."""
         return f"Estimated from a sample of the pool, {len(self.topics)} topics"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the numbers are of, and what they are not."""
-        said = (
+        """Scope of the estimates and of their intervals."""
+        scope = (
             "The numbers are those that judgments of the whole pool of these topics would give, where documents outside"
             f" the pool count as not relevant. The {self.level:.0%} intervals are over samples of documents; they do"
             " not say how other topics would turn out."
         )
         if any(row.estimator == "ratio" for row in self.rows):
-            ratios = "Ratios are biased in small samples, so they have no interval: docs/pooling.md has how much was"
-            return said, f"{ratios} measured. They are over topics with a relevant document in the sample."
-        return (said,)
+            bias = "Ratios are biased in small samples, so they have no interval: docs/pooling.md has how much was"
+            return scope, f"{bias} measured. They are over topics with a relevant document in the sample."
+        return (scope,)
 
     def facts(self) -> dict[str, Any]:
-        """Give the level."""
+        """Return the confidence level."""
         return {"level": self.level}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give a row for each run and measure, and topics for those who ask."""
-        shown = columns_of(
+        """Return a table by run and measure, and a folded table by topic."""
+        columns = columns_of(
             self.rows, ("run", TEXT), ("measure", TEXT), ("value", NUMBER), ("error", NUMBER), ("estimator", TEXT)
         )
-        each = [(key, at) for key in self.by_topic for at in range(len(self.topics))]
+        cells = [
+            (run, measure, topic, float(value), float(error))
+            for (run, measure), (values, errors) in self.by_topic.items()
+            for topic, value, error in zip(self.topics, values, errors, strict=True)
+        ]
         topics = (
-            Column("run", [key[0] for key, _ in each], TEXT),
-            Column("measure", [key[1] for key, _ in each], TEXT),
-            Column("query_id", [self.topics[at] for _, at in each], TEXT, "topic"),
-            Column("value", [float(self.by_topic[key][0][at]) for key, at in each], NUMBER),
-            Column("error", [float(self.by_topic[key][1][at]) for key, at in each], NUMBER),
+            Column("run", [cell[0] for cell in cells], TEXT),
+            Column("measure", [cell[1] for cell in cells], TEXT),
+            Column("query_id", [cell[2] for cell in cells], TEXT, "topic"),
+            Column("value", [cell[3] for cell in cells], NUMBER),
+            Column("error", [cell[4] for cell in cells], NUMBER),
         )
-        rows, said = Table("rows", shown, labels=2), Sentences(self.sentences)
-        return rows, said, Table("topics", topics, labels=3, folded=True)
+        rows, scope = Table("rows", columns, labels=2), Sentences(self.sentences)
+        return rows, scope, Table("topics", topics, labels=3, folded=True)
 
 
 def estimate(
@@ -118,35 +123,35 @@ def estimate(
     ties: TiePolicy = "docid",
     level: float = 0.95,
 ) -> Estimates:
-    """Estimate scores from judgments of a sample that `pool` drew.
+    """Estimate scores from judgments of the sample in `pool`.
 
-    Measures that are sums over documents (P@k, DCG@k, RBP, NumRel, NumRelRet and others) are estimated without bias:
-    each document counts one over its probability (Horvitz and Thompson 1952). They may leave the range of the measure.
-    Recall and AP are ratios of such estimates, corrected as in Tin 1965: AP is the sum over pairs of relevant
-    documents, each counted one over the probability that both came in (as in Aslam and Pavlu's statAP, 2007), over the
-    number of relevant documents.
+    Estimates of sums over documents (P@k, DCG@k, RBP, NumRel, NumRelRet and others) are unbiased (Horvitz and Thompson
+    1952): a document has weight 1 / (its inclusion probability). They can lie outside the range of the measure.
+    Recall and AP are ratios of such estimates, with the bias correction of Tin (1965). The numerator of AP is the sum
+    over pairs of relevant documents, each with weight 1 / (their joint inclusion probability), as in statAP (Aslam and
+    Pavlu 2007).
 
     Parameters
     ----------
     pool
-        A sample of `pool`, or a pool by depth, of which everything is judged.
+        A sample drawn by `pool`, or a pool by depth, with a judgment for each pair.
     qrels
-        Judgments of all of its pairs; others are not looked at.
+        Judgments of all pairs of the pool; others are ignored.
     runs
         ``{name: run}``, or a list of runs or paths.
     measures
         One or several, as names or measures.
     ties
-        How equal scores are ordered, as in `judge`.
+        Order of equal scores, as in `judge`.
     level
-        Of the intervals over samples.
+        Confidence level of the intervals, which are over samples of documents.
 
     Raises
     ------
     InputError
-        If a pair of the pool has no judgment, or the pool no probabilities.
+        If a pair of the pool has no judgment, or the pool has no probabilities.
     MeasureError
-        If a measure cannot be estimated from a sample; the message says why.
+        If a measure cannot be estimated from a sample; the message gives the reason.
 
     Examples
     --------
@@ -159,190 +164,201 @@ def estimate(
     second  P@2      1.3333 [0.455, 3.909]  0.3333        sum
     """
     if not 0 < level < 1:
-        raise InputError(f"the level {level} is not between 0 and 1", fix="use 0.95, for example")
-    wanted = tuple(dict.fromkeys(one for text in list_measures(measures) for one in parse_many(text)))
-    forms: dict[Measure, Estimator] = {one: form_of(one) for one in wanted}
-    known = _judged_pairs(pool, qrels)
-    rows: list[Estimate] = []
+        raise InputError(f"`level` must be between 0 and 1, got {level}", fix="use 0.95, for example")
+    parsed_measures = tuple(dict.fromkeys(parsed for name in list_measures(measures) for parsed in parse_many(name)))
+    estimators: dict[Measure, Estimator] = {parsed: estimator_of(parsed) for parsed in parsed_measures}
+    pool_qrels = _judged_pairs(pool, qrels)
+    rows: list[RunEstimate] = []
     by_topic: dict[tuple[str, str], tuple[Floats, Floats]] = {}
     topics: tuple[str, ...] = ()
     notes: dict[str, Note] = {}
     for run in runs_of(runs):
-        judged = judge(known, run, ties=ties)
-        design, topics = design_of(pool, judged), judged.query_ids
-        for one, form in forms.items():
-            found = estimated(one, judged, design, level)
-            limits = found.limits if form == "sum" else None
-            rows.append(Estimate(run.name, str(one), found.value, limits, found.error, form))
-            by_topic[run.name, str(one)] = found.topics, found.errors
-            if found.error == 0 and (design.drawn < design.sizes).any():
-                notes[str(one)] = Note("no-variation", _ALIKE, str(one), of="measures")
-            elif form == "sum" and limits is None:
-                notes[str(one)] = Note("too-few-relevant", _FEW, str(one), of="measures")
+        judged = judge(pool_qrels, run, ties=ties)
+        matched, topics = match_sample(pool, judged), judged.query_ids
+        for measure, estimator in estimators.items():
+            mean = estimate_mean(measure, judged, matched, level)
+            limits = mean.limits if estimator == "sum" else None
+            rows.append(RunEstimate(run.name, str(measure), mean.value, limits, mean.error, estimator))
+            by_topic[run.name, str(measure)] = mean.topics, mean.errors
+            # A zero variance in a partial sample does not mean certainty: unsampled documents can have other grades.
+            if mean.error == 0 and (matched.sample_sizes < matched.sizes).any():
+                notes[str(measure)] = Note("no-variation", _NO_VARIATION, str(measure), of="measures")
+            elif estimator == "sum" and limits is None:
+                notes[str(measure)] = Note("too-few-relevant", _TOO_FEW_RELEVANT, str(measure), of="measures")
     return Estimates(tuple(rows), topics, by_topic, level, tuple(notes.values()))
 
 
-_FEW = "no interval: too few relevant documents came into the sample to say how much it varies"
-_ALIKE = "no interval: the documents drawn were all alike where some were left out, and those may differ"
+_TOO_FEW_RELEVANT = "no interval: too few relevant documents came into the sample to say how much it varies"
+_NO_VARIATION = "no interval: the documents drawn were all alike where some were left out, and those may differ"
 
 
-def form_of(measure: Measure) -> Estimator:
-    """Tell how a measure can be estimated from a sample; refuse those that cannot."""
-    # A sum over documents: what each adds does not depend on which others are relevant, returned or not.
-    known, name = measure.properties, measure.entry.name
-    parameters = {one.name: one.default for one in measure.entry.all_parameters}
+def estimator_of(measure: Measure) -> Estimator:
+    """Return how `measure` can be estimated from a sample; raise MeasureError if it cannot."""
+    # "sum": the contribution of a document does not depend on the relevance of other documents, returned or not.
+    properties, name = measure.properties, measure.entry.name
+    parameters = {parameter.name: parameter.default for parameter in measure.entry.all_parameters}
     changed = {key for key, value in parameters.items() if getattr(measure, key) != value}
     if measure.where:
-        why = "it is of some topics only: estimate those from a pool of their own"
+        reason = "it has a condition on topics: use a pool of these topics"
+    # Other parameters (for example `cutoff` of AP) change the denominator, which the linearization does not cover.
     elif name in _RATIOS and changed <= _RATIOS[name]:
         return "ratio"
-    elif not known.depends_on_relevance:
-        why = "it does not depend on what is relevant, so evaluate gives it"
-    elif known.uses_all_labels:
-        why = "it needs every label of a document"
+    elif not properties.depends_on_relevance:
+        reason = "it does not depend on relevance, so evaluate computes it"
+    elif properties.uses_all_labels:
+        reason = "it needs all labels of a document"
     elif getattr(measure, "undefined", 0.0) != 0.0:
-        why = "whether a topic has relevant documents is not known from a sample"
-    elif (known.additive and not known.depends_on_missing) or name == "NumRel":
+        reason = "a sample does not show whether a topic has relevant documents"
+    elif (properties.additive and not properties.depends_on_missing) or name == "NumRel":
         return "sum"
-    elif known.relative_to_ideal or known.additive:
-        why = "it is divided by what the best ranking, or all relevant documents, would give"
+    elif properties.relative_to_ideal or properties.additive:
+        reason = "it is divided by the value of the best ranking, or of all relevant documents"
     else:
-        why = "what a document adds to it depends on which others are relevant"
+        reason = "the contribution of a document depends on which others are relevant"
     raise MeasureError(
-        f"{measure} cannot be estimated from a sample: {why}."
+        f"{measure} cannot be estimated from a sample: {reason}."
         " Fix: use a sum over documents such as P@10, DCG@10, RBP(p=0.8), NumRel; or R@k, AP"
     )
 
 
 def _judged_pairs(pool: Pool, qrels: Any) -> Qrels:
-    """Give the judgments of the pool's pairs, and no others."""
+    """Select the judgments of the pairs in the pool."""
     if pool.pairs["probability"].null_count:
         raise InputError(
-            "this pool has no probabilities: MaxMean prefers relevant documents, by an unknown amount",
-            fix="estimate from a sample (judged pool --sample), or evaluate with its judgments",
+            "estimates need a pool with probabilities, and this pool has none: MaxMean prefers relevant documents",
+            fix="draw a sample with judged pool --sample, or use judged evaluate with these judgments",
         )
-    given = Qrels.of(qrels)
-    asked = pool.pairs.select(["query_id", "doc_id"])
-    found = asked.join(
-        given.table.select(["query_id", "doc_id", "relevance"]), ["query_id", "doc_id"], join_type="inner"
+    all_qrels = Qrels.of(qrels)
+    pairs = pool.pairs.select(["query_id", "doc_id"])
+    # The inner join also drops judgments outside the pool: they are not part of the random sample.
+    judged = pairs.join(
+        all_qrels.table.select(["query_id", "doc_id", "relevance"]), ["query_id", "doc_id"], join_type="inner"
     )
-    if lacking := asked.num_rows - found.num_rows:
+    if unjudged := pairs.num_rows - judged.num_rows:
         raise InputError(
-            f"{lacking} of {asked.num_rows} pairs of the pool have no judgment, or several have two",
-            fix="judge all of them: what is left out is no part of a random sample",
-            path=given.where,
+            f"each pair of the pool must have one judgment; {unjudged} of {pairs.num_rows} have none, or some have two",
+            fix="judge all pairs: estimates are biased if pairs of the sample are left out",
+            path=all_qrels.where,
         )
-    return Qrels(found.combine_chunks(), given.name, given.where)
+    return Qrels(judged.combine_chunks(), all_qrels.name, all_qrels.where)
 
 
-def design_of(pool: Pool, judged: Judged) -> Design:
-    """Give how the judged pairs of a list were drawn, in the order of its pairs."""
+def match_sample(pool: Pool, judged: Judged) -> StratifiedSample:
+    """Build the sample of the judged pairs in `judged`, in the order of its labels."""
     sizes, names = pool.sizes, judged.qrels.index.row_names
-    strata = {pair: at for at, pair in enumerate(zip(*(sizes[name].to_pylist() for name in _STRATUM), strict=True))}
-    of = dict(zip(zip(*(pool.pairs[name].to_pylist() for name in ("query_id", "doc_id")), strict=True),
+    strata = {pair: code for code, pair in enumerate(zip(*(sizes[name].to_pylist() for name in _STRATUM), strict=True))}
+    stratum_of_pair = dict(zip(zip(*(pool.pairs[name].to_pylist() for name in ("query_id", "doc_id")), strict=True),
                   zip(*(pool.pairs[name].to_pylist() for name in _STRATUM), strict=True), strict=True))  # fmt: skip
-    asked = zip(judged.label_topic.tolist(), judged.label_row.tolist(), strict=True)
-    stratum = np.array([strata[of[judged.query_ids[topic], names[row]]] for topic, row in asked], dtype=np.int64)
+    labels = zip(judged.label_topic.tolist(), judged.label_row.tolist(), strict=True)
+    pairs = ((judged.query_ids[topic], names[row]) for topic, row in labels)
+    label_stratum = np.array([strata[stratum_of_pair[pair]] for pair in pairs], dtype=np.int64)
     codes = {name: code for code, name in enumerate(judged.query_ids)}
-    topic = np.array([codes[name] for name in sizes["query_id"].to_pylist()], dtype=np.int64)
-    exact = sizes["of"].to_numpy()
-    whole = np.rint(exact).astype(np.int64)
-    if (np.abs(exact - whole) > 1e-6 * exact + 1e-6).any():
-        raise InputError("the probabilities of a stratum are not its share that was drawn", fix="give a pool as saved")
-    return Design(stratum, whole, topic, len(judged))
+    stratum_topic = np.array([codes[name] for name in sizes["query_id"].to_pylist()], dtype=np.int64)
+    expected_sizes = sizes["of"].to_numpy()
+    rounded_sizes = np.rint(expected_sizes).astype(np.int64)
+    # Probabilities in a file are rounded, so sizes are recovered up to rounding errors.
+    if (np.abs(expected_sizes - rounded_sizes) > 1e-6 * expected_sizes + 1e-6).any():
+        raise InputError("a probability must be the sampled share of its stratum", fix="use the pool as it was saved")
+    return StratifiedSample(label_stratum, rounded_sizes, stratum_topic, len(judged))
 
 
 _STRATUM = ("query_id", "stratum")
 
 
-def shares(measure: Measure, judged: Judged) -> tuple[Floats, Floats]:
-    """Give what each topic scores with nothing judged, and what each judged pair adds: (T,) and (L,)."""
-    pairs = np.arange(len(judged.label_topic))
-    none = np.zeros(0, dtype=np.int64)
-    empty = replace(judged, **judged.hit_columns(none), **judged.label_columns(none))
-    base = measure.score(empty)
-    # Each pair is a topic of its own, with the whole ranking and no other judgment.
-    alone = replace(
+def score_contributions(measure: Measure, judged: Judged) -> tuple[Floats, Floats]:
+    """Return the score of each topic without judgments, (T,), and the amount that each judged pair adds, (L,)."""
+    label_rows = np.arange(len(judged.label_topic))
+    no_rows = np.zeros(0, dtype=np.int64)
+    # The score of a topic without judgments need not be 0.
+    empty = replace(judged, **judged.hit_columns(no_rows), **judged.label_columns(no_rows))
+    base_scores = measure.score(empty)
+    # One call of `score` for all pairs: a topic for each pair, with its full ranking and this judgment only.
+    one_label_per_topic = replace(
         judged,
         **judged.topic_columns(judged.label_topic),
         **judged.hit_columns(
             order := np.argsort(judged.row, kind="stable"), topic=judged.row[order], row=judged.row[order]
         ),
-        **judged.label_columns(pairs, label_topic=pairs),
+        **judged.label_columns(label_rows, label_topic=label_rows),
         stored_docs=None,
     )
-    return base, measure.score(alone) - base[judged.label_topic]
+    return base_scores, measure.score(one_label_per_topic) - base_scores[judged.label_topic]
 
 
-def estimated(measure: Measure, judged: Judged, design: Design, level: float = 0.95) -> MeanEstimate:
-    """Estimate the aggregate of a measure from a list whose judged pairs were drawn so."""
-    if form_of(measure) == "ratio":
-        return _ratio(measure, judged, design, level)
-    base, values = shares(measure, judged)
-    found = mean_estimate(design, base + design.totals(values), values, level)
+def estimate_mean(measure: Measure, judged: Judged, sample: StratifiedSample, level: float = 0.95) -> MeanEstimate:
+    """Estimate the aggregate of a measure from a list of which a sample of pairs is judged."""
+    if estimator_of(measure) == "ratio":
+        return _estimate_ratio(measure, judged, sample, level)
+    base_scores, contributions = score_contributions(measure, judged)
+    mean = mean_estimate(sample, base_scores + sample.totals(contributions), contributions, level)
     if measure.entry.aggregate != "sum":
-        return found
-    count, ends = len(judged), found.limits
-    limits = None if ends is None else (ends[0] * count, ends[1] * count)
-    return found._replace(value=found.value * count, error=found.error * count, limits=limits)
+        return mean
+    # The aggregate of this measure is the sum over topics.
+    topic_count, limits = len(judged), mean.limits
+    sum_limits = None if limits is None else (limits[0] * topic_count, limits[1] * topic_count)
+    return mean._replace(value=mean.value * topic_count, error=mean.error * topic_count, limits=sum_limits)
 
 
-def _ratio(measure: Measure, judged: Judged, design: Design, level: float) -> MeanEstimate:
-    """Estimate recall or AP; the linearized value of a pair is how the quotient changes with the pair's weight."""
-    relevant = judged.label_grade >= getattr(measure, "rel")  # noqa: B009  of these three measures all have it
-    known = design.totals(relevant.astype(np.float64))
+def _estimate_ratio(measure: Measure, judged: Judged, sample: StratifiedSample, level: float) -> MeanEstimate:
+    """Estimate recall or AP by linearization: a quotient of two totals y / x."""
+    relevant = judged.label_grade >= getattr(measure, "rel")  # noqa: B009  R, SetR, and AP all have `rel`
+    relevant_total = sample.totals(relevant.astype(np.float64))
     rank = np.zeros(len(relevant), dtype=np.int64)
+    # Rank 0: judged, but not returned.
     rank[judged.row] = judged.rank
     if measure.entry.name == "AP":
-        above, slope = _pairs_in_order(design, np.flatnonzero(relevant & (rank > 0)), rank, judged.label_topic)
+        numerator, weights = _sum_of_precisions(sample, np.flatnonzero(relevant & (rank > 0)), rank, judged.label_topic)
     else:
         cutoff = getattr(measure, "cutoff", None) or np.iinfo(np.int64).max
-        slope = (relevant & (rank > 0) & (rank <= cutoff)).astype(np.float64)
-        above = design.totals(slope)
-    values = np.divide(above, known, out=np.full(len(known), np.nan), where=known > 0)
-    linear = slope - relevant * np.nan_to_num(values)[judged.label_topic]
-    over = np.where(known > 0, known, 1.0)[judged.label_topic]
-    # Tin 1965: what a quotient of estimates is too large by, to the first order in the size of the sample.
-    bias = -design.covariances(linear, relevant.astype(np.float64)) / np.where(known > 0, known, 1.0) ** 2
-    return mean_estimate(design, values - bias, linear / over, level)
+        weights = (relevant & (rank > 0) & (rank <= cutoff)).astype(np.float64)
+        numerator = sample.totals(weights)
+    ratios = np.divide(numerator, relevant_total, out=np.full(len(relevant_total), np.nan), where=relevant_total > 0)
+    # Taylor linearization of y / x: the residuals y_i - R x_i, with R = y / x, estimate the variance.
+    residuals = weights - relevant * np.nan_to_num(ratios)[judged.label_topic]
+    safe_total = np.where(relevant_total > 0, relevant_total, 1.0)
+    # Tin 1965: bias of a quotient of two estimated totals, to the first order in 1 / (sample size).
+    bias = -sample.covariances(residuals, relevant.astype(np.float64)) / safe_total**2
+    return mean_estimate(sample, ratios - bias, residuals / safe_total[judged.label_topic], level)
 
 
-def _pairs_in_order(design: Design, hits: Ints, rank: Ints, topic: Ints) -> tuple[Floats, Floats]:
-    """Estimate the sum of precisions at relevant documents, and how it changes with each unit's weight: (T,), (n,)."""
-    totals, slope = np.zeros(design.topics), np.zeros(len(rank))
+def _sum_of_precisions(sample: StratifiedSample, hits: Ints, rank: Ints, topic: Ints) -> tuple[Floats, Floats]:
+    """Estimate the sum of precisions at relevant documents, (T,), and its derivative by each unit's weight, (n,)."""
+    totals, slopes = np.zeros(sample.topics), np.zeros(len(rank))
     for units in np.split(
         hits := hits[np.lexsort((rank[hits], topic[hits]))], np.flatnonzero(np.diff(topic[hits])) + 1
     ):
         if len(units):
-            own, above = design.probability[units], np.tril(np.ones((len(units), len(units))), -1)
-            each = above / rank[units][:, None] / design.together(units)  # (i, j): j stands above the relevant i
-            totals[topic[units[0]]] = (1 / rank[units] / own).sum() + each.sum()
-            slope[units] = 1 / rank[units] + own * (each.sum(axis=0) + each.sum(axis=1))
-    return totals, slope
+            marginal, is_above = sample.inclusion_probability[units], np.tril(np.ones((len(units), len(units))), -1)
+            # pairs[i, j]: the relevant i, with the relevant j ranked above it
+            pairs = is_above / rank[units][:, None] / sample.joint_probability(units)
+            totals[topic[units[0]]] = (1 / rank[units] / marginal).sum() + pairs.sum()
+            slopes[units] = 1 / rank[units] + marginal * (pairs.sum(axis=0) + pairs.sum(axis=1))
+    return totals, slopes
 
 
-_LEAST = math.sqrt(2.0) * (1.0 - 1e-9)  # errors: of two equal units that were drawn of many
+# Two equal units sampled from many have a mean of exactly sqrt(2) standard errors: intervals need at least this much.
+_MIN_ERRORS = math.sqrt(2.0) * (1.0 - 1e-9)
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
-    """A sample of n units: within each stratum so many were drawn of all, each set of them as likely as any other.
+class StratifiedSample:
+    """A stratified random sample of n units, without replacement within each stratum.
 
     Parameters
     ----------
     stratum
-        (n,): codes from 0; a stratum belongs to one topic.
+        (n,): stratum of each sampled unit, as a code from 0. A stratum belongs to one topic.
     sizes
-        (H,): how many units each stratum has, drawn or not.
+        (H,): number of units in each stratum, sampled or not.
     topic
-        (H,): the topic of each stratum, as a code from 0.
+        (H,): topic of each stratum, as a code from 0.
     topics
-        How many topics there are, with a sample or without.
+        Number of topics, including those without sampled units.
 
     Raises
     ------
     InputError
-        If more were drawn than there are, or one of several: nothing then says how much they vary.
+        If a stratum has more sampled units than units, or fewer than two of several (no variance estimate).
     """
 
     stratum: Ints
@@ -351,117 +367,122 @@ class Design:
     topics: int
 
     def __post_init__(self) -> None:
-        drawn = self.drawn
-        if (drawn > self.sizes).any():
-            raise InputError("more were drawn of a stratum than it has", fix="give each the probability it had")
-        if ((drawn < 2) & (self.sizes > drawn)).any():
-            raise InputError(
-                "of a stratum of several fewer than two were drawn, so nothing says how much they vary",
-                fix="draw at least two of each stratum, or all",
-            )
+        counts = self.sample_sizes
+        if (counts > self.sizes).any():
+            fix = "use the probability of each unit in the sample"
+            raise InputError("a stratum has more sampled units than units", fix=fix)
+        if ((counts < 2) & (self.sizes > counts)).any():
+            problem = "a stratum of several units has fewer than two in the sample, so its variance is unknown"
+            raise InputError(problem, fix="sample at least two units of each stratum, or all")
 
     @cached_property
-    def drawn(self) -> Ints:
-        """How many units of each stratum are in the sample; (H,)."""
+    def sample_sizes(self) -> Ints:
+        """Number of sampled units in each stratum, (H,)."""
         return np.bincount(self.stratum, minlength=len(self.sizes)).astype(np.int64)
 
     @cached_property
-    def probability(self) -> Floats:
-        """How likely each unit came into the sample; (n,)."""
-        return (self.drawn / self.sizes)[self.stratum]
+    def inclusion_probability(self) -> Floats:
+        """Inclusion probability of each sampled unit, (n,)."""
+        return (self.sample_sizes / self.sizes)[self.stratum]
 
-    def together(self, units: Ints) -> Floats:
-        """Give how likely each two of some units came into the sample together; (m, m)."""
-        own, stratum = self.probability[units], self.stratum[units]
-        drawn, size = self.drawn[stratum], self.sizes[stratum]
+    def joint_probability(self, units: Ints) -> Floats:
+        """Return the joint inclusion probability of each two of the m `units`, (m, m)."""
+        marginal, stratum = self.inclusion_probability[units], self.stratum[units]
+        count, size = self.sample_sizes[stratum], self.sizes[stratum]
         with np.errstate(invalid="ignore", divide="ignore"):
-            inside = np.where(drawn == size, 1.0, own * (drawn - 1) / (size - 1))
-        joint = np.where(stratum[:, None] == stratum, inside[:, None], own[:, None] * own)
-        np.fill_diagonal(joint, own)
+            # Simple random sampling in a stratum: n (n - 1) / (N (N - 1)). Strata are independent.
+            within_stratum = np.where(count == size, 1.0, marginal * (count - 1) / (size - 1))
+        joint = np.where(stratum[:, None] == stratum, within_stratum[:, None], marginal[:, None] * marginal)
+        np.fill_diagonal(joint, marginal)
         return joint
 
     def totals(self, values: Floats) -> Floats:
-        """Estimate the sum of a value over all units of each topic: (n,) to (T,)."""
-        made = np.bincount(self.topic[self.stratum], values / self.probability, minlength=self.topics)
-        return made.astype(np.float64)
+        """Estimate the total of a value over all units of each topic (Horvitz-Thompson): (n,) to (T,)."""
+        totals = np.bincount(self.topic[self.stratum], values / self.inclusion_probability, minlength=self.topics)
+        return totals.astype(np.float64)
 
     def variances(self, values: Floats, others: Floats | None = None) -> Floats:
-        """Estimate how the total of each stratum varies from sample to sample, or with another total: (n,) to (H,)."""
-        drawn, count, others = self.drawn, len(self.sizes), values if others is None else others
+        """Estimate the variance of each stratum's total, or its covariance with another total: (n,) to (H,)."""
+        sampled, stratum_count, others = self.sample_sizes, len(self.sizes), values if others is None else others
         with np.errstate(invalid="ignore", divide="ignore"):
-            apart = [
-                each - (np.bincount(self.stratum, each, minlength=count) / drawn)[self.stratum]
-                for each in (values, others)
+            deviations = [
+                column - (np.bincount(self.stratum, column, minlength=stratum_count) / sampled)[self.stratum]
+                for column in (values, others)
             ]
-            products = np.bincount(self.stratum, apart[0] * apart[1], minlength=count)
-            spread = self.sizes**2 * (1 - drawn / self.sizes) / drawn * products / (drawn - 1)
-        return np.where(drawn == self.sizes, 0.0, spread)
+            products = np.bincount(self.stratum, deviations[0] * deviations[1], minlength=stratum_count)
+            # N (N - n) s^2 / n in each stratum (Cochran, Sampling Techniques, 1977, equation 5.6)
+            variances = self.sizes**2 * (1 - sampled / self.sizes) / sampled * products / (sampled - 1)
+        # Strata without unsampled units have no sampling error; the formula would divide by 0 for a single unit.
+        return np.where(sampled == self.sizes, 0.0, variances)
 
     def covariances(self, values: Floats, others: Floats) -> Floats:
-        """Estimate how the totals of two values vary together, by topic: (n,) to (T,)."""
-        made = np.bincount(self.topic, self.variances(values, others), minlength=self.topics)
-        return made.astype(np.float64)
+        """Estimate the covariance of the totals of two values by topic: (n,) to (T,)."""
+        covariances = np.bincount(self.topic, self.variances(values, others), minlength=self.topics)
+        return covariances.astype(np.float64)
 
 
 class MeanEstimate(NamedTuple):
-    """The mean over topics, estimated from a sample of what they consist of."""
+    """A mean over topics, estimated from a sample."""
 
     value: float
-    error: float  # its standard error over samples; the topics are taken as they are
-    limits: tuple[float, float] | None  # None where the sample cannot tell how much its units vary
-    topics: Floats  # (T,): the estimate of each topic
-    errors: Floats  # (T,): its standard error
+    error: float  # standard error over samples of documents; topics are fixed
+    limits: tuple[float, float] | None  # None if the variance of the units cannot be estimated
+    topics: Floats  # (T,): estimate of each topic
+    errors: Floats  # (T,): standard error of each estimate
 
 
-def mean_estimate(design: Design, estimates: Floats, values: Floats, level: float = 0.95) -> MeanEstimate:
-    """Give the mean of estimates by topic with its design-based interval.
+def mean_estimate(sample: StratifiedSample, estimates: Floats, values: Floats, level: float = 0.95) -> MeanEstimate:
+    """Compute the mean over topics of estimates from a sample, with a design-based interval.
 
     Parameters
     ----------
     design
-        How units were drawn.
+        The sampling design.
     estimates
-        (T,): the estimate of each topic, such as `Design.totals` gives. NaN: the topic does not count.
+        (T,): estimate of each topic, for example `StratifiedSample.totals`. Topics with NaN do not count.
     values
-        (n,): what each unit adds to its topic's estimate; of an estimate that is no sum, how much the estimate changes
-        with the weight of the unit (its linearized value).
+        (n,): contribution of each unit to the estimate of its topic. If the estimate is not a sum: its derivative by
+        the weight of the unit (the linearized value).
     level
-        Of the interval: Student's t, with Satterthwaite's degrees of freedom over strata. Of values that are never
-        negative, what the sampled strata add has its interval on the logarithmic scale: where few documents are
-        relevant, a symmetric one covers 88 to 91% instead of 95%, and reaches below 0. None where that is less than the
-        square root of 2 errors, which is the error of two equal units.
+        Confidence level: Student's t, with Satterthwaite's degrees of freedom over strata. For nonnegative values the
+        interval of the sampled strata's part is on the logarithmic scale: if few documents are relevant, a symmetric
+        interval covers 88 to 91% instead of 95%, and can contain values below 0. There is no interval if this part is
+        less than sqrt(2) standard errors, the ratio of two equal units.
 
     Examples
     --------
-    Two of four units were drawn, worth 1 and 3: the total is estimated as 8, with variance 16 * (1 - 2/4) / 2 * 2 = 8.
+    Two of four units are sampled, with values 1 and 3: the total is 8, its variance 16 * (1 - 2/4) / 2 * 2 = 8.
 
-    >>> design = Design(np.array([0, 0]), np.array([4]), np.array([0]), 1)
+    >>> sample = StratifiedSample(np.array([0, 0]), np.array([4]), np.array([0]), 1)
     >>> values = np.array([1.0, 3.0])
-    >>> found = mean_estimate(design, design.totals(values), values)
-    >>> found.value, round(found.error**2, 6)
+    >>> mean = mean_estimate(sample, sample.totals(values), values)
+    >>> mean.value, round(mean.error**2, 6)
     (8.0, 8.0)
     """
-    variances = design.variances(values)
-    counted = ~np.isnan(estimates)
-    count = int(counted.sum())
-    if not count:
+    variances = sample.variances(values)
+    has_estimate = ~np.isnan(estimates)
+    topic_count = int(has_estimate.sum())
+    if not topic_count:
         return MeanEstimate(math.nan, math.nan, None, estimates, estimates)
-    errors = np.sqrt(np.bincount(design.topic, variances, minlength=design.topics))
-    variances = np.where(counted[design.topic], variances, 0.0)
-    total = float(variances.sum())
-    value, error = float(estimates[counted].mean()), math.sqrt(total) / count
-    sampled = (design.drawn < design.sizes) & counted[design.topic]  # of the others everything is known
-    if not sampled.any():
+    errors = np.sqrt(np.bincount(sample.topic, variances, minlength=sample.topics))
+    variances = np.where(has_estimate[sample.topic], variances, 0.0)
+    total_variance = float(variances.sum())
+    value, error = float(estimates[has_estimate].mean()), math.sqrt(total_variance) / topic_count
+    # Strata that are judged completely have no sampling variance.
+    is_sampled = (sample.sample_sizes < sample.sizes) & has_estimate[sample.topic]
+    if not is_sampled.any():
         return MeanEstimate(value, 0.0, (value, value), estimates, errors)
-    if insufficiency(int(design.drawn[sampled].sum()), variance=total):
+    if insufficiency(int(sample.sample_sizes[is_sampled].sum()), variance=total_variance):
         return MeanEstimate(value, error, None, estimates, errors)
-    within = np.maximum(design.drawn - 1, 1)
-    df = max(math.floor(total**2 / (variances**2 / within).sum()), 1)
-    half = student_quantile((1 + level) / 2, df) * error
-    limits = value - half, value + half
+    stratum_df = np.maximum(sample.sample_sizes - 1, 1)
+    # Satterthwaite's approximation (Cochran, Sampling Techniques, 1977, section 5.4), rounded down.
+    df = max(math.floor(total_variance**2 / (variances**2 / stratum_df).sum()), 1)
+    half_width = student_quantile((1 + level) / 2, df) * error
+    limits = value - half_width, value + half_width
+    # The log scale applies to the sampled part only: the fully judged part is a constant.
     if (values >= 0).all():
-        part = float((values / design.probability * sampled[design.stratum]).sum()) / count
-        low, high = ratio_interval(part, error, df + 1, level, share=False, counted=True)
-        enough = part >= _LEAST * error and not math.isnan(low)
-        limits = (value - part + low, value - part + high) if enough else None
+        sampled_part = float((values / sample.inclusion_probability * is_sampled[sample.stratum]).sum()) / topic_count
+        low, high = ratio_interval(sampled_part, error, df + 1, level, share=False, counted=True)
+        is_positive = sampled_part >= _MIN_ERRORS * error and not math.isnan(low)
+        limits = (value - sampled_part + low, value - sampled_part + high) if is_positive else None
     return MeanEstimate(value, error, limits, estimates, errors)

@@ -1,4 +1,4 @@
-"""Labels: who gave which document which grade for which topic, as one table that everything else reads."""
+"""Labels: grades of documents for topics, with judge, kind, and time, as one Arrow table."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ SCHEMA = pa.schema(
         "doc_id": pa.string(),
         "judge": pa.string(),  # a person's name or a model's; never empty
         "kind": pa.string(),  # one of `KINDS`
-        "repeat": pa.int64(),  # 0, or the how-manieth time the same judge was asked for the same pair
-        "grade": pa.float64(),  # null: no grade was given
-        "valid": pa.bool_(),  # false: not a label: taken back, put off, or an answer that is no grade
+        "repeat": pa.int64(),  # 0, or the number of the repetition for the same judge and pair
+        "grade": pa.float64(),  # null: no grade
+        "valid": pa.bool_(),  # false: undone, postponed, or an answer that is not a grade
         "note": pa.string(),
-        "seconds": pa.float64(),  # that it took; null where nobody measured
-        "at": pa.string(),  # when, as ISO 8601 in UTC; empty where nobody knows
-        "prompt": pa.string(),  # hash of what a model was asked
+        "seconds": pa.float64(),  # time for the label; null if not measured
+        "at": pa.string(),  # time as ISO 8601 in UTC; empty if unknown
+        "prompt": pa.string(),  # ID of the prompt of a model
         "model": pa.string(),
         "seed": pa.int64(),
         "logprobs": pa.string(),  # JSON: {grade: log probability} of a model's first token
     }
 )
 ADJUDICATOR = "adjudicator"
-"""The judge whose label settles what others disagree about."""
+"""Name of the judge whose label settles disagreements."""
 KEY = ("query_id", "doc_id", "judge", "repeat")
-"""What there is one label of at a time: of several the latest by `at` counts, or the last where one has no time."""
+"""Key of a label. Of several labels, the latest by `at` counts, or the last one if a time is missing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +57,12 @@ class Labels:
     table
         Arrow table with the columns of `SCHEMA`.
     name, where
-        How messages and results call it, and the path it came from.
+        Name in messages and results, and path of the source.
 
     Raises
     ------
     InputError
-        If there are none, a judge has no name, a kind is unknown, or a grade is not a finite number.
+        If there are no labels, a judge has no name, a kind is unknown, or a grade is not finite.
 
     Examples
     --------
@@ -78,80 +78,83 @@ class Labels:
     def __post_init__(self) -> None:
         table = self.table
         if not table.num_rows:
-            raise InputError("there are no labels", fix="judge something first", path=self.where)
+            raise InputError("there are no labels", fix="judge documents first", path=self.where)
         for column in ("query_id", "doc_id", "judge"):
             if pc.any(pc.equal(pc.fill_null(table[column], ""), "")).as_py():
-                raise InputError(f"a label has no {column}", fix=f"give each a {column}", path=self.where)
-        if strange := sorted(set(table["kind"].unique().to_pylist()) - set(KINDS)):
-            fix = f"use one of {', '.join(KINDS)}"
-            raise InputError(f"no kind of label {strange[0]!r}", fix=fix, path=self.where)
-        given = table["grade"].drop_null().to_numpy()
-        if not np.isfinite(given).all():
-            raise InputError("a grade is not finite", fix="leave it empty where there is none", path=self.where)
+                raise InputError(f"each label must have a {column}", fix=f"add the missing {column}", path=self.where)
+        if unknown := sorted(set(table["kind"].unique().to_pylist()) - set(KINDS)):
+            fix = f"use {', '.join(KINDS)}"
+            raise InputError(f"unknown kind of label {unknown[0]!r}", fix=fix, path=self.where)
+        grades = table["grade"].drop_null().to_numpy()
+        if not np.isfinite(grades).all():
+            raise InputError("grades must be finite", fix="leave missing grades empty", path=self.where)
 
     @classmethod
     def of(cls, data: Any, *, kind: Kind = "human", name: str = "labels") -> Labels:
-        """Make labels of a store, a table, ``{judge: qrels}``, or the path of a store or a table.
+        """Build labels from a store, a table, ``{judge: qrels}``, or the path of a store or a table.
 
-        A table has the columns ``query_id``, ``doc_id``, ``judge`` and ``grade``, and as many others of `SCHEMA` as are
-        known; what it does not say is human, valid, and given once.
+        A table has the columns ``query_id``, ``doc_id``, ``judge`` and ``grade``, and optionally others of `SCHEMA`. By
+        default labels are human, valid, and not repeated.
         """
         if isinstance(data, cls):
             return data
         if hasattr(data, "labels"):
             return data.labels()
+        # Imported here, because exchange imports this module.
         if isinstance(data, (str, Path)):
             from judged.labels.exchange import read_labels
 
             return read_labels(data)
         if isinstance(data, Mapping):
             return cls._of_qrels(data, kind, name)
-        return cls(completed(pa.table(data), kind, "<table>"), name, "<table>")
+        return cls(complete_columns(pa.table(data), kind, "<table>"), name, "<table>")
 
     @classmethod
     def _of_qrels(cls, judges: Mapping[Any, Any], kind: Kind, name: str) -> Labels:
-        parts: list[Table] = []
-        for judge, given in judges.items():
-            qrels = Qrels.of(given, name=str(judge))
+        tables: list[Table] = []
+        for judge, judgments in judges.items():
+            qrels = Qrels.of(judgments, name=str(judge))
             table = qrels.table.select(["query_id", "doc_id", "relevance"]).rename_columns(
                 ["query_id", "doc_id", "grade"]
             )
-            parts.append(table.append_column("judge", pa.array([str(judge)] * table.num_rows, pa.string())))
-        if not parts:
-            raise InputError("there are no judges", fix="give {judge: qrels}")
-        return cls(completed(pa.concat_tables(parts), kind, "<dict>"), name, "<dict>")
+            tables.append(table.append_column("judge", pa.array([str(judge)] * table.num_rows, pa.string())))
+        if not tables:
+            raise InputError("there are no judges", fix="use {judge: qrels}")
+        return cls(complete_columns(pa.concat_tables(tables), kind, "<dict>"), name, "<dict>")
 
     @cached_property
     def last(self) -> Table:
-        """The label that counts of each topic, document, judge and repeat, in the order in which they were given."""
+        """The label of each topic, document, judge and repeat that counts, in the order in which they were given."""
         rows = self.table.select([*KEY, "at"]).append_column("row", pa.array(np.arange(self.table.num_rows)))
+        # Times are optional: by time if all labels of a key have one, else by position.
         by_time = pc.sort_indices(rows, sort_keys=[("at", "ascending"), ("row", "ascending")])
         timed = rows.append_column("timed", pc.not_equal(rows["at"], "")).take(by_time)
-        timed = timed.append_column("place", pa.array(np.arange(len(timed))))
-        groups = timed.group_by(list(KEY)).aggregate([("row", "max"), ("place", "max"), ("timed", "all")])
-        latest = by_time.to_numpy().astype(np.int64)[groups["place_max"].to_numpy()]
-        kept = np.where(groups["timed_all"].to_numpy(), latest, groups["row_max"].to_numpy())
-        return self.table.take(pa.array(np.sort(kept)))
+        timed = timed.append_column("time_order", pa.array(np.arange(len(timed))))
+        groups = timed.group_by(list(KEY)).aggregate([("row", "max"), ("time_order", "max"), ("timed", "all")])
+        latest = by_time.to_numpy().astype(np.int64)[groups["time_order_max"].to_numpy()]
+        last_rows = np.where(groups["timed_all"].to_numpy(), latest, groups["row_max"].to_numpy())
+        return self.table.take(pa.array(np.sort(last_rows)))
 
     @cached_property
     def graded(self) -> Table:
-        """Those of `last` that are valid and have a grade."""
+        """Labels of `last` that are valid and have a grade."""
         return self.last.filter(pc.and_(self.last["valid"], pc.is_valid(self.last["grade"])))
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """All who gave a label, in the order in which they came."""
+        """All judges, in the order of their first label."""
         return tuple(self.table["judge"].unique().to_pylist())
 
     @cached_property
     def pairs(self) -> Table:
-        """The pairs of topic and document that have a grade, in the order of their ids."""
+        """Pairs of topic and document with a grade, ordered by ID."""
         distinct = self.graded.group_by(["query_id", "doc_id"]).aggregate([])
         return distinct.sort_by([("query_id", "ascending"), ("doc_id", "ascending")])
 
     @cached_property
     def grades(self) -> Floats:
-        """The grade of each pair by each judge: (pairs, judges), NaN where there is none. Of repeats the first."""
+        """Grade of each pair by each judge, (pairs, judges): NaN without one, the first of repeats."""
+        # Repeats are excluded: they measure self-consistency.
         first = self.graded.filter(pc.equal(self.graded["repeat"], 0))
         grades = np.full((self.pairs.num_rows, len(self.judges)), np.nan)
         judges = pc.index_in(first["judge"], value_set=pa.array(self.judges, pa.string())).to_numpy()
@@ -160,29 +163,30 @@ class Labels:
 
     @cached_property
     def topic(self) -> Ints:
-        """The topic of each pair, as codes from 0 in the order of their ids: (pairs,)."""
+        """Topic of each pair, as codes from 0 in the order of IDs: (pairs,)."""
         ids = self.pairs["query_id"]
         return pc.index_in(ids, value_set=pc.unique(ids)).to_numpy().astype(np.int64)
 
     def row_of(self, table: Table) -> Ints:
-        """Give the row in `pairs` of each row of a table; all of them must be pairs."""
+        """Return the row in `pairs` of each row of a table, which must contain only pairs."""
         rows = self.pairs.append_column("pair", pa.array(np.arange(self.pairs.num_rows)))
-        asked = table.select(["query_id", "doc_id"]).append_column("row", pa.array(np.arange(table.num_rows)))
-        joined = asked.join(rows, ["query_id", "doc_id"], join_type="inner").sort_by("row")
+        requested = table.select(["query_id", "doc_id"]).append_column("row", pa.array(np.arange(table.num_rows)))
+        # Arrow joins do not keep the order of rows.
+        joined = requested.join(rows, ["query_id", "doc_id"], join_type="inner").sort_by("row")
         return joined["pair"].to_numpy().astype(np.int64)
 
     def of_judges(self, judges: Collection[str]) -> Labels:
-        """Leave the labels of some judges."""
-        if strange := sorted(set(judges) - set(self.judges)):
-            fix = f"use one of {', '.join(self.judges)}"
-            raise InputError(f"no judge {strange[0]!r} gave a label", fix=fix, path=self.where)
-        return replace(self, table=self._where("judge", judges))
+        """Select the labels of some judges."""
+        if unknown := sorted(set(judges) - set(self.judges)):
+            fix = f"use {', '.join(self.judges)}"
+            raise InputError(f"there are no labels of judge {unknown[0]!r}", fix=fix, path=self.where)
+        return replace(self, table=self._filter("judge", judges))
 
     def of_kind(self, *kinds: Kind) -> Labels:
-        """Leave the labels of people, models or clicks."""
-        return replace(self, table=self._where("kind", kinds))
+        """Select the labels of people, models or clicks."""
+        return replace(self, table=self._filter("kind", kinds))
 
-    def _where(self, column: str, values: Collection[str]) -> Table:
+    def _filter(self, column: str, values: Collection[str]) -> Table:
         return self.table.filter(pc.is_in(self.table[column], value_set=pa.array(sorted(values), pa.string())))
 
     def __len__(self) -> int:
@@ -193,54 +197,56 @@ class Labels:
         return f"Labels({self.name!r}: {len(self)} labels, {pairs} pairs, {judges} judges)"
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the table to any library that reads Arrow."""
+        """Export the table to libraries that read Arrow."""
         return pa.table(self.table).__arrow_c_stream__(requested_schema)
 
 
-def utc_text(value: str, where: str, line: int | None = None) -> str:
-    """Write a time in one form, so that texts are ordered as times are; an empty text stays empty.
+def format_utc(value: str, where: str, line: int | None = None) -> str:
+    """Convert a time to ISO 8601 in UTC with milliseconds, so that times sort as text; an empty text stays empty.
 
-    >>> utc_text("2026-01-05T10:00:00+02:00", "labels.csv"), utc_text("2026-01-05", "labels.csv")
+    >>> format_utc("2026-01-05T10:00:00+02:00", "labels.csv"), format_utc("2026-01-05", "labels.csv")
     ('2026-01-05T08:00:00.000+00:00', '2026-01-05T00:00:00.000+00:00')
 
     Raises
     ------
     InputError
-        If it is no time in ISO 8601.
+        If it is not a time in ISO 8601.
     """
     if not value:
         return ""
     try:
         time = datetime.fromisoformat(value)
+        # A time without a zone is taken as UTC, so that results do not depend on the machine.
         utc = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        problem = f"the time {value!r:.60} is not in ISO 8601"
-        raise InputError(problem, fix="write 2026-01-05T10:00:00Z", path=where, line=line) from None
+        problem = f"times must be in ISO 8601, got {value!r:.60}"
+        raise InputError(problem, fix="use 2026-01-05T10:00:00Z, for example", path=where, line=line) from None
     return utc.isoformat(timespec="milliseconds")
 
 
-_USUAL: dict[str, Any] = {"repeat": 0, "valid": True, "note": "", "at": "", "prompt": "", "model": "", "logprobs": ""}
+_TEXT_COLUMNS = ("note", "at", "prompt", "model", "logprobs")
+_DEFAULTS: dict[str, Any] = {"repeat": 0, "valid": True, **dict.fromkeys(_TEXT_COLUMNS, "")}
 
 
-def completed(table: Table, kind: Kind, where: str) -> Table:
-    """Give a table of labels all columns, of the types of `SCHEMA`; unknown columns are left out."""
+def complete_columns(table: Table, kind: Kind, where: str) -> Table:
+    """Add missing columns with defaults, cast to the types of `SCHEMA`, and drop unknown columns."""
     columns: dict[str, Strings] = {}
     for field_ in SCHEMA:
-        name, usual = field_.name, {**_USUAL, "kind": kind}.get(field_.name)
+        name, default = field_.name, {**_DEFAULTS, "kind": kind}.get(field_.name)
         if name in table.column_names:
             try:
                 column = table[name].cast(field_.type)
             except pa.ArrowException as error:
                 raise InputError(
-                    f"the column {name} cannot be read: {error}", fix=f"give {field_.type}", path=where
+                    f"the column {name} must be {field_.type}: {error}", fix="correct the column", path=where
                 ) from None
-            columns[name] = column if usual is None else pc.fill_null(column, usual)
+            columns[name] = column if default is None else pc.fill_null(column, default)
             if name == "at":
-                columns[name] = pa.array([utc_text(value, where) for value in columns[name].to_pylist()], pa.string())
+                columns[name] = pa.array([format_utc(value, where) for value in columns[name].to_pylist()], pa.string())
         elif name in {"query_id", "doc_id", "judge", "grade"}:
-            raise InputError(f"there is no column {name}", fix="give query_id, doc_id, judge and grade", path=where)
+            raise InputError(f"the column {name} is missing", fix="add query_id, doc_id, judge and grade", path=where)
         else:
-            columns[name] = pa.array([usual] * table.num_rows, field_.type)
+            columns[name] = pa.array([default] * table.num_rows, field_.type)
     return pa.table(columns, schema=SCHEMA)
 
 
@@ -271,20 +277,20 @@ SCALES: dict[str, tuple[Grade, ...]] = {
         Grade(4, "Perfect", "It is the one result that must not be missing."),
     ),
 }
-"""The scales that come with judged, by name."""
+"""Built-in scales, by name."""
 
 
-def scale_of(given: str | tuple[Grade, ...] | list[tuple[float, str, str]]) -> tuple[Grade, ...]:
-    """Give a scale by its name, or check one of somebody's own.
+def resolve_scale(scale: str | tuple[Grade, ...] | list[tuple[float, str, str]]) -> tuple[Grade, ...]:
+    """Return a built-in scale by name, or check a custom one.
 
-    >>> [one.word for one in scale_of("binary")]
+    >>> [grade.word for grade in resolve_scale("binary")]
     ['Not relevant', 'Relevant']
     """
-    if isinstance(given, str):
-        if given not in SCALES:
-            raise InputError(f"no scale {given!r}", fix=f"use one of {', '.join(SCALES)}, or give grades of your own")
-        return SCALES[given]
-    grades = tuple(sorted(Grade(float(grade), word, definition) for grade, word, definition in given))
-    if len(grades) < 2 or len({one.grade for one in grades}) < len(grades) or grades[0].grade < 0:
-        raise InputError("a scale has at least two different grades from 0 on", fix="give (grade, word, definition)")
+    if isinstance(scale, str):
+        if scale not in SCALES:
+            raise InputError(f"unknown scale {scale!r}", fix=f"use {', '.join(SCALES)}, or custom grades")
+        return SCALES[scale]
+    grades = tuple(sorted(Grade(float(grade), word, definition) for grade, word, definition in scale))
+    if len(grades) < 2 or len({grade.grade for grade in grades}) < len(grades) or grades[0].grade < 0:
+        raise InputError("a scale must have at least two different grades, from 0", fix="use (grade, word, definition)")
     return grades

@@ -1,4 +1,4 @@
-"""Which documents to judge: pools by depth, by a budget that follows what is found, or by a sample with known odds."""
+"""Selection of documents to judge: pools by depth, MaxMean with a budget, or samples with known probabilities."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ if TYPE_CHECKING:
     from judged.scoring.judging.ranking import TiePolicy
 
 
-_MOST_OFTEN = 1e9  # times that a stratum may be drawn as often as another
+_MAX_RATE_RATIO = 1e9  # of the sampling rates of two strata
 SCHEMA = pa.schema(
     {
         "query_id": pa.string(),
         "doc_id": pa.string(),
         "stratum": pa.string(),
-        "probability": pa.float64(),  # that it came into the sample; null where nobody knows (MaxMean)
-        "best_rank": pa.int64(),  # over the runs
-        "runs": pa.int64(),  # how many have it within the depth
+        "probability": pa.float64(),  # inclusion probability; null if unknown (MaxMean)
+        "best_rank": pa.int64(),  # best rank over the runs
+        "runs": pa.int64(),  # number of runs that return it within the depth
     }
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pool(Answer):
-    """What `pool` returns: the pairs to be judged, with how likely each came in.
+    """Result of `pool`: the pairs to judge, with their inclusion probabilities.
 
     Attributes
     ----------
     pairs : Arrow table
-        The columns of ``judged.labels.pooling.SCHEMA``, topic by topic. Judges should see neither ranks nor runs.
+        The columns of ``judged.labels.pooling.SCHEMA``, ordered by topic. Do not show ranks or runs to judges.
     method : str
-        How they were chosen, in words.
+        Description of the selection.
 
     Examples
     --------
     >>> from judged.labels import pool
-    >>> chosen = pool([{"q": ["a", "b", "c"]}, {"q": ["b", "d", "a"]}], depth=2)
-    >>> chosen.pairs["doc_id"].to_pylist(), chosen.pairs["best_rank"].to_pylist(), chosen.pairs["runs"].to_pylist()
+    >>> pairs = pool([{"q": ["a", "b", "c"]}, {"q": ["b", "d", "a"]}], depth=2).pairs
+    >>> pairs["doc_id"].to_pylist(), pairs["best_rank"].to_pylist(), pairs["runs"].to_pylist()
     (['a', 'b', 'd'], [1, 1, 2], [1, 2, 1])
     """
 
@@ -73,28 +73,30 @@ class Pool(Answer):
         Raises
         ------
         InputError
-            If it cannot be read, lacks a column, or has a probability that is none.
+            If the file cannot be read, a column is missing, or a value is not a probability.
         """
         try:
-            kept = csv.ConvertOptions(column_types=SCHEMA, include_columns=SCHEMA.names, strings_can_be_null=False)
-            table = unescape_csv(csv.read_csv(path, convert_options=kept))
+            options = csv.ConvertOptions(column_types=SCHEMA, include_columns=SCHEMA.names, strings_can_be_null=False)
+            # An empty probability is null (MaxMean), but an ID such as "NA" must stay a text.
+            table = unescape_csv(csv.read_csv(path, convert_options=options))
         except (OSError, pa.ArrowException) as error:
-            fix = f"give a CSV file of judged pool, with the columns {', '.join(SCHEMA.names)}"
-            raise InputError(f"this is no pool: {error}", fix=fix, path=str(path)) from None
-        odds = table["probability"].drop_null().to_numpy()
-        if not ((odds > 0) & (odds <= 1)).all():
-            raise InputError("a probability is not above 0 and up to 1", fix="give that of the sample", path=str(path))
+            fix = f"use a CSV file of judged pool, with the columns {', '.join(SCHEMA.names)}"
+            raise InputError(f"not a pool: {error}", fix=fix, path=str(path)) from None
+        probabilities = table["probability"].drop_null().to_numpy()
+        if not ((probabilities > 0) & (probabilities <= 1)).all():
+            fix = "use the file of judged pool as it was saved"
+            raise InputError("a probability must be above 0 and at most 1", fix=fix, path=str(path))
         return cls(table, f"Read from {path}.")
 
     @property
     def title(self) -> str:
-        """How much is to be judged."""
+        """Number of documents and topics to judge."""
         topics = len(self.pairs["query_id"].unique())
         return f"{counted(len(self), 'document')} to judge for {counted(topics, 'topic')}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """How much it is, and how it was chosen."""
+        """Size of the pool, and how it was selected."""
         return (f"{self.title}. {self.method}",)
 
     def __len__(self) -> int:
@@ -102,49 +104,51 @@ class Pool(Answer):
 
     @cached_property
     def sizes(self) -> ArrowTable:
-        """How many documents of each topic and stratum are to be judged, ``drawn``, of how many: ``of``."""
-        # Of a sample within strata the reciprocals of the probabilities add up to the size of the stratum.
+        """Number of documents of each topic and stratum: ``drawn`` are to be judged, ``of`` are in the stratum."""
+        # In a stratified sample the reciprocals of the probabilities in a stratum add up to its size.
         weights = self.pairs.append_column("of", pc.divide(1.0, self.pairs["probability"]))
         grouped = weights.group_by(["query_id", "stratum"], use_threads=False)
-        made = grouped.aggregate([("doc_id", "count"), ("of", "sum")])
-        return made.rename_columns(["query_id", "stratum", "drawn", "of"])
+        counts = grouped.aggregate([("doc_id", "count"), ("of", "sum")])
+        return counts.rename_columns(["query_id", "stratum", "drawn", "of"])
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give counts by stratum and by topic, and the pairs."""
-        ids = [Column(name, self.pairs[name].to_pylist(), TEXT, title) for name, title in _IDS]
-        odds = Column("probability", self.pairs["probability"].to_pylist(), NUMBER)
-        unseen = [Column(name, self.pairs[name].to_pylist(), COUNT, only="data") for name in ("best_rank", "runs")]
-        pairs = Table("pairs", (*ids, odds, *unseen), labels=3, folded=True)
+        """Return counts by stratum and by topic, and the pairs."""
+        ids = [Column(name, self.pairs[name].to_pylist(), TEXT, title) for name, title in _ID_COLUMNS]
+        probability = Column("probability", self.pairs["probability"].to_pylist(), NUMBER)
+        # Ranks and runs are not part of the text output, because they could influence judges.
+        hidden = [Column(name, self.pairs[name].to_pylist(), COUNT, only="data") for name in ("best_rank", "runs")]
+        pairs = Table("pairs", (*ids, probability, *hidden), labels=3, folded=True)
         strata = self._counts("stratum", "strata", TEXT)
         return Sentences(self.sentences), strata, self._counts("query_id", "topics", TEXT, folded=True), pairs
 
-    def _counts(self, by: str, name: str, show: Any, *, folded: bool = False) -> Table:
-        made = self.sizes.group_by([by], use_threads=False).aggregate([("drawn", "sum"), ("of", "sum")])
-        of = [None if size is None else round(size) for size in made["of_sum"].to_pylist()]
-        head = Column(by, made[by].to_pylist(), show, "topic" if by == "query_id" else None)
-        drawn = Column("drawn", made["drawn_sum"].to_pylist(), COUNT, "to judge")
-        return Table(name, (head, drawn, Column("of", of, COUNT, "of the pool's")), folded=folded)
+    def _counts(self, key: str, name: str, show: Any, *, folded: bool = False) -> Table:
+        counts = self.sizes.group_by([key], use_threads=False).aggregate([("drawn", "sum"), ("of", "sum")])
+        sizes = [None if size is None else round(size) for size in counts["of_sum"].to_pylist()]
+        keys = Column(key, counts[key].to_pylist(), show, "topic" if key == "query_id" else None)
+        sampled = Column("drawn", counts["drawn_sum"].to_pylist(), COUNT, "to judge")
+        return Table(name, (keys, sampled, Column("of", sizes, COUNT, "of the pool's")), folded=folded)
 
 
-_IDS = (("query_id", "topic"), ("doc_id", "document"), ("stratum", "stratum"))
+_ID_COLUMNS = (("query_id", "topic"), ("doc_id", "document"), ("stratum", "stratum"))
 
 
 class Candidates(NamedTuple):
-    """The first documents of several runs: D pairs, topic by topic, in each by best rank and then by id."""
+    """The top documents of several runs: D pairs, ordered by topic, best rank, and document ID."""
 
     query_ids: tuple[str, ...]
     topic: Ints  # (D,)
     doc: list[str]
-    best: Ints  # (D,): the best rank over the runs
-    runs: Ints  # (D,): how many have it
-    lists: list[list[Ints]]  # by topic and run: positions in these columns, in the order of the run
+    best: Ints  # (D,): best rank over the runs
+    runs: Ints  # (D,): number of runs that return the document
+    lists: list[list[Ints]]  # by topic, then run: rows in these columns, in rank order
 
     def table(self, rows: Ints, stratum: Sequence[str], probability: Floats | None) -> ArrowTable:
-        """Give some of the pairs as a table of `SCHEMA`."""
+        """Return some of the pairs as a table with the columns of `SCHEMA`."""
         names = [self.query_ids[code] for code in self.topic[rows].tolist()]
-        odds = pa.nulls(len(rows), pa.float64()) if probability is None else pa.array(probability)
+        probabilities = pa.nulls(len(rows), pa.float64()) if probability is None else pa.array(probability)
         docs = [self.doc[row] for row in rows.tolist()]
-        return pa.table([names, docs, pa.array(stratum, pa.string()), odds, self.best[rows], self.runs[rows]], SCHEMA)
+        strata = pa.array(stratum, pa.string())
+        return pa.table([names, docs, strata, probabilities, self.best[rows], self.runs[rows]], SCHEMA)
 
 
 def pool(
@@ -163,50 +167,50 @@ def pool(
     ties: TiePolicy = "docid",
     seed: int = 0,
 ) -> Pool:
-    """Choose which documents of several runs to judge: all of the first, the most promising, or a sample.
+    """Select which documents of several runs to judge: all top documents, the most promising, or a random sample.
 
     Parameters
     ----------
     runs
         ``{name: run}``, or a list of runs or paths.
     depth
-        How many documents of each run and topic are in the pool. Without `budget` and `sample` all of them are chosen.
+        Number of documents of each run and topic in the pool. Without `budget` and `sample`, all of them are selected.
     budget
-        So many labels in all, with those that there are: each topic's next document is that of the run which found
-        most (MaxMean: Losada, Parapar and Barreiro 2016, 2017). Topics take turns.
+        Total number of labels, including existing ones. MaxMean selects the next document of a topic from the run
+        with the highest mean relevance so far (Losada, Parapar and Barreiro 2016, 2017). Topics take turns.
     sample
-        So many documents in all, drawn at random within strata of each topic; `estimate` uses them.
+        Total number of documents to draw at random within strata of each topic, for `estimate`.
     qrels
-        With a budget: the labels so far, as qrels. What has a label is not asked for again.
+        With a budget: the labels so far, as qrels. Labeled documents are not selected again.
     queries
-        Only the topics of these; all topics of the runs if left out.
+        Restrict the pool to the topics of these. Default: all topics of the runs.
     batch
-        With a budget: how many documents of each topic are asked for before their labels are known. The more, the less
-        each choice can know.
+        With a budget: number of documents of each topic to select before their labels are known. In a larger batch,
+        each selection uses fewer labels.
     retention
-        With a budget: how much of what is known of a run remains when another of its documents is judged: 1 for all,
-        the stationary variant; 0 for the last document alone, the non-stationary one (docs/pooling.md compares them).
+        With a budget: weight of a run's earlier labels when another of its documents is judged: 1 for the stationary
+        variant; 0 for the last document only, the non-stationary one (docs/pooling.md compares them).
     rel
-        The lowest grade that is relevant.
+        Lowest relevant grade.
     strata
-        Of a sample: the best ranks at which strata end, rising; one more ends at the depth.
+        For a sample: best ranks at which strata end, in increasing order. The last stratum ends at `depth`.
     rates
-        Of a sample: how many times as often a document of each stratum is drawn; if left out, twice as often as
-        those of the next. Of each stratum at least two are drawn, or all.
+        For a sample: relative sampling rate of each stratum. Default: each stratum twice the rate of the next.
+        At least two documents of each stratum are drawn, or all.
     ties
-        How equal scores are ordered, as in `judge`.
+        Order of equal scores, as in `judge`.
     seed
-        Of the sample, or of the choice between runs that found the same.
+        Seed of the sample, or of the choice between runs with equal means.
 
     Raises
     ------
     InputError
-        If a number makes no sense, a run has no ranking, the sample is too small, or the budget is spent.
+        If a number is out of range, a run has no ranking, the sample is too small, or the budget is used up.
 
     Examples
     --------
     >>> runs = [{"q": ["a", "b", "c", "d"]}, {"q": ["e", "f", "g", "h"]}]
-    >>> pool(runs, budget=5, qrels={"q": {"a": 0, "e": 1}}).pairs["doc_id"].to_pylist()  # the run that found something
+    >>> pool(runs, budget=5, qrels={"q": {"a": 0, "e": 1}}).pairs["doc_id"].to_pylist()
     ['f']
     >>> drawn = pool(runs, sample=6, strata=[2], rates=[1, 1]).pairs
     >>> drawn["stratum"].to_pylist(), drawn["probability"].to_pylist()[::3]
@@ -214,199 +218,210 @@ def pool(
     """
     for name, number in (("depth", depth), ("budget", budget), ("sample", sample), ("batch", batch)):
         if number is not None and number < 1:
-            raise InputError(f"the {name} {number} makes no sense", fix="give a whole number from 1")
+            raise InputError(f"`{name}` must be a positive integer, got {number}", fix=f"use {name}=10, for example")
     if seed < 0:
-        raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
+        raise InputError(f"`seed` must be 0 or a positive integer, got {seed}", fix="use seed=0")
     if budget is not None and sample is not None:
-        raise InputError("a budget and a sample are two ways", fix="give one of them")
+        raise InputError("`budget` and `sample` cannot be combined", fix="use one of them")
     if not 0 <= retention <= 1:
-        raise InputError(f"the retention {retention:g} makes no sense", fix="give 0, 1, or a number between")
-    found = candidates(runs, depth, queries=queries, ties=ties)
+        raise InputError(f"`retention` must be from 0 to 1, got {retention:g}", fix="use 1 or 0")
+    documents = candidates(runs, depth, queries=queries, ties=ties)
     if sample is not None:
-        return _sampled(found, sample, depth, tuple(strata), rates, seed)
+        return _draw_sample(documents, sample, depth, tuple(strata), rates, seed)
     if budget is None:
-        every = np.arange(len(found.doc))
-        table = found.table(every, [f"1-{depth}"] * len(every), np.ones(len(every)))
+        all_rows = np.arange(len(documents.doc))
+        table = documents.table(all_rows, [f"1-{depth}"] * len(all_rows), np.ones(len(all_rows)))
         return Pool(table, f"All documents among the first {depth} of a run.")
-    labels = {} if qrels is None else _answers(qrels, found, rel)
-    left = budget - len(labels)
-    if left < 1:
-        raise InputError(f"the budget of {budget} is spent", fix="give a larger one")
-    turns = [iter(asked(arms, labels, batch)) for arms in arms_of(found.lists, retention, seed)]
-    rows = np.array([row for each in _in_turn(turns, left) for row in each], dtype=np.int64)
-    how = f"The next by MaxMean (retention {retention:g}) among the first {depth} of a run; {len(labels)} have a label."
-    return Pool(found.table(rows, [f"1-{depth}"] * len(rows), None), how)
+    # The budget includes existing labels, so that repeated calls with the same budget end.
+    labels = {} if qrels is None else _known_labels(qrels, documents, rel)
+    remaining = budget - len(labels)
+    if remaining < 1:
+        problem = f"the budget of {budget} is used up: {len(labels)} documents have labels"
+        raise InputError(problem, fix="use a larger budget")
+    turns = [iter(unlabeled_rows(bandit, labels, batch)) for bandit in topic_bandits(documents.lists, retention, seed)]
+    rows = np.array([row for topic_rows in _take_turns(turns, remaining) for row in topic_rows], dtype=np.int64)
+    method = f"The next by MaxMean (retention {retention:g}) among the first {depth} of a run"
+    pairs = documents.table(rows, [f"1-{depth}"] * len(rows), None)
+    return Pool(pairs, f"{method}; {len(labels)} have a label.")
 
 
 def candidates(runs: Any, depth: int, *, queries: Any = None, ties: TiePolicy = "docid") -> Candidates:
-    """Put the first documents of several runs together."""
-    given, ranking = runs_of(runs), Ranking(ties, depth)
-    for run in given:
+    """Merge the top `depth` documents of several runs."""
+    run_list, ranking = runs_of(runs), Ranking(ties, depth)
+    for run in run_list:
         if not run.has_scores and not run.has_ranks:
-            raise InputError(f"the run {run.name} has no ranking, so no first documents", fix="leave it out")
+            raise InputError(f"the run {run.name} has neither scores nor ranks", fix="leave it out of the pool")
         ranking.check_run(run)
-    named = [Topics.of(queries).table["query_id"]] if queries is not None else [run.table["query_id"] for run in given]
-    query_ids = tuple(sorted({str(name) for column in named for name in column.unique().to_pylist()}))
-    parts = [rank_all(run, query_ids, ranking) for run in given]
-    doc = pa.chunked_array([part.doc.cast(pa.string()) for part in parts], pa.string()).combine_chunks()
-    if not len(doc):
-        raise InputError("the runs have no document for these topics", fix="check the ids of topics")
-    encoded = doc.dictionary_encode()
+    tables = [run.table for run in run_list] if queries is None else [Topics.of(queries).table]
+    id_columns = [table["query_id"] for table in tables]
+    query_ids = tuple(sorted({str(query_id) for column in id_columns for query_id in column.unique().to_pylist()}))
+    rankings = [rank_all(run, query_ids, ranking) for run in run_list]
+    doc_ids = pa.chunked_array([ranking.doc.cast(pa.string()) for ranking in rankings], pa.string()).combine_chunks()
+    if not len(doc_ids):
+        raise InputError("the runs have no documents for these topics", fix="check the topic IDs")
+    encoded = doc_ids.dictionary_encode()
     names = np.array(encoded.dictionary.to_pylist(), dtype=object)
-    code, topic = encoded.indices.to_numpy(), np.concatenate([part.topic for part in parts])
-    rank, of = (
-        np.concatenate([part.rank for part in parts]),
-        np.repeat(np.arange(len(parts)), [len(p[0]) for p in parts]),
-    )
-    _, first, pair = np.unique(topic * len(names) + code, return_index=True, return_inverse=True)
-    best = np.full(len(first), depth)
-    np.minimum.at(best, pair, rank)
-    by_name = np.empty(len(names), dtype=np.int64)
-    by_name[np.argsort(names)] = np.arange(len(names))
-    order = np.lexsort((by_name[code[first]], best, topic[first]))
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    row = place[pair]
-    cells = np.lexsort((rank, of, topic))
-    ends = np.searchsorted((topic * len(parts) + of)[cells], np.arange(1, len(query_ids) * len(parts)))
-    lists = np.split(row[cells], ends)
-    by_topic = [lists[at : at + len(parts)] for at in range(0, len(lists), len(parts))]
-    docs = names[code[first][order]].tolist()
-    return Candidates(query_ids, topic[first][order], docs, best[order], np.bincount(row), by_topic)
+    doc_code, topic = encoded.indices.to_numpy(), np.concatenate([ranking.topic for ranking in rankings])
+    rank = np.concatenate([ranking.rank for ranking in rankings])
+    run_code = np.repeat(np.arange(len(rankings)), [len(ranking.topic) for ranking in rankings])
+    # One number per pair of topic and document, to find the pairs that several runs share.
+    _, first_row, pair_code = np.unique(topic * len(names) + doc_code, return_index=True, return_inverse=True)
+    best = np.full(len(first_row), depth)
+    np.minimum.at(best, pair_code, rank)
+    # Positions of documents in the order of IDs, to sort by ID without comparing texts.
+    doc_order = np.empty(len(names), dtype=np.int64)
+    doc_order[np.argsort(names)] = np.arange(len(names))
+    order = np.lexsort((doc_order[doc_code[first_row]], best, topic[first_row]))
+    new_row = np.empty_like(order)
+    new_row[order] = np.arange(len(order))
+    rows = new_row[pair_code]
+    list_order = np.lexsort((rank, run_code, topic))
+    ends = np.searchsorted((topic * len(rankings) + run_code)[list_order], np.arange(1, len(query_ids) * len(rankings)))
+    lists = np.split(rows[list_order], ends)
+    by_topic = [lists[start : start + len(rankings)] for start in range(0, len(lists), len(rankings))]
+    docs = names[doc_code[first_row][order]].tolist()
+    return Candidates(query_ids, topic[first_row][order], docs, best[order], np.bincount(rows), by_topic)
 
 
-def _in_turn(turns: Sequence[Any], most: int) -> list[list[int]]:
-    """Take one of each in turn until so many are taken; give those of each."""
-    taken: list[list[int]] = [[] for _ in turns]
-    going, count = list(range(len(turns))), 0
-    while going and count < most:
-        for at in list(going):
-            if count < most and (row := next(turns[at], None)) is not None:
-                taken[at].append(row)
+def _take_turns(selectors: Sequence[Any], limit: int) -> list[list[int]]:
+    """Draw up to `limit` rows from the selectors, one at a time from each in turn; return them by selector."""
+    rows: list[list[int]] = [[] for _ in selectors]
+    active, count = list(range(len(selectors))), 0
+    while active and count < limit:
+        # A copy, because exhausted selectors are removed in the loop.
+        for i in list(active):
+            if count < limit and (row := next(selectors[i], None)) is not None:
+                rows[i].append(row)
                 count += 1
-            elif count < most:
-                going.remove(at)
-    return taken
+            elif count < limit:
+                active.remove(i)
+    return rows
 
 
-def _answers(qrels: Any, found: Candidates, rel: float) -> dict[int, bool]:
-    """Look up which rows have a label, and whether it says relevant."""
+def _known_labels(qrels: Any, documents: Candidates, rel: float) -> dict[int, bool]:
+    """Return whether the document of each labeled row is relevant."""
     table = Qrels.of(qrels).table
-    known = dict(zip(zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True),
+    grades = dict(zip(zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True),
                      table["relevance"].to_pylist(), strict=True))  # fmt: skip
-    asked = ((found.query_ids[code], doc) for code, doc in zip(found.topic.tolist(), found.doc, strict=True))
-    return {row: known[pair] >= rel for row, pair in enumerate(asked) if pair in known}
+    query_ids = (documents.query_ids[code] for code in documents.topic.tolist())
+    pairs = zip(query_ids, documents.doc, strict=True)
+    return {row: grades[pair] >= rel for row, pair in enumerate(pairs) if pair in grades}
 
 
-def _sampled(
-    found: Candidates, sample: int, depth: int, ends: tuple[int, ...], rates: Sequence[float] | None, seed: int
+def _draw_sample(
+    documents: Candidates, sample: int, depth: int, ends: tuple[int, ...], rates: Sequence[float] | None, seed: int
 ) -> Pool:
-    """Draw within strata of best ranks, each topic's by itself."""
+    """Draw a stratified sample: strata are bands of best ranks in each topic."""
     if any(low >= high for low, high in zip((0, *ends), ends, strict=False)):
-        raise InputError("strata do not rise", fix="give the best ranks at which they end, such as 10, 30")
+        got = ", ".join(map(str, ends))
+        raise InputError(f"`strata` must be increasing, got {got}", fix="use ranks such as 10, 30")
+    # Strata below the depth are merged into the last one.
     ends = (*(end for end in ends if end < depth), depth)
     rates = tuple(2.0 ** np.arange(len(ends))[::-1]) if rates is None else tuple(rates)
-    if len(rates) != len(ends) or not 0 < min(rates) <= max(rates) < _MOST_OFTEN * min(rates):
-        fix = f"give one above 0 for each stratum, none {_MOST_OFTEN:g} times another"
+    if len(rates) != len(ends) or not 0 < min(rates) <= max(rates) < _MAX_RATE_RATIO * min(rates):
+        fix = f"use one positive rate for each stratum, with ratios below {_MAX_RATE_RATIO:g}"
         raise InputError(f"{len(rates)} rates for {len(ends)} strata: {', '.join(map(str, rates))}", fix=fix)
-    kinds, stratum, sizes = strata_of(found, ends)
-    drawn = allocated(sample, sizes, np.array(rates)[kinds])
-    rows = draw(stratum, drawn, np.random.default_rng(seed))
+    bands, stratum, sizes = assign_strata(documents, ends)
+    sample_sizes = allocate(sample, sizes, np.array(rates)[bands])
+    rows = draw(stratum, sample_sizes, np.random.default_rng(seed))
     names = [f"{low + 1}-{high}" for low, high in zip((0, *ends), ends, strict=False)]
-    labels = [names[kind] for kind in kinds[stratum[rows]].tolist()]
-    table = found.table(rows, labels, (drawn / sizes)[stratum[rows]])
-    how = f"Drawn at random within strata of best ranks, of {counted(len(stratum), 'document')} among the first {depth}"
-    return Pool(table, f"{how} of a run; seed {seed}.")
+    labels = [names[band] for band in bands[stratum[rows]].tolist()]
+    table = documents.table(rows, labels, (sample_sizes / sizes)[stratum[rows]])
+    method = f"Drawn at random within strata of best ranks, of {counted(len(stratum), 'document')}"
+    return Pool(table, f"{method} among the first {depth} of a run; seed {seed}.")
 
 
-def strata_of(found: Candidates, ends: Sequence[int]) -> tuple[Ints, Ints, Ints]:
-    """Give the band of best ranks and the size of each stratum, (H,), and the stratum of each pair, (D,), between."""
-    code = found.topic * len(ends) + np.searchsorted(ends, found.best)
-    kinds, stratum, sizes = np.unique(code, return_inverse=True, return_counts=True)
-    return kinds % len(ends), stratum.ravel(), sizes
+def assign_strata(documents: Candidates, ends: Sequence[int]) -> tuple[Ints, Ints, Ints]:
+    """Return the rank band and size of each stratum, both (H,), and the stratum of each pair, (D,), in between."""
+    code = documents.topic * len(ends) + np.searchsorted(ends, documents.best)
+    bands, stratum, sizes = np.unique(code, return_inverse=True, return_counts=True)
+    return bands % len(ends), stratum.ravel(), sizes
 
 
-def draw(stratum: Ints, drawn: Ints, random: np.random.Generator) -> Ints:
-    """Draw so many of each stratum, each set as likely as any other; give their rows, rising."""
+def draw(stratum: Ints, sample_sizes: Ints, random: np.random.Generator) -> Ints:
+    """Draw a simple random sample from each stratum and return its rows in increasing order."""
+    # Random order within each stratum; the first units of each are the sample.
     order = np.lexsort((random.random(len(stratum)), stratum))
     sizes = np.bincount(stratum)
-    within = np.arange(len(stratum)) - (np.cumsum(sizes) - sizes)[stratum[order]]
-    return np.sort(order[within < drawn[stratum[order]]])
+    position = np.arange(len(stratum)) - (np.cumsum(sizes) - sizes)[stratum[order]]
+    return np.sort(order[position < sample_sizes[stratum[order]]])
 
 
-def allocated(count: int, sizes: Ints, rates: Floats) -> Ints:
-    """Divide a sample among strata by size and rate: at least two of each or all it has, and the sum as asked.
+def allocate(count: int, sizes: Ints, rates: Floats) -> Ints:
+    """Allocate a sample to strata by size and rate: at least two units of each, or all, with the exact total.
 
-    >>> allocated(10, np.array([1, 4, 20]), np.ones(3)).tolist()
+    >>> allocate(10, np.array([1, 4, 20]), np.ones(3)).tolist()
     [1, 2, 7]
     """
-    least = np.minimum(sizes, 2)
-    if count < least.sum():
-        raise InputError(
-            f"a sample of {count} is too small: two of each topic and stratum are {least.sum()}",
-            fix="give a larger one, or fewer strata",
-        )
+    minimum = np.minimum(sizes, 2)
+    if count < minimum.sum():
+        problem = f"the sample must have at least {minimum.sum()} documents, two of each topic and stratum, got {count}"
+        raise InputError(problem, fix="use a larger sample or fewer strata")
     count = min(count, int(sizes.sum()))
     low, high = 0.0, float((sizes / rates).max() + 1) * count
-    for _ in range(80):  # the factor with which rates become shares, by halving
+    for _ in range(80):  # bisection for the factor that turns rates into sampling fractions
         middle = (low + high) / 2
-        whole = np.clip(middle * rates * sizes, least, sizes).sum()
-        low, high = (middle, high) if whole < count else (low, middle)
-    exact = np.clip(high * rates * sizes, least, sizes)
-    drawn = np.floor(exact + 1e-9).astype(np.int64)
-    rest = np.argsort(drawn - exact, kind="stable")
-    rest = rest[drawn[rest] < sizes[rest]]
-    drawn[rest[: count - int(drawn.sum())]] += 1
-    return drawn
+        total = np.clip(middle * rates * sizes, minimum, sizes).sum()
+        low, high = (middle, high) if total < count else (low, middle)
+    expected = np.clip(high * rates * sizes, minimum, sizes)
+    # Largest remainders: the total is exact, and 1e-9 absorbs rounding errors of the bisection.
+    allocated = np.floor(expected + 1e-9).astype(np.int64)
+    open_strata = np.argsort(allocated - expected, kind="stable")
+    open_strata = open_strata[allocated[open_strata] < sizes[open_strata]]
+    allocated[open_strata[: count - int(allocated.sum())]] += 1
+    return allocated
 
 
-Arms: TypeAlias = Generator[int, bool | None, None]
-"""Gives the row to be judged next, and is sent whether it was relevant."""
+Bandit: TypeAlias = Generator[int, bool | None, None]
+"""Yields the row to judge next; receives whether it is relevant, or None if unknown."""
 
 
-def arms_of(lists: Sequence[Sequence[Ints]], retention: float, seed: int) -> list[Arms]:
-    """Give one bandit a topic: it gives the row to be judged next, and is sent whether it was relevant."""
-    return [_maxmean(own, retention, np.random.default_rng([seed, at])) for at, own in enumerate(lists)]
+def topic_bandits(lists: Sequence[Sequence[Ints]], retention: float, seed: int) -> list[Bandit]:
+    """Return the MaxMean bandit of each topic."""
+    return [_maxmean(topic_lists, retention, np.random.default_rng([seed, i])) for i, topic_lists in enumerate(lists)]
 
 
-def _maxmean(lists: Sequence[Ints], retention: float, random: np.random.Generator) -> Arms:
-    """Judge next the first document left of the run with the highest mean: each has a Beta(1, 1) before anything."""
+def _maxmean(lists: Sequence[Ints], retention: float, random: np.random.Generator) -> Bandit:
+    """Yield first the next unjudged document of the run with the highest posterior mean (MaxMean; prior Beta(1, 1))."""
     rows = np.unique(np.concatenate(lists))
-    has = np.zeros((len(lists), len(rows)), dtype=np.bool_)
-    own = [np.searchsorted(rows, one) for one in lists]
-    for run, one in enumerate(own):
-        has[run, one] = True
-    relevant, seen, at = np.zeros(len(lists)), np.zeros(len(lists)), [0] * len(lists)
-    done = np.zeros(len(rows), dtype=np.bool_)
+    returns = np.zeros((len(lists), len(rows)), dtype=np.bool_)
+    rankings = [np.searchsorted(rows, run_rows) for run_rows in lists]  # columns of `returns`, in rank order
+    for run, ranking in enumerate(rankings):
+        returns[run, ranking] = True
+    relevant, judged_counts = np.zeros(len(lists)), np.zeros(len(lists))
+    next_rank, lengths = [0] * len(lists), np.array([len(ranking) for ranking in rankings])
+    is_judged = np.zeros(len(rows), dtype=np.bool_)
     for _ in range(len(rows)):
-        for run, one in enumerate(own):
-            while at[run] < len(one) and done[one[at[run]]]:
-                at[run] += 1
-        ended = np.array([place == len(one) for place, one in zip(at, own, strict=True)])
-        means = np.where(ended, -1.0, (1 + relevant) / (2 + seen))
+        for run, ranking in enumerate(rankings):
+            while next_rank[run] < len(ranking) and is_judged[ranking[next_rank[run]]]:
+                next_rank[run] += 1
+        means = np.where(next_rank == lengths, -1.0, (1 + relevant) / (2 + judged_counts))
+        # Ties are broken at random: with equal means, a fixed order would favor the runs that come first.
         run = int(random.choice(np.flatnonzero(means == means.max())))
-        chosen = own[run][at[run]]
-        answer = yield int(rows[chosen])
-        done[chosen] = True
-        if answer is not None:
-            those = has[:, chosen]
-            relevant[those] = retention * relevant[those] + answer
-            seen[those] = retention * seen[those] + 1
+        column = rankings[run][next_rank[run]]
+        label = yield int(rows[column])
+        is_judged[column] = True
+        if label is not None:
+            # A label counts for all runs that return the document; older labels fade if `retention` is below 1.
+            runs_with_it = returns[:, column]
+            relevant[runs_with_it] = retention * relevant[runs_with_it] + label
+            judged_counts[runs_with_it] = retention * judged_counts[runs_with_it] + 1
 
 
-def after(arms: Arms, answer: bool | None) -> int | None:
-    """Tell what came of the row that was judged, and give the next one; None if there is none."""
+def next_row(bandit: Bandit, label: bool | None) -> int | None:
+    """Send the label of the last row to the bandit and return the next row; None if all are judged."""
     try:
-        return arms.send(answer)
+        return bandit.send(label)
     except StopIteration:
         return None
 
 
-def asked(arms: Arms, labels: Mapping[int, bool], most: int) -> Generator[int, None, None]:
-    """Give the rows that a topic asks for: at most so many of which the answer is not known."""
-    row, waiting = next(arms, None), 0
-    while row is not None and waiting < most:
-        if (answer := labels.get(row)) is None:
-            waiting += 1
+def unlabeled_rows(bandit: Bandit, labels: Mapping[int, bool], limit: int) -> Generator[int, None, None]:
+    """Yield the rows that a topic's bandit selects, at most `limit` of them without a label."""
+    row, unlabeled = next(bandit, None), 0
+    while row is not None and unlabeled < limit:
+        if (label := labels.get(row)) is None:
+            unlabeled += 1
             yield row
-        row = after(arms, answer)
+        # Without a label the bandit continues with unchanged means, as in a batch.
+        row = next_row(bandit, label)

@@ -1,24 +1,13 @@
-"""The tables of a store of labels, in the words that SQLite and PostgreSQL share."""
+"""Tables of a label store, for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    UniqueConstraint,
-)
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, UniqueConstraint
 
-from judged.labels.database import Layout
+from judged.labels.database import StoreLayout
 
 metadata = MetaData()
-_ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only where they are INTEGER
+_ID = BigInteger().with_variant(Integer, "sqlite")  # SQLite autoincrements only INTEGER keys
 
 
 def _texts(*names: str) -> list[Column[str]]:
@@ -26,7 +15,7 @@ def _texts(*names: str) -> list[Column[str]]:
 
 
 about = Table("about", metadata, Column("name", String, primary_key=True), Column("value", String, nullable=False))
-LAYOUT = Layout(about, 1, "labels", "judged labels new")
+LAYOUT = StoreLayout(about, 1, "labels", "judged labels new")
 scale = Table("scale", metadata, Column("grade", Float, primary_key=True), *_texts("word", "definition"))
 topics = Table(
     "topics",
@@ -35,7 +24,7 @@ topics = Table(
     Column("text", String, nullable=False),
     Column("description", String, nullable=False, default=""),
     Column("narrative", String, nullable=False, default=""),
-    Column("synthetic", Boolean, nullable=False, default=False),  # made from documents, asked by nobody
+    Column("synthetic", Boolean, nullable=False, default=False),  # generated from documents
 )
 documents = Table(
     "documents",
@@ -49,17 +38,17 @@ judges = Table(
     metadata,
     Column("judge", String, primary_key=True),
     Column("kind", String, nullable=False),
-    Column("token", String, nullable=False, default=""),  # SHA-256 of what they show to be let in
+    Column("token", String, nullable=False, default=""),  # SHA-256 of the login token
 )
 tasks = Table(
     "tasks",
     metadata,
     Column("task", _ID, primary_key=True, autoincrement=True),
     *_texts("query_id", "doc_id"),
-    Column("judge", String, nullable=False),  # whose task it is; empty: everybody's
-    Column("repeat", Integer, nullable=False),  # above 0: a pair that the same judge has judged before
-    Column("gold", Float),  # the grade that is known to be right, of a pair that tells how good a judge is
-    Column("priority", Integer, nullable=False),  # lower ones come first; equal ones in a random order
+    Column("judge", String, nullable=False),  # empty: any judge
+    Column("repeat", Integer, nullable=False),  # above 0: the judge has judged the pair before
+    Column("gold", Float),  # known correct grade, to measure the accuracy of judges
+    Column("priority", Integer, nullable=False),  # lower numbers first; ties in random order
     UniqueConstraint("query_id", "doc_id", "judge", "repeat"),
 )
 labels = Table(
@@ -80,7 +69,7 @@ labels = Table(
 replies = Table(
     "replies",
     metadata,
-    Column("request", String, primary_key=True),  # SHA-256 of all that a model was sent: asked once, answered for good
-    Column("reply", String, nullable=False),  # JSON: what came back
+    Column("request", String, primary_key=True),  # SHA-256 of the request to a model
+    Column("reply", String, nullable=False),  # JSON
     Column("at", String, nullable=False),
 )

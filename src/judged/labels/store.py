@@ -1,4 +1,4 @@
-"""Where labels are kept: one file of SQLite, or a database of PostgreSQL for a team. Rows are added, never changed."""
+"""Storage of labels in an SQLite file or a PostgreSQL database. Labels are appended, never changed."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ import pyarrow as pa
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError, MissingExtraError
-from judged.labels.database import ROWS, add_new, open_database, storable, without_password
-from judged.labels.labels import KINDS, SCHEMA, Grade, Kind, Labels, scale_of
+from judged.labels.database import ROWS, add_new, open_database, to_storable, without_password
+from judged.labels.labels import KINDS, SCHEMA, Grade, Kind, Labels, resolve_scale
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Executable
     from sqlalchemy import Table as SqlTable
 
 
-class Task(NamedTuple):
-    """A document that a judge is asked to grade for a topic."""
+class JudgingTask(NamedTuple):
+    """A document to grade for a topic."""
 
     task: int
     query_id: str
     doc_id: str
     repeat: int
     gold: float | None
-    touched: bool  # put off, or taken back: the judge has seen it
+    touched: bool  # postponed or undone: the judge has seen it
 
 
 class NewTask(NamedTuple):
-    """A task before it is in a store."""
+    """A task that is not yet in a store."""
 
     query_id: str
     doc_id: str
-    judge: str = ""  # empty: everybody's
+    judge: str = ""  # empty: any judge
     repeat: int = 0
     gold: float | None = None
     priority: int = 0
@@ -47,14 +47,14 @@ class NewTask(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelStore:
-    """Topics, documents, a scale, judges, tasks, and the labels that were given.
+    """A store of topics, documents, a grade scale, judges, tasks, and labels.
 
-    Open one with `LabelStore.open`; several processes may write into one at once. A label is there for good when `add`
-    returns. The last label of a judge for a pair counts; what went before stays.
+    Open a store with `LabelStore.open`. Several processes can write to it concurrently. A label is durable when `add`
+    returns. The last label of a judge for a pair counts; earlier ones are kept.
 
     Examples
     --------
-    >>> store = LabelStore.open("sqlite://", scale="0-3")  # in memory; a path in earnest
+    >>> store = LabelStore.open("sqlite://", scale="0-3")  # in memory
     >>> store.add_topics({"q": "who wrote Faust"})
     >>> store.add_documents({"a": "Goethe wrote Faust.", "b": "Faust means fist."})
     >>> store.add_tasks([NewTask("q", "a"), NewTask("q", "b")])
@@ -70,22 +70,22 @@ class LabelStore:
 
     @classmethod
     def open(cls, where: str | Path, *, scale: Any = None, new: bool = True) -> Self:
-        """Open a store, and make it where there is none.
+        """Open a store, and create it if it does not exist.
 
         Parameters
         ----------
         where
-            The path of a file of SQLite, or the address of a PostgreSQL database: ``postgresql://user@host/name``.
+            Path of an SQLite file, or URL of a PostgreSQL database: ``postgresql://user@host/name``.
         scale
-            ``binary``, ``0-3``, ``0-4``, or grades of one's own as (grade, word, definition). It is needed only for a
-            new store, ``0-3`` where it is not given; that of an old one cannot be changed.
+            ``binary``, ``0-3``, ``0-4``, or custom grades as (grade, word, definition). The scale of an existing store
+            cannot be changed. Default of a new store: ``0-3``.
         new
-            Whether a store is made where there is none.
+            Whether to create a store that does not exist.
 
         Raises
         ------
         InputError
-            If it cannot be opened, is no store of labels, is not there, or has another scale.
+            If the store cannot be opened, is not a label store, does not exist, or has another scale.
         MissingExtraError
             If SQLAlchemy is not installed.
         """
@@ -94,64 +94,64 @@ class LabelStore:
         except ImportError:
             raise MissingExtraError("SQLAlchemy", "labels") from None
 
+        # The scale is inserted when the store is created, so that no other process sees a store without a scale.
         def begin(connection: Connection) -> None:
-            connection.execute(schema.scale.insert(), [one._asdict() for one in scale_of(scale or "0-3")])
+            connection.execute(schema.scale.insert(), [grade._asdict() for grade in resolve_scale(scale or "0-3")])
 
         store = cls(open_database(where, schema.LAYOUT, begin, new=new), without_password(where))
-        if scale is not None and store.scale != scale_of(scale):
-            raise InputError("this store has another scale", fix="leave the scale out", path=store.where)
+        if scale is not None and store.scale != resolve_scale(scale):
+            raise InputError("the scale of a store cannot be changed", fix="omit --scale", path=store.where)
         return store
 
     @property
     def scale(self) -> tuple[Grade, ...]:
-        """The grades that may be given, lowest first."""
+        """Allowed grades, lowest first."""
         from judged.labels import schema
 
         return tuple(Grade(*row) for row in self.rows(schema.scale.select().order_by("grade")))
 
     def add_topics(self, topics: Any, *, synthetic: bool = False) -> None:
-        """Add the texts of topics; one that is there is left as it is.
+        """Add the texts of topics; existing topics do not change.
 
         Parameters
         ----------
         topics
-            A `Topics`, or anything that `Topics.of` takes; the columns ``description`` and ``narrative`` are shown to
-            judges.
+            As `Topics.of` accepts them; the columns ``description`` and ``narrative`` are shown to judges.
         synthetic
-            Whether the questions were made from documents: nobody asked them.
+            Whether the queries were generated from documents.
         """
         from judged.labels import schema
 
         table = Topics.of(topics).table
-        shown = [name for name in ("description", "narrative") if name in table.column_names]
-        records = table.select(["query_id", "text", *shown]).to_pylist()
+        text_columns = [name for name in ("description", "narrative") if name in table.column_names]
+        records = table.select(["query_id", "text", *text_columns]).to_pylist()
         rows = ({name: value or "" for name, value in row.items()} | {"synthetic": synthetic} for row in records)
-        self._new(schema.topics, rows)
+        self._insert_new(schema.topics, rows)
 
     def add_documents(self, texts: Any) -> None:
-        """Add titles and texts of documents, as `Texts.of` takes them; one that is there is left as it is."""
+        """Add titles and texts of documents, as `Texts.of` accepts them; existing documents do not change."""
         from judged.labels import schema
 
         documents = Texts.of(texts).documents
-        self._new(
-            schema.documents,
-            ({"doc_id": name, "title": one.title, "text": one.text} for name, one in documents.items()),
+        self._insert_new(
+            schema.documents, ({"doc_id": doc_id} | document._asdict() for doc_id, document in documents.items())
         )
 
     def add_judge(self, judge: str, *, kind: Kind = "human") -> str:
-        """Add a judge, and give the token that lets them in; whoever is there already gets a new one."""
+        """Add a judge and return a new login token; a token from before becomes invalid."""
         from judged.labels import schema
 
-        _named(judge, kind)
+        _check_judge(judge, kind)
         token = token_urlsafe(18)
         with self.engine.begin() as connection:
+            # Only the hash of the token is stored: a copy of the database does not let anyone in.
             connection.execute(schema.judges.delete().where(schema.judges.c.judge == judge))
             row = {"judge": judge, "kind": kind, "token": sha256(token.encode()).hexdigest()}
             connection.execute(schema.judges.insert(), row)
         return token
 
-    def judge_of(self, token: str) -> str | None:
-        """Tell whose token this is; None if nobody's."""
+    def judge_with_token(self, token: str) -> str | None:
+        """Return the judge with this token, or None."""
         from judged.labels import schema
 
         hashed = sha256(token.encode()).hexdigest()
@@ -159,10 +159,10 @@ class LabelStore:
         return rows[0].judge if rows else None
 
     def add_tasks(self, tasks: Iterable[NewTask]) -> int:
-        """Add tasks that are not there yet, and tell how many these are."""
+        """Add tasks that do not exist yet, and return their number."""
         from judged.labels import schema
 
-        return self._new(schema.tasks, (task._asdict() for task in tasks))
+        return self._insert_new(schema.tasks, (task._asdict() for task in tasks))
 
     def add(
         self,
@@ -178,16 +178,16 @@ class LabelStore:
         seconds: float | None = None,
         **model: Any,
     ) -> None:
-        """Add one label; when this returns, it is kept.
+        """Add one label, which is durable when this returns.
 
         Parameters
         ----------
         judge, topic, doc_id
-            Who, and of what.
+            The judge, and the pair.
         grade
-            One of the scale; None: seen, and not graded (or, if it is not `valid`, to be judged again).
+            A grade of the scale; None: skipped (or, if not `valid`, to be judged later).
         kind, repeat, valid, note, seconds, model
-            As in `Labels`; of a model also ``prompt``, ``model``, ``seed`` and ``logprobs``.
+            As in `Labels`; for a model also ``prompt``, ``model``, ``seed`` and ``logprobs``.
 
         Raises
         ------
@@ -198,99 +198,101 @@ class LabelStore:
         self.add_many([{**row, "valid": valid, "note": note, "seconds": seconds, **model}])
 
     def add_many(self, rows: Iterable[Mapping[str, Any]]) -> int:
-        """Add labels, all or none of them, with the names of `SCHEMA`; tell how many."""
+        """Add labels with columns of `SCHEMA`, all or none, and return their number."""
         from judged.labels import schema
 
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        usual: dict[str, Any] = {
+        defaults: dict[str, Any] = {
             "kind": "human", "repeat": 0, "valid": True, "note": "", "seconds": None, "prompt": "", "model": "",
             "seed": None, "logprobs": "",
         }  # fmt: skip
-        allowed, made = {one.grade for one in self.scale}, list[dict[str, Any]]()
-        for given in rows:
-            row = {**usual, **given}
-            row.setdefault("at", now)  # empty where nobody knows: of what was imported
-            if strange := set(row) - set(SCHEMA.names):
-                raise InputError(f"a label has no {min(strange)!r}", fix=f"use {', '.join(SCHEMA.names)}")
-            _named(row["judge"], row["kind"])
+        allowed, new_rows = {grade.grade for grade in self.scale}, list[dict[str, Any]]()
+        for label in rows:
+            row = {**defaults, **label}
+            row.setdefault("at", now)  # stays empty for imported labels without a time
+            if unknown := set(row) - set(SCHEMA.names):
+                raise InputError(f"unknown column {min(unknown)!r} of a label", fix=f"use {', '.join(SCHEMA.names)}")
+            _check_judge(row["judge"], row["kind"])
             if row["grade"] is not None and row["valid"] and row["kind"] != "click" and row["grade"] not in allowed:
                 grades = ", ".join(f"{grade:g}" for grade in sorted(allowed))
                 raise InputError(f"the grade {row['grade']:g} is not on the scale", fix=f"use one of {grades}")
-            made.append({name: storable(name, value) for name, value in row.items()})
+            new_rows.append({name: to_storable(name, value) for name, value in row.items()})
         with self.engine.begin() as connection:
-            for start in range(0, len(made), ROWS):
-                connection.execute(schema.labels.insert(), made[start : start + ROWS])
-        return len(made)
+            for start in range(0, len(new_rows), ROWS):
+                connection.execute(schema.labels.insert(), new_rows[start : start + ROWS])
+        return len(new_rows)
 
-    def tasks(self, judge: str) -> tuple[Task, ...]:
-        """Give what a judge has still to do, in the order in which it should be done.
+    def tasks(self, judge: str) -> tuple[JudgingTask, ...]:
+        """Return the open tasks of a judge, in the order in which to do them.
 
-        Lower priorities come first; within one, topic by topic in an order of the judge's own, repeats at the end, and
-        what was put off last.
+        Order: lower priority numbers first, then by topic in a random order for each judge; repeats come last within a
+        priority, and postponed tasks at the end.
         """
         from sqlalchemy import and_, func, or_, select
 
         from judged.labels import schema
 
-        given, wanted = schema.labels, schema.tasks
+        labels, tasks = schema.labels, schema.tasks
+        # The last label of the judge for each pair and repeat; labels have increasing numbers.
         last = (
-            select(given.c.query_id, given.c.doc_id, given.c.repeat, func.max(given.c.label).label("label"))
-            .where(given.c.judge == judge)
-            .group_by(given.c.query_id, given.c.doc_id, given.c.repeat)
+            select(labels.c.query_id, labels.c.doc_id, labels.c.repeat, func.max(labels.c.label).label("label"))
+            .where(labels.c.judge == judge)
+            .group_by(labels.c.query_id, labels.c.doc_id, labels.c.repeat)
             .subquery()
         )
-        same = and_(*(wanted.c[name] == last.c[name] for name in ("query_id", "doc_id", "repeat")))
-        columns = (wanted.c.task, wanted.c.query_id, wanted.c.doc_id, wanted.c.repeat, wanted.c.gold)
-        open_ = (
-            select(*columns, given.c.label.is_not(None).label("touched"), wanted.c.priority)
-            .select_from(wanted.outerjoin(last, same).outerjoin(given, given.c.label == last.c.label))
-            .where(wanted.c.judge.in_(("", judge)), or_(given.c.label.is_(None), given.c.valid.is_(False)))
+        is_same_task = and_(*(tasks.c[name] == last.c[name] for name in ("query_id", "doc_id", "repeat")))
+        columns = (tasks.c.task, tasks.c.query_id, tasks.c.doc_id, tasks.c.repeat, tasks.c.gold)
+        query = (
+            select(*columns, labels.c.label.is_not(None).label("touched"), tasks.c.priority)
+            .select_from(tasks.outerjoin(last, is_same_task).outerjoin(labels, labels.c.label == last.c.label))
+            .where(tasks.c.judge.in_(("", judge)), or_(labels.c.label.is_(None), labels.c.valid.is_(False)))
         )
-        found = [(row.priority, Task(*row[:6])) for row in self.rows(open_)]
+        rows = [(row.priority, JudgingTask(*row[:6])) for row in self.rows(query)]
 
-        def order(one: tuple[int, Task]) -> tuple[Any, ...]:
-            priority, task = one
-            topic, pair = (_shuffled(judge, *part) for part in ((task.query_id,), (task.query_id, task.doc_id)))
+        def sort_key(row: tuple[int, JudgingTask]) -> tuple[Any, ...]:
+            priority, task = row
+            topic, pair = (_shuffle_key(judge, *key) for key in ((task.query_id,), (task.query_id, task.doc_id)))
             return task.touched, priority, task.repeat > 0, topic, task.repeat, pair
 
-        return tuple(dict.fromkeys(task for _, task in sorted(found, key=order)))
+        # A pair can be assigned to the judge and to all judges: keep one task.
+        return tuple(dict.fromkeys(task for _, task in sorted(rows, key=sort_key)))
 
     def judges(self) -> dict[str, str]:
-        """Give the kind of each judge who was added."""
+        """Return the kind of each added judge, by name."""
         from judged.labels import schema
 
         return {row.judge: row.kind for row in self.rows(schema.judges.select().order_by("judge"))}
 
-    def every_task(self) -> tuple[NewTask, ...]:
-        """Give all tasks, done or not, in the order in which they were added."""
+    def all_tasks(self) -> tuple[NewTask, ...]:
+        """Return all tasks, done or not, in the order in which they were added."""
         from judged.labels import schema
 
         return tuple(NewTask(*row[1:]) for row in self.rows(schema.tasks.select().order_by("task")))
 
     def topics(self) -> list[dict[str, Any]]:
-        """Give the topics with their texts, by id."""
+        """Return the topics with their texts, ordered by ID."""
         from judged.labels import schema
 
         return [row._asdict() for row in self.rows(schema.topics.select().order_by("query_id"))]
 
-    def task(self, judge: str, task: int) -> Task:
-        """Give a task of a judge, done or not.
+    def task(self, judge: str, task: int) -> JudgingTask:
+        """Return a task of a judge, done or not.
 
         Raises
         ------
         InputError
-            If there is none, or it is somebody else's.
+            If the task does not exist, or belongs to another judge.
         """
         from judged.labels import schema
 
-        wanted = schema.tasks.c
-        rows = self.rows(schema.tasks.select().where(wanted.task == task, wanted.judge.in_(("", judge))))
+        columns = schema.tasks.c
+        rows = self.rows(schema.tasks.select().where(columns.task == task, columns.judge.in_(("", judge))))
         if not rows:
-            raise InputError(f"{judge} has no task {task}", fix="ask for the tasks again")
-        return _done(rows[0])
+            raise InputError(f"{judge} has no task {task}", fix="reload the tasks")
+        return _task_from_row(rows[0])
 
-    def assigned(self, judge: str) -> int:
-        """Tell how many tasks a judge has, done or not; a pair and repeat counts once."""
+    def count_tasks(self, judge: str) -> int:
+        """Count the tasks of a judge, done or not; a pair and repeat counts once."""
         from sqlalchemy import func, select
 
         from judged.labels import schema
@@ -300,29 +302,29 @@ class LabelStore:
         with self.engine.connect() as connection:
             return connection.scalar(select(func.count()).select_from(pairs.subquery())) or 0
 
-    def last(self, judge: str) -> tuple[Task, float | None, str] | None:
-        """Give the task that a judge did last, with its grade and note; None if none is done."""
+    def last_task(self, judge: str) -> tuple[JudgingTask, float | None, str] | None:
+        """Return the task that a judge did last, with its grade and note; None without labels."""
         from sqlalchemy import and_, func, select
 
         from judged.labels import schema
 
-        given, wanted = schema.labels, schema.tasks
+        labels, tasks = schema.labels, schema.tasks
         key = ("query_id", "doc_id", "repeat")
-        counting = (
-            select(func.max(given.c.label)).where(given.c.judge == judge).group_by(*(given.c[name] for name in key))
+        last_labels = (
+            select(func.max(labels.c.label)).where(labels.c.judge == judge).group_by(*(labels.c[name] for name in key))
         )
-        done = (
-            select(wanted.c.task, *(wanted.c[name] for name in key), wanted.c.gold, given.c.grade, given.c.note)
-            .join(wanted, and_(*(wanted.c[name] == given.c[name] for name in key)))
-            .where(given.c.label.in_(counting), given.c.valid, wanted.c.judge.in_(("", judge)))
-            .order_by(given.c.label.desc())
+        query = (
+            select(tasks.c.task, *(tasks.c[name] for name in key), tasks.c.gold, labels.c.grade, labels.c.note)
+            .join(tasks, and_(*(tasks.c[name] == labels.c[name] for name in key)))
+            .where(labels.c.label.in_(last_labels), labels.c.valid, tasks.c.judge.in_(("", judge)))
+            .order_by(labels.c.label.desc())
             .limit(1)
         )
-        rows = self.rows(done)
-        return (_done(rows[0]), rows[0].grade, rows[0].note) if rows else None
+        rows = self.rows(query)
+        return (_task_from_row(rows[0]), rows[0].grade, rows[0].note) if rows else None
 
     def topic(self, topic: str) -> dict[str, Any]:
-        """Give a topic's texts; empty ones where none are known."""
+        """Return the texts of a topic; empty texts if it is unknown."""
         from judged.labels import schema
 
         rows = self.rows(schema.topics.select().where(schema.topics.c.query_id == topic))
@@ -330,23 +332,23 @@ class LabelStore:
         return rows[0]._asdict() if rows else empty
 
     def grades(self, topic: str) -> dict[str, float]:
-        """Give the grade of each document of a topic as a person last gave it."""
+        """Return the last human grade of each document of a topic."""
         from judged.labels import schema
 
-        given = schema.labels.c
-        chosen = schema.labels.select().where(given.query_id == topic, given.kind == "human")
-        last = {row.doc_id: row for row in self.rows(chosen.order_by(given.label))}
+        columns = schema.labels.c
+        query = schema.labels.select().where(columns.query_id == topic, columns.kind == "human")
+        last = {row.doc_id: row for row in self.rows(query.order_by(columns.label))}
         return {doc: row.grade for doc, row in last.items() if row.valid and row.grade is not None}
 
     def document(self, doc_id: str) -> dict[str, Any]:
-        """Give a document's title and text; empty ones where none are known."""
+        """Return title and text of a document; empty if it is unknown."""
         from judged.labels import schema
 
         rows = self.rows(schema.documents.select().where(schema.documents.c.doc_id == doc_id))
         return rows[0]._asdict() if rows else {"doc_id": doc_id, "title": "", "text": ""}
 
     def labels(self) -> Labels:
-        """Give all labels that were given, oldest first.
+        """Return all labels, oldest first.
 
         Raises
         ------
@@ -355,18 +357,19 @@ class LabelStore:
         """
         from judged.labels import schema
 
-        chosen = schema.labels.select().with_only_columns(*(schema.labels.c[name] for name in SCHEMA.names))
-        rows = self.rows(chosen.order_by(schema.labels.c.label))
+        query = schema.labels.select().with_only_columns(*(schema.labels.c[name] for name in SCHEMA.names))
+        rows = self.rows(query.order_by(schema.labels.c.label))
         columns = list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
         try:
-            table = pa.table({field.name: pa.array(columns[at], field.type) for at, field in enumerate(SCHEMA)})
-            if empty := [
+            table = pa.table({field.name: pa.array(columns[i], field.type) for i, field in enumerate(SCHEMA)})
+            if missing := [
                 name for name in SCHEMA.names if not schema.labels.c[name].nullable and table[name].null_count
             ]:
-                raise ValueError(f"{empty[0]} is empty")
-        except (TypeError, ValueError, OverflowError) as error:  # SQLite holds any type in any column
+                raise ValueError(f"{missing[0]} is empty")
+        except (TypeError, ValueError, OverflowError) as error:  # SQLite allows any type in any column
             fix = "restore it from a copy"
             raise InputError(f"the database is damaged ({error})", fix=fix, path=self.where) from None
+        # A URL has no file name that is fit for display.
         name = "labels" if "://" in self.where else Path(self.where).stem
         return Labels(table, name, self.where)
 
@@ -379,24 +382,24 @@ class LabelStore:
     def __bool__(self) -> bool:
         return True  # a store without labels is a store
 
-    def size(self) -> int:
-        """Tell how many documents there are."""
+    def document_count(self) -> int:
+        """Count the documents."""
         from judged.labels import schema
 
         with self.engine.connect() as connection:
             return _count(connection, schema.documents)
 
-    def lacking(self) -> dict[str, list[str]]:
-        """Give the ids that tasks name and that have no entry here, by `topic` and `document`."""
+    def missing_ids(self) -> dict[str, list[str]]:
+        """Return the IDs in tasks without an entry in the store, for `topic` and `document`."""
         from sqlalchemy import select
 
         from judged.labels import schema
 
         missing: dict[str, list[str]] = {}
         for word, table, name in (("topic", schema.topics, "query_id"), ("document", schema.documents, "doc_id")):
-            wanted = schema.tasks.c[name]
-            chosen = select(wanted).where(wanted.not_in(select(table.c[name]))).distinct().order_by(wanted)
-            missing[word] = [row[0] for row in self.rows(chosen)]
+            task_ids = schema.tasks.c[name]
+            query = select(task_ids).where(task_ids.not_in(select(table.c[name]))).distinct().order_by(task_ids)
+            missing[word] = [row[0] for row in self.rows(query)]
         return missing
 
     def __enter__(self) -> Self:
@@ -406,12 +409,13 @@ class LabelStore:
         self.close()
 
     def close(self) -> None:
-        """Give up the connections."""
+        """Close the connections."""
         self.engine.dispose()
 
-    def _new(self, table: SqlTable, rows: Iterable[Mapping[str, Any]]) -> int:
-        """Add rows whose key is not there yet; tell how many these are."""
+    def _insert_new(self, table: SqlTable, rows: Iterable[Mapping[str, Any]]) -> int:
+        """Insert rows with new keys, and return their number."""
         with self.engine.begin() as connection:
+            # Statements with many rows have no reliable row count, so count before and after.
             before = _count(connection, table)
             add_new(connection, table, rows)
             return _count(connection, table) - before
@@ -422,8 +426,8 @@ class LabelStore:
             return list(connection.execute(statement))
 
 
-def _done(row: Any) -> Task:
-    return Task(row.task, row.query_id, row.doc_id, row.repeat, row.gold, touched=True)
+def _task_from_row(row: Any) -> JudgingTask:
+    return JudgingTask(row.task, row.query_id, row.doc_id, row.repeat, row.gold, touched=True)
 
 
 def _count(connection: Connection, table: SqlTable) -> int:
@@ -432,13 +436,13 @@ def _count(connection: Connection, table: SqlTable) -> int:
     return connection.scalar(select(func.count()).select_from(table)) or 0
 
 
-def _named(judge: str, kind: str) -> None:
+def _check_judge(judge: str, kind: str) -> None:
     if not judge.strip():
-        raise InputError("a judge has no name", fix="give a name")
+        raise InputError("a judge has no name", fix="use a name")
     if kind not in KINDS:
         raise InputError(f"no kind of judge {kind!r}", fix=f"use one of {', '.join(KINDS)}")
 
 
-def _shuffled(*parts: str) -> bytes:
-    """Give each judge an order of their own that is the same each time."""
+def _shuffle_key(*parts: str) -> bytes:
+    """Return a reproducible sort key, different for each judge."""
     return sha256("\0".join(parts).encode()).digest()

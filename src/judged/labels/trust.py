@@ -1,10 +1,11 @@
-"""How good labels are: agreement first, then each judge against the others, repeats, known grades, drift, time."""
+"""Quality of labels: agreement, and for each judge bias, self-consistency, accuracy, drift, and time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +16,7 @@ from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.labels.corrected_systems import of_slices, topic_interval, topic_means
+from judged.labels.corrected_systems import rows_by_slice, topic_interval, topic_means
 from judged.labels.exchange import is_store
 from judged.labels.labels import ADJUDICATOR, Labels
 from judged.labels.store import LabelStore
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     from judged.stats.agreement import Agreement, Scale
 
 HASTY = 1.0
-"""Seconds below which nobody has read anything."""
+"""Labels that took fewer seconds are hasty: too short to read a document."""
 _TWO, _SIGNED = number(3), number(3, "+")
-_WHERE_KNOWN = (
+_OPTIONAL_COLUMNS = (
     ("repeated", SHARE, "same again", ("repeats", "repeated_ci")),
     ("right", SHARE, "known right", ("gold", "right_ci")),
     ("drift", _SIGNED, "drift", ()),
@@ -50,44 +51,44 @@ _WHERE_KNOWN = (
 
 @dataclass(frozen=True)
 class JudgeQuality:
-    """One judge, and what the others and the clock say of them."""
+    """Quality of one judge's labels."""
 
     judge: str
     kind: str
-    labels: int  # valid grades that count, repeats apart
-    invalid: int  # what was no label: taken back, put off, or an answer that is no grade
-    shared: int  # pairs that another judge graded too
-    same: float  # the share of the others' grades that equal the judge's, on these pairs
-    shift: float  # the mean over topics of the judge's grade less the others' mean
+    labels: int  # valid grades that count, without repeats
+    invalid: int  # labels without a valid grade: undone, postponed, or an answer that is not a grade
+    shared: int  # pairs that another judge also graded
+    same: float  # share of the others' grades that equal the judge's, on shared pairs
+    shift: float  # mean over topics of the judge's grade minus the mean of the others
     shift_ci: tuple[float, float] | None
-    without: float  # the agreement of all others among themselves
+    without: float  # alpha of all other judges
     repeats: int  # pairs that were graded again
-    repeated: float  # the share of these with the same grade again
+    repeated: float  # share of these with the same grade
     repeated_ci: tuple[float, float] | None
-    gold: int  # pairs whose grade is known
-    right: float  # the share of these that were graded so
+    gold: int  # pairs with a known correct grade
+    right: float  # share of these with the correct grade
     right_ci: tuple[float, float] | None
-    drift: float  # the shift of the later half of the labels less that of the earlier half
-    drift_p: float  # of a Welch test over topics, Holm over judges; NaN where it was not tested
-    seconds: float  # the median that a label took
-    hasty: float  # the share of labels that took less than `HASTY` seconds
+    drift: float  # shift of the later half of the labels minus that of the earlier half
+    drift_p: float  # Welch's t-test over topics, Holm-corrected over judges; NaN if not tested
+    seconds: float  # median time per label
+    hasty: float  # share of labels that took less than `HASTY` seconds
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Agreement on a topic, a slice or a grade."""
+class AgreementSummary:
+    """Agreement on a topic, a slice, or a grade."""
 
     name: str
-    pairs: int  # that several judges graded
-    same: float  # the share of equal grades among all pairs of labels of the same document
-    distance: float  # the mean distance of two labels
+    pairs: int  # graded by several judges
+    same: float  # share of equal grades among all pairs of labels of a document
+    distance: float  # mean absolute difference of two labels
     alpha: float = math.nan
     alpha_ci: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelQuality(Answer):
-    """What `quality` returns: agreement, judges, topics, slices, grades, and what it does to systems."""
+    """Result of `quality`: agreement overall, by judge, topic, slice, and grade, and its effect on systems."""
 
     kind: ClassVar[str] = "label-quality"
     main: ClassVar[str] = "judges"
@@ -95,70 +96,65 @@ class LabelQuality(Answer):
     alpha: Agreement
     pairs: int
     judges: tuple[JudgeQuality, ...]
-    topics: tuple[Spread, ...]
-    slices: tuple[Spread, ...]
-    grades: tuple[Spread, ...]
+    topics: tuple[AgreementSummary, ...]
+    slices: tuple[AgreementSummary, ...]
+    grades: tuple[AgreementSummary, ...]
     systems: JudgeAgreement | None
     threshold: float = 0.05
     notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
-        """What is measured."""
+        """Title of the result."""
         return "How far labels can be trusted"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was found, the overall number first."""
-        said = [self.alpha.sentence]
-        for one in self.judges:
-            if one.drift_p < self.threshold:
-                way = f"{decimal(abs(one.drift), 2)} {'higher' if one.drift > 0 else 'lower'}"
-                p = p_value(self.threshold).write(one.drift_p)
-                said.append(
-                    f"{one.judge}'s later labels are {way} against the others' than the earlier ones (p {p}, Holm)."
-                )
-        best = max((one.right for one in self.judges if one.gold), default=0.0)
-        said += [
-            f"{one.judge} graded {percent(one.right)} of {counted(one.gold, 'known document')} right."
-            for one in self.judges
-            if one.right_ci is not None and one.right_ci[1] < best and insufficiency(one.gold, "verdict") is None
+        """Findings, the overall agreement first."""
+        sentences = [self.alpha.sentence]
+        for judge in self.judges:
+            if judge.drift_p < self.threshold:
+                direction = f"{decimal(abs(judge.drift), 2)} {'higher' if judge.drift > 0 else 'lower'}"
+                p = p_value(self.threshold).write(judge.drift_p)
+                head = f"{judge.judge}'s later labels are {direction} against the others'"
+                sentences.append(f"{head} than the earlier ones (p {p}, Holm).")
+        best_share = max((judge.right for judge in self.judges if judge.gold), default=0.0)
+        sentences += [
+            f"{judge.judge} graded {percent(judge.right)} of {counted(judge.gold, 'known document')} right."
+            for judge in self.judges
+            if judge.right_ci and judge.right_ci[1] < best_share and insufficiency(judge.gold, "verdict") is None
         ]
         if self.systems is not None and self.systems.systems:
-            worst = max(self.systems.systems, key=lambda one: one.largest_change)
-            said.append(worst.sentence)
-        return tuple(said)
+            most_changed = max(self.systems.systems, key=lambda judge: judge.largest_change)
+            sentences.append(most_changed.sentence)
+        return tuple(sentences)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give agreement in words, judges, slices, grades, topics, and systems under each two judges."""
+        """Return agreement in words, judges, slices, grades, topics, and systems under each pair of judges."""
         rows = self.judges
         columns: list[Any] = [("judge", TEXT), ("kind", TEXT), ("labels", COUNT), ("invalid", COUNT), ("shared", COUNT)]
-        columns += [
-            ("same", SHARE, "same as others"),
-            ("shift", _SIGNED),
-            "shift_ci",
-            ("without", _TWO, "alpha without"),
-        ]
-        for name, show, title, ends in _WHERE_KNOWN:
-            known = any(not math.isnan(getattr(one, name)) for one in rows)
-            columns += [(name, show, title) if known else name, *ends]
+        columns += [("same", SHARE, "same as others"), ("shift", _SIGNED), "shift_ci"]
+        columns.append(("without", _TWO, "alpha without"))
+        for name, formatter, title, data_columns in _OPTIONAL_COLUMNS:
+            is_known = any(not math.isnan(getattr(judge, name)) for judge in rows)
+            columns += [(name, formatter, title) if is_known else name, *data_columns]
         judges = columns_of(rows, *columns)
         blocks: list[Block] = [Sentences(self.sentences), Table("judges", judges, labels=2)]
         if self.slices:
-            blocks.append(Table("slices", _spread(self.slices, "slice", alpha=True), title="By slice"))
-        blocks.append(Table("grades", _spread(self.grades, "grade"), title="By grade"))
-        blocks.append(Table("topics", _spread(self.topics, "query_id"), title="By topic", folded=True))
+            blocks.append(Table("slices", _agreement_columns(self.slices, "slice", alpha=True), title="By slice"))
+        blocks.append(Table("grades", _agreement_columns(self.grades, "grade"), title="By grade"))
+        blocks.append(Table("topics", _agreement_columns(self.topics, "query_id"), title="By topic", folded=True))
         if self.systems is not None:
             blocks.append(replace(self.systems.table("systems"), title="Systems under each two judges"))
         return tuple(blocks)
 
     def facts(self) -> dict[str, Any]:
-        """Give the agreement of all."""
+        """Return the overall agreement."""
         alpha = {"name": self.alpha.name, "value": self.alpha.value, "interval": self.alpha.interval}
         return {"pairs": self.pairs, "alpha": alpha}
 
 
-def _spread(rows: tuple[Spread, ...], name: str, *, alpha: bool = False) -> tuple[Any, ...]:
+def _agreement_columns(rows: tuple[AgreementSummary, ...], name: str, *, alpha: bool = False) -> tuple[Any, ...]:
     title = "topic" if name == "query_id" else name
     records = [{**vars(row), name: row.name} for row in rows]
     numbers = (("pairs", COUNT), ("same", SHARE), ("distance", _TWO))
@@ -176,25 +172,25 @@ def quality(
     level: float = 0.95,
     alpha: float = 0.05,
 ) -> LabelQuality:
-    """Measure how far labels of several judges can be trusted.
+    """Measure the quality of labels from several judges.
 
     Parameters
     ----------
     labels
-        `Labels`, or anything that `Labels.of` takes. Of repeats the first counts, except for self-consistency. Those
-        of the judge ``adjudicator`` are left out.
+        As `Labels.of` accepts them. The first of repeated labels counts, except for self-consistency. Labels of the
+        judge ``adjudicator`` do not count.
     runs, measure
-        Systems that are scored under each two judges' grades, as `agree` does.
+        Systems to score with the grades of each pair of judges, as in `agree`.
     gold
-        Judgments that are known to be right, as `Qrels.of` takes them; None: those of a store's tasks, if it has any.
+        Judgments known to be correct, as `Qrels.of` accepts them. None: the gold grades of the store's tasks, if any.
     slicing
-        Slices of topics, or a table with the one attribute by which to slice.
+        Slices of topics, or a table with one attribute to slice by.
     scale
-        Of Krippendorff's alpha.
+        Scale of Krippendorff's alpha.
     level
-        Of intervals, which are over topics (of shares of repeats and known grades over documents).
+        Confidence level of intervals: over topics; for repeats and gold grades over documents.
     alpha
-        Significance of drift, corrected over judges.
+        Significance level for drift, corrected over judges.
 
     Returns
     -------
@@ -203,44 +199,44 @@ def quality(
     Raises
     ------
     InputError
-        If no two judges graded the same document.
+        If no document has grades from two judges.
 
     Examples
     --------
     >>> ann = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 0, "d": 1}}
     >>> bob = {"q1": {"a": 2, "b": 1, "c": 1}, "q2": {"a": 0, "d": 1}}
-    >>> found = quality({"ann": ann, "bob": bob})
-    >>> round(found.alpha.value, 3), [(one.judge, one.same, one.shift) for one in found.judges]
+    >>> result = quality({"ann": ann, "bob": bob})
+    >>> round(result.alpha.value, 3), [(judge.judge, judge.same, judge.shift) for judge in result.judges]
     (0.794, [('ann', 0.8, -0.16666666666666666), ('bob', 0.8, 0.16666666666666666)])
     """
-    given = Labels.of(labels)
-    if set(given.judges) > {ADJUDICATOR}:  # who has seen what the others said
-        given = given.of_judges([judge for judge in given.judges if judge != ADJUDICATOR])
-    grades, topic = given.grades, given.topic
-    several = (~np.isnan(grades)).sum(axis=1) > 1
-    if not several.any():
-        fix = "have some documents judged by two or more"
-        raise InputError("no document was graded by two judges", fix=fix, path=given.where)
+    all_labels = Labels.of(labels)
+    if set(all_labels.judges) > {ADJUDICATOR}:  # not independent: adjudicators see the other labels
+        all_labels = all_labels.of_judges([judge for judge in all_labels.judges if judge != ADJUDICATOR])
+    grades, topic = all_labels.grades, all_labels.topic
+    is_shared = (~np.isnan(grades)).sum(axis=1) > 1
+    if not is_shared.any():
+        fix = "let two judges grade some of the same documents"
+        raise InputError("agreement needs a document with grades from two judges", fix=fix, path=all_labels.where)
+    # Topics are the independent units of the interval: labels of the same topic are not independent.
     overall = krippendorff_alpha(grades, scale, groups=topic, level=level)
-    query_ids = given.pairs["query_id"].unique().to_pylist()
-    topics = [_agreement(str(name), grades[topic == at]) for at, name in enumerate(query_ids)]
+    query_ids = all_labels.pairs["query_id"].unique().to_pylist()
+    topics = [_summarize_agreement(str(name), grades[topic == i]) for i, name in enumerate(query_ids)]
     systems = None
     if len(runs) if hasattr(runs, "__len__") else runs is not None:
-        people = {judge: given.of_judges([judge]) for judge in given.judges}
-        systems = agree(
-            {judge: _qrels(own) for judge, own in people.items()}, runs=runs, measures=measure, scale=scale, level=level
-        )
-    known = _known(labels) if gold is None else _by_pair(Qrels.of(gold).table.to_pylist(), "relevance")
-    judges = _judges(given, known, scale, level)
+        qrels = {judge: _to_qrels(all_labels.of_judges([judge])) for judge in all_labels.judges}
+        systems = agree(qrels, runs=runs, measures=measure, scale=scale, level=level)
+    gold_rows = [] if gold is None else Qrels.of(gold).table.to_pylist()
+    gold_grades = _gold_grades(labels) if gold is None else _column_by_pair(gold_rows, "relevance")
+    judges = _assess_judges(all_labels, gold_grades, scale, level)
     notes: list[Note] = []
     if overall.groups < MIN_GROUPS and overall.interval is not None:
         text = f"With {overall.groups} topics, intervals cover the true value less often than stated"
         notes.append(Note("few-topics", text))
     return LabelQuality(
         overall,
-        int(several.sum()),
+        int(is_shared.sum()),
         tuple(judges),
-        tuple(sorted((one for one in topics if one.pairs), key=lambda one: (one.same, one.name))),
+        tuple(sorted((agreement for agreement in topics if agreement.pairs), key=attrgetter("same", "name"))),
         () if slicing is None else tuple(_slices(slicing, query_ids, grades, topic, scale, level)),
         tuple(_by_grade(grades)),
         systems,
@@ -249,137 +245,142 @@ def quality(
     )
 
 
-def _qrels(labels: Labels) -> Qrels:
+def _to_qrels(labels: Labels) -> Qrels:
     table = labels.graded.filter(pc.equal(labels.graded["repeat"], 0)).select(["query_id", "doc_id", "grade"])
     return Qrels(table.rename_columns(["query_id", "doc_id", "relevance"]), labels.judges[0])
 
 
-def _meetings(grades: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Give each two judges' grades of what both graded."""
-    for one in range(grades.shape[1]):
-        for other in range(one + 1, grades.shape[1]):
-            both = ~np.isnan(grades[:, one]) & ~np.isnan(grades[:, other])
-            yield grades[both, one], grades[both, other]
+def _shared_grades(grades: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the grades of each two judges on the pairs that both graded."""
+    for first in range(grades.shape[1]):
+        for second in range(first + 1, grades.shape[1]):
+            is_shared = ~np.isnan(grades[:, first]) & ~np.isnan(grades[:, second])
+            yield grades[is_shared, first], grades[is_shared, second]
 
 
-def _agreement(name: str, grades: Floats) -> Spread:
+def _summarize_agreement(name: str, grades: Floats) -> AgreementSummary:
     pairs = int(((~np.isnan(grades)).sum(axis=1) > 1).sum())
-    first, second = (np.concatenate(side) for side in zip(*_meetings(grades), strict=True))
+    first, second = (np.concatenate(column) for column in zip(*_shared_grades(grades), strict=True))
     if not len(first):
-        return Spread(name, pairs, math.nan, math.nan)
-    return Spread(name, pairs, float((first == second).mean()), float(np.abs(first - second).mean()))
+        return AgreementSummary(name, pairs, math.nan, math.nan)
+    return AgreementSummary(name, pairs, float((first == second).mean()), float(np.abs(first - second).mean()))
 
 
-def _by_grade(grades: Floats) -> Iterator[Spread]:
-    """Of all labels that met one of this grade, how many are the same (specific agreement; Cicchetti 1990)."""
-    first, second = (np.concatenate(side) for side in zip(*_meetings(grades), strict=True))
-    one, other = np.concatenate([first, second]), np.concatenate([second, first])
-    for grade in np.unique(one):
-        met = one == grade
-        yield Spread(
-            f"{grade:g}", int(met.sum()), float((other[met] == grade).mean()), float(np.abs(other[met] - grade).mean())
-        )
+def _by_grade(grades: Floats) -> Iterator[AgreementSummary]:
+    """Yield the specific agreement of each grade: the share of equal grades in its pairs of labels (Cicchetti 1990)."""
+    first, second = (np.concatenate(column) for column in zip(*_shared_grades(grades), strict=True))
+    left_grades, right_grades = np.concatenate([first, second]), np.concatenate([second, first])
+    for grade in np.unique(left_grades):
+        rows = left_grades == grade
+        distances = np.abs(right_grades[rows] - grade)
+        yield AgreementSummary(f"{grade:g}", len(distances), float((distances == 0).mean()), float(distances.mean()))
 
 
 def _slices(
     slicing: Any, query_ids: list[str], grades: Floats, topic: Ints, scale: Scale, level: float
-) -> Iterator[Spread]:
-    for name, rows in of_slices(as_slicing(slicing), query_ids, topic):
+) -> Iterator[AgreementSummary]:
+    for name, rows in rows_by_slice(as_slicing(slicing), query_ids, topic):
         alpha = krippendorff_alpha(grades[rows], scale, groups=topic[rows], level=level)
-        yield replace(_agreement(name, grades[rows]), alpha=alpha.value, alpha_ci=alpha.interval)
+        yield replace(_summarize_agreement(name, grades[rows]), alpha=alpha.value, alpha_ci=alpha.interval)
 
 
-def _judges(
+def _assess_judges(
     labels: Labels, gold: Mapping[tuple[str, str], float], scale: Scale, level: float
 ) -> Iterator[JudgeQuality]:
-    """Look at each judge."""
     grades, topic = labels.grades, labels.topic
     kinds = dict(zip(labels.table["judge"].to_pylist(), labels.table["kind"].to_pylist(), strict=True))
-    drifts = [_drift(labels, at) for at in range(len(labels.judges))]
-    tested = np.array([p for _, p in drifts])
+    # Holm over the tested judges only: untested judges have NaN.
+    drifts = [_drift(labels, i) for i in range(len(labels.judges))]
+    tested = np.array([p_value for _, p_value in drifts])
     corrected = np.full(len(tested), np.nan)
     corrected[~np.isnan(tested)] = adjust(tested[~np.isnan(tested)])
-    for at, judge in enumerate(labels.judges):
-        own = labels.of_judges([judge])
-        mine, rest = grades[:, at], np.delete(grades, at, axis=1)
-        shared = ~np.isnan(mine) & (~np.isnan(rest)).any(axis=1)
-        met = ~np.isnan(rest[shared])
-        same = (rest[shared] == mine[shared, None]).sum() / met.sum() if shared.any() else math.nan
-        shift = mine[shared] - np.nanmean(rest[shared], axis=1)
+    for i, judge in enumerate(labels.judges):
+        own_labels = labels.of_judges([judge])
+        judge_grades, others = grades[:, i], np.delete(grades, i, axis=1)
+        shared = ~np.isnan(judge_grades) & (~np.isnan(others)).any(axis=1)
+        is_graded = ~np.isnan(others[shared])
+        equal_count = (others[shared] == judge_grades[shared, None]).sum()
+        shift = judge_grades[shared] - np.nanmean(others[shared], axis=1)
         means = topic_means(shift, topic[shared])
-        few = not ((~np.isnan(rest)).sum(axis=1) > 1).any()
-        again, equal = _repeats(own)
-        known, right = _gold(own, gold)
-        seconds = own.graded["seconds"].drop_null().to_numpy()
+        # Alpha of the others is undefined if no two of them share a document.
+        is_single = not ((~np.isnan(others)).sum(axis=1) > 1).any()
+        repeats, equal = _count_repeats(own_labels)
+        gold_count, right = _count_right(own_labels, gold)
+        seconds = own_labels.graded["seconds"].drop_null().to_numpy()
         yield JudgeQuality(
             judge=judge,
             kind=kinds[judge],
-            labels=int((~np.isnan(mine)).sum()),
-            invalid=int(pc.sum(pc.invert(own.last["valid"])).as_py() or 0),
+            labels=int((~np.isnan(judge_grades)).sum()),
+            invalid=int(pc.sum(pc.invert(own_labels.last["valid"])).as_py() or 0),
             shared=int(shared.sum()),
-            same=float(same),
+            same=float(equal_count / is_graded.sum()) if shared.any() else math.nan,
             shift=float(means.mean()) if len(means) else math.nan,
             shift_ci=topic_interval(means, level),
-            without=math.nan if few else krippendorff_alpha(rest, scale, groups=topic, level=level).value,
-            repeats=again,
-            repeated=equal / again if again else math.nan,
-            repeated_ci=_share(equal, again, level),
-            gold=known,
-            right=right / known if known else math.nan,
-            right_ci=_share(right, known, level),
-            drift=drifts[at][0],
-            drift_p=float(corrected[at]),
+            without=math.nan if is_single else krippendorff_alpha(others, scale, groups=topic, level=level).value,
+            repeats=repeats,
+            repeated=equal / repeats if repeats else math.nan,
+            repeated_ci=_share_interval(equal, repeats, level),
+            gold=gold_count,
+            right=right / gold_count if gold_count else math.nan,
+            right_ci=_share_interval(right, gold_count, level),
+            drift=drifts[i][0],
+            drift_p=float(corrected[i]),
             seconds=float(np.median(seconds)) if len(seconds) else math.nan,
             hasty=float((seconds < HASTY).mean()) if len(seconds) else math.nan,
         )
 
 
-def _share(count: int, size: int, level: float) -> tuple[float, float] | None:
+def _share_interval(count: int, size: int, level: float) -> tuple[float, float] | None:
     if insufficiency(size):
         return None
     low, high = clopper_pearson_intervals(np.array([count]), np.array([size]), level)
     return float(low[0]), float(high[0])
 
 
-def _repeats(own: Labels) -> tuple[int, int]:
-    """Count the pairs that a judge graded again, and those with the same grade."""
+def _count_repeats(labels: Labels) -> tuple[int, int]:
+    """Return the number of pairs that a judge graded again, and of those with the same grade."""
     grades: dict[tuple[str, str], list[float]] = {}
-    for row in own.graded.select(["query_id", "doc_id", "repeat", "grade"]).sort_by("repeat").to_pylist():
+    for row in labels.graded.select(["query_id", "doc_id", "repeat", "grade"]).sort_by("repeat").to_pylist():
         grades.setdefault((row["query_id"], row["doc_id"]), []).append(row["grade"])
-    several = [each for each in grades.values() if len(each) > 1]
-    return len(several), sum(each[0] == each[1] for each in several)
+    repeated = [pair_grades for pair_grades in grades.values() if len(pair_grades) > 1]
+    return len(repeated), sum(pair_grades[0] == pair_grades[1] for pair_grades in repeated)
 
 
-def _known(labels: Any) -> Mapping[tuple[str, str], float]:
-    """Give the grades that are known to be right of a store's tasks; none where labels are no store."""
+def _gold_grades(labels: Any) -> Mapping[tuple[str, str], float]:
+    """Return the gold grades of a store's tasks; empty if `labels` is not a store."""
     if isinstance(labels, (str, Path)) and is_store(labels):
         with LabelStore.open(labels, new=False) as store:
-            return _known(store)
-    tasks = labels.every_task() if isinstance(labels, LabelStore) else ()
-    return _by_pair([task._asdict() for task in tasks if task.gold is not None], "gold")
+            return _gold_grades(store)
+    tasks = labels.all_tasks() if isinstance(labels, LabelStore) else ()
+    return _column_by_pair([task._asdict() for task in tasks if task.gold is not None], "gold")
 
 
-def _by_pair(rows: list[dict[str, Any]], column: str) -> Mapping[tuple[str, str], float]:
+def _column_by_pair(rows: list[dict[str, Any]], column: str) -> Mapping[tuple[str, str], float]:
     return {(row["query_id"], row["doc_id"]): row[column] for row in rows}
 
 
-def _gold(own: Labels, known: Mapping[tuple[str, str], float]) -> tuple[int, int]:
-    """Count the labels of pairs whose grade is known, and those that are right."""
-    rows = [row for row in own.graded.to_pylist() if (row["query_id"], row["doc_id"]) in known and not row["repeat"]]
-    return len(rows), sum(row["grade"] == known[row["query_id"], row["doc_id"]] for row in rows)
+def _count_right(labels: Labels, gold_grades: Mapping[tuple[str, str], float]) -> tuple[int, int]:
+    """Return the number of labels with a known correct grade, and how many of them are correct."""
+    first_labels = [row for row in labels.graded.to_pylist() if not row["repeat"]]
+    # Repeats would count an error of the same judge twice.
+    grades = _column_by_pair(first_labels, "grade")
+    pairs = grades.keys() & gold_grades.keys()
+    return len(pairs), sum(grades[pair] == gold_grades[pair] for pair in pairs)
 
 
 def _drift(labels: Labels, judge: int) -> tuple[float, float]:
-    """Compare the later half of a judge's labels with the earlier one, against the others' grades of the same pairs."""
+    """Return the shift of the later half of a judge's labels minus that of the earlier half, and its p-value."""
     grades, topic = labels.grades, labels.topic
-    own = labels.of_judges([labels.judges[judge]]).graded
-    own = own.filter(pc.and_(pc.equal(own["repeat"], 0), pc.not_equal(own["at"], "")))
-    rest = np.delete(grades, judge, axis=1)
-    order = np.argsort(np.array(own["at"].to_pylist(), dtype=str), kind="stable")
-    rows = labels.row_of(own)[order]
-    rows = rows[~np.isnan(rest[rows]).all(axis=1)]
-    shift = grades[rows, judge] - np.nanmean(rest[rows], axis=1)
+    timed = labels.of_judges([labels.judges[judge]]).graded
+    timed = timed.filter(pc.and_(pc.equal(timed["repeat"], 0), pc.not_equal(timed["at"], "")))
+    other_grades = np.delete(grades, judge, axis=1)
+    # Times are normalized to UTC, so they sort as text.
+    order = np.argsort(np.array(timed["at"].to_pylist(), dtype=str), kind="stable")
+    rows = labels.row_of(timed)[order]
+    rows = rows[~np.isnan(other_grades[rows]).all(axis=1)]
+    shift = grades[rows, judge] - np.nanmean(other_grades[rows], axis=1)
     half = len(rows) // 2
+    # Means by topic first: labels of a topic are not independent.
     first, second = topic_means(shift[:half], topic[rows[:half]]), topic_means(shift[half:], topic[rows[half:]])
     if not min(len(first), len(second)):
         return math.nan, math.nan
@@ -387,5 +388,5 @@ def _drift(labels: Labels, judge: int) -> tuple[float, float]:
         return float(second.mean() - first.mean()), math.nan
     from scipy import stats
 
-    found: Any = stats.ttest_ind(second, first, equal_var=False)
-    return float(second.mean() - first.mean()), float(found.pvalue)
+    test: Any = stats.ttest_ind(second, first, equal_var=False)
+    return float(second.mean() - first.mean()), float(test.pvalue)

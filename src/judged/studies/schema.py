@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, String, Table
 
-from judged.labels.database import Layout
+from judged.labels.database import StoreLayout
 
 metadata = MetaData()
 _TRIAL = ("participant", "position")
@@ -27,7 +27,7 @@ def _table(table: str, *names: str, keys: int = 0, optional: tuple[str, ...] = (
 
 
 about = _table("study", "name", "value", keys=1, value=String)
-LAYOUT = Layout(about, 1, "answers of a study", "judged study links DESIGN --store")
+LAYOUT = StoreLayout(about, 1, "answers of a study", "judged study links DESIGN --store")
 # number: of a participant in the group, from 0, in the order in which they came
 participants = _table("participants", "participant", "group", "number", keys=1)
 assignments = _table("assignments", *_TRIAL, "query_id", "system", "variant", "practice", keys=2)

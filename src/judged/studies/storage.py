@@ -12,7 +12,7 @@ from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from judged.errors import InputError, MissingExtraError
-from judged.labels.database import add_new, open_database, storable, without_password
+from judged.labels.database import add_new, open_database, to_storable, without_password
 from judged.studies.records import TABLES, StudyRecords
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class StudyStore:
         numbers = (groups[:at].count(group) for at, group in enumerate(groups))
         names = schema.assignments.c.keys()
         new = [
-            {"participant": storable("participant", who), "group": storable("group", group), "number": number}
+            {"participant": to_storable("participant", who), "group": to_storable("group", group), "number": number}
             for (who, group), number in zip(people.items(), numbers, strict=True)
             if who not in known
         ]
@@ -258,7 +258,7 @@ class StudyStore:
             before = self.actions(participant, position)
             new = added(before, action._replace(at=action.at or now_ms()))
             rows = [
-                {name: storable(name, value) for name, value in one._asdict().items()}
+                {name: to_storable(name, value) for name, value in one._asdict().items()}
                 | {"participant": participant, "position": position, "number": number}
                 | {"shown": None if one.shown is None else json.dumps(one.shown)}
                 for number, one in enumerate(new, len(before) + 1)
@@ -275,7 +275,7 @@ class StudyStore:
         """Keep what an observer wrote."""
         from judged.studies import schema
 
-        row = {"participant": participant, "position": position, "at": now_ms(), "text": storable("text", text)}
+        row = {"participant": participant, "position": position, "at": now_ms(), "text": to_storable("text", text)}
         with self.engine.begin() as connection:
             connection.execute(schema.notes.insert(), row)
 

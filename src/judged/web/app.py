@@ -178,7 +178,7 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=1)  # this holds up other pages: the least work
     app.add_middleware(serve_tables)
     app.add_middleware(one_at_a_time)
-    judge_of = None if workspace.labels is None else workspace.labels.judge_of
+    judge_of = None if workspace.labels is None else workspace.labels.judge_with_token
     return configure_app(app, ROUTERS, replace(rules or Rules(), bodies=uploads, judge_of=judge_of))
 
 

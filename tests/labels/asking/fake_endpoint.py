@@ -1,4 +1,4 @@
-"""An endpoint of our own that speaks the chat protocol: it judges by a known confusion, and fails in known ways."""
+"""A fake endpoint with the chat protocol, which grades with a known error rate and fails as configured."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ PLANTED = "zanzibar quokka"  # in every document
 
 @dataclass
 class Fake:
-    """What the server has seen, and how it behaves; a number of a request counts from 1."""
+    """Requests that the server received, and its behavior; request numbers start at 1."""
 
-    content: Callable[
-        [str, int], str | dict[str, Any]
-    ]  # of the last message and the seed: an answer, or a whole choice
-    fault: Callable[[int], str | int] = lambda _: ""  # by number: a status, "slow", "drop", "html", "deep"
+    # content: returns a reply, or a complete choice, for the last message and the seed
+    content: Callable[[str, int], str | dict[str, Any]]
+    fault: Callable[[int], str | int] = lambda _: ""  # by request number: a status, "slow", "drop", "html", "deep"
     usage: Any = field(default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 1})
     headers: dict[str, str] = field(default_factory=dict)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     url: str = ""
     slow: float = 0.5
-    deep: int = 200  # the status of what is nested too deeply
+    deep: int = 200  # status of the reply to "deep", JSON with too many levels
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def calls(self) -> int:
         return len(self.bodies)
 
-    def endpoint(self, **more: Any) -> Endpoint:
-        return Endpoint(self.url, "fake", **{"timeout": 5.0, "backoff": 0.001, **more})
+    def endpoint(self, **settings: Any) -> Endpoint:
+        return Endpoint(self.url, "fake", **{"timeout": 5.0, "backoff": 0.001, **settings})
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -63,10 +62,10 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "slow":
             threading.Event().wait(fake.slow)
         text = body["messages"][-1]["content"]
-        said = fake.content(text, body.get("seed", 0))
-        choice = said if isinstance(said, dict) else {"message": {"content": said}, "finish_reason": "stop"}
+        content = fake.content(text, body.get("seed", 0))
+        choice = content if isinstance(content, dict) else {"message": {"content": content}, "finish_reason": "stop"}
         answer: Any = {"choices": [choice], **({"usage": fake.usage} if fake.usage else {})}
-        if isinstance(fault, int):  # endpoints say what they were given
+        if isinstance(fault, int):  # error messages repeat key and text
             answer = {"error": {"message": f"{self.headers['Authorization']} {text}", "code": "made_for_tests"}}
         data = {"html": b"<html>", "deep": b"[" * 100_000}.get(str(fault)) or json.dumps(answer).encode()
         try:
@@ -76,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
-        except OSError:  # who asked has gone
+        except OSError:  # the client closed the connection
             self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -99,8 +98,8 @@ def serving(content: Callable[[str, int], str | dict[str, Any]], **behavior: Any
         thread.join()
 
 
-def named(text: str) -> str:
-    """Give the document that is asked about."""
+def document_in(text: str) -> str:
+    """Return the document ID in a prompt."""
     return re.findall(r"number (\w+)", text)[-1]
 
 
@@ -109,15 +108,15 @@ def truth(doc: str) -> int:
 
 
 def confused(text: str, seed: int) -> str:
-    """Give the true grade in 7 of 10 documents, and otherwise one by chance: another one under another seed."""
-    doc = named(text)
-    chance = random.Random(f"{doc} {seed}")  # noqa: S311
-    return str(truth(doc) if chance.random() < 0.7 else chance.randrange(4))
+    """Return the true grade for 7 of 10 documents, otherwise a random one that depends on the seed."""
+    doc = document_in(text)
+    rng = random.Random(f"{doc} {seed}")  # noqa: S311
+    return str(truth(doc) if rng.random() < 0.7 else rng.randrange(4))
 
 
 def made_store(where: str = "sqlite://", n: int = 20, topics: int = 1) -> LabelStore:
     store = LabelStore.open(where, scale="0-3")
-    store.add_topics({f"q{at}": f"words of topic {at}" for at in range(topics)})
-    store.add_documents({f"d{at}": f"{PLANTED}, number d{at}" for at in range(n)})
-    store.add_tasks(NewTask(f"q{topic}", f"d{at}") for topic in range(topics) for at in range(n))
+    store.add_topics({f"q{i}": f"words of topic {i}" for i in range(topics)})
+    store.add_documents({f"d{i}": f"{PLANTED}, number d{i}" for i in range(n)})
+    store.add_tasks(NewTask(f"q{topic}", f"d{i}") for topic in range(topics) for i in range(n))
     return store

@@ -1,4 +1,4 @@
-"""What is an answer and what is none: no malformed answer becomes a grade."""
+"""Parsing of replies: a malformed reply never becomes a grade."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from judged.labels import Labels
 from judged.labels.asking import expected_grade, expected_grades
 from judged.labels.asking.client import Reply
-from judged.labels.asking.prompts import INVALID, first_token, read
+from judged.labels.asking.prompts import INVALID, encode_logprobs, parse_reply
 
 SCALE = ("0", "1", "2", "3")
 GOOD = [
@@ -40,19 +40,19 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "form"), GOOD)
-def test_the_one_form_is_a_grade(text: str, form: str) -> None:
-    assert read(Reply(text), SCALE) == (form, None)
+@pytest.mark.parametrize(("text", "answer"), GOOD)
+def test_valid_replies_are_grades(text: str, answer: str) -> None:
+    assert parse_reply(Reply(text), SCALE) == (answer, None)
 
 
-@pytest.mark.parametrize(("text", "why"), BAD)
-def test_what_is_malformed_is_no_grade(text: str, why: str) -> None:
-    assert read(Reply(text), SCALE) == (None, why)
-    assert why in INVALID
+@pytest.mark.parametrize(("text", "reason"), BAD)
+def test_malformed_replies_are_invalid(text: str, reason: str) -> None:
+    assert parse_reply(Reply(text), SCALE) == (None, reason)
+    assert reason in INVALID
 
 
 @pytest.mark.parametrize(
-    ("reply", "why"),
+    ("reply", "reason"),
     [
         (Reply("2", finish="length"), "cut"),
         (Reply("", finish="length"), "cut"),
@@ -62,31 +62,32 @@ def test_what_is_malformed_is_no_grade(text: str, why: str) -> None:
         (Reply("2", refused=True), "refusal"),
     ],
 )
-def test_what_the_protocol_says_goes_before_the_text(reply: Reply, why: str) -> None:
-    assert read(reply, SCALE) == (None, why)
+def test_finish_reasons_and_refusals_come_before_the_text(reply: Reply, reason: str) -> None:
+    assert parse_reply(reply, SCALE) == (None, reason)
 
 
 def test_a_scale_without_zero_and_with_two_digits() -> None:
-    forms = ("1", "10")
-    assert [read(Reply(text), forms).form for text in ("1", "10", "0", "01")] == ["1", "10", None, None]
+    answers = ("1", "10")
+    assert [parse_reply(Reply(text), answers).answer for text in ("1", "10", "0", "01")] == ["1", "10", None, None]
 
 
 @pytest.mark.parametrize(
-    ("text", "form"), [("A", "A"), ("b", "B"), ("A and B", None), ("Document A", None), ("D", None), ("\u0410", None)]
+    ("text", "answer"), [("A", "A"), ("b", "B"), ("A and B", None), ("Document A", None), ("D", None), ("\u0410", None)]
 )  # the last is Cyrillic
-def test_letters_are_read_as_strictly(text: str, form: str | None) -> None:
-    assert read(Reply(text), ("A", "B", "C")).form == form
+def test_letters_are_parsed_strictly(text: str, answer: str | None) -> None:
+    assert parse_reply(Reply(text), ("A", "B", "C")).answer == answer
 
 
 def test_expected_grades() -> None:
     half = math.log(0.5)
-    assert expected_grade(first_token({"1": half, "3": half}, SCALE)) == pytest.approx(2)
-    assert expected_grade(first_token({" 2": math.log(0.3), "2": math.log(0.3), "The": -1.0}, SCALE)) == 2  # joined
-    assert math.isnan(expected_grade(first_token({"2": math.log(0.4), "The": math.log(0.6)}, SCALE)))
-    assert first_token({"The": -0.1}, SCALE) == ""
-    assert first_token({"1": -0.1}, ("1", "10")) == ""  # a first token does not tell 1 from 10
+    assert expected_grade(encode_logprobs({"1": half, "3": half}, SCALE)) == pytest.approx(2)
+    # Tokens that differ in blanks are merged.
+    assert expected_grade(encode_logprobs({" 2": math.log(0.3), "2": math.log(0.3), "The": -1.0}, SCALE)) == 2
+    assert math.isnan(expected_grade(encode_logprobs({"2": math.log(0.4), "The": math.log(0.6)}, SCALE)))
+    assert encode_logprobs({"The": -0.1}, SCALE) == ""
+    assert encode_logprobs({"1": -0.1}, ("1", "10")) == ""  # the first token is the same for 1 and 10
     table = Labels.of({"m": {"q": {"a": 2, "b": 0}}}).table
     rows = table.to_pylist()
-    rows[1]["logprobs"] = first_token({"0": math.log(0.75), "1": math.log(0.25)}, SCALE)
+    rows[1]["logprobs"] = encode_logprobs({"0": math.log(0.75), "1": math.log(0.25)}, SCALE)
     labels = Labels.of(table.from_pylist(rows, schema=table.schema))
     assert expected_grades(labels).tolist() == pytest.approx([math.nan, 0.25], nan_ok=True)

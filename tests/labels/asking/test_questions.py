@@ -1,4 +1,4 @@
-"""Queries made from documents: checked one by one, synthetic in the store, and compared with real ones."""
+"""Synthetic queries from documents: checks, the store, and comparison with real queries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCUMENTS = {
     "lines": "Bread is baked from flour.",
     "far": "Stones fall down.",
 }
-MADE = {
+QUERIES = {
     "Goethe wrote": "who is the author of faust?",
     "red fox": "red fox jumps over the fence",
     "that tragedy": "Who is the author  of Faust?",
@@ -39,7 +39,7 @@ MADE = {
 def content(text: str, _: int) -> str:
     if "(yes or no)" in text:
         return "no" if "moon" in text else "Yes"
-    return next(query for part, query in MADE.items() if part in text)
+    return next(query for phrase, query in QUERIES.items() if phrase in text)
 
 
 def test_queries_are_checked() -> None:
@@ -51,9 +51,9 @@ def test_queries_are_checked() -> None:
         calls = fake.calls
         assert ask_questions(prepare_questions(store, fake.endpoint(), DOCUMENTS, limit=9)).used == result.used
     assert calls == fake.calls == 6 + 2
-    why = {one.doc_id: one.rejected for one in result.questions}
-    assert sorted(why.pop(doc) for doc in ("good", "twice")) == ["", "asked twice"]
-    assert why == {
+    rejections = {question.doc_id: question.rejected for question in result.questions}
+    assert sorted(rejections.pop(doc) for doc in ("good", "twice")) == ["", "asked twice"]
+    assert rejections == {
         "copied": "copied", "none": "nothing to ask", "lines": "another form", "far": "not answered by its document",
     }  # fmt: skip
     assert result.add_to(store) == 1
@@ -69,7 +69,7 @@ def test_queries_are_checked() -> None:
 
 
 @pytest.mark.parametrize("sign", ["\0", "\x1b[2J", "\t", "\r", "\u2028", "\ud800", "\x85"])
-def test_controls_and_halves_of_characters_are_in_no_query(sign: str) -> None:
+def test_queries_with_control_characters_are_rejected(sign: str) -> None:
     store = LabelStore.open("sqlite://")
     with serving(lambda *_: f"who wrote{sign}it?") as fake:
         result = ask_questions(prepare_questions(store, fake.endpoint(), {"d": "a text"}, limit=1))
@@ -78,31 +78,31 @@ def test_controls_and_halves_of_characters_are_in_no_query(sign: str) -> None:
     assert "another form" in result.text().encode().decode()
 
 
-def test_another_models_query_from_a_document_is_a_topic_of_its_own() -> None:
+def test_queries_of_different_models_are_different_topics() -> None:
     store = LabelStore.open("sqlite://")
-    asked = ["who wrote it?", "whose book is that?", "who wrote it?"]
-    for at, text in enumerate(asked):
-        with serving(lambda said, _, text=text: "yes" if "(yes or no)" in said else text) as fake:
-            endpoint = replace(fake.endpoint(), model=f"model {at}")
+    queries = ["who wrote it?", "whose book is that?", "who wrote it?"]
+    for i, text in enumerate(queries):
+        with serving(lambda prompt, _, text=text: "yes" if "(yes or no)" in prompt else text) as fake:
+            endpoint = replace(fake.endpoint(), model=f"model {i}")
             result = ask_questions(prepare_questions(store, endpoint, {"d": "a text"}, limit=1))
-        assert result.add_to(store) == int(at < 2)
-    assert sorted(topic["text"] for topic in store.topics()) == sorted(set(asked))
+        assert result.add_to(store) == int(i < 2)
+    assert sorted(topic["text"] for topic in store.topics()) == sorted(set(queries))
 
 
 @pytest.mark.parametrize("text", ["誰が\u3000書いた", "who\u200cwrote it"])
-def test_blanks_and_joiners_of_other_scripts_are_in_queries(text: str) -> None:
-    with serving(lambda asked, _: "yes" if "(yes or no)" in asked else text) as fake:
+def test_blanks_and_joiners_of_other_scripts_are_allowed(text: str) -> None:
+    with serving(lambda prompt, _: "yes" if "(yes or no)" in prompt else text) as fake:
         store = LabelStore.open("sqlite://")
         result = ask_questions(prepare_questions(store, fake.endpoint(), {"d": "a text"}, limit=1))
     assert [question.text for question in result.used] == [text]
 
 
-def test_a_question_that_was_not_checked_is_not_used() -> None:
+def test_unchecked_queries_are_not_used() -> None:
     store = LabelStore.open("sqlite://")
     with serving(content) as fake:
         result = ask_questions(prepare_questions(store, fake.endpoint(), DOCUMENTS, limit=9), budget_calls=7)
     assert (fake.calls, result.stopped, result.left) == (7, "budget", 1)
-    assert "not checked yet" in {one.rejected for one in result.questions}
+    assert "not checked yet" in {question.rejected for question in result.questions}
     assert len(result.used) <= 1
 
 
@@ -123,14 +123,14 @@ def test_the_command(tmp_path: Path, run: Callable[..., Ended]) -> None:
     (tmp_path / "docs.csv").write_text(
         "doc_id,text\n" + "".join(f'{doc},"{text}"\n' for doc, text in DOCUMENTS.items())
     )
-    where = str(tmp_path / "labels.db")
+    path = str(tmp_path / "labels.db")
     with serving(content) as fake:
         (tmp_path / "e.toml").write_text(f'base_url = "{fake.url}"\nmodel = "m"\n')
-        arguments = ("labels", "questions", where, str(tmp_path / "docs.csv"), "--endpoint", str(tmp_path / "e.toml"))
+        arguments = ("labels", "questions", path, str(tmp_path / "docs.csv"), "--endpoint", str(tmp_path / "e.toml"))
         assert (run(*arguments).code, fake.calls) == (2, 0)
-        done = run(*arguments, "--yes", "--format", "csv")
-    assert done.code == 0
-    assert done.lines[0] == "query_id,doc_id,text,overlap,rejected"
-    store = LabelStore.open(where)
+        ended = run(*arguments, "--yes", "--format", "csv")
+    assert ended.code == 0
+    assert ended.lines[0] == "query_id,doc_id,text,overlap,rejected"
+    store = LabelStore.open(path)
     assert [topic["synthetic"] for topic in store.topics()] == [True]
     store.close()

@@ -1,4 +1,4 @@
-"""`judged labels`: from topics and pairs to qrels, with the exit codes of all commands."""
+"""The commands `judged labels`: from topics and pairs to qrels, and exit codes."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_from_topics_to_qrels(folder: Path, run: Callable[..., Ended]) -> None:
-    made = run("labels", "new", "l.db", "--scale", "0-3", "--topics", "topics.csv", "--documents", "docs.jsonl")
-    assert made.code == 0
+    created = run("labels", "new", "l.db", "--scale", "0-3", "--topics", "topics.csv", "--documents", "docs.jsonl")
+    assert created.code == 0
     tokens = dict(line.split("\t") for line in run("labels", "judges", "l.db", "ann", "bob").out.splitlines())
     shared = ("--judges", "ann, bob", "--overlap", "0.5", "--repeats", "0.2", "--gold", "gold.txt", "--seed", "3")
     assert run("labels", "tasks", "l.db", "pool.csv", *shared).code == 0
     with LabelStore.open("l.db") as store:
-        assert [store.judge_of(tokens[name]) for name in ("ann", "bob")] == ["ann", "bob"]
+        assert [store.judge_with_token(tokens[name]) for name in ("ann", "bob")] == ["ann", "bob"]
         assert store.topic("1")["description"] == "its author"
-        before = store.every_task()
+        before = store.all_tasks()
         assert {(task.doc_id, task.gold) for task in before if task.gold is not None} == {("z", 3.0)}
         for judge, grade in (("ann", 2.0), ("bob", 1.0)):
             for task in store.tasks(judge):
                 store.add(judge, task.query_id, task.doc_id, grade, repeat=task.repeat, note="private", seconds=2.0)
-    assert run("labels", "tasks", "l.db", "pool.csv", *shared).code == 0  # again: nothing new
+    assert run("labels", "tasks", "l.db", "pool.csv", *shared).code == 0  # no new tasks
     with LabelStore.open("l.db") as store:
-        assert store.every_task() == before
+        assert store.all_tasks() == before
     (folder / "zero.csv").write_text("query,users\nwho wrote faust,3\n")
     run("labels", "new", "other.db", "--topics", "topics.csv")
     assert run("labels", "tasks", "other.db", "pool.csv", "--queries", "zero.csv").code == 0
     with LabelStore.open("other.db") as store:
-        assert {task[:2] for task in store.every_task()} == {("1", "a"), ("1", "b")}
+        assert {task[:2] for task in store.all_tasks()} == {("1", "a"), ("1", "b")}
     assert '"left": 0' in run("labels", "status", "l.db", "--format", "json").out
     ended = run("labels", "qrels", "l.db", "--by", "mean", "-o", "qrels.txt")
     assert (ended.code, Qrels.read("qrels.txt").origin.how) == (0, "mean")  # type: ignore[union-attr]
@@ -68,26 +68,26 @@ def test_from_topics_to_qrels(folder: Path, run: Callable[..., Ended]) -> None:
     assert (folder / "again.txt").read_text() == (folder / "qrels.txt").read_text()
 
 
-def test_labels_of_models_are_named_where_qrels_are_made_and_used(folder: Path, run: Callable[..., Ended]) -> None:
+def test_labels_of_models_give_warnings(folder: Path, run: Callable[..., Ended]) -> None:
     (folder / "llm.txt").write_text("1 0 a 3\n2 0 c 1\n")
     (folder / "x.run").write_text("1 Q0 a 1 2.0 x\n2 Q0 c 1 2.0 x\n")
     run("labels", "new", "l.db")
     run("labels", "import", "l.db", "llm.txt", "--judge", "llm", "--kind", "model")
-    made = run("labels", "qrels", "l.db", "-o", "qrels.txt")
-    used = run("evaluate", "qrels.txt", "x.run", "-m", "AP", "--format", "json")
-    assert made.code == used.code == 0
-    assert "warning" in made.err
-    assert '"model-judgments"' in used.out
+    created = run("labels", "qrels", "l.db", "-o", "qrels.txt")
+    evaluated = run("evaluate", "qrels.txt", "x.run", "-m", "AP", "--format", "json")
+    assert created.code == evaluated.code == 0
+    assert "warning" in created.err
+    assert '"model-judgments"' in evaluated.out
     files = ("qrels.txt", "x.run")
     for command in (("explain", *files, "-m", "AP", "--topic", "1"), ("collection", "check", *files)):
-        said = run(*command)
-        assert "by language models" in said.out + said.err
+        ended = run(*command)
+        assert "by language models" in ended.out + ended.err
     (folder / "y.run").write_text("1 Q0 c 1 2.0 y\n2 Q0 a 1 2.0 y\n")
-    said = run("leave-one-out", *files, "y.run")
-    assert "by language models" in said.out + said.err
+    ended = run("leave-one-out", *files, "y.run")
+    assert "by language models" in ended.out + ended.err
 
 
-def test_a_scale_of_ones_own(folder: Path, run: Callable[..., Ended]) -> None:
+def test_a_custom_scale(folder: Path, run: Callable[..., Ended]) -> None:
     (folder / "scale.csv").write_text("grade,word,definition\n1,yes,it is\n0,no,it is not\n")
     assert run("labels", "new", "l.db", "--scale", "scale.csv").code == 0
     with LabelStore.open("l.db") as store:
@@ -97,14 +97,14 @@ def test_a_scale_of_ones_own(folder: Path, run: Callable[..., Ended]) -> None:
     assert (ended.code, "scale.csv:3" in ended.err, (folder / "other.db").exists()) == (2, True, False)
 
 
-def test_a_scale_of_one_grade_leaves_nothing_behind(folder: Path, run: Callable[..., Ended]) -> None:
+def test_an_invalid_scale_creates_no_store(folder: Path, run: Callable[..., Ended]) -> None:
     (folder / "scale.csv").write_text("grade,word\n1,yes\n")
     ended = run("labels", "new", "l.db", "--scale", "scale.csv")
     assert (ended.code, "scale.csv" in ended.err, (folder / "l.db").exists()) == (2, True, False)
     assert "0-4" in run("labels", "new", "l.db", "--scale", "0-9").err
 
 
-def test_tasks_name_topics_and_documents_that_have_no_text(folder: Path, run: Callable[..., Ended]) -> None:
+def test_tasks_warn_about_topics_and_documents_without_text(folder: Path, run: Callable[..., Ended]) -> None:
     (folder / "pool.csv").write_text("query_id,doc_id\n1,a\n1,b.txt\n9,a\n")
     run("labels", "new", "l.db", "--topics", "topics.csv", "--documents", "docs.jsonl")
     ended = run("labels", "tasks", "l.db", "pool.csv")
@@ -115,7 +115,7 @@ def test_tasks_name_topics_and_documents_that_have_no_text(folder: Path, run: Ca
 
 
 @pytest.mark.usefixtures("folder")
-def test_status_counts_tasks_of_judges_who_were_not_added(run: Callable[..., Ended]) -> None:
+def test_status_counts_tasks_of_judges_without_labels(run: Callable[..., Ended]) -> None:
     run("labels", "new", "l.db")
     run("labels", "tasks", "l.db", "pool.csv")
     with LabelStore.open("l.db") as store:
@@ -137,7 +137,9 @@ def test_status_counts_tasks_of_judges_who_were_not_added(run: Callable[..., End
         ("import", "l.db", "gold.txt"), ("export", "l.db", "-o", "l.db"), ("new", "l.db", "--scale", "binary"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_one_line_and_2(folder: Path, run: Callable[..., Ended], arguments: tuple[str, ...]) -> None:
+def test_errors_are_one_line_with_exit_code_2(
+    folder: Path, run: Callable[..., Ended], arguments: tuple[str, ...]
+) -> None:
     with LabelStore.open("l.db", scale="0-3") as store:
         store.add("ann", "1", "a", 2.0)
     ended = run("labels", *arguments)
@@ -146,7 +148,7 @@ def test_what_is_wrong_is_one_line_and_2(folder: Path, run: Callable[..., Ended]
     assert not {"no.db", "q.txt", "q.csv"} & {path.name for path in folder.iterdir()}
 
 
-def test_a_grade_that_is_no_number_is_shown(folder: Path, run: Callable[..., Ended]) -> None:
+def test_an_invalid_grade_is_part_of_the_message(folder: Path, run: Callable[..., Ended]) -> None:
     (folder / "labels.csv").write_text("query_id,doc_id,judge,grade\n1,a,ann,x\n")
     run("labels", "new", "l.db")
     ended = run("labels", "import", "l.db", "labels.csv")

@@ -1,4 +1,4 @@
-"""A grade that is tried on the page of a topic: the measures move, and it becomes a label when it is saved."""
+"""Trial grades on the page of a topic: effect on measures, and saving as a label."""
 
 from __future__ import annotations
 
@@ -27,83 +27,83 @@ def store(tmp_path: Path) -> LabelStore:
 
 
 @pytest.fixture
-def tried(store: LabelStore) -> TestClient:
+def client(store: LabelStore) -> TestClient:
     return TestClient(make_app(workspace_of(store)), follow_redirects=False)
 
 
-def test_another_grade_moves_the_topic_and_saves_nothing(store: LabelStore, tried: TestClient) -> None:
-    moved = tried.get("/api/v1/topic?topic=q1&doc_id=d2&grade=3&measure=nDCG@10").json()["regraded"]
+def test_a_trial_grade_changes_measures_and_saves_nothing(store: LabelStore, client: TestClient) -> None:
+    changes = client.get("/api/v1/topic?topic=q1&doc_id=d2&grade=3&measure=nDCG@10").json()["regraded"]
     before, after = (
         evaluate({**QRELS, "q1": qrels}, RUNS, "nDCG@10") for qrels in (QRELS["q1"], {"d1": 2.0, "d2": 3.0})
     )
-    assert {row["run"] for row in moved} == {"mine", "other"}
-    for row in moved:
-        if row["measure"] == "nDCG@10":  # d2 stands first in mine, and other lacks it
+    assert {row["run"] for row in changes} == {"mine", "other"}
+    for row in changes:
+        if row["measure"] == "nDCG@10":  # d2 is first in mine, and missing in other
             assert (row["before"], row["after"]) == pytest.approx((score(before, row["run"]), score(after, row["run"])))
     with pytest.raises(InputError, match="no labels"):
         store.labels()
 
 
-def test_kept_grades_move_every_run_and_their_order(store: LabelStore, tried: TestClient) -> None:
-    asked = "/api/v1/topic?topic=q1&measure=AP"
-    assert "regraded" not in tried.get(asked).json()
+def test_saved_grades_change_all_runs(store: LabelStore, client: TestClient) -> None:
+    url = "/api/v1/topic?topic=q1&measure=AP"
+    assert "regraded" not in client.get(url).json()
     store.add("ann", "q1", "d2", 1.0)
     store.add("bob", "q1", "d2", 3.0)  # the last one counts
-    store.add("ann", "q1", "d1", 2.0)  # as it is judged already
+    store.add("ann", "q1", "d1", 2.0)  # equal to the judgment
     store.add("ann", "q1", "d5", None)  # skipped
-    found = tried.get(asked).json()
-    assert found["kept_grades"] == {"d2": 3.0}
+    result = client.get(url).json()
+    assert result["kept_grades"] == {"d2": 3.0}
     after = evaluate({**QRELS, "q1": {"d1": 2.0, "d2": 3.0}}, RUNS, "AP").aggregate()
-    assert {row["run"]: row["after"] for row in found["regraded_runs"]} == pytest.approx(
+    assert {row["run"]: row["after"] for row in result["regraded_runs"]} == pytest.approx(
         {run: values["AP"] for run, values in after.items()}
     )
-    tried_too = tried.get(f"{asked}&doc_id=d1&grade=0").json()["regraded_runs"]
+    trial_rows = client.get(f"{url}&doc_id=d1&grade=0").json()["regraded_runs"]
     after = evaluate({**QRELS, "q1": {"d1": 0.0, "d2": 3.0}}, RUNS, "AP").aggregate()
-    assert {row["run"]: row["after"] for row in tried_too} == pytest.approx(
+    assert {row["run"]: row["after"] for row in trial_rows} == pytest.approx(
         {run: values["AP"] for run, values in after.items()}
     )
-    page = tried.get("/topic?topic=q1&measure=AP").text
+    page = client.get("/topic?topic=q1&measure=AP").text
     assert "With 1 saved grade" in page
     assert "Save as a label" not in page
 
 
-def test_a_grade_that_turns_the_order_of_the_runs(store: LabelStore) -> None:
+def test_a_grade_that_changes_the_order_of_the_runs(store: LabelStore) -> None:
     qrels, runs = {"q1": {"d1": 1.0}, "q2": {"d3": 1.0}}, {"a": {"q1": ["d1"]}, "b": {"q1": ["d2"]}, "c": {"q2": ["x"]}}
     client = TestClient(make_app(replace(open_workspace(qrels, runs), labels=store)))
-    asked = "topic?topic=q1&measure=P@1"
-    more = client.get(f"/api/v1/{asked}&doc_id=d2&grade=1").json()["regraded_runs"]
-    assert [(row["run"], row["before"], row["after"], row["place"], row["place_after"]) for row in more] == [
+    url = "topic?topic=q1&measure=P@1"
+    improved = client.get(f"/api/v1/{url}&doc_id=d2&grade=1").json()["regraded_runs"]
+    assert [(row["run"], row["before"], row["after"], row["place"], row["place_after"]) for row in improved] == [
         ("b", 0, 0.5, 2, 2)
-    ]  # a has 0.5 as well, and was given first
+    ]  # a also has 0.5, and is the first run
     store.add("ann", "q1", "d2", 1.0)
-    turned = client.get(f"/api/v1/{asked}&doc_id=d1&grade=0").json()["regraded_runs"]
-    assert [(row["run"], row["after"], row["place"], row["place_after"]) for row in turned] == [
+    changed = client.get(f"/api/v1/{url}&doc_id=d1&grade=0").json()["regraded_runs"]
+    assert [(row["run"], row["after"], row["place"], row["place_after"]) for row in changed] == [
         ("b", 0.5, 2, 1),
         ("a", 0, 1, 2),
     ]
-    assert "beside 1 saved grade" in client.get(f"/{asked}&doc_id=d1&grade=0").text
+    assert "beside 1 saved grade" in client.get(f"/{url}&doc_id=d1&grade=0").text
 
 
 def score(scores: Any, run: str) -> float:
     return float(scores.per_topic()[run]["nDCG@10"]["q1"])
 
 
-def test_a_grade_in_place_becomes_a_label(store: LabelStore, tried: TestClient) -> None:
-    page = tried.get("/topic?topic=q1&doc_id=d2&grade=3").text
+def test_a_saved_grade_is_a_label(store: LabelStore, client: TestClient) -> None:
+    page = client.get("/topic?topic=q1&doc_id=d2&grade=3").text
     assert 'data-grade="3"' in page
     back = re.search(r'name="back" value="([^"]*)"', page)
     assert back is not None
-    sent = {"topic": "q1", "doc_id": "d2", "grade": "3", "judge": "ann", "back": back[1].replace("&amp;", "&")}
-    location = tried.post("/judging/label", data=sent).headers["location"]
+    form = {"topic": "q1", "doc_id": "d2", "grade": "3", "judge": "ann", "back": back[1].replace("&amp;", "&")}
+    location = client.post("/judging/label", data=form).headers["location"]
     assert location.startswith("/topic?")
-    assert "Saved as a label" in tried.get(location).text
+    assert "Saved as a label" in client.get(location).text
     assert counted(store, "ann") == {"d2": 3.0}
-    assert "data-grade" not in tried.get("/topic?topic=q2").text  # the store does not know this topic
+    assert "data-grade" not in client.get("/topic?topic=q2").text  # the store does not know this topic
 
 
-def test_nothing_is_graded_into_labels_of_other_topics(store: LabelStore, sample: Any) -> None:
+def test_other_topics_with_the_same_id_cannot_be_graded(store: LabelStore, sample: Any) -> None:
     store.add_topics({"t01": "another question of the same id"})
-    desk = WorkspaceHolder(workspace_of(store))
-    desk.replace(sample)
-    assert desk.workspace.labels is store
-    assert "data-grade" not in TestClient(make_app(desk.workspace)).get("/topic?topic=t01").text
+    holder = WorkspaceHolder(workspace_of(store))
+    holder.replace(sample)
+    assert holder.workspace.labels is store
+    assert "data-grade" not in TestClient(make_app(holder.workspace)).get("/topic?topic=t01").text

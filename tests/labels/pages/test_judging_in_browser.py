@@ -1,4 +1,4 @@
-"""The judging page as judges use it: by keys, two at once, with a server that dies, on a phone."""
+"""The judging page in a browser: keyboard, concurrent judges, a killed server, and small screens."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def log_in(page: Any, judge: str) -> None:
     expect(page.locator("#judging")).to_be_visible()
 
 
-def saved(page: Any, done: int) -> None:
-    """Wait until so many are done and the server has them all."""
+def wait_until_saved(page: Any, done: int) -> None:
+    """Wait until `done` tasks are done and the server has all labels."""
     expect(page.locator("#done")).to_have_text(f"{done:,}", timeout=30_000)
     expect(page.locator("#state")).to_have_text(re.compile("all saved"), timeout=30_000)
 
 
 def press(page: Any, keys: str) -> list[str]:
-    """Press keys, and give the document that each one was pressed for."""
-    seen: list[str] = []
+    """Press keys, and return the document that each key graded."""
+    docs: list[str] = []
     for key in keys:
-        expect(page.locator(".judging[data-ready]:not(.finished)")).to_be_visible()  # keys before that are lost
-        seen.append(page.locator("#doc_id").inner_text())
+        expect(page.locator(".judging[data-ready]:not(.finished)")).to_be_visible()  # earlier keys are lost
+        docs.append(page.locator("#doc_id").inner_text())
         page.keyboard.press(key)
-    return seen
+    return docs
 
 
 @pytest.fixture
@@ -52,15 +52,15 @@ def store(tmp_path: Path) -> LabelStore:
     return store_of(tmp_path / "labels.db", 60)
 
 
-def test_by_keys_alone(serve: Callable[..., str], tab: Callable[..., Any], store: LabelStore) -> None:
-    shown = tab(serve(workspace_of(store)) + "/judging")
-    page = shown.page
+def test_judging_with_the_keyboard(serve: Callable[..., str], tab: Callable[..., Any], store: LabelStore) -> None:
+    view = tab(serve(workspace_of(store)) + "/judging")
+    page = view.page
     order = [task.doc_id for task in store.tasks("ann")]
     log_in(page, "ann")
-    seen = press(page, "0123" * 10)
-    saved(page, 40)
-    assert seen == order[:40]
-    assert counted(store, "ann") == {doc: float(at % 4) for at, doc in enumerate(seen)}
+    docs = press(page, "0123" * 10)
+    wait_until_saved(page, 40)
+    assert docs == order[:40]
+    assert counted(store, "ann") == {doc: float(i % 4) for i, doc in enumerate(docs)}
     assert all(0 < row["seconds"] < 60 for row in Labels.of(store).last.to_pylist())
     expect(page.locator("#pace")).to_have_text(re.compile(r"[\d.]+ s a label"))
     (skipped,) = press(page, "s")
@@ -69,7 +69,7 @@ def test_by_keys_alone(serve: Callable[..., str], tab: Callable[..., Any], store
     page.keyboard.type("s2: in a note keys are letters")
     page.keyboard.press("Escape")
     (noted,) = press(page, "3")
-    saved(page, 42)
+    wait_until_saved(page, 42)
     last = {row["doc_id"]: row for row in Labels.of(store).last.to_pylist()}
     assert (last[skipped]["valid"], last[skipped]["grade"]) == (True, None)
     assert (last[later]["valid"], last[later]["grade"]) == (False, None)
@@ -81,54 +81,54 @@ def test_by_keys_alone(serve: Callable[..., str], tab: Callable[..., Any], store
     docs = press(page, "1" * 18)
     assert docs[-1] == later
     expect(page.locator("h1")).to_have_text("Nothing is left to judge")
-    saved(page, 60)
+    wait_until_saved(page, 60)
     assert store.tasks("ann") == ()
-    shown.clean()
+    view.clean()
 
 
-def test_what_was_taken_back_can_be_given_anew(
+def test_undone_labels_can_be_given_again(
     serve: Callable[..., str], tab: Callable[..., Any], store: LabelStore
 ) -> None:
-    shown = tab(serve(workspace_of(store)) + "/judging")
-    page = shown.page
+    view = tab(serve(workspace_of(store)) + "/judging")
+    page = view.page
     log_in(page, "ann")
     first, second, third = press(page, "012")
     page.keyboard.press("u")
     expect(page.locator("#doc_id")).to_have_text(third)
-    expect(page.locator("[data-before]")).to_have_text(re.compile("Relevant"))
+    expect(page.locator("[data-previous]")).to_have_text(re.compile("Relevant"))
     page.keyboard.press("u")
     expect(page.locator("#doc_id")).to_have_text(second)
     assert press(page, "33") == [second, third]
-    saved(page, 3)
+    wait_until_saved(page, 3)
     assert counted(store, "ann") == {first: 0.0, second: 3.0, third: 3.0}
     current = page.locator("#doc_id").inner_text()
     page.reload()
     expect(page.locator("#doc_id")).to_have_text(current)
     expect(page.locator("[data-ready]")).to_be_visible()
-    page.keyboard.press("u")  # what was done before the page was loaded
+    page.keyboard.press("u")  # a label from before the reload
     expect(page.locator("#doc_id")).to_have_text(third)
     page.keyboard.press("u")
     expect(page.locator("#doc_id")).to_have_text(second)
     assert press(page, "112") == [second, third, current]
-    saved(page, 4)
+    wait_until_saved(page, 4)
     assert counted(store, "ann") == {first: 0.0, second: 1.0, third: 1.0, current: 2.0}
-    shown.clean()
+    view.clean()
 
 
-def test_two_judges_at_once(serve: Callable[..., str], tab: Callable[..., Any], store: LabelStore) -> None:
+def test_concurrent_judges(serve: Callable[..., str], tab: Callable[..., Any], store: LabelStore) -> None:
     address = serve(workspace_of(store)) + "/judging"
     pages = {judge: tab(address).page for judge in ("ann", "bob")}
-    seen: dict[str, list[str]] = {judge: [] for judge in pages}
+    docs_of_judge: dict[str, list[str]] = {judge: [] for judge in pages}
     for judge, page in pages.items():
         log_in(page, judge)
     for _ in range(15):
         for judge, page in pages.items():
-            seen[judge] += press(page, "21")
+            docs_of_judge[judge] += press(page, "21")
     for page in pages.values():
-        saved(page, 30)
-    for judge, docs in seen.items():
-        assert counted(store, judge) == {doc: 2.0 - at % 2 for at, doc in enumerate(docs)}
-    assert seen["ann"] != seen["bob"]  # each has an order of their own
+        wait_until_saved(page, 30)
+    for judge, docs in docs_of_judge.items():
+        assert counted(store, judge) == {doc: 2.0 - i % 2 for i, doc in enumerate(docs)}
+    assert docs_of_judge["ann"] != docs_of_judge["bob"]  # different orders
 
 
 def test_a_hidden_page_does_not_count_time(
@@ -137,21 +137,21 @@ def test_a_hidden_page_does_not_count_time(
     page = tab(serve(workspace_of(store)) + "/judging").page
     log_in(page, "ann")
     hide = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true});"
-    told = "document.dispatchEvent(new Event('visibilitychange'))"
-    page.evaluate(hide % "true" + told)
+    dispatch = "document.dispatchEvent(new Event('visibilitychange'))"
+    page.evaluate(hide % "true" + dispatch)
     page.wait_for_timeout(700)
-    page.evaluate(hide % "false" + told)
+    page.evaluate(hide % "false" + dispatch)
     press(page, "1")
-    saved(page, 1)
+    wait_until_saved(page, 1)
     assert Labels.of(store).table["seconds"][0].as_py() < 0.6
 
 
 @contextmanager
-def process(store: LabelStore, port: int) -> Generator[Any]:
-    """Serve a store in a process of its own, which can be killed."""
-    said = [sys.executable, "-m", "judged", "serve", "--labels", store.where, "--port", str(port)]
+def serve_in_process(store: LabelStore, port: int) -> Generator[Any]:
+    """Serve a store in another process, which can be killed."""
+    command = [sys.executable, "-m", "judged", "serve", "--labels", store.where, "--port", str(port)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    running = subprocess.Popen(said, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
     try:
         for _ in range(600):
             try:
@@ -159,49 +159,51 @@ def process(store: LabelStore, port: int) -> Generator[Any]:
                 break
             except OSError:
                 time.sleep(0.1)
-        yield running
+        yield server
     finally:
-        running.send_signal(signal.SIGKILL)
-        running.wait()
+        server.send_signal(signal.SIGKILL)
+        server.wait()
 
 
-def test_a_judge_goes_on_while_the_server_is_killed(tab: Callable[..., Any], store: LabelStore) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with process(store, port) as running:
+def test_judging_continues_while_the_server_is_down(tab: Callable[..., Any], store: LabelStore) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with serve_in_process(store, port) as server:
         page = tab(f"http://127.0.0.1:{port}/judging").page
         log_in(page, "ann")
-        seen = press(page, "01230")
-        running.send_signal(signal.SIGKILL)  # perhaps before it has them all
-        running.wait()
-        seen += press(page, "1230123")
+        docs = press(page, "01230")
+        server.send_signal(signal.SIGKILL)  # possibly before it has all labels
+        server.wait()
+        docs += press(page, "1230123")
         expect(page.locator("#state")).to_have_text(re.compile(r"\d+ not yet saved"), timeout=10_000)
         page.keyboard.press("u")
-        seen[-1:] = press(page, "2")
-    with process(store, port) as running:
-        saved(page, 12)
-        seen += press(page, "3")
-        saved(page, 13)
-        grades = [float(at % 4) for at in range(13)]
+        docs[-1:] = press(page, "2")
+    with serve_in_process(store, port) as server:
+        wait_until_saved(page, 12)
+        docs += press(page, "3")
+        wait_until_saved(page, 13)
+        grades = [float(i % 4) for i in range(13)]
         grades[11], grades[12] = 2.0, 3.0
-        assert counted(store, "ann") == dict(zip(seen, grades, strict=True))
-        # What the server never had outlives the page as well.
-        running.send_signal(signal.SIGKILL)
-        running.wait()
-        seen += press(page, "1")
+        assert counted(store, "ann") == dict(zip(docs, grades, strict=True))
+        # Labels that the server never received survive the end of the page.
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        docs += press(page, "1")
         expect(page.locator("#state")).to_have_text(re.compile("1 not yet saved"), timeout=10_000)
     context = page.context
     page.close()
-    with process(store, port):
+    with serve_in_process(store, port):
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{port}/judging")
-        saved(page, 14)
-        assert counted(store, "ann")[seen[-1]] == 1.0
-    assert len(seen) == len(set(seen)) == len(counted(store, "ann"))
+        wait_until_saved(page, 14)
+        assert counted(store, "ann")[docs[-1]] == 1.0
+    assert len(docs) == len(set(docs)) == len(counted(store, "ann"))
 
 
-def test_without_scripts_it_is_a_form(serve: Callable[..., str], tab: Callable[..., Any], store: LabelStore) -> None:
+def test_without_scripts_the_page_is_a_form(
+    serve: Callable[..., str], tab: Callable[..., Any], store: LabelStore
+) -> None:
     page = tab(serve(workspace_of(store)) + "/judging", java_script_enabled=False).page
     log_in(page, "ann")
     first = page.locator("#doc_id").inner_text()
@@ -222,34 +224,34 @@ def test_pages_fit_and_are_accessible(
     for judge, grade in (("bob", 0.0), ("eve", 3.0)):
         store.add(judge, "q1", "d1", grade, note="x" * 300)
     address = serve(workspace_of(store))
-    shown = tab(address + "/judging", width=width, color_scheme=scheme, reduced_motion="reduce")
-    shown.accessible()
-    shown.fits()
-    log_in(shown.page, "ann")
-    press(shown.page, "1")
-    saved(shown.page, 1)
-    shown.accessible()
-    shown.fits()
-    for button in shown.page.locator("#answer button:visible").all():
+    view = tab(address + "/judging", width=width, color_scheme=scheme, reduced_motion="reduce")
+    view.accessible()
+    view.fits()
+    log_in(view.page, "ann")
+    press(view.page, "1")
+    wait_until_saved(view.page, 1)
+    view.accessible()
+    view.fits()
+    for button in view.page.locator("#answer button:visible").all():
         box = button.bounding_box()
         assert box["height"] >= 44
         assert box["width"] >= 44
-    shown.page.goto(address + "/judging/disagreements")
-    shown.accessible()
-    shown.fits()
-    shown.page.goto(address + "/topic?topic=q1&doc_id=d2&grade=3")
-    shown.accessible()
-    shown.fits()
-    shown.clean()
+    view.page.goto(address + "/judging/disagreements")
+    view.accessible()
+    view.fits()
+    view.page.goto(address + "/topic?topic=q1&doc_id=d2&grade=3")
+    view.accessible()
+    view.fits()
+    view.clean()
 
 
-def test_a_disagreement_is_settled_and_a_grade_is_given_in_place(
+def test_settling_a_disagreement_and_grading_on_the_topic_page(
     serve: Callable[..., str], tab: Callable[..., Any], store: LabelStore
 ) -> None:
     for judge, grade in (("bob", 0.0), ("eve", 3.0)):
         store.add(judge, "q1", "d1", grade)
-    shown = tab(serve(workspace_of(store)) + "/judging/disagreements")
-    page = shown.page
+    view = tab(serve(workspace_of(store)) + "/judging/disagreements")
+    page = view.page
     page.get_by_label("Why").fill("eve is right")
     page.get_by_role("button", name="3").click()
     expect(page.locator(".final")).to_contain_text("3")
@@ -263,4 +265,4 @@ def test_a_disagreement_is_settled_and_a_grade_is_given_in_place(
     page.keyboard.press("s")
     expect(page.get_by_text("Saved as a label")).to_be_visible()
     assert counted(store, "cleo") == {"d2": 3.0}
-    shown.clean()
+    view.clean()

@@ -219,7 +219,7 @@ def judge_of(request: Request, store: Any) -> str:
     """Return the judge who is logged in by token or name, or an empty string."""
     if JUDGE in request.scope:
         return request.scope[JUDGE]
-    judge = store.judge_of(request.cookies.get(JUDGE_COOKIE, ""))
+    judge = store.judge_with_token(request.cookies.get(JUDGE_COOKIE, ""))
     return judge or unquote(request.cookies.get(NAME_COOKIE, "")).replace("\0", "")
 
 

@@ -1,4 +1,4 @@
-"""A model asked for the grades of pairs: its labels in the store, and what became of each request."""
+"""Grading by a model: send the prepared requests, and store the replies as labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from judged.labels.asking.client import Budget, Client, RefusedError, Reply, SpentError, UnansweredError
-from judged.labels.asking.prompts import ADDRESSED, first_token, read
+from judged.labels.asking.prompts import ADDRESSED, encode_logprobs, parse_reply
 from judged.results import COUNT, TEXT, Answer, Column, Sentences, Table, counted, listed, significant
 from judged.results.blocks import Note
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from judged.results import Block
 
 
-_WHY = {
+_STOP_REASONS = {
     "budget": "the budget does not allow the next request",
     "endpoint": "the endpoint answered nothing more, or refuses whoever asks",
 }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Asked(Answer):
-    """What came of asking a model.
+class AskResult(Answer):
+    """Result of sending requests to a model.
 
     Attributes
     ----------
     prepared
-        What was asked.
+        The requests.
     tally
-        Requests answered, found in the store, refused, and left; calls, tokens, money and seconds; and the answers that
-        were none, by why.
+        Numbers of requests that were answered, cached, refused, and not answered; calls, tokens, money and seconds;
+        invalid replies by reason.
     stopped
-        Why it ended before its end: ``budget`` or ``endpoint``; empty where it did not.
+        Why sending stopped early: ``budget`` or ``endpoint``; empty if it did not.
     """
 
     kind: ClassVar[str] = "asked"
@@ -53,45 +53,46 @@ class Asked(Answer):
 
     @property
     def title(self) -> str:
-        """Who was asked."""
+        """Title of the result."""
         return f"What {self.prepared.judge} answered"
 
     @property
     def stopped(self) -> str:
-        """Why it ended before its end."""
+        """Reason why sending stopped early, or an empty string."""
         return self.tally.stopped
 
     @property
     def left(self) -> int:
-        """How many requests have no answer yet."""
+        """Number of requests without a reply."""
         return self.tally.left
 
     @property
     def cost(self) -> float | None:
-        """What was spent at most: None where prices are not known."""
+        """Maximum money spent; None if prices are not known."""
         return self.tally.budget.money if self.prepared.endpoint.priced else None
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What came of it, and how to go on."""
+        """Numbers of replies, and how to continue."""
         tally, invalid = self.tally, sum(self.tally.invalid.values())
         calls = f"{counted(tally.budget.calls, 'call')} to {self.prepared.endpoint.host}"
-        parts = f"{tally.answered:,} were answered now, {tally.cached:,} before, and {tally.left:,} are left"
-        said = [f"Of {counted(tally.requests, 'request')} {parts}; {calls}."]
+        counts = f"{tally.answered:,} were answered now, {tally.cached:,} before, and {tally.left:,} are left"
+        sentences = [f"Of {counted(tally.requests, 'request')} {counts}; {calls}."]
         if invalid:
             kinds = listed([f"{count:,} {kind}" for kind, count in tally.invalid.most_common()])
-            said.append(f"{counted(invalid, 'answer')} not in the form that was asked for, and so no label: {kinds}.")
+            head = f"{counted(invalid, 'answer')} not in the form that was asked for"
+            sentences.append(f"{head}, and so no label: {kinds}.")
         if tally.left:
-            why = f"Stopped: {_WHY[tally.stopped]}. " if tally.stopped else ""
-            said.append(f"{why}Nothing that was answered is lost: the same call goes on with what is left.")
-        return tuple(said)
+            reason = f"Stopped: {_STOP_REASONS[tally.stopped]}. " if tally.stopped else ""
+            sentences.append(f"{reason}Nothing that was answered is lost: the same call goes on with what is left.")
+        return tuple(sentences)
 
     def facts(self) -> Mapping[str, Any]:
-        """Give who was asked, and why it ended."""
+        """Return the endpoint and judge, and why sending stopped."""
         return {**self.prepared.facts(), "stopped": self.stopped}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the sentences and all counts."""
+        """Return the sentences and all counts."""
         tally = self.tally
         counts = {
             "requests": tally.requests, "answered": tally.answered, "cached": tally.cached, "left": tally.left,
@@ -112,11 +113,11 @@ class Asked(Answer):
             Sentences(self.sentences),
             Table("asked", tuple(numbers), labels=0),
             *((invalid,) if kinds else ()),
-            *self.more(),
+            *self.reply_blocks(),
         )
 
-    def more(self) -> tuple[Block, ...]:
-        """Give what else was made of the answers."""
+    def reply_blocks(self) -> tuple[Block, ...]:
+        """Return more blocks about the replies."""
         return ()
 
 
@@ -126,69 +127,70 @@ def ask(
     budget_calls: int | None = None,
     budget_money: float | None = None,
     progress: Callable[[Tally], None] | None = None,
-) -> Asked:
-    """Send what was prepared, and put what comes back into the store as labels.
+) -> AskResult:
+    """Send prepared requests to a model, and store its replies as labels.
 
-    Each answer is kept before anything else happens; after a stop, `prepare` and `ask` go on with what is left.
+    Each reply is stored at once. To continue after a stop, call `prepare` and `ask` again.
 
     Parameters
     ----------
     prepared
-        What `prepare` gave.
+        Result of `prepare`.
     budget_calls, budget_money
-        The most requests that are sent, those sent again among them, and the most that they may cost; None: no limit.
+        Maximum number of requests, including retries, and maximum cost; None: no limit.
     progress
-        Called after each answer with what has happened so far.
+        Called after each reply with the counts so far.
 
     Raises
     ------
     InputError
-        If there is no key, or the budget is in money and prices or lengths are not known.
+        If there is no API key, or the budget is in money and prices or token limits are not known.
     MissingExtraError
         If httpx is not installed.
     """
     tally = Tally(Budget(prepared.endpoint, budget_calls, budget_money))
+    # Several targets can have the same request, for example documents with the same text.
     store, prompt = prepared.store, prepared.prompt
-    for answered, rows in answered_rows(prepared, tally, progress):
-        reading = read(answered.reply, prompt.forms)
-        if reading.invalid:
-            tally.invalid[reading.invalid] += 1
-        usual = {
+    for received, targets in replies_with_targets(prepared, tally, progress):
+        parsed = parse_reply(received.reply, prompt.allowed_answers)
+        if parsed.invalid:
+            tally.invalid[parsed.invalid] += 1
+        label = {
             "judge": prepared.judge, "kind": "model", "model": prepared.endpoint.model, "prompt": prompt.id,
-            "grade": None if reading.form is None else float(reading.form), "valid": reading.form is not None,
-            "seconds": answered.reply.seconds, "logprobs": first_token(answered.reply.top, prompt.forms),
+            "grade": None if parsed.answer is None else float(parsed.answer), "valid": parsed.answer is not None,
+            "seconds": received.reply.seconds, "logprobs": encode_logprobs(received.reply.top, prompt.allowed_answers),
         }  # fmt: skip
         store.add_many(
-            usual | {
+            label | {
                 "query_id": query, "doc_id": doc, "repeat": repeat, "seed": prepared.endpoint.seed + repeat,
-                "note": reading.invalid or (ADDRESSED if doc in prepared.addressed else ""),
+                "note": parsed.invalid or (ADDRESSED if doc in prepared.addressed else ""),
             }
-            for query, doc, repeat in rows
+            for query, doc, repeat in targets
         )  # fmt: skip
-    return Asked(prepared, tally, notes_of(prepared, tally))
+    return AskResult(prepared, tally, request_notes(prepared, tally))
 
 
-def notes_of(prepared: Prepared, tally: Tally) -> tuple[Note, ...]:
-    """Say what was found before, and what the endpoint said in place of answers."""
+def request_notes(prepared: Prepared, tally: Tally) -> tuple[Note, ...]:
+    """Return the notes of the prepared requests, and the failures of the endpoint."""
     failures = (tally.refused + tally.unanswered).most_common()
-    said = (Note("no-answer", f"{counted(count, 'request')} not answered: {why}") for why, count in failures)
-    return (*prepared.notes, *said)
+    texts = (f"{counted(count, 'request')} not answered: {reason}" for reason, count in failures)
+    return (*prepared.notes, *(Note("no-answer", text) for text in texts))
 
 
-def answered_rows(
+def replies_with_targets(
     prepared: Prepared, tally: Tally, progress: Callable[[Tally], None] | None
-) -> Iterator[tuple[Answered, Any]]:
-    """Give the answers with what each is about."""
-    for answered in answers(prepared.store, prepared.endpoint, prepared.requests, tally, progress):
-        yield answered, prepared.rows[answered.request]
+) -> Iterator[tuple[ReceivedReply, Any]]:
+    """Yield the replies with the targets of their requests."""
+    for received in get_replies(prepared.store, prepared.endpoint, prepared.requests, tally, progress):
+        yield received, prepared.rows[received.request]
 
 
-_IN_A_ROW = 5  # failures without an answer between them: nothing else would be answered either
-_FOR_ALL = frozenset({401, 402, 403, 404, 405})  # refusals that are about whoever asks, not about what is asked
+_MAX_FAILURES = 5  # consecutive failures after which sending stops
+_FATAL_STATUSES = frozenset({401, 402, 403, 404, 405})  # about the account or the URL, so that all requests would fail
 
 
-class Answered(NamedTuple):
-    """An answer, and whether it was there before."""
+class ReceivedReply(NamedTuple):
+    """A reply, with its request key, and whether it was cached."""
 
     request: str
     reply: Reply
@@ -197,71 +199,72 @@ class Answered(NamedTuple):
 
 @dataclass
 class Tally:
-    """What has happened so far in one run."""
+    """Counts of one run, updated with each reply."""
 
     budget: Budget
-    requests: int = 0  # different ones that were to be answered
-    answered: int = 0  # by the endpoint, now
-    cached: int = 0  # by the store
-    refused: Counter[str] = field(default_factory=Counter[str])  # by what the endpoint said
-    unanswered: Counter[str] = field(default_factory=Counter[str])  # by why there is no answer yet
+    requests: int = 0  # distinct requests
+    answered: int = 0  # replies from the endpoint in this run
+    cached: int = 0  # replies in the store
+    refused: Counter[str] = field(default_factory=Counter[str])  # by error of the endpoint
+    unanswered: Counter[str] = field(default_factory=Counter[str])  # by reason
     invalid: Counter[str] = field(default_factory=Counter[str])
     seconds: float = 0.0
-    stopped: str = ""  # why it ended before its end
+    stopped: str = ""  # why sending stopped early
 
     @property
     def left(self) -> int:
-        """How many have no answer yet."""
+        """Number of requests without a reply."""
         return self.requests - self.answered - self.cached
 
-    def failed(self, error: RefusedError | UnansweredError, before: int) -> int:
-        """Count a failure; tell how many that makes in a row."""
+    def failed(self, error: RefusedError | UnansweredError, failures: int) -> int:
+        """Count a failure; return the number of consecutive failures."""
         if isinstance(error, UnansweredError):
             self.unanswered[str(error)] += 1
-            return _IN_A_ROW if error.for_long else before + 1
+            return _MAX_FAILURES if error.for_long else failures + 1
         self.refused[str(error)] += 1
-        return _IN_A_ROW if error.status in _FOR_ALL else before + 1
+        return _MAX_FAILURES if error.status in _FATAL_STATUSES else failures + 1
 
 
 def request_key(body: Mapping[str, Any], repeat: int = 0) -> str:
-    """Give the hash of all that is sent; a repeat is another request, also where the endpoint takes no seed."""
+    """Compute the hash of a request; repeats differ even if the endpoint does not accept a seed."""
     return sha256(json.dumps([body, repeat], sort_keys=True).encode()).hexdigest()
 
 
-def kept_requests(store: LabelStore) -> set[str]:
-    """Name the requests that the store has the answers of."""
+def cached_keys(store: LabelStore) -> set[str]:
+    """Return the keys of the requests with a reply in the store."""
     from judged.labels import schema
 
     return {row.request for row in store.rows(schema.replies.select().with_only_columns(schema.replies.c.request))}
 
 
-def answers(
+def get_replies(
     store: LabelStore,
     endpoint: Endpoint,
     requests: Mapping[str, Callable[[], Mapping[str, Any]]],
     tally: Tally,
     progress: Callable[[Tally], None] | None = None,
-) -> Iterator[Answered]:
-    """Give the answers of requests as they come: from the store, or else from the endpoint, each kept before given.
+) -> Iterator[ReceivedReply]:
+    """Yield the replies of requests as they arrive, from the store or the endpoint; each is stored first.
 
-    Threads send; this one alone writes. At most as many answers are under way as there are workers, and they are waited
-    for and kept when it is broken off.
+    Worker threads send; only the calling thread writes to the store. If the caller stops, pending replies are awaited
+    and stored, because they are paid for.
     """
     start = time.monotonic() - tally.seconds
-    kept = kept_requests(store)
+    cached = cached_keys(store)
     tally.requests += len(requests)
     for key in requests:
-        if key in kept:
+        if key in cached:
             tally.cached += 1
-            yield Answered(key, _load(store, key), cached=True)
-    waiting = deque(key for key in requests if key not in kept)
+            yield ReceivedReply(key, _load_reply(store, key), cached=True)
+    # Cached replies first: they cost nothing.
+    waiting = deque(key for key in requests if key not in cached)
     if waiting and not tally.stopped:
         client = Client(endpoint, tally.budget)
         try:
-            for key, reply in _sent(store, client, endpoint.workers, waiting, requests, tally):
+            for key, reply in _send_requests(store, client, endpoint.workers, waiting, requests, tally):
                 tally.answered += 1
                 tally.seconds = time.monotonic() - start
-                yield Answered(key, reply, cached=False)
+                yield ReceivedReply(key, reply, cached=False)
                 if progress:
                     progress(tally)
         finally:
@@ -269,7 +272,7 @@ def answers(
             tally.seconds = time.monotonic() - start
 
 
-def _sent(
+def _send_requests(
     store: LabelStore,
     client: Client,
     workers: int,
@@ -277,44 +280,46 @@ def _sent(
     requests: Mapping[str, Callable[[], Mapping[str, Any]]],
     tally: Tally,
 ) -> Iterator[tuple[str, Reply]]:
-    """Keep the workers busy until all is answered, the budget is spent, or nothing is answered any more."""
-    flying: dict[Future[Reply], tuple[str, int]] = {}  # what was asked, and after how many others had ended
-    room, failures, ended = workers, 0, 0
+    """Send requests with all workers until all have a reply, the budget is used up, or the endpoint fails."""
+    pending: dict[Future[Reply], tuple[str, int]] = {}  # request key, and number of requests that had ended before
+    max_pending, failures, ended = workers, 0, 0
     with ThreadPoolExecutor(workers) as pool:
         try:
-            while flying or (waiting and not tally.stopped):
-                while waiting and not tally.stopped and len(flying) < room:
+            while pending or (waiting and not tally.stopped):
+                while waiting and not tally.stopped and len(pending) < max_pending:
                     key = waiting.popleft()
-                    flying[pool.submit(client.ask, requests[key]())] = key, ended
-                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                    pending[pool.submit(client.send, requests[key]())] = key, ended
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
                     try:
                         reply = future.result()
-                    except SpentError:  # what is under way may cost less than was taken for it, and what has ended did
-                        key, then = flying.pop(future)
+                    except SpentError:
+                        # Pending requests have reserved their maximum cost: try again when one of them has ended.
+                        key, ended_before = pending.pop(future)
                         waiting.appendleft(key)
-                        room = min(room, len(flying)) if then == ended else workers
-                        tally.stopped = tally.stopped or ("" if room else "budget")
+                        max_pending = min(max_pending, len(pending)) if ended_before == ended else workers
+                        tally.stopped = tally.stopped or ("" if max_pending else "budget")
                         continue
                     except (RefusedError, UnansweredError) as error:
-                        del flying[future]
+                        del pending[future]
                         failures = tally.failed(error, failures)
-                        if failures >= _IN_A_ROW:
+                        # Stop early: each further attempt costs time, and possibly money.
+                        if failures >= _MAX_FAILURES:
                             tally.stopped = "endpoint"
                             client.stopping.set()
                     else:
-                        kept = keep_reply(store, flying[future][0], reply)
+                        stored = save_reply(store, pending[future][0], reply)
                         failures = 0
-                        yield flying.pop(future)[0], kept
-                    room, ended = workers, ended + 1
+                        yield pending.pop(future)[0], stored
+                    max_pending, ended = workers, ended + 1
         finally:
             client.stopping.set()
-            for future, (key, _) in flying.items():  # broken off: what was paid for is waited for and kept
+            for future, (key, _) in pending.items():  # stopped early: store replies that are paid for
                 if future.exception() is None:
-                    keep_reply(store, key, future.result())
+                    save_reply(store, key, future.result())
 
 
-def keep_reply(store: LabelStore, key: str, reply: Reply) -> Reply:
-    """Put an answer into the store, and give the one that is kept: another run may have asked the same before."""
+def save_reply(store: LabelStore, key: str, reply: Reply) -> Reply:
+    """Store a reply and return the stored one: another run may have stored a reply to the same request before."""
     from sqlalchemy.dialects import postgresql, sqlite
 
     from judged.labels import schema
@@ -322,11 +327,12 @@ def keep_reply(store: LabelStore, key: str, reply: Reply) -> Reply:
     insert = postgresql.insert if store.engine.dialect.name == "postgresql" else sqlite.insert
     row = {"request": key, "reply": json.dumps(reply._asdict()), "at": datetime.now(UTC).isoformat(timespec="seconds")}
     with store.engine.begin() as connection:
+        # The first stored reply wins, so that all runs use the same one.
         added = connection.execute(insert(schema.replies).on_conflict_do_nothing(), row).rowcount
-    return reply if added else _load(store, key)
+    return reply if added else _load_reply(store, key)
 
 
-def _load(store: LabelStore, key: str) -> Reply:
+def _load_reply(store: LabelStore, key: str) -> Reply:
     from judged.labels import schema
 
     (row,) = store.rows(schema.replies.select().where(schema.replies.c.request == key))

@@ -1,4 +1,4 @@
-"""What is about to be sent, said before anything is: how many requests, where to, of what, and what they may cost."""
+"""Requests to a model before they are sent: their number, destination, content, and maximum cost."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from judged.data.compute import pc
 from judged.data.texts import Texts
 from judged.errors import InputError
-from judged.labels.asking.asking import kept_requests, request_key
-from judged.labels.asking.client import Budget, most_tokens
+from judged.labels.asking.asking import cached_keys, request_key
+from judged.labels.asking.client import Budget, token_limit
 from judged.labels.asking.prompts import Prompt, injection_signs
 from judged.labels.labels import SCHEMA
 from judged.results import COUNT, TEXT, Answer, Code, Column, Sentences, Table, counted, listed, significant
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.types import Table as ArrowTable
 
-_BYTES = 4  # of a token, about, in English
-Row: TypeAlias = tuple[Any, ...]
-Make: TypeAlias = "Callable[[], dict[str, Any]]"
+_BYTES = 4  # per token, approximately, in English
+RequestTarget: TypeAlias = tuple[Any, ...]
+RequestBuilder: TypeAlias = "Callable[[], dict[str, Any]]"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prepared(Answer):
-    """Requests that have not been sent: the answer says what they are, and is given to what sends them.
+    """Requests that have not been sent. As a result, it shows their content and cost; `ask` sends them.
 
     Attributes
     ----------
     store, endpoint, judge, prompt
-        What is asked for whom, and how.
+        Where labels are stored, and which model is asked under which name with which prompt.
     requests
-        What makes the body of each request, by its hash.
+        Functions that build the body of each request, by its hash.
     rows
-        What the answer of each request is about: (topic, document, repeat), or (topic, document, other document).
+        Targets of each request: (topic, document, repeat), or (topic, document, other document, order).
     cached
-        How many of the requests the store has answers of: they are not sent.
+        Number of requests with a reply in the store: they are not sent.
     tokens_in, tokens_out
-        Of the others: tokens that are sent, about, and received, at most; None where nothing limits that.
+        Tokens of the other requests: approximate number sent, and maximum received; None without a limit.
     addressed
-        What documents do that looks as if it addressed the judge, by id.
+        Patterns in documents that may address the judge, by document ID.
     """
 
     kind: ClassVar[str] = "asking"
@@ -55,58 +55,59 @@ class Prepared(Answer):
     endpoint: Endpoint
     judge: str
     prompt: Prompt
-    requests: Mapping[str, Make]
-    rows: Mapping[str, Sequence[Row]]
+    requests: Mapping[str, RequestBuilder]
+    rows: Mapping[str, Sequence[RequestTarget]]
     cached: int
     tokens_in: int
     tokens_out: int | None
     addressed: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    example: tuple[str, ...] = ()  # the messages of the first request
-    each: int = 1  # up to so many requests are sent for each
+    example: tuple[str, ...] = ()  # messages of the first request
+    calls_per_request: int = 1  # maximum number of calls for each request
     sends: str = "texts of topics, titles and texts of documents, our prompt with the scale, and the examples"
     notes: tuple[Note, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Give what goes to another process: there it can be read, and not sent."""
+        """Return the state for another process, where it can be read but not sent."""
         return {**vars(self), "store": None, "requests": dict.fromkeys(self.requests)}
 
     @property
     def title(self) -> str:
-        """What is asked whom."""
+        """Title of the result."""
         return f"What {self.judge} will be asked"
 
     @property
     def calls(self) -> int:
-        """How many requests will be sent where all goes well, at most."""
-        return (len(self.requests) - self.cached) * self.each
+        """Maximum number of calls without retries."""
+        return (len(self.requests) - self.cached) * self.calls_per_request
 
     @property
     def cost(self) -> float | None:
-        """What that costs about, at most; None where prices or lengths are not known."""
+        """Approximate maximum cost; None if prices or lengths are not known."""
         if not self.endpoint.priced or self.tokens_out is None:
             return None
         return Budget(self.endpoint).cost(self.tokens_in, self.tokens_out)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What will be sent, and what not."""
+        """Content of the requests."""
+        # Names of the fields that are sent besides the messages.
         fields = sorted(set(self.endpoint.request([])) - {"messages"})
-        said = [
+        sentences = [
             f"{counted(self.calls, 'request')} will be sent to {self.endpoint.host}, for {self.endpoint.model}.",
             f"{self.cached:,} of {len(self.requests):,} are answered in the store already, and are not sent.",
             f"Sent are {self.sends}.",
             f"Beside them: {listed(fields)}. Not sent are ids, names of judges, and anybody's labels.",
         ]
         if self.cost is None:
-            said.append("What it costs is not known: the endpoint's file gives no prices, or no limit of tokens.")
-        return tuple(said)
+            sentences.append("What it costs is not known: the endpoint's file gives no prices, or no limit of tokens.")
+        return tuple(sentences)
 
     def facts(self) -> Mapping[str, Any]:
-        """Give where it goes."""
+        """Return the judge, the endpoint, and the prompt."""
         return {"judge": self.judge, "host": self.endpoint.host, "model": self.endpoint.model, "prompt": self.prompt.id}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what will be sent, its costs, and the first request as an example."""
+        """Return the content of the requests, the cost, and the first request as an example."""
         columns = (
             Column("requests", [self.calls], COUNT),
             Column("tokens_in", [self.tokens_in], COUNT, "tokens sent, about"),
@@ -114,15 +115,15 @@ class Prepared(Answer):
             Column("cost", [self.cost], significant(3)),
         )
         documents = sorted(self.addressed)
-        found = Table(
+        addressed = Table(
             "addressed",
-            (Column("doc_id", documents, TEXT), Column("signs", [", ".join(self.addressed[one]) for one in documents])),
+            (Column("doc_id", documents, TEXT), Column("signs", [", ".join(self.addressed[doc]) for doc in documents])),
             "Documents that may address the judge",
         )
         return (
             Sentences(self.sentences),
             Table("estimate", columns, labels=0),
-            *((found,) if documents else ()),
+            *((addressed,) if documents else ()),
             *((Code(self.example, "example", "An example of what is sent"),) if self.example else ()),
         )
 
@@ -137,59 +138,62 @@ def prepare(
     repeats: float = 0.0,
     characters: int | None = None,
 ) -> Prepared:
-    """Find what a model is to grade: its open tasks in a store, and some of its pairs a second time.
+    """Prepare the requests for a model's open tasks in a store, with some pairs a second time.
 
     Parameters
     ----------
     store
-        Where the tasks are, and the labels will be.
+        Store with the tasks, for the labels.
     endpoint
-        Where the model is asked.
+        Endpoint of the model.
     judge
-        The model's name as a judge; empty for its name at the endpoint. A judge is one model with one prompt.
+        Name of the model as a judge. Default: its name at the endpoint. A judge is one model with one prompt.
     texts
-        Texts of documents that the store does not have, as `Texts.of` takes them.
+        Texts of documents that are not in the store, as `Texts.of` accepts them.
     examples
-        Shown to the model before: each has a ``query``, a ``document`` and a ``grade``.
+        Examples in the prompt, each with a ``query``, a ``document`` and a ``grade``.
     repeats
-        The share of its pairs, from 0 to 1, that it is asked again with another seed, chosen by hashes of their ids.
+        Share of pairs, from 0 to 1, to grade again with another seed, selected by hashes of their IDs.
     characters
-        Documents are cut to so many; None: not cut.
+        Maximum length of documents; None: no limit.
 
     Raises
     ------
     InputError
-        If the store has no tasks for it, or its labels are another judge's.
+        If the store has no tasks for the judge, or the judge has labels of another model or prompt.
     """
     judge, prompt = judge or endpoint.model, Prompt.graded(store.scale, examples)
     if not 0 <= repeats <= 1:
-        raise InputError(f"a share of {repeats:g} cannot be repeated", fix="give a number from 0 to 1")
-    given = labels_of(store, judge)
-    _refuse_another(given, judge, endpoint.model, prompt)
-    open_ = {(task.query_id, task.doc_id, task.repeat): task.touched for task in store.tasks(judge)}
-    done = set(zip(*(given[name].to_pylist() for name in ("query_id", "doc_id", "repeat")), strict=True))
-    for query, doc in dict.fromkeys((query, doc) for query, doc, repeat in [*open_, *sorted(done)] if repeat == 0):
-        again = (query, doc, 1)
-        if again not in done and share_of(judge, query, doc) < repeats:
-            open_.setdefault(again, False)
-    if not open_ and not done:
-        raise InputError("there is nothing to judge", fix="add tasks to the store", path=store.where)
-    source = Source(store, texts, characters)
-    kept, requests, rows = kept_requests(store), dict[str, Make](), dict[str, list[Row]]()
-    for (query, doc, repeat), touched in open_.items():
-        if not source.has(query, doc):
+        raise InputError(f"`repeats` must be from 0 to 1, got {repeats:g}", fix="use 0.1, for example")
+    judge_labels = labels_of_judge(store, judge)
+    _check_same_judge(judge_labels, judge, endpoint.model, prompt)
+    open_tasks = {(task.query_id, task.doc_id, task.repeat): task.touched for task in store.tasks(judge)}
+    labeled = set(zip(*(judge_labels[name].to_pylist() for name in ("query_id", "doc_id", "repeat")), strict=True))
+    first_tasks = dict.fromkeys(task[:2] for task in [*open_tasks, *sorted(labeled)] if task[2] == 0)
+    for query, doc in first_tasks:
+        # Selected by a hash: a later run selects the same pairs.
+        second = (query, doc, 1)
+        if second not in labeled and hash_fraction(judge, query, doc) < repeats:
+            open_tasks.setdefault(second, False)
+    if not open_tasks and not labeled:
+        raise InputError("the store has no tasks", fix="add tasks: judged labels tasks", path=store.where)
+    source = RequestTexts(store, texts, characters)
+    cached, requests, rows = cached_keys(store), dict[str, RequestBuilder](), dict[str, list[RequestTarget]]()
+    for (query, doc, repeat), touched in open_tasks.items():
+        if not source.has_texts(query, doc):
             continue
-        make = partial(source.body, endpoint, prompt, query, (doc,), repeat)
-        key = request_key(make(), repeat)
-        if touched and key in kept:
-            continue  # it was asked just this, and its answer was no grade
-        requests[key] = make
+        build = partial(source.body, endpoint, prompt, query, (doc,), repeat)
+        key = request_key(build(), repeat)
+        # Sending it again would return the same invalid reply.
+        if touched and key in cached:
+            continue
+        requests[key] = build
         rows.setdefault(key, []).append((query, doc, repeat))
-    return prepared(source, endpoint, judge, prompt, requests, rows)
+    return prepare_requests(source, endpoint, judge, prompt, requests, rows)
 
 
-class Source:
-    """The texts of what is asked about; of what it gives out it remembers what addresses the judge."""
+class RequestTexts:
+    """Texts for requests; records missing and cut texts, and documents that may address the judge."""
 
     def __init__(self, store: LabelStore, texts: Any = None, characters: int | None = None) -> None:
         self.store = store
@@ -200,32 +204,32 @@ class Source:
         self.addressed: dict[str, tuple[str, ...]] = {}
 
     def document(self, doc_id: str) -> str:
-        """Give title and text of a document, cut where that was asked for; empty where it is not known."""
-        kept = self.store.document(doc_id)
-        title, text = kept["title"], kept["text"]
+        """Return title and text of a document, cut to the maximum length; empty if unknown."""
+        stored = self.store.document(doc_id)
+        title, text = stored["title"], stored["text"]
         if not (title or text) and self._texts is not None:
             title, text = self._texts.title(doc_id), self._texts.text(doc_id)
-        return self.shown(doc_id, "\n".join(filter(None, (title, text))))
+        return self.clip(doc_id, "\n".join(filter(None, (title, text))))
 
-    def shown(self, name: str, text: str) -> str:
-        """Give what is shown of a text, and remember whether it was cut, and what it says to the judge."""
-        whole = text.strip()
-        if self._characters is not None and len(whole) > self._characters:
+    def clip(self, name: str, text: str) -> str:
+        """Truncate a text to the maximum length, and record whether it was cut and may address the judge."""
+        clipped = text.strip()
+        if self._characters is not None and len(clipped) > self._characters:
             self.cut.add(name)
-            whole = whole[: self._characters]
-        if found := injection_signs(whole):
-            self.addressed[name] = found
-        return whole
+            clipped = clipped[: self._characters]
+        if signs := injection_signs(clipped):
+            self.addressed[name] = signs
+        return clipped
 
-    def has(self, query: str, *docs: str) -> bool:
-        """Whether the texts are known; what is not is remembered."""
-        known = bool(self._topics.get(query, {"text": ""})["text"]) and all(map(self.document, docs))
-        if not known:
+    def has_texts(self, query: str, *docs: str) -> bool:
+        """Return whether all texts are known; record if not."""
+        has_all = bool(self._topics.get(query, {"text": ""})["text"]) and all(map(self.document, docs))
+        if not has_all:
             self.missing.add((query, *docs))
-        return known
+        return has_all
 
     def body(self, endpoint: Endpoint, prompt: Prompt, query: str, docs: Sequence[str], repeat: int) -> dict[str, Any]:
-        """Write a request about documents; without a topic where the query is empty."""
+        """Build a request about documents, and a topic if `query` is not empty."""
         topic = self._topics[query] if query else {"text": "", "description": "", "narrative": ""}
         need = "\n".join(filter(None, (topic["description"], topic["narrative"])))
         documents = dict(zip(("document", "other"), map(self.document, docs), strict=False))
@@ -233,60 +237,61 @@ class Source:
         return endpoint.request(prompt.messages(values), repeat, prompt.tokens)
 
     def notes(self) -> tuple[Note, ...]:
-        """Say what is left out or cut, and which documents speak to the judge."""
-        made: list[Note] = []
+        """Return notes about missing and cut texts, and documents that may address the judge."""
+        notes: list[Note] = []
         if self.missing:
             requests = counted(len(self.missing), "request")
-            made.append(Note("no-text", f"{requests} left out: the topic's or a document's text is not known"))
+            notes.append(Note("no-text", f"{requests} left out: the topic's or a document's text is not known"))
         if self.cut:
-            made.append(Note("cut", f"{counted(len(self.cut), 'document')} cut: the model does not see the end"))
+            notes.append(Note("cut", f"{counted(len(self.cut), 'document')} cut: the model does not see the end"))
         if self.addressed:
-            signs = listed(sorted({sign for found in self.addressed.values() for sign in found}))
-            docs, few = counted(len(self.addressed), "document"), first_few(sorted(self.addressed))
-            made.append(Note("addresses-judge", f"{docs} may address the judge ({signs}): {few}"))
-        return tuple(made)
+            signs = listed(sorted({sign for document_signs in self.addressed.values() for sign in document_signs}))
+            docs, examples = counted(len(self.addressed), "document"), first_few(sorted(self.addressed))
+            notes.append(Note("addresses-judge", f"{docs} may address the judge ({signs}): {examples}"))
+        return tuple(notes)
 
 
-def labels_of(store: LabelStore, judge: str) -> ArrowTable:
-    """Give the labels of a judge, the last of each pair; an empty table where there are none."""
+def labels_of_judge(store: LabelStore, judge: str) -> ArrowTable:
+    """Return the labels of a judge that count; an empty table if there are none."""
     try:
+        # A store without labels raises InputError.
         table = store.labels().last
     except InputError:
         return SCHEMA.empty_table()
     return table.filter(pc.equal(table["judge"], judge))
 
 
-def _refuse_another(given: ArrowTable, judge: str, model: str, prompt: Prompt) -> None:
-    """A judge is one model that is asked in one way: labels of others under its name would be taken for its own."""
-    for column, what in (("kind", "model"), ("model", model), ("prompt", prompt.id)):
-        if strange := sorted(set(given[column].to_pylist()) - {what}):
-            problem = f"{judge!r} gave labels as {column} {strange[0]!r} already, and this is {what!r}"
-            raise InputError(problem, fix="name another judge")
+def _check_same_judge(judge_labels: ArrowTable, judge: str, model: str, prompt: Prompt) -> None:
+    """Raise InputError if the judge has labels of another model or prompt: results by judge would mix them."""
+    for column, expected in (("kind", "model"), ("model", model), ("prompt", prompt.id)):
+        if others := sorted(set(judge_labels[column].to_pylist()) - {expected}):
+            problem = f"{judge!r} already has labels with {column} {others[0]!r}, and the new ones have {expected!r}"
+            raise InputError(problem, fix="use another name: --judge NAME")
 
 
-def share_of(*parts: str) -> float:
-    """Give a number from 0 to 1 that is the same each time."""
+def hash_fraction(*parts: str) -> float:
+    """Return a reproducible number from 0 to 1 for a sequence of strings."""
     return int.from_bytes(sha256("\0".join(parts).encode()).digest()[:6]) / 2**48
 
 
-def prepared(
-    source: Source,
+def prepare_requests(
+    source: RequestTexts,
     endpoint: Endpoint,
     judge: str,
     prompt: Prompt,
-    requests: Mapping[str, Make],
-    rows: Mapping[str, Sequence[Row]],
-    each: int = 1,
+    requests: Mapping[str, RequestBuilder],
+    rows: Mapping[str, Sequence[RequestTarget]],
+    calls_per_request: int = 1,
 ) -> Prepared:
-    """Estimate what requests cost that are not answered yet."""
-    kept = kept_requests(source.store)
-    sent = [key for key in requests if key not in kept]
-    signs = (len(turn["content"].encode()) for key in sent for turn in requests[key]()["messages"])
-    first = next((make()["messages"] for make in requests.values()), [])
+    """Build the result of `prepare`, with the cost of requests that are not cached."""
+    cached = cached_keys(source.store)
+    uncached = [key for key in requests if key not in cached]
+    sizes = (len(turn["content"].encode()) for key in uncached for turn in requests[key]()["messages"])
+    first = next((build()["messages"] for build in requests.values()), [])
     example = tuple(f"{turn['role']}: {turn['content']}" for turn in first)
-    longest = most_tokens(endpoint.request([], 0, prompt.tokens))
+    limit = token_limit(endpoint.request([], 0, prompt.tokens))
     return Prepared(
-        source.store, endpoint, judge, prompt, requests, rows, len(requests) - len(sent),
-        sum(signs) * each // _BYTES, None if longest is None else longest * len(sent) * each,
-        source.addressed, example, each, notes=source.notes(),
+        source.store, endpoint, judge, prompt, requests, rows, len(requests) - len(uncached),
+        sum(sizes) * calls_per_request // _BYTES, None if limit is None else limit * len(uncached) * calls_per_request,
+        source.addressed, example, calls_per_request, notes=source.notes(),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`judged pool` and `judged collection`: which documents to judge, and what the judgments can tell."""
+"""The commands `judged pool` and `judged collection`."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def check(qrels: str, runs: tuple[str, ...], group: tuple[str, ...], output: Out
     from judged.labels.collection import check_collection
 
     labels = options["labels"]
-    judgments, given = output.inputs(qrels, runs, options, labels if labels and "://" not in labels else None)
-    output(check_collection(judgments, given, groups=parse_groups(group), **options))
+    judgments, run_list = output.inputs(qrels, runs, options, labels if labels and "://" not in labels else None)
+    output(check_collection(judgments, run_list, groups=parse_groups(group), **options))
 
 
 @click.command("pool")
@@ -99,17 +99,17 @@ def pool_command(
     from judged.data.qrels import Qrels
     from judged.labels import pool
 
-    given = arguments.runs_at(runs, run_format)
-    output.keep(options["qrels"], options["queries"], *(run.where for run in given))
+    run_list = arguments.runs_at(runs, run_format)
+    output.keep(options["qrels"], options["queries"], *(run.where for run in run_list))
     if options["qrels"] is not None:
         options["qrels"] = Qrels.read(options["qrels"])
-    options["strata"] = [int(end) for end in _numbers("--strata", strata)]
-    options["rates"] = None if rates is None else _numbers("--rates", rates)
-    output(pool(given, **options))
+    options["strata"] = [int(end) for end in _parse_numbers("--strata", strata)]
+    options["rates"] = None if rates is None else _parse_numbers("--rates", rates)
+    output(pool(run_list, **options))
 
 
-def _numbers(option: str, text: str) -> list[float]:
+def _parse_numbers(option: str, text: str) -> list[float]:
     try:
         return [read_number(part) for part in text.split(",") if part]
     except ValueError as error:
-        raise InputError(f"{option} {text!r}: {error}", fix="write numbers with commas between") from None
+        raise InputError(f"{option} {text!r}: {error}", fix="use numbers separated by commas") from None

@@ -1,4 +1,4 @@
-"""`judged labels`: judgments of several people and models, kept with who gave them."""
+"""The commands `judged labels`."""
 
 from __future__ import annotations
 
@@ -54,38 +54,38 @@ def new_command(store: str, scale: str | None, queries: str | None, synthetic: b
     from judged.labels.labels import SCALES
     from judged.labels.store import LabelStore
 
-    topics = None if queries is None else Topics.read(queries)  # before anything is made
+    topics = None if queries is None else Topics.read(queries)  # before the store is created
     documents = None if texts is None else Texts.of(texts)
-    with LabelStore.open(store, scale=scale if scale is None or scale in SCALES else _own(scale)) as opened:
+    with LabelStore.open(store, scale=scale if scale is None or scale in SCALES else _read_scale(scale)) as opened:
         if topics is not None:
             opened.add_topics(topics, synthetic=synthetic)
         if documents is not None:
             opened.add_documents(documents)
-        words = ", ".join(f"{grade.grade:g} {grade.word}" for grade in opened.scale)
-        held = f"{counted(len(opened.topics()), 'topic')}, {counted(opened.size(), 'document')}"
-    click.echo(f"{opened.where}: {held}; grades {words}")
+        scale_text = ", ".join(f"{grade.grade:g} {grade.word}" for grade in opened.scale)
+        counts = f"{counted(len(opened.topics()), 'topic')}, {counted(opened.document_count(), 'document')}"
+    click.echo(f"{opened.where}: {counts}; grades {scale_text}")
 
 
-def _own(path: str) -> list[tuple[float, str, str]]:
-    """Read a scale of one's own."""
+def _read_scale(path: str) -> list[tuple[float, str, str]]:
+    """Read a custom scale from a file."""
     from judged.data.records import read_records
-    from judged.labels.labels import SCALES, scale_of
+    from judged.labels.labels import SCALES, resolve_scale
     from judged.results.decimals import read_number
 
     if not Path(path).exists():
-        fix = f"name {', '.join(SCALES)}, or a table with the columns grade, word and definition"
-        raise InputError(f"there is no scale, and no file, {path!r}", fix=fix)
+        fix = f"use {', '.join(SCALES)}, or a table with the columns grade, word and definition"
+        raise InputError(f"{path!r} is neither a scale nor a file", fix=fix)
     grades: list[tuple[float, str, str]] = []
     for line, row in read_records(path):
         try:
             grades.append((read_number(row["grade"]), str(row["word"]), str(row.get("definition", ""))))
         except (KeyError, ValueError) as error:
-            fix = "name binary, 0-3, 0-4, or a table with the columns grade, word and definition"
-            raise InputError(f"this is no scale ({error})", fix=fix, path=path, line=line) from None
+            fix = "use binary, 0-3, 0-4, or a table with the columns grade, word and definition"
+            raise InputError(f"not a valid scale ({error})", fix=fix, path=path, line=line) from None
     try:
-        scale_of(grades)
+        resolve_scale(grades)
     except InputError as error:
-        raise InputError(error.problem, fix="give each grade its own line", path=path) from None
+        raise InputError(error.problem, fix="use one line per grade", path=path) from None
     return grades
 
 
@@ -106,8 +106,8 @@ def judges_command(store: str, names: tuple[str, ...], kind: Kind) -> None:
     with LabelStore.open(store, new=False) as opened:
         for name in names:
             click.echo(f"{name}\t{opened.add_judge(name, kind=kind)}")
-        for name, known in opened.judges().items() if not names else ():
-            click.echo(f"{name}\t{known}")
+        for name, kind_of_judge in opened.judges().items() if not names else ():
+            click.echo(f"{name}\t{kind_of_judge}")
 
 
 _SHARE = click.FloatRange(0, 1)
@@ -144,26 +144,28 @@ def tasks_command(
     columns query_id and doc_id. Tasks that are there already stay.
     """
     from judged.data.qrels import Qrels
-    from judged.labels.assignment import assigned
+    from judged.labels.assignment import assign_tasks
     from judged.labels.exchange import read_pairs, read_topics
     from judged.labels.store import LabelStore
 
-    known = Qrels.read(gold).table.to_pylist() if gold else []
+    gold_rows = Qrels.read(gold).table.to_pylist() if gold else []
     names = arguments.names_in([judges or ""])
-    grades = {(row["query_id"], row["doc_id"]): row["relevance"] for row in known}
+    grades = {(row["query_id"], row["doc_id"]): row["relevance"] for row in gold_rows}
     with LabelStore.open(store, new=False) as opened:
         topics = {row["query_id"]: row["text"] for row in opened.topics()}
-        only = read_topics(queries, topics) if queries else None
-        pairs = (pair for path in paths for pair in read_pairs(path, topics) if only is None or pair[0] in only)
-        tasks = assigned(pairs, names, each=each, overlap=overlap, repeats=repeats, gold=grades, seed=seed)
+        pairs = [pair for path in paths for pair in read_pairs(path, topics)]
+        if queries:
+            allowed_topics = read_topics(queries, topics)
+            pairs = [pair for pair in pairs if pair[0] in allowed_topics]
+        tasks = assign_tasks(pairs, names, each=each, overlap=overlap, repeats=repeats, gold=grades, seed=seed)
         added = opened.add_tasks(tasks)
-        lacking = opened.lacking()
-    there = f", {len(tasks) - added} were there" if added < len(tasks) else ""
-    click.echo(f"{counted(added, 'task')} added{there}")
+        missing_ids = opened.missing_ids()
+    unchanged = f", {len(tasks) - added} were there" if added < len(tasks) else ""
+    click.echo(f"{counted(added, 'task')} added{unchanged}")
     print_warnings(
         f"{counted(len(ids), word)} of the tasks, such as {ids[0]!r}, {'is' if len(ids) == 1 else 'are'} not in the"
         " store: judges see only the id. Add them with 'judged labels new', and look whether the ids are the same"
-        for word, ids in lacking.items()
+        for word, ids in missing_ids.items()
         if ids
     )
 
@@ -199,12 +201,11 @@ def import_command(store: str, paths: tuple[str, ...], judge: str, kind: Kind) -
 
     with LabelStore.open(store, new=False) as opened:
         for path in paths:
-            found = import_labels(opened, path, judge=judge, kind=kind)
-            replaced = (
-                f"{found.replaced:,} replaced by a later one of the same judge and pair" if found.replaced else ""
-            )
-            topics = counted(found.new_topics, "new topic") if found.new_topics else ""
-            click.echo("; ".join(filter(None, (f"{counted(found.labels, 'label')}: {path}", replaced, topics))))
+            imported = import_labels(opened, path, judge=judge, kind=kind)
+            text = f"{imported.replaced:,} replaced by a later one of the same judge and pair"
+            replaced = text if imported.replaced else ""
+            topics = counted(imported.new_topics, "new topic") if imported.new_topics else ""
+            click.echo("; ".join(filter(None, (f"{counted(imported.labels, 'label')}: {path}", replaced, topics))))
 
 
 consensus_options = with_options(
@@ -225,14 +226,14 @@ consensus_options = with_options(
     ),
     click.option("--min-judges", type=click.IntRange(1), default=1, show_default=True, help="Leave out other pairs."),
 )
-"""The options that say how grades of several judges become one."""
-_out = click.option("-o", "--output", "out", type=click.Path(path_type=Path), required=True, metavar="FILE")
+"""Options for the aggregation of labels to qrels."""
+_output_option = click.option("-o", "--output", "out", type=click.Path(path_type=Path), required=True, metavar="FILE")
 
 
 @labels.command("qrels", short_help="Make qrels: one grade for each pair.")
 @click.argument("store")
 @consensus_options
-@_out
+@_output_option
 def qrels_command(store: str, out: Path, **options: Any) -> None:
     """Make qrels of the labels of STORE, which may also be a table of labels.
 
@@ -245,21 +246,21 @@ def qrels_command(store: str, out: Path, **options: Any) -> None:
 
     arguments.keep_inputs(out, [store])
     options["kinds"] = options["kinds"] or None
-    made = qrels_of(store, **options)
-    write_qrels(made, out)
-    click.echo(f"{counted(len(made), 'judgment')} of {counted(len(made.topics), 'topic')}: {out}")
-    if made.origin is not None:
-        print_warnings(lines((*origin_notes(made.origin), *consensus_notes(made.origin))))
+    qrels = qrels_of(store, **options)
+    write_qrels(qrels, out)
+    click.echo(f"{counted(len(qrels), 'judgment')} of {counted(len(qrels.topics), 'topic')}: {out}")
+    if qrels.origin is not None:
+        print_warnings(lines((*origin_notes(qrels.origin), *consensus_notes(qrels.origin))))
 
 
-_TO = {"quepid": "quepid_ratings", "search-relevance": "judgment_list"}
+_EXPORT_FORMATS = {"quepid": "quepid_ratings", "search-relevance": "judgment_list"}
 
 
 @labels.command("export", short_help="Write labels for other tools.")
 @click.argument("store")
 @click.option(
     "--to",
-    type=Choice(("labels", *_TO)),
+    type=Choice(("labels", *_EXPORT_FORMATS)),
     default="labels",
     show_default=True,
     help="labels: all, by judge, as CSV, JSON Lines or Parquet; quepid: CSV of ratings; search-relevance: a judgment"
@@ -267,7 +268,7 @@ _TO = {"quepid": "quepid_ratings", "search-relevance": "judgment_list"}
 )
 @click.option("--notes", is_flag=True, help="With what judges wrote beside labels.")
 @consensus_options
-@_out
+@_output_option
 def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) -> None:
     """Write the labels of STORE for other tools, or 'judged labels qrels' for qrels.
 
@@ -281,17 +282,17 @@ def export_command(store: str, to: str, notes: bool, out: Path, **options: Any) 
 
     arguments.keep_inputs(out, [store])
     options["kinds"] = options["kinds"] or None
-    kept = is_store(store) or not Path(store).is_file()
-    with LabelStore.open(store, new=False) if kept else nullcontext(Labels.of(store)) as source:
+    is_label_store = is_store(store) or not Path(store).is_file()
+    with LabelStore.open(store, new=False) if is_label_store else nullcontext(Labels.of(store)) as source:
         if to == "labels":
             labels = Labels.of(source)
             exchange.write_labels(labels, out, notes=notes)
             click.echo(f"{counted(len(labels), 'label')}: {out}")
             return
         topics = {row["query_id"]: row["text"] for row in getattr(source, "topics", tuple)()}
-        made = qrels_of(source, **options)
-    write_result(getattr(exchange, _TO[to])(made, topics), out)
-    click.echo(f"{counted(len(made), 'judgment')}: {out}")
+        qrels = qrels_of(source, **options)
+    write_result(getattr(exchange, _EXPORT_FORMATS[to])(qrels, topics), out)
+    click.echo(f"{counted(len(qrels), 'judgment')}: {out}")
 
 
 @labels.command("topics", short_help="Choose topics from a list of queries with how often each was asked.")

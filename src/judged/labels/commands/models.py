@@ -1,4 +1,4 @@
-"""`judged labels ask`: a model is asked for the grades of a store's open tasks."""
+"""The commands `judged labels` for models, sampling, and quality."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.interface.arguments import OutputOptions
-    from judged.labels.asking.asking import Asked, Tally
+    from judged.labels.asking.asking import AskResult, Tally
     from judged.labels.asking.preparation import Prepared
 
 
@@ -31,7 +31,7 @@ asking_options = with_options(
     click.option("--characters", type=click.IntRange(1), metavar="N", help="Cut documents to N characters."),
     click.option("--yes", is_flag=True, help="Send without asking first."),
 )
-"""The options of everything that is sent to a model."""
+"""Options of all commands that send requests to a model."""
 
 
 @click.command("ask", short_help="Ask a model for the grades of STORE's open tasks.")
@@ -71,31 +71,31 @@ def ask_command(
     from judged.labels.asking import Endpoint, ask, prepare
 
     output.keep(store, endpoint, examples, options["texts"])
-    shown = () if examples is None else [row for _, row in json_lines(Path(examples), examples)]
-    prepared = prepare(LabelStore.open(store), Endpoint.read(endpoint), examples=shown, **options)
-    confirmed(prepared, yes)
-    give_asked(
-        context, output, ask(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress())
-    )
+    example_rows = () if examples is None else [row for _, row in json_lines(Path(examples), examples)]
+    prepared = prepare(LabelStore.open(store), Endpoint.read(endpoint), examples=example_rows, **options)
+    confirm_sending(prepared, yes)
+    result = ask(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress_printer())
+    print_ask_result(context, output, result)
 
 
-def confirmed(prepared: Prepared, yes: bool) -> None:
-    """Say what will be sent, and ask whether it may be; nothing is asked where nothing is sent."""
+def confirm_sending(prepared: Prepared, yes: bool) -> None:
+    """Show the requests and ask for confirmation; without requests or with --yes, only show them."""
     if yes or not prepared.calls:
         click.echo("\n".join(prepared.sentences), err=True)
         return
     click.echo(prepared.text(), err=True)
+    # Without a terminal nobody can confirm, so --yes is required.
     if not sys.stdin.isatty():
         raise InputError("nothing was sent", fix="add --yes to send it")
     click.confirm("Send this?", abort=True, err=True)
 
 
-def progress() -> Callable[[Tally], None] | None:
-    """Write how far it has come on one line of a terminal."""
+def progress_printer() -> Callable[[Tally], None] | None:
+    """Return a function that shows the progress on one line of the terminal; None without a terminal."""
     if not sys.stderr.isatty():
         return None
 
-    def tell(tally: Tally) -> None:
+    def print_progress(tally: Tally) -> None:
         done = tally.answered + tally.cached
         invalid = ", ".join(f"{count} {kind}" for kind, count in tally.invalid.most_common())
         money = f", {tally.budget.money:.4g} spent" if tally.budget.money else ""
@@ -104,13 +104,13 @@ def progress() -> Callable[[Tally], None] | None:
         if not tally.left:
             click.echo("", err=True)
 
-    return tell
+    return print_progress
 
 
-def give_asked(context: click.Context, output: OutputOptions, asked: Asked) -> None:
-    """Write what came of it; the exit code says whether something is left."""
-    output(asked)
-    if asked.left:
+def print_ask_result(context: click.Context, output: OutputOptions, result: AskResult) -> None:
+    """Write the result; the exit code is 1 if requests are left."""
+    output(result)
+    if result.left:
         context.exit(1)
 
 
@@ -144,14 +144,14 @@ def questions_command(
     from judged.labels.asking import Endpoint, ask_questions, prepare_questions
 
     output.keep(store, endpoint, texts, queries)
-    opened = LabelStore.open(store)
-    prepared = prepare_questions(opened, Endpoint.read(endpoint), texts, **options)
-    confirmed(prepared, yes)
+    label_store = LabelStore.open(store)
+    prepared = prepare_questions(label_store, Endpoint.read(endpoint), texts, **options)
+    confirm_sending(prepared, yes)
     questions = ask_questions(
-        prepared, queries=queries, budget_calls=budget_calls, budget_money=budget_money, progress=progress()
+        prepared, queries=queries, budget_calls=budget_calls, budget_money=budget_money, progress=progress_printer()
     )
-    questions.add_to(opened)
-    give_asked(context, output, questions)
+    questions.add_to(label_store)
+    print_ask_result(context, output, questions)
 
 
 @click.command("quality", short_help="Measure agreement, consistency, drift and what they do to systems.")
@@ -184,10 +184,10 @@ def quality_command(
     from judged.labels import Labels, quality
 
     labels = Labels.of(store)
-    known = None if gold is None else Qrels.read(gold, format=qrels_format)
-    given = arguments.runs_at(runs, run_format)
-    output.keep(labels.where, *(run.where for run in given), gold, attributes)
-    output(quality(store, given, gold=known, slicing=arguments.slicing_by(by, attributes), **options))
+    gold_qrels = None if gold is None else Qrels.read(gold, format=qrels_format)
+    run_list = arguments.runs_at(runs, run_format)
+    output.keep(labels.where, *(run.where for run in run_list), gold, attributes)
+    output(quality(store, run_list, gold=gold_qrels, slicing=arguments.slicing_by(by, attributes), **options))
 
 
 @click.command("next", short_help="List the labels that would decide which of two runs is better.")
@@ -213,8 +213,8 @@ def next_command(qrels: str, first: str, second: str, output: OutputOptions, **o
     """
     from judged.labels.deciding import decide
 
-    judgments, (one, other) = output.inputs(qrels, (first, second), options)
-    output(decide(judgments, one, other, **options))
+    judgments, (first_run, second_run) = output.inputs(qrels, (first, second), options)
+    output(decide(judgments, first_run, second_run, **options))
 
 
 @click.command("estimate", short_help="Estimate scores from judgments of a sample.")
@@ -234,14 +234,14 @@ def estimate_command(
     """
     from judged.labels import Pool, estimate
 
-    judgments, given = output.inputs(qrels, runs, options, pool)
-    output(estimate(Pool.read(pool), judgments, given, measure or SAMPLED_MEASURES, **options))
+    judgments, run_list = output.inputs(qrels, runs, options, pool)
+    output(estimate(Pool.read(pool), judgments, run_list, measure or SAMPLED_MEASURES, **options))
 
 
-def families_of(texts: tuple[str, ...], kind: str = "family") -> dict[str, str]:
-    """Read RUN=FAMILY, or RUN and what else stands for a family, given several times."""
-    if wrong := next((text for text in texts if "=" not in text), None):
-        raise InputError(f"--family {wrong} names no {kind}", fix=f"write --family RUN={kind.upper()}")
+def parse_families(texts: tuple[str, ...], kind: str = "family") -> dict[str, str]:
+    """Parse RUN=FAMILY, or RUN=kind, options."""
+    if invalid := next((text for text in texts if "=" not in text), None):
+        raise InputError(f"--family must be RUN={kind.upper()}, got {invalid}", fix=f"use --family RUN={kind.upper()}")
     return dict(text.split("=", 1) for text in texts)
 
 
@@ -296,10 +296,10 @@ def calibrate_command(
     from judged.data.qrels import Qrels
     from judged.labels import Labels, calibrate
 
-    given = arguments.runs_at(runs, run_format)
-    output.keep(human, *(run.where for run in given), labeled, attributes)
+    run_list = arguments.runs_at(runs, run_format)
+    output.keep(human, *(run.where for run in run_list), labeled, attributes)
     options["slicing"] = arguments.slicing_by(by, attributes)
-    named = families_of(families)
+    family_of_run = parse_families(families)
     models = {}
     for text in judges:
         name, path = arguments.split_name(text)
@@ -307,4 +307,4 @@ def calibrate_command(
         models[qrels.name] = qrels
     topics = None if labeled is None else files.text(labeled, labeled).split()
     people: Any = Qrels.read(human, format=qrels_format) if models else Labels.of(human)
-    output(calibrate(people, models or None, given, labeled=topics, families=named, **options))
+    output(calibrate(people, models or None, run_list, labeled=topics, families=family_of_run, **options))

@@ -1,4 +1,4 @@
-"""Options of `judged serve` for labels, and what they open."""
+"""Options of `judged serve` for labels."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments of `open_workspace`: the store of labels."""
     from judged.labels.store import LabelStore
 
-    where = options["labels"]
-    if where is not None and "://" not in where and not Path(where).is_file():
-        raise InputError("there is no such store", fix=f"make it: judged labels new {where}", path=where)
-    return {} if where is None else {"labels": LabelStore.open(where)}
+    address = options["labels"]
+    if address is not None and "://" not in address and not Path(address).is_file():
+        raise InputError("this store does not exist", fix=f"create it: judged labels new {address}", path=address)
+    return {} if address is None else {"labels": LabelStore.open(address)}
 
 
 def sample_parts() -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Pages about labels: judging, disagreements, and how far labels can be trusted."""
+"""Web pages about labels: judging, disagreements, and label quality."""

@@ -1,4 +1,4 @@
-"""What a judge is shown, and what they answer; and tasks to try judging with."""
+"""Data of the judging page: tasks, labels, the grade scale, and a store to try it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from judged.interface.pages.workspace import Workspace
-    from judged.labels.store import Task
+    from judged.labels.store import JudgingTask
 
 
 class NewLabel(BaseModel):
-    """What a judge says of a task."""
+    """A label for a task."""
 
     task: int = Field(ge=0, le=2**53, description="Which task.")
     grade: float | None = Field(None, allow_inf_nan=False, description="One of the scale; none: skipped.")
@@ -36,32 +36,33 @@ class NewLabels(BaseModel):
     labels: list[NewLabel] = Field(max_length=100, description="All of them are kept, or none.")
 
 
-def keep(store: LabelStore, judge: str, given: list[NewLabel]) -> int:
-    """Keep labels; when this returns, they are there."""
+def save_labels(store: LabelStore, judge: str, new_labels: list[NewLabel]) -> int:
+    """Store labels, which are durable when this returns, and return their number."""
     rows: list[dict[str, Any]] = []
-    for label in given:
+    for label in new_labels:
         task = store.task(judge, label.task)
         pair = {"query_id": task.query_id, "doc_id": task.doc_id, "repeat": task.repeat, "judge": judge}
         rows.append(pair | label.model_dump(exclude={"task"}))
     return store.add_many(rows)
 
 
-def tasks(store: LabelStore, judge: str, limit: int, first: int | None = None) -> dict[str, Any]:
-    """Give the next tasks of a judge, with how far they are; `first` is a task that comes before all others."""
-    still = {(task.query_id, task.doc_id, task.repeat): task for task in store.tasks(judge)}
-    todo = sorted(still.values(), key=lambda task: task.task != first)
-    assigned = store.assigned(judge)
+def next_tasks(store: LabelStore, judge: str, limit: int, first: int | None = None) -> dict[str, Any]:
+    """Return the next tasks of a judge and their progress; `first` is the ID of the task to show first."""
+    open_tasks = {(task.query_id, task.doc_id, task.repeat): task for task in store.tasks(judge)}
+    # Stable sort: the requested task first, the others in their order.
+    ordered = sorted(open_tasks.values(), key=lambda task: task.task != first)
+    assigned = store.count_tasks(judge)
     return {
         "judge": judge,
-        "store": sha256(store.where.encode()).hexdigest()[:16],  # so that a browser tells stores apart
-        "done": assigned - len(todo),
+        "store": sha256(store.where.encode()).hexdigest()[:16],  # key of the store in the browser
+        "done": assigned - len(ordered),
         "assigned": assigned,
-        "tasks": [shown(store, task) for task in todo[:limit]],
+        "tasks": [task_data(store, task) for task in ordered[:limit]],
     }
 
 
-def shown(store: LabelStore, task: Task) -> dict[str, Any]:
-    """Give what a judge may see of a task: not whether it is gold or a repeat."""
+def task_data(store: LabelStore, task: JudgingTask) -> dict[str, Any]:
+    """Return what a judge may see of a task, without gold grade and repeat."""
     topic, document = store.topic(task.query_id), store.document(task.doc_id)
     return {
         "task": task.task,
@@ -74,33 +75,33 @@ def shown(store: LabelStore, task: Task) -> dict[str, Any]:
     }
 
 
-def scale(store: LabelStore) -> list[dict[str, Any]]:
-    """Give the grades with the key of each: its own digit, or its place where it is no digit."""
+def scale_data(store: LabelStore) -> list[dict[str, Any]]:
+    """Return the grades with a key for each: its digit, or its position if it is not a digit."""
     grades = store.scale
-    digits = all(one.grade in range(10) for one in grades)
-    keys = [f"{one.grade:g}" if digits else str(place) for place, one in enumerate(grades, 1)]
-    return [{**one._asdict(), "key": key if len(key) == 1 else ""} for one, key in zip(grades, keys, strict=True)]
+    digits = all(grade.grade in range(10) for grade in grades)
+    keys = [f"{grade.grade:g}" if digits else str(position) for position, grade in enumerate(grades, 1)]
+    return [{**grade._asdict(), "key": key if len(key) == 1 else ""} for grade, key in zip(grades, keys, strict=True)]
 
 
-def taken_back(store: LabelStore, judge: str) -> dict[str, Any] | None:
-    """Take the last label of a judge back, and give its task with what was said; None if there is none."""
-    found = store.last(judge)
-    if found is None:
+def undo_label(store: LabelStore, judge: str) -> dict[str, Any] | None:
+    """Undo the last label of a judge, and return its task with grade and note; None without labels."""
+    last = store.last_task(judge)
+    if last is None:
         return None
-    task, grade, note = found
+    task, grade, note = last
     store.add(judge, task.query_id, task.doc_id, None, repeat=task.repeat, valid=False, note=note)
-    return {"task": shown(store, task), "grade": grade, "note": note}
+    return {"task": task_data(store, task), "grade": grade, "note": note}
 
 
-TOPICS, DEPTH = 5, 5
-"""Of so many topics the first documents of every run are tasks."""
+TRIAL_TOPICS, TRIAL_DEPTH = 5, 5
+"""Number of topics, and of documents of each run and topic, in a trial store."""
 
 
 def trial_store(workspace: Workspace, path: Path) -> LabelStore:
-    """Make a store of the topics that are open, with the first documents of the runs as tasks."""
-    chosen = set(workspace.query_ids[:TOPICS])
-    pairs = pool([one.run for one in workspace.lists.values()], depth=DEPTH).pairs.to_pylist()
-    tasks = [NewTask(row["query_id"], row["doc_id"]) for row in pairs if row["query_id"] in chosen]
+    """Create a store with the topics of the workspace and the top documents of the runs as tasks."""
+    topics = set(workspace.query_ids[:TRIAL_TOPICS])
+    pairs = pool([judged_list.run for judged_list in workspace.lists.values()], depth=TRIAL_DEPTH).pairs.to_pylist()
+    tasks = [NewTask(row["query_id"], row["doc_id"]) for row in pairs if row["query_id"] in topics]
     store = LabelStore.open(path)
     store.add_topics([{"query_id": topic, "text": workspace.query(topic) or topic} for topic in workspace.query_ids])
     if texts := workspace.texts:

@@ -1,176 +1,176 @@
-/* Judging: the next task is there at once, answers are sent in order, and kept until the server has them. */
-import { ask as asked, marked } from "./elements.js";
+/* Judging page: shows the next task without waiting, sends labels in order, and stores them until the server confirms. */
+import { ask as request, marked } from "./elements.js";
 
 const byId = (id) => document.getElementById(id);
 const batch = JSON.parse(byId("batch").textContent);
 const form = byId("answer");
 const note = byId("note");
 const buttons = [...form.querySelectorAll("button[name=answer]")];
-const KEPT = `judged-label:${batch.store}:${batch.judge}:`;
-const FEW = 8; // tasks that are left when more are asked for
-const SENT = 20; // labels in one request
-const PATIENCE = 10_000; // milliseconds for an answer
+const STORAGE_PREFIX = `judged-label:${batch.store}:${batch.judge}:`;
+const MIN_QUEUE = 8; // tasks; with fewer, load more
+const BATCH = 20; // labels per request
+const TIMEOUT = 10_000; // milliseconds per request
 
 let queue = batch.tasks;
 let current = null;
 let { done, assigned } = batch;
-const past = []; // what was answered here, for undo
-const answered = new Set();
+const answerHistory = []; // answers on this page, for undo
+const answeredTasks = new Set();
 
-/* What the server does not have yet: in this page, and beside it in the browser, so that a reload loses nothing. */
-const readKept = () => {
+/* Labels that the server has not confirmed, on this page and in localStorage, so that a reload loses none. */
+const readPending = () => {
   try {
     return Object.keys(localStorage)
-      .filter((key) => key.startsWith(KEPT))
+      .filter((key) => key.startsWith(STORAGE_PREFIX))
       .sort()
       .map((key) => ({ key, label: JSON.parse(localStorage.getItem(key)) }));
   } catch {
     return [];
   }
 };
-const pending = readKept();
-let given = pending.length;
-let count = 0;
+const pending = readPending();
+let labelCount = pending.length;
+let keyNumber = 0;
 let changes = 0;
 let problem = "";
 
-const keep = (label) => {
-  const key = `${KEPT}${String(Date.now()).padStart(15, "0")}-${String(count++).padStart(6, "0")}`;
+const addPending = (label) => {
+  const key = `${STORAGE_PREFIX}${String(Date.now()).padStart(15, "0")}-${String(keyNumber++).padStart(6, "0")}`;
   pending.push({ key, label });
   changes += 1;
   try {
     localStorage.setItem(key, JSON.stringify(label));
   } catch {
-    /* it is kept as long as the page is open */
+    /* no localStorage: the label is pending while the page is open */
   }
-  tell();
+  showState();
   send();
 };
-const forget = (items) => {
-  for (const { key } of items) {
-    pending.splice(pending.findIndex((item) => item.key === key), 1);
+const removePending = (labels) => {
+  for (const { key } of labels) {
+    pending.splice(pending.findIndex((stored) => stored.key === key), 1);
     try {
       localStorage.removeItem(key);
     } catch {
-      /* it was never there */
+      /* no localStorage */
     }
   }
 };
 
-/* What is saved is written each time; read aloud is trouble alone, and what was asked for. */
-const tell = (text = "") => {
+/* Show the saving state. Screen readers announce only problems and requested messages. */
+const showState = (text = "") => {
   const unsaved = problem && `${pending.length} not yet saved: ${problem}`;
   const state = byId("state");
   state.classList.toggle("unsaved", Boolean(problem));
-  state.textContent = unsaved || text || (pending.length ? "saving" : given ? "all saved" : "");
-  const aloud = problem || text;
-  if (byId("aloud").textContent !== aloud) byId("aloud").textContent = aloud;
+  state.textContent = unsaved || text || (pending.length ? "saving" : labelCount ? "all saved" : "");
+  const announcement = problem || text;
+  if (byId("live-status").textContent !== announcement) byId("live-status").textContent = announcement;
 };
 
-const ask = (path, body) => asked(path, { body, signal: AbortSignal.timeout(PATIENCE) });
+const callApi = (path, body) => request(path, { body, signal: AbortSignal.timeout(TIMEOUT) });
 
 let sending = false;
-let wake = () => {};
+let retryNow = () => {};
 const send = async () => {
   if (sending) return;
   sending = true;
-  let size = SENT;
+  let size = BATCH;
   let wait = 500;
   while (pending.length) {
-    const items = pending.slice(0, size);
+    const labels = pending.slice(0, size);
     try {
-      await ask("/api/v1/judging", { judge: batch.judge, labels: items.map((item) => item.label) });
-      forget(items);
+      await callApi("/api/v1/judging", { judge: batch.judge, labels: labels.map(({ label }) => label) });
+      removePending(labels);
       problem = "";
-      [size, wait] = [SENT, 500];
+      [size, wait] = [BATCH, 500];
     } catch (error) {
       const refused = [400, 413, 422].includes(error.status);
-      if (refused && items.length > 1) {
-        size = 1; // to find which one it is
+      if (refused && labels.length > 1) {
+        size = 1; // find the refused label
         continue;
       }
       if (refused) {
-        forget(items);
+        removePending(labels);
         problem = "";
-        tell(`a label was refused: ${error.message}`);
+        showState(`a label was refused: ${error.message}`);
         continue;
       }
       problem = error.status === 401 ? "open your link again" : "the server is away, go on";
-      tell();
+      showState();
       await new Promise((resolve) => {
-        wake = resolve;
+        retryNow = resolve;
         setTimeout(resolve, wait);
       });
       wait = Math.min(wait * 2, 5000);
     }
   }
   sending = false;
-  tell();
+  showState();
   fill();
 };
-addEventListener("online", () => wake());
+addEventListener("online", () => retryNow());
 addEventListener("beforeunload", (event) => {
   if (pending.length) event.preventDefault();
 });
 
 let filling = false;
 const fill = async () => {
-  if (filling || queue.length >= FEW) return;
+  if (filling || queue.length >= MIN_QUEUE) return;
   filling = true;
   try {
-    const before = pending.length ? -1 : changes; // what the server says is old where something happened meanwhile
-    const limit = Math.min(200, SENT + queue.length + pending.length + 1);
+    const before = pending.length ? -1 : changes; // counts of the server are outdated after a change
+    const limit = Math.min(200, BATCH + queue.length + pending.length + 1);
     const query = new URLSearchParams({ judge: batch.judge, limit });
-    const found = await ask(`/api/v1/judging?${query}`);
-    const here = new Set([...queue, ...(current ? [current] : [])].map((one) => one.task));
-    queue.push(...found.tasks.filter((one) => !here.has(one.task) && !answered.has(one.task)));
-    if (before === changes) ({ done, assigned } = found);
+    const result = await callApi(`/api/v1/judging?${query}`);
+    const queued = new Set([...queue, ...(current ? [current] : [])].map((task) => task.task));
+    queue.push(...result.tasks.filter((task) => !queued.has(task.task) && !answeredTasks.has(task.task)));
+    if (before === changes) ({ done, assigned } = result);
   } catch {
     setTimeout(fill, 2000);
   }
   filling = false;
-  if (current) progress();
-  else next();
+  if (current) showProgress();
+  else showNext();
 };
 
-/* Time: from when a task is shown until it is answered, without what passes while the page is hidden. */
-let begun = 0;
-let spent = 0;
-const ran = [];
-const clock = () => spent + (begun ? (performance.now() - begun) / 1000 : 0);
-const run = () => {
-  begun = document.hidden ? 0 : performance.now();
+/* Time per label: from showing a task to its answer, without time while the page is hidden. */
+let startTime = 0;
+let earlierSeconds = 0;
+const recentSeconds = [];
+const elapsedSeconds = () => earlierSeconds + (startTime ? (performance.now() - startTime) / 1000 : 0);
+const startClock = () => {
+  startTime = document.hidden ? 0 : performance.now();
 };
 document.addEventListener("visibilitychange", () => {
-  spent = clock();
-  run();
+  earlierSeconds = elapsedSeconds();
+  startClock();
 });
 
 const narrow = matchMedia("(max-width: 56rem)");
-let pointed = false;
-document.addEventListener("pointerdown", () => (pointed = true), true);
-document.addEventListener("keydown", () => (pointed = false), true);
+let usedPointer = false;
+document.addEventListener("pointerdown", () => (usedPointer = true), true);
+document.addEventListener("keydown", () => (usedPointer = false), true);
 
-const number = (value) => value.toLocaleString("en");
-const progress = () => {
-  byId("done").textContent = number(done);
-  byId("assigned").textContent = number(assigned);
+const formatNumber = (value) => value.toLocaleString("en");
+const showProgress = () => {
+  byId("done").textContent = formatNumber(done);
+  byId("assigned").textContent = formatNumber(assigned);
   const bar = document.querySelector("progress");
   bar.max = assigned || 1;
   bar.value = done;
-  const middle = [...ran].sort((one, other) => one - other)[ran.length >> 1];
-  byId("pace").textContent = ran.length ? ` · ${middle < 9.95 ? middle.toFixed(1) : Math.round(middle)} s a label` : "";
-  for (const one of buttons) if (one.value === "undo") one.disabled = !done && !past.length;
+  const median = [...recentSeconds].sort((a, b) => a - b)[recentSeconds.length >> 1];
+  byId("pace").textContent = recentSeconds.length ? ` · ${median < 9.95 ? median.toFixed(1) : Math.round(median)} s a label` : "";
+  for (const button of buttons) if (button.value === "undo") button.disabled = !done && !answerHistory.length;
 };
 
-/** Show the next task; or one that was taken back, with what was said of it. */
-const next = (before = null) => {
+/** Show the next task, or an undone one with its previous grade and note. */
+const showNext = (previous = null) => {
   current = queue.shift() ?? null;
   byId("judging").classList.toggle("finished", !current);
-  for (const one of [byId("grades"), document.querySelector(".document"), note.parentElement, ...buttons])
-    one.hidden = !current && one.value !== "undo";
-  for (const one of buttons) one.toggleAttribute("data-before", before !== null && Number(one.value) === before.grade);
-  note.value = before?.note ?? "";
+  for (const element of [byId("grades"), document.querySelector(".document"), note.parentElement, ...buttons])
+    element.hidden = !current && element.value !== "undo";
+  for (const button of buttons) button.toggleAttribute("data-previous", previous !== null && Number(button.value) === previous.grade);
+  note.value = previous?.note ?? "";
   byId("query").textContent = current ? current.query : pending.length ? "Waiting for the server" : "Nothing is left to judge";
   for (const name of ["description", "narrative", "doc_id"]) {
     byId(name).textContent = current?.[name] ?? "";
@@ -178,57 +178,57 @@ const next = (before = null) => {
   }
   for (const name of ["title", "text"]) byId(name).replaceChildren(...marked(current?.[name] ?? []));
   form.elements.task.value = current?.task ?? 0;
-  progress();
-  if (narrow.matches && given) byId("judging").scrollIntoView();
+  showProgress();
+  if (narrow.matches && labelCount) byId("judging").scrollIntoView();
   else scrollTo(0, 0);
-  // Who goes from button to button by keys stays there; after a click the space bar must scroll, and not answer again.
-  if (pointed || !buttons.includes(document.activeElement) || document.activeElement.hidden)
+  // Keyboard users keep the focus on a button. After a click, the space bar must scroll, not answer again.
+  if (usedPointer || !buttons.includes(document.activeElement) || document.activeElement.hidden)
     byId("query").focus({ preventScroll: true });
-  spent = 0;
-  run();
+  earlierSeconds = 0;
+  startClock();
 };
 
 const undo = async () => {
-  let back = past.pop();
-  if (!back) {
-    if (pending.length) return tell("wait until all is saved");
+  let undone = answerHistory.pop();
+  if (!undone) {
+    if (pending.length) return showState("wait until all is saved");
     try {
-      back = (await ask("/api/v1/judging/undo", { judge: batch.judge })).taken_back;
+      undone = (await callApi("/api/v1/judging/undo", { judge: batch.judge })).taken_back;
       changes += 1;
     } catch (error) {
-      return tell(`nothing was taken back: ${error.message}`);
+      return showState(`nothing was taken back: ${error.message}`);
     }
-    if (!back) return tell("there is nothing to take back");
+    if (!undone) return showState("there is nothing to take back");
   } else {
-    keep({ task: back.task.task, grade: null, valid: false, note: "", seconds: null });
+    addPending({ task: undone.task.task, grade: null, valid: false, note: "", seconds: null });
   }
   if (current) queue.unshift(current);
-  queue = [back.task, ...queue.filter((one) => one.task !== back.task.task)];
-  answered.delete(back.task.task);
-  done -= back.later ? 0 : 1;
-  next(back);
-  tell("taken back");
+  queue = [undone.task, ...queue.filter((task) => task.task !== undone.task.task)];
+  answeredTasks.delete(undone.task.task);
+  done -= undone.isPostponed ? 0 : 1;
+  showNext(undone);
+  showState("taken back");
 };
 
 const answer = (value) => {
   if (value === "undo") return undo();
   if (!current) return;
-  const later = value === "later";
-  const grade = later || value === "skip" ? null : Number(value);
-  const said = note.value.toWellFormed?.() ?? note.value;
-  const label = { task: current.task, grade, valid: !later, note: said, seconds: Math.round(clock() * 1000) / 1000 };
-  past.push({ task: current, grade, note: said, later });
-  if (later) {
-    if (queue.length < FEW) queue.push(current);
+  const isPostponed = value === "later";
+  const grade = isPostponed || value === "skip" ? null : Number(value);
+  const noteText = note.value.toWellFormed?.() ?? note.value;
+  const label = { task: current.task, grade, valid: !isPostponed, note: noteText, seconds: Math.round(elapsedSeconds() * 1000) / 1000 };
+  answerHistory.push({ task: current, grade, note: noteText, isPostponed });
+  if (isPostponed) {
+    if (queue.length < MIN_QUEUE) queue.push(current);
   } else {
-    answered.add(current.task);
-    ran.push(label.seconds);
-    if (ran.length > 50) ran.shift();
+    answeredTasks.add(current.task);
+    recentSeconds.push(label.seconds);
+    if (recentSeconds.length > 50) recentSeconds.shift();
     done += 1;
   }
-  given += 1;
-  next();
-  keep(label);
+  labelCount += 1;
+  showNext();
+  addPending(label);
 };
 
 form.addEventListener("submit", (event) => {
@@ -236,33 +236,33 @@ form.addEventListener("submit", (event) => {
   if (event.submitter) answer(event.submitter.value);
 });
 
-const keys = byId("keys");
+const keySetting = byId("keys");
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) return;
   if (event.target === note) {
     if (event.key === "Escape") byId("query").focus();
     return;
   }
-  if (!keys.checked || event.target.matches("input:not([type=checkbox]), select, textarea")) return;
-  const button = buttons.find((one) => one.dataset.key === event.key.toLowerCase() && event.key && !one.hidden && !one.disabled);
+  if (!keySetting.checked || event.target.matches("input:not([type=checkbox]), select, textarea")) return;
+  const button = buttons.find((candidate) => candidate.dataset.key === event.key.toLowerCase() && event.key && !candidate.hidden && !candidate.disabled);
   if (event.key.toLowerCase() === "n" && current) note.focus();
   else if (button) answer(button.value);
   else return;
   event.preventDefault();
 });
 
-keys.closest("p").hidden = byId("leave").hidden = false;
+keySetting.closest("p").hidden = byId("escape-hint").hidden = false;
 try {
-  keys.checked = localStorage.getItem("judged-keys") !== "off";
-  keys.addEventListener("change", () => localStorage.setItem("judged-keys", keys.checked ? "on" : "off"));
+  keySetting.checked = localStorage.getItem("judged-keys") !== "off";
+  keySetting.addEventListener("change", () => localStorage.setItem("judged-keys", keySetting.checked ? "on" : "off"));
 } catch {
-  /* it holds until the page is left */
+  /* no localStorage: the setting applies to this page only */
 }
 
-/* What an earlier page could not send is answered already. */
-for (const { label } of pending) if (label.valid) answered.add(label.task);
-queue = queue.filter((one) => !answered.has(one.task));
-done += answered.size;
-next();
+/* Tasks with pending labels of an earlier page are answered. */
+for (const { label } of pending) if (label.valid) answeredTasks.add(label.task);
+queue = queue.filter((task) => !answeredTasks.has(task.task));
+done += answeredTasks.size;
+showNext();
 send();
 byId("judging").dataset.ready = "";

@@ -13,7 +13,7 @@ from judged.comparison.slicing.topic_slices import as_slicing
 from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
 from judged.labels.calibration import calibrate
-from judged.labels.corrected_systems import of_slices
+from judged.labels.corrected_systems import rows_by_slice
 from judged.online.clicks.judgments import ClickJudgments, human_grades
 from judged.online.log import FieldAnswer
 from judged.online.offline.concordance import pairs_of
@@ -202,7 +202,7 @@ def against_people(
     grade, topic = np.maximum(known[both], 0), topic.ravel()
     parts = [("", np.ones(len(topic), dtype=np.bool_))]
     if slicing is not None:
-        parts += list(of_slices(as_slicing(slicing), names.tolist(), topic))
+        parts += list(rows_by_slice(as_slicing(slicing), names.tolist(), topic))
     orders = [row for name, rows in parts for row in _orders(sources, grade, topic, rows, name, level)]
     if not orders or not orders[0].compared:
         problem = "no topic has two documents with clicks that people grade differently"

@@ -13,7 +13,13 @@ from judged.interface import arguments
 from judged.interface.arguments import SliceOptions, answer_options, slice_options
 from judged.interface.commands.gate import check_outputs, gate_options, load_config, write_decision
 from judged.interface.options import FORMATS, LazyGroup, shared, with_options
-from judged.labels.commands.models import asking_options, confirmed, families_of, give_asked, progress
+from judged.labels.commands.models import (
+    asking_options,
+    confirm_sending,
+    parse_families,
+    print_ask_result,
+    progress_printer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -419,15 +425,15 @@ def _filled(
     output.keep(*responses, endpoint, queries, texts, options.get("qrels"))
     Path(folder).mkdir(parents=True, exist_ok=True)
     options |= {"store": store or str(Path(folder) / "asked.db"), **(by or {})}
-    options["families"] = families_of(families, "model")
+    options["families"] = parse_families(families, "model")
     prepared = prepare_table(table, responses_at(responses, queries, texts), Endpoint.read(endpoint), **options)
-    confirmed(prepared, yes)
-    made = fill(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress())
+    confirm_sending(prepared, yes)
+    made = fill(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress_printer())
     own = ("nuggets", "evidence") if table == "nuggets" else (table,)
     whole = Path(folder).resolve() != Path(responses[0]).resolve()
     if made.responses is not None:
         write_responses(made.responses, folder, made.responses.tables if whole else own)
-    give_asked(context, output, made)
+    print_ask_result(context, output, made)
 
 
 @rag.command("calibrate", short_help="Set verdicts of models against people's: may a judge be believed?")

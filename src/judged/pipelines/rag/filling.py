@@ -16,10 +16,17 @@ import pyarrow as pa
 from judged.data.qrels import Qrels
 from judged.data.query_text import normalize_query
 from judged.errors import InputError
-from judged.labels.asking.asking import Asked, Tally, answered_rows, notes_of, request_key
+from judged.labels.asking.asking import AskResult, Tally, replies_with_targets, request_key, request_notes
 from judged.labels.asking.client import Budget
-from judged.labels.asking.preparation import Make, Prepared, Row, Source, prepared, share_of
-from judged.labels.asking.prompts import Prompt, read, text_of, why_none
+from judged.labels.asking.preparation import (
+    Prepared,
+    RequestBuilder,
+    RequestTarget,
+    RequestTexts,
+    hash_fraction,
+    prepare_requests,
+)
+from judged.labels.asking.prompts import Prompt, invalid_reason, parse_reply, reply_text
 from judged.labels.store import LabelStore
 from judged.pipelines.rag.responses import FAILED, KEYS, OKAY, VERDICTS, VITAL, Responses, table_of_records
 from judged.results import COUNT, TEXT, Column, Table, counted
@@ -45,9 +52,9 @@ _ANSWER = ("query_id", "run_id")
 class _Question(NamedTuple):
     """What one request is about."""
 
-    row: Row  # the key of what it fills, without judge and repeat
+    row: RequestTarget  # the key of what it fills, without judge and repeat
     values: Mapping[str, str]  # of places of the prompt
-    names: Sequence[str]  # of the texts in it, as `Source.addressed` has them
+    names: Sequence[str]  # of the texts in it, as `RequestTexts.addressed` has them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +73,7 @@ class Filling(Prepared):
 
     responses: Responses | None = None
     fills: str = ""
-    unasked: tuple[Row, ...] = ()
+    unasked: tuple[RequestTarget, ...] = ()
 
 
 def prepare_table(
@@ -136,13 +143,13 @@ def prepare_table(
     if fills == "nuggets":
         more, repeats = {"tokens": limit * _LINE, "values": {"limit": str(limit)}}, 0.0
     prompt = Prompt.read(fills, words, "judged.pipelines.rag", **more)
-    asked, unasked = list[_Question](), list[Row]()
+    asked, unasked = list[_Question](), list[RequestTarget]()
     for question in _TASKS[fills](responses, source, _Chosen(context, qrels, rel, depth)):
         if not keep_addressed and any(name in source.addressed for name in question.names):
             unasked.append((*question.row, 0))
         else:
             asked.append(question)
-    base = prepared(source, endpoint, judge, prompt, *_requests(endpoint, prompt, judge, asked, repeats))
+    base = prepare_requests(source, endpoint, judge, prompt, *_requests(endpoint, prompt, judge, asked, repeats))
     notes = list(base.notes)
     if unasked:
         what = f"{counted(len(unasked), 'question')} not asked, and failed: a text in it addresses the judge"
@@ -168,11 +175,11 @@ def _source(responses: Responses, store: LabelStore | str, queries: Any, texts: 
 
 def _requests(
     endpoint: Endpoint, prompt: Prompt, judge: str, asked: Sequence[_Question], repeats: float
-) -> tuple[dict[str, Make], dict[str, list[Row]]]:
+) -> tuple[dict[str, RequestBuilder], dict[str, list[RequestTarget]]]:
     """Write the requests, and again those of some topics; and what each is about."""
-    topics = sorted({question.row[0] for question in asked}, key=lambda topic: share_of(judge, topic))
+    topics = sorted({question.row[0] for question in asked}, key=lambda topic: hash_fraction(judge, topic))
     again = set(topics[: max(_LEAST_REPEATED, ceil(repeats * len(topics)))] if repeats else ())
-    requests, about = dict[str, Make](), dict[str, list[Row]]()
+    requests, about = dict[str, RequestBuilder](), dict[str, list[RequestTarget]]()
     for question in asked:
         for repeat in (0, 1) if question.row[0] in again else (0,):
             make = partial(_body, endpoint, prompt, question.values, repeat)
@@ -186,7 +193,7 @@ def _body(endpoint: Endpoint, prompt: Prompt, values: Mapping[str, str], repeat:
     return endpoint.request(prompt.messages(values), repeat, prompt.tokens)
 
 
-class _Source(Source):
+class _Source(RequestTexts):
     """Texts of queries and documents, and what is shown of answers."""
 
     def query(self, query_id: str) -> dict[str, str]:
@@ -215,7 +222,7 @@ def _of_nuggets(responses: Responses, source: _Source, chosen: _Chosen) -> Itera
     answered, have = (set(responses[name]["query_id"].to_pylist()) for name in ("answers", "nuggets"))
     for query in sorted((relevant.keys() & answered) - have):
         docs = [doc for _, doc in sorted(relevant[query])]
-        known = [doc for doc in docs if source.has(query, doc) and doc not in source.addressed][: chosen.depth]
+        known = [doc for doc in docs if source.has_texts(query, doc) and doc not in source.addressed][: chosen.depth]
         if known:
             values = {**source.query(query), "documents": numbered("document", map(source.document, known))}
             yield _Question((query, tuple(known)), values, ())
@@ -248,9 +255,9 @@ def _of_support(responses: Responses, source: _Source, chosen: _Chosen) -> Itera
         together = [[one["doc_id"] for one in whole.get((query, run), ())]]
         for docs in filter(None, together if chosen.context else [[one["doc_id"]] for one in cited.get(key, ())]):
             name = f"sentence {number} of {run} on {query}"
-            sentence = source.shown(name, row["text"] or "")
+            sentence = source.clip(name, row["text"] or "")
             passages = [
-                source.shown(doc, kept) if (kept := shown.get((query, run, doc))) else source.document(doc)
+                source.clip(doc, kept) if (kept := shown.get((query, run, doc))) else source.document(doc)
                 for doc in docs
             ]
             if not sentence or not all(passages):
@@ -287,8 +294,8 @@ def _answers(responses: Responses, source: _Source) -> Iterator[tuple[str, str, 
     for row in responses["answers"].to_pylist():
         query, run = row["query_id"], row["run_id"]
         name, said = f"answer of {run} to {query}", (one["text"] or "" for one in parts.get((query, run), ()))
-        text = source.shown(name, row["text"] or " ".join(said))
-        if source.has(query) and text:
+        text = source.clip(name, row["text"] or " ".join(said))
+        if source.has_texts(query) and text:
             yield query, run, name, text
         else:
             source.missing.add((query, run))
@@ -324,7 +331,7 @@ _NUGGET = re.compile(r"(vital|okay) *\| *(\d{1,3}(?: *, *\d{1,3})*) *\| *(\S[^|\
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Filled(Asked):
+class Filled(AskResult):
     """What `fill` returns.
 
     Attributes
@@ -342,7 +349,7 @@ class Filled(Asked):
     fills: str = ""
     rows: tuple[Mapping[str, Any], ...] = ()
 
-    def more(self) -> tuple[Block, ...]:
+    def reply_blocks(self) -> tuple[Block, ...]:
         """Give how often each verdict was given; of nuggets, how many are vital and okay."""
         title = f"What {self.prepared.judge} said: {self.fills}"
         if self.fills == "nuggets":
@@ -385,7 +392,7 @@ def fill(
     made, without = list[dict[str, Any]](), list[str]()
     for about in prepared.unasked:
         made += _verdicts(table, prepared.judge, about, None)
-    for answered, rows in answered_rows(prepared, tally, progress):
+    for answered, rows in replies_with_targets(prepared, tally, progress):
         for at, about in enumerate(rows):
             if table == "nuggets":
                 query, docs, _ = about
@@ -393,14 +400,14 @@ def fill(
                 made += ({"query_id": query, **row} for row in found)
                 without += [] if found else [query]
             elif table == "assignments":
-                given, invalid = verdicts_of(answered.reply, len(about[2]), prepared.prompt.forms)
+                given, invalid = verdicts_of(answered.reply, len(about[2]), prepared.prompt.allowed_answers)
                 made += _verdicts(table, prepared.judge, about, given)
             else:
-                form, invalid = read(answered.reply, prepared.prompt.forms)
+                form, invalid = parse_reply(answered.reply, prepared.prompt.allowed_answers)
                 made += _verdicts(table, prepared.judge, about, None if form is None else [form])
             if invalid and not at:
                 tally.invalid[invalid] += 1
-    notes = notes_of(prepared, tally)
+    notes = request_notes(prepared, tally)
     if without:
         text = f"no nuggets for {counted(len(without), 'topic')}: {first_few(sorted(without))}"
         notes = (*notes, Note("no-nuggets", text))
@@ -418,7 +425,7 @@ def nuggets_of(reply: Reply, docs: Sequence[str], limit: int) -> tuple[list[dict
     >>> nuggets_of(Reply("- Goethe wrote Faust"), ["a", "b"], 5)
     ([], 'no answer')
     """
-    text, invalid = text_of(reply)
+    text, invalid = reply_text(reply)
     if invalid:
         return [], invalid
     if text == "NONE":
@@ -428,7 +435,7 @@ def nuggets_of(reply: Reply, docs: Sequence[str], limit: int) -> tuple[list[dict
         match = _NUGGET.fullmatch(line.strip())
         places = [int(number) for number in match[2].split(",")] if match else []
         if match is None or not all(1 <= place <= len(docs) for place in places) or len(match[3].split()) > MOST_WORDS:
-            return [], "another form" if match else why_none(text, ())
+            return [], "another form" if match else invalid_reason(text, ())
         nugget = match[3].strip()
         known.setdefault(normalize_query(nugget), (nugget, match[1].casefold(), set()))[2].update(places)
     if len(known) > limit:
@@ -449,7 +456,7 @@ def verdicts_of(reply: Reply, n: int, forms: Sequence[str]) -> tuple[list[str] |
     >>> verdicts_of(Reply("1: support"), 2, ("support", "not"))
     (None, 'another form')
     """
-    text, invalid = text_of(reply)
+    text, invalid = reply_text(reply)
     if invalid:
         return None, invalid
     lines = [line.strip().casefold() for line in text.split("\n") if line.strip()]
@@ -457,10 +464,10 @@ def verdicts_of(reply: Reply, n: int, forms: Sequence[str]) -> tuple[list[str] |
     words = [line.partition(":")[2].strip() for line in lines]
     if numbers == [str(at) for at in range(1, n + 1)] and set(words) <= set(forms):
         return words, None
-    return None, "another form" if ":" in text else why_none(text, ())
+    return None, "another form" if ":" in text else invalid_reason(text, ())
 
 
-def _verdicts(table: str, judge: str, about: Row, verdicts: Sequence[str] | None) -> list[dict[str, Any]]:
+def _verdicts(table: str, judge: str, about: RequestTarget, verdicts: Sequence[str] | None) -> list[dict[str, Any]]:
     """Give the rows of a reply; None: there is no verdict."""
     names = [name for name in KEYS[table] if name not in ("judge", "repeat")]
     *key, repeat = about

@@ -259,7 +259,7 @@ class Model:
             If there is no answer after all attempts.
         """
         before = self._budget.tokens_in, self._budget.tokens_out
-        reply = self._client.ask(self._endpoint.request(messages_of(query, passages), max_tokens=_TOKENS))
+        reply = self._client.send(self._endpoint.request(messages_of(query, passages), max_tokens=_TOKENS))
         text = reply.content.strip()
         abstains = reply.refused or text.strip(" .*").upper() == _UNKNOWN
         used = self._budget.tokens_in - before[0], self._budget.tokens_out - before[1]

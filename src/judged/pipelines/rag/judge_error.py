@@ -16,8 +16,8 @@ from judged.data.compute import pc
 from judged.errors import InputError
 from judged.labels import calibration
 from judged.labels.calibration import JudgeCalibration
-from judged.labels.corrected_systems import ScoresByBoth
-from judged.labels.labels import Labels, completed
+from judged.labels.corrected_systems import PairedScores
+from judged.labels.labels import Labels, complete_columns
 from judged.pipelines.rag.judge_bias import judge_bias
 from judged.pipelines.rag.responses import KEYS, VERDICTS, Responses, middle_verdicts
 from judged.results import Answer, Sentences, Table, counted, listed
@@ -314,7 +314,7 @@ def verdict_labels(given: Responses, table: str, kind: Literal["human", "model"]
         }
         for row in given[table].to_pylist()
     ]
-    return Labels(completed(pa.Table.from_pylist(rows), kind, given.where), table, given.where) if rows else None
+    return Labels(complete_columns(pa.Table.from_pylist(rows), kind, given.where), table, given.where) if rows else None
 
 
 def _of_people(given: Responses, humans: Collection[str]) -> Responses:
@@ -381,10 +381,10 @@ def _means(
             fix = "leave it out, or have people judge its answers"
             raise InputError("a system has no answer among the topics that people judged", fix=fix, path=known.where)
         twice = evaluate(again.of_topics(repeated), measure, unjudged=False) if repeated else None
-        seen = ScoresByBoth.of(scores, model)
-        corrected = seen.corrected(level, resamples, seed)
+        seen = PairedScores.of(scores, model)
+        corrected = seen.prediction_powered_means(level, resamples, seed)
         for at, run in enumerate(seen.runs):
-            bias = judge_bias(seen.people[at], seen.model[at], seen.rest[at], margin=margin, level=level)
+            bias = judge_bias(seen.people[at], seen.model[at], seen.model_only[at], margin=margin, level=level)
             whole = model.values[at, 0][~np.isnan(model.values[at, 0])]
             variance = OwnVariance.of(*_twice(model, twice), whole, level)
             found = corrected[at] if corrected else None
