@@ -44,7 +44,9 @@ def shared_database() -> Iterator[None]:
 
 def made(queries: Sequence[dict[str, Any]], events: Sequence[dict[str, Any]] = (), **options: Any) -> InteractionLog:
     fields = {
-        name: options.pop(name) for name in ("has_time", "rank_base", "attributes", "empty_told") if name in options
+        name: options.pop(name)
+        for name in ("has_time", "rank_base", "attributes", "logs_empty_pages")
+        if name in options
     }
     base = options.pop("base", None)
     return make_log(*raw_log(queries, events, engine=_SHARED[0], **fields), now_ms=NOW, rank_base=base, **options)

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 from judged.online import online_metric
 from judged.online.log import RAW_EVENT, RAW_QUERY
 from judged.online.readers.files import opened
-from judged.online.readers.raw import RawLog, Rows
+from judged.online.readers.raw import RawLog, TableWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.online.engine import Engine
-    from judged.online.readers.files import Part
+    from judged.online.readers.files import LogFile
 
 OPENED_SHARE = replace(
     online_metric("PageCTR"), name="OpenedShare", title="Share of all pages with a click", denominator="page"
 )
 
 
-def read_stars(parts: Sequence[Part], engine: Engine, *, progress: Any = None) -> RawLog:
+def read_stars(parts: Sequence[LogFile], engine: Engine, *, progress: Any = None) -> RawLog:
     """Put pages and clicks into the database that analyzes the log."""
     del progress
-    pages, clicks, lines = Rows(engine, "query", RAW_QUERY), Rows(engine, "event", RAW_EVENT), 0
+    pages, clicks, lines = TableWriter(engine, "query", RAW_QUERY), TableWriter(engine, "event", RAW_EVENT), 0
     for file, part in enumerate(parts):
         with opened(part) as text:
             for row, line in enumerate(text, 1):
@@ -38,5 +38,5 @@ def read_stars(parts: Sequence[Part], engine: Engine, *, progress: Any = None) -
     names = tuple(part.name for part in parts)
     clicked = {"click": "click"}
     return RawLog(
-        pages.done(), clicks.done(), "stars", names, rank_base=1, actions=clicked, lines=lines, has_time=False
+        pages.finish(), clicks.finish(), "stars", names, rank_base=1, actions=clicked, lines=lines, has_time=False
     )

@@ -401,7 +401,7 @@ def need_records(log: InteractionLog) -> None:
 
 def _is_blank(name: str) -> bool:
     """Whether nothing but white space stands in a file; what cannot be looked at again is not said to be empty."""
-    from judged.online.readers.files import Part, first_bytes
+    from judged.online.readers.files import LogFile, read_head
 
     file = Path(name)
-    return file.is_file() and not first_bytes(Part(name, file)).strip()
+    return file.is_file() and not read_head(LogFile(name, file)).strip()

@@ -18,7 +18,7 @@ from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog, need
 from judged.results.files import atomic_folder
 
 if TYPE_CHECKING:
-    from judged.online.readers.files import Part
+    from judged.online.readers.files import LogFile
     from judged.online.readers.raw import RawLog
     from judged.results.types import Table
 
@@ -399,8 +399,8 @@ def read_raw(
     ...     (raw.layout, raw.queries.to_arrow("query", "time_ms").to_pylist())
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
-    from judged.online.readers.files import LAYOUTS, layout_of, parts_of, without_strangers
-    from judged.online.readers.mapping_file import packaged, read_mapping
+    from judged.online.readers.files import LAYOUTS, detect_layout, find_log_files, skip_non_logs
+    from judged.online.readers.mapping_file import packaged_mappings, read_mapping
 
     if isinstance(paths, (str, Path)):
         paths = [paths]
@@ -411,26 +411,26 @@ def read_raw(
     if mapping is None and layout == "mapping":
         raise InputError("the layout 'mapping' needs a mapping file", fix="give one: it names the columns")
     said = "mapping" if mapping is not None else layout
-    parts, beside = without_strangers(parts_of(paths), said=said is not None)
-    known = said or layout_of(parts)
-    if mapping is None and known not in packaged():
+    parts, beside = skip_non_logs(find_log_files(paths), has_layout=said is not None)
+    known = said or detect_layout(parts)
+    if mapping is None and known not in packaged_mappings():
         raw = _by_reader(known, parts, engine, progress)
     else:
         from judged.online.readers.mapping import read
 
-        by = read_mapping(mapping) if mapping is not None else read_mapping(known, packaged_alone=True)
+        by = read_mapping(mapping) if mapping is not None else read_mapping(known, packaged_only=True)
         raw = read(parts, engine, mapping=by, layout=known, progress=progress)
-    return replace(raw, trouble=(*raw.trouble, *beside))
+    return replace(raw, findings=(*raw.findings, *beside))
 
 
 def _by_reader(
-    layout: str, parts: Sequence[Part], engine: Engine, progress: Callable[[str, float | None], None] | None
+    layout: str, parts: Sequence[LogFile], engine: Engine, progress: Callable[[str, float | None], None] | None
 ) -> RawLog:
-    from judged.online.readers.files import first_bytes, unreadable
+    from judged.online.readers.files import read_head, unreadable_reason
 
     # XML says itself how it is encoded, and a layout of another package may be no text.
     for part in parts if layout in {"wscd", "clickmodels"} else ():
-        if why := unreadable(first_bytes(part)):
+        if why := unreadable_reason(read_head(part)):
             raise InputError(why[0], fix=why[1], path=part.name)
     read: Any = find("log_readers", layout)
     return read(parts, engine, progress=progress)

@@ -17,7 +17,7 @@ import pytest
 from judged.errors import InputError
 from judged.online.commands import logs
 from judged.online.log import EVENT, SERP, SESSION, SHOWN
-from judged.online.readers.raw import DUCKDB
+from judged.online.readers.raw import DUCKDB_TYPES
 from judged.online.storage import read_log
 from made_log import closed_databases
 from shared_data import SHARED, needs_shared
@@ -302,7 +302,7 @@ def test_a_converted_log_is_the_same_log(run: Callable[..., Ended], tmp_path: Pa
     first, second = read_log("astray.ndjson"), read_log(tmp_path / "made/log")
     for name, columns in (("serp", SERP), ("shown", SHOWN), ("event", EVENT), ("session", SESSION)):
         one, two = getattr(first, name), getattr(second, name)
-        expected = [(column.name, DUCKDB[column.type]) for column in columns]
+        expected = [(column.name, DUCKDB_TYPES[column.type]) for column in columns]
         assert list(two.types.items())[: len(columns)] == expected
         found = [(column, "VARCHAR" if kind.startswith("ENUM") else kind) for column, kind in one.types.items()]
         assert found[: len(columns)] == expected
@@ -364,7 +364,7 @@ def test_a_strange_file_is_named_by_its_first_words(run: Callable[..., Ended]) -
     Path("LICENSE.txt").write_text("\n\n    The license\n")
     done = run("logs", "check", "LICENSE.txt")
     assert done.code == 2
-    assert "LICENSE.txt: a file that begins with 'The license' is no layout" in done.err
+    assert "LICENSE.txt: a file that begins with 'The license' has no known log layout" in done.err
     assert "Fix: say what it is: --layout NAME, or --mapping FILE for a log of your own" in done.err
     assert len(done.err) < 250
 

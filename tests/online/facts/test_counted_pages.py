@@ -1,4 +1,4 @@
-"""Facts that hang on other pages of the session, counted by hand."""
+"""Facts that depend on other pages of the session, counted by hand."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from typed_logs import typed_log
 
 
 def pages_of(*sessions: str) -> list[dict[str, Any]]:
-    """Read sessions as "0 lamp, 5 lamp 2, 9 hat filtered none": second, text, page, filtered, nothing found."""
+    """Parse sessions such as "0 lamp, 5 lamp 2, 9 hat filtered none": second, text, page, filtered, no results."""
     pages: list[dict[str, Any]] = []
     for session, text in enumerate(sessions):
-        for one in text.split(", "):
-            seconds, query, *more = one.split()
-            number, empty = int(next((part for part in more if part.isdigit()), 1)), "none" in more
-            own = {"serp": len(pages), "session": session, "user": session, "time_ms": int(seconds) * 1000}
-            found = {"page": number, "first_rank": 10 * number - 9, "n_shown": 0 if empty else 10}
-            pages.append({**own, "query": query, **found, "filtered": "filtered" in more, "zero_results": empty})
+        for page in text.split(", "):
+            seconds, query, *options = page.split()
+            number, is_empty = int(next((option for option in options if option.isdigit()), 1)), "none" in options
+            keys = {"serp": len(pages), "session": session, "user": session, "time_ms": int(seconds) * 1000}
+            results = {"page": number, "first_rank": 10 * number - 9, "n_shown": 0 if is_empty else 10}
+            filtered = {"filtered": "filtered" in options, "zero_results": is_empty}
+            pages.append({**keys, "query": query, **results, **filtered})
     return pages
 
 
 def counted(pages: list[dict[str, Any]], events: list[dict[str, Any]], *names: str) -> dict[str, Any]:
     scores = online_metrics(typed_log(pages, events), names)
-    return {str(one.metric): (one.numerator, one.denominator) for one in scores.estimates}
+    return {str(estimate.metric): (estimate.numerator, estimate.denominator) for estimate in scores.estimates}
 
 
 def test_a_filter_does_not_take_a_query_without_results_away() -> None:
@@ -48,18 +49,18 @@ def test_a_filter_does_not_take_a_query_without_results_away() -> None:
 
 
 def test_a_page_behind_the_first_is_reformulated_as_it_is() -> None:
-    """The last page of each session succeeds, so that nothing is bad by what follows alone."""
+    """The last page of each session has a success, so that no page is bad only because of what follows."""
     pages = pages_of(
         "0 sofa, 20 sofa 2, 30 sofa 3, 40 sofas",  # three pages of a query that was worded anew
         "0 desk, 20 desk 2, 40 desk",  # asked again: not known why
         "0 rugs, 290 rugs 2, 310 rug",  # more than 300 seconds after the first page, soon after the second
         "0 cupboard, 20 cupboard 2, 40 television",  # another topic
     )
-    last = [3, 6, 9, 12]
+    last_pages = [3, 6, 9, 12]
     clicks = [
-        {"serp": at, **{key: pages[at][key] for key in ("session", "user")}, "action": "click", "rank": 1}
-        | {"time_ms": pages[at]["time_ms"] + 1000}
-        for at in last
+        {"serp": serp, **{key: pages[serp][key] for key in ("session", "user")}, "action": "click", "rank": 1}
+        | {"time_ms": pages[serp]["time_ms"] + 1000}
+        for serp in last_pages
     ]
     names = ("Abandonment", "BadAbandonment", "UnknownAbandonment", "Reformulation")
     assert counted(pages, clicks, *names) == {
@@ -74,25 +75,39 @@ def test_a_page_behind_the_first_is_reformulated_as_it_is() -> None:
 def test_of_pages_at_one_time_a_cart_falls_to_the_one_logged_last(turned: bool) -> None:
     pages = pages_of("3 lamp, 5 hat, 5 tie, 5 rug, 12 sofa", "5 desk")
     cart = {"session": 0, "user": 0, "action": "add_to_cart"}
-    events = [{**cart, "time_ms": at} for at in (2_999, 4_000, 5_000, 11_999)]
+    events = [{**cart, "time_ms": time_ms} for time_ms in (2_999, 4_000, 5_000, 11_999)]
     log = typed_log(pages[::-1] if turned else pages, events)
     facts = page_facts(log, ["carts"], FactSettings()).select(["carts"])
-    found = {row["serp"]: row["carts"] for row in facts.to_arrow().to_pylist() if row["carts"]}
-    assert found == {0: 1, 3: 2}  # the first came before any page
+    carts = {row["serp"]: row["carts"] for row in facts.to_arrow().to_pylist() if row["carts"]}
+    assert carts == {0: 1, 3: 2}  # the first came before any page
 
 
 @pytest.mark.parametrize(("object_id", "ended"), [(None, 290_000), ("a", 80)])
 def test_a_visit_ends_where_the_user_is_back_and_not_where_the_page_is_left(object_id: str | None, ended: int) -> None:
-    """A browser says that the result page is left when a result opens in its place."""
+    """A browser logs that the user leaves the result page when a result opens in the same tab."""
     pages = [
-        {"serp": 2 * at + late, "session": at, "user": at, "time_ms": 300_000 * late, "query": "lamp", "n_shown": 3}
-        for at in range(40)
-        for late in (0, 1)
+        {
+            "serp": 2 * session + is_second,
+            "session": session,
+            "user": session,
+            "time_ms": 300_000 * is_second,
+            "query": "lamp",
+            "n_shown": 3,
+        }
+        for session in range(40)
+        for is_second in (0, 1)
     ]
     events = [
-        {"serp": 2 * at, "session": at, "user": at, "action": action, "time_ms": 10_000 + later, "object_id": named}
-        for at in range(40)
-        for action, later, named in (("click", 0, "a"), ("page_exit", 80, object_id))
+        {
+            "serp": 2 * session,
+            "session": session,
+            "user": session,
+            "action": action,
+            "time_ms": 10_000 + delay,
+            "object_id": event_object,
+        }
+        for session in range(40)
+        for action, delay, event_object in (("click", 0, "a"), ("page_exit", 80, object_id))
     ]
     log = typed_log(pages, events)
     assert {(row["dwell_ms"], row["ended"]) for row in click_facts(log).to_arrow().to_pylist()} == {(ended, 1)}
@@ -108,7 +123,7 @@ def test_a_rank_before_1970_is_no_time() -> None:
 
 
 def test_what_the_page_does_not_show_is_not_opened_of_it() -> None:
-    """Two of three pages list ten results; one has clicks on what is not in its list, and one no list."""
+    """Two of three pages list ten results. One has clicks on other objects, and one has no list."""
     page = {"session": 0, "user": 0, "time_ms": 0, "query": "lamp", "n_shown": 10}
     pages = [{**page, "serp": 0, "n_returned": 10}, {**page, "serp": 1, "n_returned": 10}, {**page, "serp": 2}]
     click = {"session": 0, "user": 0, "action": "click", "time_ms": 1}
@@ -129,7 +144,7 @@ def test_seconds_need_not_be_whole() -> None:
 
 
 def test_a_list_with_gaps_shows_what_stands_in_it() -> None:
-    """Results at ranks 1 and 5, and the one at 5 was opened: nothing stood at 2, and only 1 is above."""
+    """Results are at ranks 1 and 5, and rank 5 was opened: only the result at rank 1 is above it."""
     pages = [{"serp": 0, "session": 0, "user": 0, "time_ms": 0, "query": "lamp", "n_shown": 2, "ranks": [1, 5]}]
     click = {"serp": 0, "session": 0, "user": 0, "action": "click", "time_ms": 1, "object_id": "e", "rank": 5}
     expected = {

@@ -1,4 +1,4 @@
-"""What was asked next: sessions made by hand, page by page."""
+"""Next queries of sessions, page by page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from judged.online.engine import Engine
 from judged.online.facts import reformulation as module
-from judged.online.facts.reformulation import begin_next_queries, kind_of
+from judged.online.facts.reformulation import begin_next_queries, reformulation_kind
 
 TYPES = {
     "serp": "int64", "session": "int64", "time_ms": "int64", "page": "int32", "query_norm": "string",
@@ -16,21 +16,21 @@ TYPES = {
 }  # fmt: skip
 
 
-def told(pages, within_ms=2**62):
-    """Run it on pages as (session, time_ms, page, text, perhaps filtered), keys from 1; give its rows by key."""
+def next_queries(pages, within_ms=2**62):
+    """Return the next queries by key (from 1) of pages as (session, time_ms, page, text, optionally filtered)."""
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TYPES.items()])
     rows = [dict(zip(TYPES, (key, *page, False)[: len(TYPES)], strict=True)) for key, page in enumerate(pages, 1)]
     engine = Engine()
     serp = engine.register(pa.Table.from_pylist(rows, schema))
-    made = engine.rows(f"FROM {begin_next_queries(serp, within_ms=within_ms)()}")
-    assert len({row["serp"] for row in made}) == len(made)
-    nothing = {"next_serp": None, "gap_ms": None, "kind": None, "again": False}
-    return {key: {"serp": key, **nothing} for key in range(1, len(pages) + 1)} | {row["serp"]: row for row in made}
+    next_rows = engine.rows(f"FROM {begin_next_queries(serp, within_ms=within_ms)()}")
+    assert len({row["serp"] for row in next_rows}) == len(next_rows)
+    no_next = {"next_serp": None, "gap_ms": None, "kind": None, "again": False}
+    return {key: {"serp": key, **no_next} for key in range(1, len(pages) + 1)} | {row["serp"]: row for row in next_rows}
 
 
-def found(pages):
-    """Give what it says of each: (next, gap, kind)."""
-    return {key: (row["next_serp"], row["gap_ms"], row["kind"]) for key, row in told(pages).items()}
+def next_kinds(pages):
+    """Return (next page, gap, kind) of each page."""
+    return {key: (row["next_serp"], row["gap_ms"], row["kind"]) for key, row in next_queries(pages).items()}
 
 
 def test_a_session_page_by_page():
@@ -49,7 +49,7 @@ def test_a_session_page_by_page():
         (3, 0, 2, "cut off"),  # 12: the log begins with a second page
         (3, 5, 1, "tie"),  # 13
     ]
-    assert found(pages) == {
+    assert next_kinds(pages) == {
         1: (2, 1_000, "same"),
         2: (5, 3_000, "specialize"),
         3: (5, 1_500, "specialize"),
@@ -68,7 +68,7 @@ def test_a_session_page_by_page():
 
 def test_next_is_strictly_later_and_ties_go_to_the_smaller_key():
     pages = [(1, 5, 1, "a b"), (1, 5, 1, "a"), (1, 6, 1, "b"), (1, 6, 1, "a b c"), (1, 6, 2, "a")]
-    assert found(pages) == {
+    assert next_kinds(pages) == {
         1: (3, 1, "generalize"),
         2: (3, 1, "new-topic"),
         3: (None, None, None),
@@ -78,12 +78,12 @@ def test_next_is_strictly_later_and_ties_go_to_the_smaller_key():
 
 
 def test_no_page_at_all_and_no_pair_of_texts():
-    assert found([]) == {}
-    assert found([(1, 0, 1, "a"), (2, 0, 1, "b"), (2, 1, 3, "b")]) == dict.fromkeys((1, 2, 3), (None,) * 3)
+    assert next_kinds([]) == {}
+    assert next_kinds([(1, 0, 1, "a"), (2, 0, 1, "b"), (2, 1, 3, "b")]) == dict.fromkeys((1, 2, 3), (None,) * 3)
 
 
 def test_a_filter_cuts_no_chain_of_what_is_asked_without_one():
-    """Sessions as texts and, behind a dot, whether filtered; and the places of the pages that are asked again so."""
+    """Sessions map texts (a dot: filtered) to the positions of the pages whose query is repeated."""
     sessions = {
         "a a": [1],
         "a a.": [],
@@ -98,14 +98,14 @@ def test_a_filter_cuts_no_chain_of_what_is_asked_without_one():
     pages, expected = [], []
     for session, (texts, again) in enumerate(sessions.items()):
         steps = texts.split()
-        expected += [at in again for at in range(1, len(steps) + 1)]
-        pages += [(session, at, 1, text[0], text[1:] == ".") for at, text in enumerate(steps)]
-    rows = told(pages, within_ms=0)  # known however late
+        expected += [i in again for i in range(1, len(steps) + 1)]
+        pages += [(session, i, 1, text[0], text[1:] == ".") for i, text in enumerate(steps)]
+    rows = next_queries(pages, within_ms=0)  # known however late
     assert [rows[key]["again"] for key in sorted(rows)] == expected
 
 
 def test_a_page_behind_the_first_asks_nothing_again():
-    rows = told([(1, 0, 1, "a"), (1, 1, 2, "a"), (1, 2, 1, "a", True), (1, 3, 1, "a"), (1, 4, 1, None)])
+    rows = next_queries([(1, 0, 1, "a"), (1, 1, 2, "a"), (1, 2, 1, "a", True), (1, 3, 1, "a"), (1, 4, 1, None)])
     assert [rows[key]["again"] for key in sorted(rows)] == [True, False, False, False, False]
 
 
@@ -123,14 +123,16 @@ def test_many_pages_against_a_walk_through_each_session(monkeypatch):
         for _ in range(600)
     ]
     expected = {}
-    every = sorted((s, t, key, text) for key, (s, t, _, text) in enumerate(pages, 1))
-    first = [one for one in every if pages[one[2] - 1][2] == 1]
-    for session, time, key, text in every:
-        later = next((one for one in first if one[0] == session and one[1] > time), None)
-        said = (later[2], later[1] - time, kind_of(text, later[3])) if later else (None,) * 3
-        expected[key] = said
+    all_pages = sorted((session, time, key, text) for key, (session, time, _, text) in enumerate(pages, 1))
+    first_pages = [page for page in all_pages if pages[page[2] - 1][2] == 1]
+    for session, time, key, text in all_pages:
+        next_page = next((page for page in first_pages if page[0] == session and page[1] > time), None)
+        expected_next = (
+            (next_page[2], next_page[1] - time, reformulation_kind(text, next_page[3])) if next_page else (None,) * 3
+        )
+        expected[key] = expected_next
     assert len({kind for _, _, kind in expected.values()}) == 7  # all kinds, and none
-    assert found(pages) == expected
+    assert next_kinds(pages) == expected
 
 
 def test_what_is_asked_again_without_a_filter_against_a_walk_through_each_session():
@@ -140,11 +142,13 @@ def test_what_is_asked_again_without_a_filter_against_a_walk_through_each_sessio
          rng.random() < 0.4)
         for _ in range(600)
     ]  # fmt: skip
-    plain = sorted((s, t, key, text) for key, (s, t, page, text, filtered) in enumerate(pages, 1)
+    unfiltered = sorted((s, t, key, text) for key, (s, t, page, text, filtered) in enumerate(pages, 1)
                    if page == 1 and not filtered)  # fmt: skip
     again = dict.fromkeys(range(1, len(pages) + 1), False)
-    for session, time, key, text in ((s, t, key, text) for s, t, key, text in plain if text):
-        later = next((one for one in plain if one[0] == session and one[1] > time), None)
-        again[key] = later is not None and later[3] == text
-    assert {key: row["again"] for key, row in told(pages).items()} == again
+    for session, time, key, text in ((s, t, key, text) for s, t, key, text in unfiltered if text):
+        next_page = next(
+            (candidate for candidate in unfiltered if candidate[0] == session and candidate[1] > time), None
+        )
+        again[key] = next_page is not None and next_page[3] == text
+    assert {key: row["again"] for key, row in next_queries(pages).items()} == again
     assert 50 < sum(again.values()) < 250

@@ -1,4 +1,4 @@
-"""Kinds of reformulation: the distances against their definitions, the rules against cases and each other."""
+"""Kinds of reformulation: distances against their definitions, and rules against examples and each other."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from judged.data.query_text import normalize_query
 from judged.online.facts.reformulation import (
     KINDS,
-    LONGEST,
+    MAX_CHARACTERS,
     REFORMULATIONS,
-    kind_of,
-    kinds_of,
     levenshtein,
+    reformulation_kind,
+    reformulation_kinds,
     trigram_cosine,
     words_of,
 )
@@ -27,22 +27,28 @@ TEXTS = st.one_of(SHORT, st.text("ab 1é猫犬ก", max_size=12), st.text(max_si
 
 
 def distance(before: str, after: str) -> int:
-    """The definition, row by row (Wagner and Fischer 1974)."""
+    """Compute the distance by its definition, row by row (Wagner and Fischer 1974)."""
     row = list(range(len(after) + 1))
-    for at, one in enumerate(before, 1):
-        corner, row[0] = row[0], at
-        for to, two in enumerate(after, 1):
-            corner, row[to] = row[to], min(row[to] + 1, row[to - 1] + 1, corner + (one != two))
+    for i, old_character in enumerate(before, 1):
+        corner, row[0] = row[0], i
+        for column, new_character in enumerate(after, 1):
+            corner, row[column] = (
+                row[column],
+                min(row[column] + 1, row[column - 1] + 1, corner + (old_character != new_character)),
+            )
     return row[-1]
 
 
 def cosine(before: str, after: str) -> float:
-    """The definition, over all trigrams that occur."""
-    one, two = (Counter(text[at : at + 3] for at in range(len(text) - 2)) for text in (before, after))
-    if not one or not two:
+    """Compute the cosine by its definition, over all trigrams that occur."""
+    old_counts, new_counts = (Counter(text[i : i + 3] for i in range(len(text) - 2)) for text in (before, after))
+    if not old_counts or not new_counts:
         return 0.0
-    product = sum(one[gram] * two[gram] for gram in one | two)
-    return product / (math.sqrt(sum(n * n for n in one.values())) * math.sqrt(sum(n * n for n in two.values())))
+    dot_product = sum(old_counts[trigram] * new_counts[trigram] for trigram in old_counts | new_counts)
+    return dot_product / (
+        math.sqrt(sum(count * count for count in old_counts.values()))
+        * math.sqrt(sum(count * count for count in new_counts.values()))
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,10 +71,10 @@ def test_levenshtein_is_its_definition_and_gives_up_beyond_the_limit(before, aft
 
 
 @given(TEXTS, TEXTS, TEXTS)
-def test_levenshtein_is_a_metric(one, two, three):
-    assert levenshtein(one, two) == levenshtein(two, one)
-    assert (levenshtein(one, two) == 0) == (one == two)
-    assert levenshtein(one, three) <= levenshtein(one, two) + levenshtein(two, three)
+def test_levenshtein_is_a_metric(first, second, third):
+    assert levenshtein(first, second) == levenshtein(second, first)
+    assert (levenshtein(first, second) == 0) == (first == second)
+    assert levenshtein(first, third) <= levenshtein(first, second) + levenshtein(second, third)
 
 
 @given(SHORT, SHORT)
@@ -133,7 +139,7 @@ def test_the_cosine_counts_repetitions():
     ],
 )
 def test_kinds_of_known_pairs(before, after, kind):
-    assert kind_of(before, after) == kind
+    assert reformulation_kind(before, after) == kind
 
 
 def test_words_lose_punctuation_at_their_ends_alone():
@@ -144,11 +150,11 @@ def test_words_lose_punctuation_at_their_ends_alone():
 
 @given(TEXTS, TEXTS)
 def test_rules_hold_against_a_plain_reading_of_them(before, after):
-    assert kind_of(before, after) == plain_kind(normalize_query(before), normalize_query(after))
+    assert reformulation_kind(before, after) == plain_kind(normalize_query(before), normalize_query(after))
 
 
 def plain_kind(before: str, after: str) -> str:
-    """The rules of the module with every distance worked out in full."""
+    """Return the kind by the rules of the module, with each distance computed in full."""
     had, has = words_of(before), words_of(after)
     undivided = [any(char in "猫犬ก" or "\u0e00" <= char <= "\u9fff" for char in text) for text in (before, after)]
     if before == after:
@@ -172,28 +178,28 @@ def plain_kind(before: str, after: str) -> str:
 @given(TEXTS, TEXTS)
 def test_the_way_back_is_of_the_opposite_kind(before, after):
     opposite = {"specialize": "generalize", "generalize": "specialize"}
-    kind = kind_of(before, after)
+    kind = reformulation_kind(before, after)
     assert kind in KINDS
-    assert kind_of(after, before) == opposite.get(kind, kind)
+    assert reformulation_kind(after, before) == opposite.get(kind, kind)
 
 
 def test_long_texts_are_told_by_their_beginning():
-    base = "word " * (LONGEST // 5)
-    assert kind_of(base * 100, base * 100) == "same"
-    assert kind_of(base * 100 + "a", base * 100 + "b") == "substitute"  # all that is looked at is equal
-    assert kind_of("a" * 100_000, "b" * 100_000) == "new-topic"
-    assert kind_of("ab" * 50_000, "ba" * 50_000) == "spelling"  # two edits, at either end
-    assert kind_of("x", "猫" * 100_000) == "new-topic"
+    base = "word " * (MAX_CHARACTERS // 5)
+    assert reformulation_kind(base * 100, base * 100) == "same"
+    assert reformulation_kind(base * 100 + "a", base * 100 + "b") == "substitute"  # all that is looked at is equal
+    assert reformulation_kind("a" * 100_000, "b" * 100_000) == "new-topic"
+    assert reformulation_kind("ab" * 50_000, "ba" * 50_000) == "spelling"  # two edits, at either end
+    assert reformulation_kind("x", "猫" * 100_000) == "new-topic"
 
 
 def test_columns_are_told_pair_by_pair():
     before, after = ["a b", None, "a", "a b c"], ["a", "a", None, "a b"]
-    assert kinds_of(pa.array(before), pa.chunked_array([after[:1], after[1:]])).to_pylist() == [
+    assert reformulation_kinds(pa.array(before), pa.chunked_array([after[:1], after[1:]])).to_pylist() == [
         "generalize", None, None, "generalize",
     ]  # fmt: skip
-    assert kinds_of(pa.array([], pa.string()), pa.array([], pa.string())).type == pa.string()
+    assert reformulation_kinds(pa.array([], pa.string()), pa.array([], pa.string())).type == pa.string()
     with pytest.raises(ValueError, match="longer"):
-        kinds_of(pa.array(["a"]), pa.array(["a", "b"]))
+        reformulation_kinds(pa.array(["a"]), pa.array(["a", "b"]))
 
 
 def test_reformulations_are_all_but_the_same_text_and_new_topics():

@@ -84,8 +84,8 @@ def test_where_no_session_has_a_second_page_nothing_is_worded_anew() -> None:
 
 
 def test_pages_without_results_that_cannot_be_in_a_log_are_not_counted() -> None:
-    assert "zero_results" not in made([query("1")], empty_told=False).has
-    assert "zero_results" in made([query("1", n_total=3)], empty_told=False).has
+    assert "zero_results" not in made([query("1")], logs_empty_pages=False).has
+    assert "zero_results" in made([query("1", n_total=3)], logs_empty_pages=False).has
 
 
 def test_a_session_is_no_user() -> None:

@@ -1,4 +1,4 @@
-"""Logs for the library of click models: JSON in tabs, lists or objects."""
+"""Logs for the clickmodels library: tab-separated columns with JSON lists or objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from judged.online.log import RAW_EVENT, RAW_QUERY
 from judged.online.storage import read_raw
-from online.readers.raw_logs import columns_are, rows, shared_engine
+from online.readers.raw_logs import check_columns, rows, shared_engine
 from shared_data import SHARED, needs_shared
 
 LISTS = 's\tq one\t50\t0.25\t["a", "b", "c"]\t[false, true, false]\t[0, 2, 1, 0]\n'
@@ -18,23 +18,25 @@ def test_both_ways_of_writing_give_the_same(tmp_path, line):
     path = tmp_path / "log.tsv"
     path.write_text("\n" + line, encoding="utf-8")
     log = read_raw([path], shared_engine(), layout="clickmodels")
-    who = {"file": 0, "row": 2, "query_id": "0:2", "session_id": "s"}
-    assert rows(log.queries) == [who | {"time_ms": 10000, "query": "q one", "hit_ids": ["a", "b", "c"], "region": "50"}]
+    keys = {"file": 0, "row": 2, "query_id": "0:2", "session_id": "s"}
+    assert rows(log.queries) == [
+        keys | {"time_ms": 10000, "query": "q one", "hit_ids": ["a", "b", "c"], "region": "50"}
+    ]
     assert rows(log.events) == [
-        who | {"time_ms": 10000 + order, "action": "click", "object_id": url, "position": position}
+        keys | {"time_ms": 10000 + order, "action": "click", "object_id": url, "position": position}
         for order, url, position in [(1, "b", 1), (2, "b", 1), (3, "c", 2)]
     ]
-    columns_are(log.queries, RAW_QUERY)
-    columns_are(log.events, RAW_EVENT)
-    assert (log.has_time, log.rank_base, log.lines, log.trouble) == (False, 0, 1, ())
+    check_columns(log.queries, RAW_QUERY)
+    check_columns(log.events, RAW_EVENT)
+    assert (log.has_time, log.rank_base, log.lines, log.findings) == (False, 0, 1, ())
 
 
 def test_results_stay_at_their_positions(tmp_path):
     path = tmp_path / "log.tsv"
     path.write_text('s\tq\t1\t1\t{"4": "e", "0": "a"}\t{}\t{"4": 1}\n', encoding="utf-8")
     log = read_raw([path], shared_engine(), layout="clickmodels")
-    assert [(one["hit_ids"], one["ranks"]) for one in rows(log.queries)] == [(["a", "e"], [1, 5])]
-    assert [(one["object_id"], one["position"]) for one in rows(log.events)] == [("e", 4)]
+    assert [(row["hit_ids"], row["ranks"]) for row in rows(log.queries)] == [(["a", "e"], [1, 5])]
+    assert [(row["object_id"], row["position"]) for row in rows(log.events)] == [("e", 4)]
 
 
 @pytest.mark.parametrize(
@@ -58,8 +60,8 @@ def test_what_is_no_page_is_counted(tmp_path, line):
     path = tmp_path / "log.tsv"
     path.write_text(LISTS + line + "\n", encoding="utf-8")
     log = read_raw([path], shared_engine(), layout="clickmodels")
-    (trouble,) = log.trouble
-    assert (trouble.rows, trouble.places, log.lines) == (1, (f"{path}:2",), 2)
+    (finding,) = log.findings
+    assert (finding.rows, finding.places, log.lines) == (1, (f"{path}:2",), 2)
     assert len(rows(log.queries)) == 1
 
 
@@ -67,6 +69,6 @@ def test_what_is_no_page_is_counted(tmp_path, line):
 @pytest.mark.parametrize("name", ["click_log_sample.tsv", "click_log_sample_extended_format.tsv"])
 def test_the_published_samples(name):
     log = read_raw([SHARED / "logs/clickmodels_sample" / name], shared_engine(), layout="clickmodels")
-    assert [(one["query"], len(one["hit_ids"])) for one in rows(log.queries)] == [(f"QUERY{n}", 10) for n in (1, 2, 3)]
-    assert [one["object_id"] for one in rows(log.events)] == [f"http://{n}" for n in (3, 4, 12, 13)]
-    assert log.trouble == ()
+    assert [(row["query"], len(row["hit_ids"])) for row in rows(log.queries)] == [(f"QUERY{n}", 10) for n in (1, 2, 3)]
+    assert [row["object_id"] for row in rows(log.events)] == [f"http://{n}" for n in (3, 4, 12, 13)]
+    assert log.findings == ()

@@ -1,4 +1,4 @@
-"""Which reader a file goes to."""
+"""Detection of layouts and formats, and files that are skipped or rejected."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from judged.errors import InputError
 from judged.online.findings import doubts
-from judged.online.readers.files import LAYOUTS, Part, form_of, layout_of, parts_of
+from judged.online.readers.files import LAYOUTS, LogFile, detect_format, detect_layout, find_log_files
 from judged.online.storage import TABLES, read_log, read_raw, store_log
-from online.readers.ubi_made import EVENTS, QUERIES, engine, read, rows, written_lines, written_parquet
+from online.readers.ubi_logs import EVENTS, QUERIES, engine, read, rows, write_lines, write_parquet
 
 HEADS = {
     "ubi": [
@@ -43,7 +43,7 @@ def test_layouts_by_their_first_bytes(tmp_path: Path, layout: str, text: str, pa
             archive.writestr("inside/log", text)
     else:
         path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    assert layout_of(parts_of([path])) == layout
+    assert detect_layout(find_log_files([path])) == layout
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_layouts_by_their_first_bytes(tmp_path: Path, layout: str, text: str, pa
 def test_unknown_layouts_are_refused_with_those_that_are_known(tmp_path: Path, text: str) -> None:
     path = tmp_path / "log.txt"
     path.write_text(text)
-    with pytest.raises(InputError, match="no layout of a log that is known") as caught:
+    with pytest.raises(InputError, match="no known log layout") as caught:
         read(path)
     assert all(name in str(caught.value) for name in LAYOUTS)
     assert str(path) in str(caught.value)
@@ -65,8 +65,8 @@ def test_unknown_layouts_are_refused_with_those_that_are_known(tmp_path: Path, t
         (b'[\n {"user_query": "x"}\n]', "one JSON list"),
         ('{"user_query": "x"}'.encode("utf-16"), "UTF-16"),
         ('{"user_query": "x"}'.encode("utf-16-le"), "UTF-16"),
-        (b'{"user_query": "x"}\r{"user_query": "y"}\r', "carriage returns alone"),
-        (b"query_id,user_query\r1,x\r", "carriage returns alone"),
+        (b'{"user_query": "x"}\r{"user_query": "y"}\r', "carriage returns"),
+        (b"query_id,user_query\r1,x\r", "carriage returns"),
         (b"SQLite format 3\x00", "SQLite"),
         (b"ARROW1\x00\x00", "Arrow"),
         (b"PK\x03\x04 cut off", "archive is damaged"),
@@ -90,7 +90,7 @@ def test_utf16_is_refused_in_every_layout_of_text(tmp_path: Path, layout: str) -
 
 
 def test_parquet_that_is_damaged_in_the_middle_is_named(tmp_path: Path) -> None:
-    written_parquet(tmp_path / "log")
+    write_parquet(tmp_path / "log")
     data = bytearray((tmp_path / "log" / "e.parquet").read_bytes())
     data[4:60] = b"\xff" * 56
     (tmp_path / "log" / "e.parquet").write_bytes(data)
@@ -106,7 +106,7 @@ def test_parquet_that_is_damaged_in_the_middle_is_named(tmp_path: Path) -> None:
 
 
 def test_wrong_calls(tmp_path: Path) -> None:
-    path = written_lines(tmp_path / "log.ndjson", QUERIES)
+    path = write_lines(tmp_path / "log.ndjson", QUERIES)
     with pytest.raises(InputError, match="no layout 'snowplow'"):
         read(path, layout="snowplow")
     with pytest.raises(InputError, match="needs a mapping file"):
@@ -115,37 +115,37 @@ def test_wrong_calls(tmp_path: Path) -> None:
         read(path, layout="ubi", mapping=path)
     with pytest.raises(InputError, match="no such file"):
         read(tmp_path / "absent")
-    with pytest.raises(InputError, match="no files are given"):
+    with pytest.raises(InputError, match="no log files"):
         read_raw([], engine())
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="no file in this folder"):
+    with pytest.raises(InputError, match="no files in this folder"):
         read(tmp_path / "empty")
 
 
 def test_layouts_are_not_mixed(tmp_path: Path) -> None:
-    lines = written_lines(tmp_path / "log.ndjson", QUERIES)
+    lines = write_lines(tmp_path / "log.ndjson", QUERIES)
     clicks = tmp_path / "clicks.txt"
     clicks.write_text(HEADS["wscd"][0])
-    with pytest.raises(InputError, match=r"clicks\.txt: it looks like wscd, and .*log\.ndjson like ubi"):
+    with pytest.raises(InputError, match=r"clicks\.txt: it looks like wscd, but .*log\.ndjson looks like ubi"):
         read(lines, clicks)
 
 
 def test_a_layout_that_is_named_is_believed(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("not a record\n" * 300 + json.dumps(QUERIES[0]) + "\n")
-    with pytest.raises(InputError, match="no layout"):
+    with pytest.raises(InputError, match="no known log layout"):
         read(path)
     raw = read(path, layout="ubi")
-    assert (raw.lines, len(rows(raw.queries)), raw.trouble[0].rows) == (301, 1, 300)
+    assert (raw.lines, len(rows(raw.queries)), raw.findings[0].rows) == (301, 1, 300)
 
 
 def test_folders_archives_and_what_lies_beside_data(tmp_path: Path) -> None:
     folder = tmp_path / "log"
-    written_parquet(folder)
+    write_parquet(folder)
     (folder / "_SUCCESS").write_text("")
     (folder / ".q.parquet.crc").write_bytes(b"\x00")
     (folder / "day=1").mkdir()
-    written_lines(folder / "day=1" / "more.ndjson", EVENTS)
+    write_lines(folder / "day=1" / "more.ndjson", EVENTS)
     raw = read(folder)
     assert [Path(name).name for name in raw.files] == ["more.ndjson", "e.parquet", "q.parquet"]
     assert (len(rows(raw.queries)), len(rows(raw.events))) == (2, 4)
@@ -171,82 +171,92 @@ def test_what_lies_beside_a_log_in_its_folder_is_left_out_and_counted(tmp_path: 
     for name, text in STRANGERS.items() | dict.fromkeys(HIDDEN, "x").items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="latin-1")
-    with pytest.raises(InputError, match=r"file about data|no layout of a log"):
+    with pytest.raises(InputError, match=r"not that of a log|no known log layout"):
         read(folder)
-    written_lines(folder / "log.ndjson", QUERIES)
-    given = folder
+    write_lines(folder / "log.ndjson", QUERIES)
+    source = folder
     if packed:
-        given = tmp_path / "all.zip"
-        with zipfile.ZipFile(given, "w") as archive:
+        source = tmp_path / "all.zip"
+        with zipfile.ZipFile(source, "w") as archive:
             for path in sorted(folder.rglob("*")):
                 archive.write(path, path.relative_to(folder))
-    raw = read(given)
+    raw = read(source)
     assert (len(raw.files), raw.lines, len(rows(raw.queries))) == (1, 2, 2)
-    left = {one.rule: one for one in raw.trouble if one.table == "folder"}
-    assert {rule: (one.rows, one.lost) for rule, one in left.items()} == {
+    skipped = {finding.rule: finding for finding in raw.findings if finding.table == "folder"}
+    assert {rule: (finding.rows, finding.lost) for rule, finding in skipped.items()} == {
         "hidden-file": (4, False),
         "skipped-file": (7, False),
     }
-    assert len(left["skipped-file"].places) == 5
-    assert "logo.png: its name is that of a file about data" in left["skipped-file"].problem
+    assert len(skipped["skipped-file"].places) == 5
+    assert "logo.png: its name is not that of a log" in skipped["skipped-file"].problem
     for name in ("README", "notes.txt", "products.csv", "schema.json"):
-        with pytest.raises(InputError, match="no layout of a log"):
+        with pytest.raises(InputError, match="no known log layout"):
             read(folder / name)
 
 
 def test_what_is_no_log_among_files_of_a_layout_that_is_said(tmp_path: Path) -> None:
-    written_lines(tmp_path / "a.ndjson", QUERIES)
+    write_lines(tmp_path / "a.ndjson", QUERIES)
     (tmp_path / "b.ndjson").write_text("broken\n")
     (tmp_path / "c").write_bytes(b"x\0y")
     (tmp_path / "LICENSE").write_text("words\n")
     raw = read(tmp_path, layout="ubi")
     assert [Path(name).name for name in raw.files] == ["a.ndjson", "b.ndjson"]
-    assert {one.rule: one.rows for one in raw.trouble if one.table != "query"} == {"broken-json": 1, "skipped-file": 2}
+    assert {finding.rule: finding.rows for finding in raw.findings if finding.table != "query"} == {
+        "broken-json": 1,
+        "skipped-file": 2,
+    }
 
 
 def test_a_log_in_a_form_that_is_not_read_is_never_skipped(tmp_path: Path) -> None:
-    written_lines(tmp_path / "a.ndjson", QUERIES)
+    write_lines(tmp_path / "a.ndjson", QUERIES)
     (tmp_path / "b.ndjson").write_bytes('{"user_query": "x"}'.encode("utf-16"))
     with pytest.raises(InputError, match="UTF-16"):
         read(tmp_path)
 
 
 def test_files_left_out_are_findings_and_no_reason_for_doubt(tmp_path: Path) -> None:
-    written_lines(tmp_path / "a.ndjson", QUERIES)
+    write_lines(tmp_path / "a.ndjson", QUERIES)
     (tmp_path / "README").write_text("x")
     (tmp_path / "_SUCCESS").write_text("")
     log = read_log(tmp_path)
-    found = {one.rule: (one.table, one.rows, one.of, one.done) for one in log.findings if one.table == "folder"}
-    assert found == {"skipped-file": ("folder", 1, 3, "excluded"), "hidden-file": ("folder", 1, 3, "excluded")}
-    assert not [one for one in doubts(log.accounts, log.findings) if "file" in one]
+    folder_findings = {
+        finding.rule: (finding.table, finding.rows, finding.of, finding.done)
+        for finding in log.findings
+        if finding.table == "folder"
+    }
+    assert folder_findings == {
+        "skipped-file": ("folder", 1, 3, "excluded"),
+        "hidden-file": ("folder", 1, 3, "excluded"),
+    }
+    assert not [finding for finding in doubts(log.accounts, log.findings) if "file" in finding]
     log.engine.con.close()
 
 
 def test_progress_is_told(tmp_path: Path) -> None:
-    told: list[tuple[str, float | None]] = []
-    path = written_lines(tmp_path / "log.ndjson", QUERIES)
-    read(path, progress=lambda what, share: told.append((what, share)))
-    assert told[0][0] == f"reading {path}"
-    assert all(share is None or 0 <= share <= 1 for _, share in told)
+    reports: list[tuple[str, float | None]] = []
+    path = write_lines(tmp_path / "log.ndjson", QUERIES)
+    read(path, progress=lambda message, share: reports.append((message, share)))
+    assert reports[0][0] == f"reading {path}"
+    assert all(share is None or 0 <= share <= 1 for _, share in reports)
 
 
 def test_forms(tmp_path: Path) -> None:
-    part = Part("p", tmp_path)
+    part = LogFile("p", tmp_path)
     names = ["action_name"]
-    assert form_of(part, names, b"PAR1") == "parquet"
-    assert form_of(part, names, b"\xff\n" + b'{"query_id": "a"}') == "lines"
-    assert form_of(part, names, b'"action_name","query_id"\n') == "csv"
-    assert form_of(part, names, b"other,names\n") is None
-    assert form_of(Part("p.tsv.gz", tmp_path), names, b"other names\n") == "csv"
-    assert form_of(Part("p.csv", tmp_path), names, b'{"a": 1}\n') == "lines"
+    assert detect_format(part, names, b"PAR1") == "parquet"
+    assert detect_format(part, names, b"\xff\n" + b'{"query_id": "a"}') == "lines"
+    assert detect_format(part, names, b'"action_name","query_id"\n') == "csv"
+    assert detect_format(part, names, b"other,names\n") is None
+    assert detect_format(LogFile("p.tsv.gz", tmp_path), names, b"other names\n") == "csv"
+    assert detect_format(LogFile("p.csv", tmp_path), names, b'{"a": 1}\n') == "lines"
 
 
 def test_a_stored_log_in_which_a_column_has_no_name_is_damaged(tmp_path: Path) -> None:
-    store_log(read_log(written_lines(tmp_path / "log.ndjson", QUERIES)), tmp_path / "stored")
+    store_log(read_log(write_lines(tmp_path / "log.ndjson", QUERIES)), tmp_path / "stored")
     for table, columns in TABLES.items():
         path = tmp_path / "stored" / f"{table}.parquet"
-        whole, name = path.read_bytes(), columns[0].name.encode()
-        path.write_bytes(whole.replace(name, b"\x80" + name[1:]))
+        content, name = path.read_bytes(), columns[0].name.encode()
+        path.write_bytes(content.replace(name, b"\x80" + name[1:]))
         with pytest.raises(InputError, match="this table is missing or damaged"):
             read_log(tmp_path / "stored")
-        path.write_bytes(whole)
+        path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Mappings drafted from data: what they read is what the data say, and what they do not know they say."""
+"""Mappings drafted from data: reading a log by its draft gives the values in the data."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from shared_data import SHARED, needs_shared
 
 
 def drafted(tmp_path, path):
-    """The draft as TOML, and the raw log that is read by it."""
+    """Return the draft as TOML and text, and the raw log that is read by it."""
     text = draft_mapping(path)
     (tmp_path / "draft.toml").write_text(text, encoding="utf-8")
     return tomllib.loads(text), text, read_raw([path], shared_engine(), mapping=tmp_path / "draft.toml")
 
 
-def written(tmp_path, name, content):
-    lines = content if isinstance(content, str) else "".join(json.dumps(one) + "\n" for one in content)
+def write_log(tmp_path, name, content):
+    lines = content if isinstance(content, str) else "".join(json.dumps(record) + "\n" for record in content)
     (tmp_path / name).write_text(lines, encoding="utf-8")
     return tmp_path / name
 
 
-def some(rows_of, *names):
-    return [tuple(one.get(name) for name in names) for one in rows_of]
+def select(rows_of, *names):
+    return [tuple(row.get(name) for name in names) for row in rows_of]
 
 
 PAGES = [
@@ -49,13 +49,13 @@ def test_a_page_a_row_with_lists_in_texts(tmp_path, separator, sign, name):
     lines = ["sid searchTerm ts resultUrls clickedUrls".replace(" ", sign)]
     for number, (session, query, hits, _, clicked) in enumerate(PAGES):
         lines.append(sign.join([session, query, str(1767607200 + number), separator.join(hits), clicked or "NULL"]))
-    _, _, log = drafted(tmp_path, written(tmp_path, name, "\n".join(lines) + "\n"))
-    assert some(rows(log.queries), "session_id", "query", "time_ms", "hit_ids") == [
+    _, _, log = drafted(tmp_path, write_log(tmp_path, name, "\n".join(lines) + "\n"))
+    assert select(rows(log.queries), "session_id", "query", "time_ms", "hit_ids") == [
         (session, query, 1767607200000 + 1000 * number, hits)
         for number, (session, query, hits, _, _) in enumerate(PAGES)
     ]
-    assert some(rows(log.events), "row", "object_id", "action") == [(2, "d9", "click"), (4, "d1", "click")]
-    assert log.trouble == ()
+    assert select(rows(log.events), "row", "object_id", "action") == [(2, "d9", "click"), (4, "d1", "click")]
+    assert log.findings == ()
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_clicks_in_a_list(tmp_path, clicks, position):
         {"session": session, "query": query, "results": hits, "clicks": clicked}
         for (session, query, hits, _, _), clicked in zip(PAGES, clicks, strict=True)
     ]
-    _, text, log = drafted(tmp_path, written(tmp_path, "log.jsonl", records))
-    assert some(rows(log.events), "object_id", "position") == [("d9", position[0]), ("d1", position[1])]
-    assert some(rows(log.queries), "hit_ids") == [(hits,) for _, _, hits, _, _ in PAGES]
+    _, text, log = drafted(tmp_path, write_log(tmp_path, "log.jsonl", records))
+    assert select(rows(log.events), "object_id", "position") == [("d9", position[0]), ("d1", position[1])]
+    assert select(rows(log.queries), "hit_ids") == [(hits,) for _, _, hits, _, _ in PAGES]
     assert log.rank_base == {1: 1, 2: 1, None: None, 0: 0}[position[1]] or log.rank_base == 0
     assert "DOUBT: no column is a time" in text
     assert not log.has_time
@@ -94,33 +94,33 @@ def test_a_result_a_row_with_a_flag(tmp_path, base, parquet):
         pq.write_table(pa.Table.from_pylist(table), path)
     else:
         head = ",".join(table[0])
-        path = written(
-            tmp_path, "log.csv", head + "\n" + "".join(",".join(map(str, one.values())) + "\n" for one in table)
+        path = write_log(
+            tmp_path, "log.csv", head + "\n" + "".join(",".join(map(str, row.values())) + "\n" for row in table)
         )
     _, _, log = drafted(tmp_path, path)
     assert log.rank_base == base
-    assert some(rows(log.queries), "query_id", "query", "device", "hit_ids") == [
+    assert select(rows(log.queries), "query_id", "query", "device", "hit_ids") == [
         (str(page), "red car", "phone", ["d0", "d1", "d2"]) for page in (1, 2)
     ]
-    assert some(rows(log.events), "query_id", "object_id", "position", "action") == [
+    assert select(rows(log.events), "query_id", "object_id", "position", "action") == [
         (str(page), "d1", base + 1, "click") for page in (1, 2)
     ]
-    assert [one.rule for one in log.trouble] == []
+    assert [finding.rule for finding in log.findings] == []
 
 
 def test_events_told_apart_by_their_action(tmp_path):
-    who = {"visitorId": "u", "sessionId": "s", "searchId": "q"}
+    keys = {"visitorId": "u", "sessionId": "s", "searchId": "q"}
     records = [
-        {**who, "eventType": "search", "timestamp": 1767607200123, "searchTerm": "red car", "totalHits": 12},
-        {**who, "eventType": "resultTap", "timestamp": 1767607201123, "productId": "d1", "position": 1},
-        {**who, "eventType": "add-to-cart", "timestamp": 1767607202123, "productId": "d1", "price": 9.5},
-        {**who, "eventType": "wiggle", "timestamp": 1767607203123},
+        {**keys, "eventType": "search", "timestamp": 1767607200123, "searchTerm": "red car", "totalHits": 12},
+        {**keys, "eventType": "resultTap", "timestamp": 1767607201123, "productId": "d1", "position": 1},
+        {**keys, "eventType": "add-to-cart", "timestamp": 1767607202123, "productId": "d1", "price": 9.5},
+        {**keys, "eventType": "wiggle", "timestamp": 1767607203123},
     ]
-    mapping, text, log = drafted(tmp_path, written(tmp_path, "log.jsonl", records))
-    assert some(rows(log.queries), "query_id", "user_id", "time_ms", "query", "n_total") == [
+    mapping, text, log = drafted(tmp_path, write_log(tmp_path, "log.jsonl", records))
+    assert select(rows(log.queries), "query_id", "user_id", "time_ms", "query", "n_total") == [
         ("q", "u", 1767607200123, "red car", 12)
     ]
-    assert some(rows(log.events), "action", "object_id", "position", "value") == [
+    assert select(rows(log.events), "action", "object_id", "position", "value") == [
         ("resultTap", "d1", 1, None), ("add-to-cart", "d1", None, 9.5), ("wiggle", None, None, None),
     ]  # fmt: skip
     assert mapping["actions"] == {"resultTap": "click", "add-to-cart": "add_to_cart"}
@@ -130,9 +130,9 @@ def test_events_told_apart_by_their_action(tmp_path):
 def test_pages_and_events_in_one_file(tmp_path):
     pages = [{"qid": f"q{n}", "hits": ["a", "b"][:n], "query": "red car", "kind": None} for n in range(3)]
     records = [*pages, {"qid": "q2", "kind": "click", "doc": "b", "rank": 2}]
-    _, _, log = drafted(tmp_path, written(tmp_path, "log.jsonl", records))
-    assert some(rows(log.queries), "query_id", "hit_ids") == [("q0", []), ("q1", ["a"]), ("q2", ["a", "b"])]
-    assert some(rows(log.events), "query_id", "object_id", "position") == [("q2", "b", 2)]
+    _, _, log = drafted(tmp_path, write_log(tmp_path, "log.jsonl", records))
+    assert select(rows(log.queries), "query_id", "hit_ids") == [("q0", []), ("q1", ["a"]), ("q2", ["a", "b"])]
+    assert select(rows(log.events), "query_id", "object_id", "position") == [("q2", "b", 2)]
 
 
 def test_clicks_alone(tmp_path):
@@ -141,10 +141,10 @@ def test_clicks_alone(tmp_path):
         "1,red car,2006-03-01 07:17:12,1,a.com\n"
         "1,blue,2006-03-01 07:18:00,2,b.com\n"
     )
-    _, text, log = drafted(tmp_path, written(tmp_path, "log.csv", lines))
-    assert some(rows(log.events), "object_id", "position", "action") == [("a.com", 1, "click"), ("b.com", 2, "click")]
-    assert some(rows(log.queries), "query", "user_id") == [("red car", "1"), ("blue", "1")]
-    assert not log.left_told
+    _, text, log = drafted(tmp_path, write_log(tmp_path, "log.csv", lines))
+    assert select(rows(log.events), "object_id", "position", "action") == [("a.com", 1, "click"), ("b.com", 2, "click")]
+    assert select(rows(log.queries), "query", "user_id") == [("red car", "1"), ("blue", "1")]
+    assert not log.logs_unclicked_pages
     assert "DOUBT: no row says what was shown" in text
     assert "DOUBT: no column names the page" in text
 
@@ -162,43 +162,43 @@ def test_clicks_alone(tmp_path):
     ],
 )
 def test_formats_of_times(tmp_path, values, formats):
-    path = written(tmp_path, "log.csv", "time,query,urls\n" + "".join(f"{one},red,a|b\n" for one in values))
+    path = write_log(tmp_path, "log.csv", "time,query,urls\n" + "".join(f"{value},red,a|b\n" for value in values))
     mapping, _, log = drafted(tmp_path, path)
     time = mapping["queries"]["columns"]["time"]
     assert (time if formats == "auto" else time["format"]) == ("time" if formats == "auto" else formats)
-    assert all(one["time_ms"] > 1.7e12 for one in rows(log.queries))
+    assert all(row["time_ms"] > 1.7e12 for row in rows(log.queries))
 
 
 def test_times_that_may_be_read_in_two_ways(tmp_path):
-    path = written(tmp_path, "log.csv", "time,query,urls\n01/02/2026 10:00:00,red,a|b\n")
+    path = write_log(tmp_path, "log.csv", "time,query,urls\n01/02/2026 10:00:00,red,a|b\n")
     assert "# DOUBT: the time could also be %d/%m/%Y %H:%M:%S" in draft_mapping(path)
 
 
 def test_what_is_no_log_is_no_mapping(tmp_path):
-    text = draft_mapping(written(tmp_path, "prices.csv", "name,size\nshoe,4\nboot,5\n"))
+    text = draft_mapping(write_log(tmp_path, "prices.csv", "name,size\nshoe,4\nboot,5\n"))
     assert "this is no mapping yet" in text
     assert set(tomllib.loads(text)) == {"note", "file"}
-    with pytest.raises(InputError, match="no record to draft"):
-        draft_mapping(written(tmp_path, "empty.csv", "\n"))
+    with pytest.raises(InputError, match="no records to draft"):
+        draft_mapping(write_log(tmp_path, "empty.csv", "\n"))
 
 
 @needs_shared
 @pytest.mark.parametrize(
-    ("path", "by"),
+    ("path", "options"),
     [
         ("session2014_graphcm/normalized.jsonl.gz", {"mapping": "graphcm"}),
         ("usql_searchlog/SearchLog.tsv", {"mapping": "usql"}),
         ("open_bandit/random.men.csv.gz", {"layout": "open-bandit"}),
     ],
 )
-def test_drafts_of_public_logs_read_what_their_mappings_read(tmp_path, path, by):
+def test_drafts_of_public_logs_read_what_their_mappings_read(tmp_path, path, options):
     _, _, log = drafted(tmp_path, SHARED / "logs" / path)
-    known = read_raw([SHARED / "logs" / path], shared_engine(), **by)
+    expected = read_raw([SHARED / "logs" / path], shared_engine(), **options)
     for table, names in (
         ("queries", ("row", "query", "time_ms", "hit_ids", "propensities")),
         ("events", ("row", "object_id", "position")),
     ):
-        assert some(rows(getattr(log, table)), *names) == some(rows(getattr(known, table)), *names)
+        assert select(rows(getattr(log, table)), *names) == select(rows(getattr(expected, table)), *names)
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_drafts_of_public_logs_read_what_their_mappings_read(tmp_path, path, by)
 )
 @pytest.mark.parametrize("name", ["log.parquet", "log.parquet.gz"])
 def test_damaged_parquet_is_named(name, damage, tmp_path):
-    path = tmp_path / "whole.parquet"
-    pq.write_table(pa.table({"query": ["a"] * 900, "clicked_on": [str(at) for at in range(900)]}), path)
+    path = tmp_path / "complete.parquet"
+    pq.write_table(pa.table({"query": ["a"] * 900, "clicked_on": [str(i) for i in range(900)]}), path)
     data = path.read_bytes()
     path = tmp_path / name
     path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
@@ -219,12 +219,12 @@ def test_damaged_parquet_is_named(name, damage, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("first", "header"),
+    ("first_row", "header"),
     [("用户,查询,时间", True), ("пользователь,запрос,время", True), ("7,red shoes,2026-01-05T10:00:00Z", False)],
 )
-def test_headers_may_be_in_any_script(tmp_path, first, header):
-    content = f"{first}\n8,blue hat,2026-01-05T10:05:00Z\n9,green coat,2026-01-05T10:06:00Z\n"
-    text = draft_mapping(written(tmp_path, "log.csv", content))
+def test_headers_may_be_in_any_script(tmp_path, first_row, header):
+    content = f"{first_row}\n8,blue hat,2026-01-05T10:05:00Z\n9,green coat,2026-01-05T10:06:00Z\n"
+    text = draft_mapping(write_log(tmp_path, "log.csv", content))
     assert tomllib.loads(text)["file"].get("header", True) is header
     assert f"# Drafted from {2 if header else 3} records" in text
-    assert f"# {first.split(',')[2] if header else 'column_3'}: " in text
+    assert f"# {first_row.split(',')[2] if header else 'column_3'}: " in text

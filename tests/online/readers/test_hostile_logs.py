@@ -1,4 +1,4 @@
-"""Logs as they should not be: nothing stops the reading, and what is lost has a name, a count and a place."""
+"""Hostile logs: all are read, and lost rows are reported with rule, count, and place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judged.online.log import ATTRIBUTE_LIMIT, RAW_QUERY
 from judged.online.readers.records import LINE_LIMIT
 from judged.online.readers.values import TEXT_LIMIT
 from judged.online.storage import read_raw
-from online.readers.ubi_made import QUERIES, engine, read, rows, written_lines
+from online.readers.ubi_logs import QUERIES, engine, read, rows, write_lines
 
 GOOD = '{"query_id": "q", "user_query": "x", "client_id": "u", "timestamp": "2026-01-05T10:00:00Z"}'
 
@@ -28,8 +28,8 @@ def read_text(folder: Path, text: str | bytes) -> Any:
     return read(path)
 
 
-def troubles(raw: Any) -> dict[str, tuple[int, bool]]:
-    return {one.rule: (one.rows, one.lost) for one in raw.trouble}
+def findings_by_rule(raw: Any) -> dict[str, tuple[int, bool]]:
+    return {finding.rule: (finding.rows, finding.lost) for finding in raw.findings}
 
 
 def event(**values: Any) -> str:
@@ -55,22 +55,22 @@ BROKEN = [
 def test_broken_lines_are_named_and_the_others_kept(tmp_path: Path, line: str, rule: str) -> None:
     raw = read_text(tmp_path, f"{GOOD}\n{line}\n\n{GOOD}\n")
     assert [row["row"] for row in rows(raw.queries)] == [1, 4]
-    (found,) = raw.trouble
-    assert (found.rule, found.rows, found.lost, found.table) == (rule, 1, True, "file")
-    assert found.places == (f"{tmp_path / 'log.ndjson'}:2",)
+    (finding,) = raw.findings
+    assert (finding.rule, finding.rows, finding.lost, finding.table) == (rule, 1, True, "file")
+    assert finding.places == (f"{tmp_path / 'log.ndjson'}:2",)
     assert raw.lines == 3
 
 
 def test_last_line_without_its_end_and_cut(tmp_path: Path) -> None:
     assert len(rows(read_text(tmp_path, GOOD).queries)) == 1
     raw = read_text(tmp_path, f"{GOOD}\n{GOOD[:40]}")
-    assert (len(rows(raw.queries)), troubles(raw)) == (1, {"broken-json": (1, True)})
+    assert (len(rows(raw.queries)), findings_by_rule(raw)) == (1, {"broken-json": (1, True)})
 
 
 @pytest.mark.parametrize("text", ["", "\n\n  \n", "\ufeff"])
 def test_empty_files(tmp_path: Path, text: str) -> None:
     raw = read_text(tmp_path, text)
-    assert (rows(raw.queries), rows(raw.events), raw.lines, raw.trouble) == ([], [], 0, ())
+    assert (rows(raw.queries), rows(raw.events), raw.lines, raw.findings) == ([], [], 0, ())
 
 
 def test_values_of_other_types(tmp_path: Path) -> None:
@@ -86,35 +86,39 @@ def test_values_of_other_types(tmp_path: Path) -> None:
         [],
         "none",
     ]
-    raw = read_text(tmp_path, "\n".join(event(event_attributes=one) for one in attributes))
-    found = rows(raw.events)
-    assert [row["position"] for row in found] == [3, 4, 2, None, None, None, None, None, None, None]
-    assert [row["object_id"] for row in found][:6] == ["17", "1.5", "true", None, None, None]
-    assert found[0]["dwell_ms"] == 1500
-    wrong = {one.problem.split()[3]: one for one in raw.trouble}
-    assert {name: one.rows for name, one in wrong.items()} == {
+    raw = read_text(tmp_path, "\n".join(event(event_attributes=attribute) for attribute in attributes))
+    events = rows(raw.events)
+    assert [row["position"] for row in events] == [3, 4, 2, None, None, None, None, None, None, None]
+    assert [row["object_id"] for row in events][:6] == ["17", "1.5", "true", None, None, None]
+    assert events[0]["dwell_ms"] == 1500
+    findings = {finding.problem.split()[3]: finding for finding in raw.findings}
+    assert {name: finding.rows for name, finding in findings.items()} == {
         "event_attributes.position.ordinal": 3,
         "event_attributes.object.object_id": 2,
         "event_attributes.value": 1,
     }
-    assert all(not one.lost for one in raw.trouble)
-    assert [place.rsplit(":", 1)[1] for place in wrong["event_attributes.position.ordinal"].places] == ["4", "5", "6"]
+    assert all(not finding.lost for finding in raw.findings)
+    assert [place.rsplit(":", 1)[1] for place in findings["event_attributes.position.ordinal"].places] == [
+        "4",
+        "5",
+        "6",
+    ]
 
 
 def test_times_that_are_none(tmp_path: Path) -> None:
     times = ["2026-01-05T10:00:00", "2026-01-05 12:00:00+0200", 1767607200, "1767607200000", 12, "soon", None, {}, True]
     raw = read_text(tmp_path, "\n".join(event(timestamp=time) for time in times))
     assert [row["time_ms"] for row in rows(raw.events)] == [1767607200000] * 4 + [None] * 5
-    assert troubles(raw) == {"odd-time": (4, False), "no-offset": (1, False)}
+    assert findings_by_rule(raw) == {"odd-time": (4, False), "no-offset": (1, False)}
 
 
 def test_duplicate_keys_and_deep_nesting(tmp_path: Path) -> None:
     deep = '{"query_id": "q", "user_query": "x", "more": ' + "[" * 100_000 + "]" * 100_000 + "}"
     deeper = '{"query_id": "q", "user_query": ' + '{"a": ' * 50_000 + "1" + "}" * 50_000 + "}"
-    twice = '{"query_id": "first", "query_id": "second", "user_query": "x"}'
-    raw = read_text(tmp_path, f"{deep}\n{deeper}\n{twice}")
+    duplicate = '{"query_id": "first", "query_id": "second", "user_query": "x"}'
+    raw = read_text(tmp_path, f"{deep}\n{deeper}\n{duplicate}")
     assert [row["query_id"] for row in rows(raw.queries)] == ["q", "q", "first"]
-    assert not any(one.lost for one in raw.trouble)
+    assert not any(finding.lost for finding in raw.findings)
 
 
 def test_attributes_that_are_too_deep_to_look_at(tmp_path: Path) -> None:
@@ -130,12 +134,12 @@ def test_long_texts_are_cut_and_huge_lines_refused(tmp_path: Path) -> None:
     raw = read_text(tmp_path, f"{GOOD}\n{long}\n{huge}\n{GOOD}\n{huge}")
     assert [len(row["query"]) for row in rows(raw.queries)] == [1, TEXT_LIMIT, 1]
     assert [row["row"] for row in rows(raw.queries)] == [1, 2, 4]
-    assert {rule: found for rule, found in troubles(raw).items() if rule != "absent-column"} == {
+    assert {rule: counts for rule, counts in findings_by_rule(raw).items() if rule != "absent-column"} == {
         "too-long": (2, True),
         "long-text": (1, False),
     }
-    (refused,) = [one for one in raw.trouble if one.rule == "too-long"]
-    assert [place.rsplit(":", 1)[1] for place in refused.places] == ["3", "5"]
+    (finding,) = [finding for finding in raw.findings if finding.rule == "too-long"]
+    assert [place.rsplit(":", 1)[1] for place in finding.places] == ["3", "5"]
     assert raw.lines == 5
 
 
@@ -153,47 +157,47 @@ def test_huge_lines_are_refused_in_every_layout(tmp_path: Path, layout: str) -> 
     (tmp_path / "mapping.toml").write_text('[queries.columns]\nquery_id = "id"\n')
     options = {"mapping": tmp_path / "mapping.toml"} if layout == "mapping" else {"layout": layout}
     raw = read_raw([path], engine(), **options)
-    (long,) = [one for one in raw.trouble if one.lost]
-    assert (long.rule, long.rows, raw.lines) == ("too-long", 2, 4)
-    first = len(header) + 1
-    assert [int(place.rsplit(":", 1)[1]) - first for place in long.places] == [1, 3]
-    assert [row["row"] - first for row in rows(raw.queries)] == [0, 2]
+    (finding,) = [finding for finding in raw.findings if finding.lost]
+    assert (finding.rule, finding.rows, raw.lines) == ("too-long", 2, 4)
+    first_row = len(header) + 1
+    assert [int(place.rsplit(":", 1)[1]) - first_row for place in finding.places] == [1, 3]
+    assert [row["row"] - first_row for row in rows(raw.queries)] == [0, 2]
 
 
 def test_bytes_that_are_no_utf8(tmp_path: Path) -> None:
     raw = read_text(tmp_path, GOOD.replace('"x"', '"caf\xe9"').encode("latin-1") + b"\n" + GOOD.encode())
     assert [row["query"] for row in rows(raw.queries)] == ["caf�", "x"]
-    assert troubles(raw) == {"not-utf8": (1, False)}
+    assert findings_by_rule(raw) == {"not-utf8": (1, False)}
 
 
 def test_half_characters(tmp_path: Path) -> None:
     texts = [r"cut \ud83d", r"whole \ud83d\ude00", r"back \\ud83d", r"\ude00 low"]
     raw = read_text(tmp_path, "\n".join(GOOD.replace('"x"', f'"{text}"') for text in texts))
     assert [row["query"] for row in rows(raw.queries)] == ["cut �", "whole 😀", r"back \ud83d", "� low"]
-    assert raw.trouble == ()
+    assert raw.findings == ()
 
 
 def test_bulk_actions_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judged.data.files.BLOCK", 37)
     lines = [
-        text for at in range(20) for text in (json.dumps({"index": {"_index": "ubi_events", "_id": f"e{at}"}}), event())
+        text for i in range(20) for text in (json.dumps({"index": {"_index": "ubi_events", "_id": f"e{i}"}}), event())
     ]
     raw = read_text(tmp_path, "\n".join(lines))
-    assert [(row["event_id"], row["row"]) for row in rows(raw.events)] == [(f"e{at}", 2 * at + 2) for at in range(20)]
+    assert [(row["event_id"], row["row"]) for row in rows(raw.events)] == [(f"e{i}", 2 * i + 2) for i in range(20)]
 
 
 def test_fields_that_no_record_has(tmp_path: Path) -> None:
     raw = read_text(tmp_path, '{"user_query": "x"}\n{"action_name": "click", "user_query": "x"}')
-    absent = [(one.table, one.problem) for one in raw.trouble]
+    absent = [(finding.table, finding.problem) for finding in raw.findings]
     assert ("query", "no record has timestamp") in absent
     assert ("query", "no record has query_id") in absent
     assert ("event", "no record has client_id") in absent
-    assert {one.rule for one in raw.trouble} == {"absent-column"}
+    assert {finding.rule for finding in raw.findings} == {"absent-column"}
 
 
 def test_attributes_without_end(tmp_path: Path) -> None:
-    own: dict[str, Any] = {f"a{at:03}": at for at in range(200)}
-    own |= {
+    attributes: dict[str, Any] = {f"a{i:03}": i for i in range(200)}
+    attributes |= {
         "query": "clash",
         "A000": "case",
         "": "none",
@@ -203,27 +207,29 @@ def test_attributes_without_end(tmp_path: Path) -> None:
         "zero": None,
     }
     first = json.dumps({"query_id": "q", "user_query": "x", "query_attributes": {"query": "clash", 'say "hi"': "y"}})
-    raw = read_text(tmp_path, json.dumps({"query_id": "q", "user_query": "x", "query_attributes": own}) + "\n" + first)
-    found = raw.queries.columns[len(RAW_QUERY) :]
-    assert len(found) == ATTRIBUTE_LIMIT
+    raw = read_text(
+        tmp_path, json.dumps({"query_id": "q", "user_query": "x", "query_attributes": attributes}) + "\n" + first
+    )
+    names = raw.queries.columns[len(RAW_QUERY) :]
+    assert len(names) == ATTRIBUTE_LIMIT
     assert rows(raw.queries)[0]["attribute_query"] == "clash"
     assert rows(raw.queries)[1]['say "hi"'] == "y"
-    assert "nested" not in found
-    left = {one.rule: one.rows for one in raw.trouble}["attributes-left-out"]
-    assert left == 205 - ATTRIBUTE_LIMIT
+    assert "nested" not in names
+    omitted = {finding.rule: finding.rows for finding in raw.findings}["attributes-left-out"]
+    assert omitted == 205 - ATTRIBUTE_LIMIT
 
 
 def test_rank_base(tmp_path: Path) -> None:
     def based(*bases: Any) -> Any:
         return read_text(
-            tmp_path, "\n".join(event(event_attributes={"position": {"ordinal": 1, "base": one}}) for one in bases)
+            tmp_path, "\n".join(event(event_attributes={"position": {"ordinal": 1, "base": base}}) for base in bases)
         )
 
     assert based(0, 0).rank_base == 0
     assert based(1, "1", None).rank_base == 1
     assert based(None).rank_base is None
     mixed = based(0, 1)
-    assert (mixed.rank_base, troubles(mixed)) == (None, {"mixed-base": (2, False)})
+    assert (mixed.rank_base, findings_by_rule(mixed)) == (None, {"mixed-base": (2, False)})
     assert based(7).rank_base is None
 
 
@@ -237,7 +243,7 @@ def test_csv_of_uneven_rows(tmp_path: Path) -> None:
     assert [(row["row"], row["query_id"], row["query"]) for row in rows(raw.queries)] == [
         (2, "1", "a, b"), (3, "2", "c"), (5, "4", "e\nf"), (7, "5", "��"),
     ]  # fmt: skip
-    assert troubles(raw) == {"wrong-width": (1, True), "not-utf8": (1, False)}
+    assert findings_by_rule(raw) == {"wrong-width": (1, True), "not-utf8": (1, False)}
 
 
 def test_a_quotation_mark_that_is_never_closed_takes_its_own_line_alone(tmp_path: Path) -> None:
@@ -252,30 +258,30 @@ def test_a_quotation_mark_that_is_never_closed_takes_its_own_line_alone(tmp_path
         '6,"f',
     ]
     path.write_text(
-        "\n".join([*lines, "7,g,u"] + [f"{at},x,u" for at in range(8, 30_000)] + ['x,"open,u', "", "y,z,u"])
+        "\n".join([*lines, "7,g,u"] + [f"{number},x,u" for number in range(8, 30_000)] + ['x,"open,u', "", "y,z,u"])
     )
     raw = read(path)
-    (found,) = [one for one in raw.trouble if one.rule == "open-quote"]
-    assert (found.rows, found.lost, raw.lines) == (4, True, 30_001)
-    assert [place.rsplit(":", 1)[1] for place in found.places] == ["2", "5", "7", "30001"]
-    kept = {row["query_id"]: (row["row"], row["query"], row["user_id"]) for row in rows(raw.queries)}
-    assert (len(kept), kept["3"], kept["5"]) == (30_001 - 4, (4, "within it", "u"), (6, "e", "u"))
-    assert (kept["29999"], kept["y"]) == ((30_000, "x", "u"), (30_003, "z", "u"))
+    (finding,) = [finding for finding in raw.findings if finding.rule == "open-quote"]
+    assert (finding.rows, finding.lost, raw.lines) == (4, True, 30_001)
+    assert [place.rsplit(":", 1)[1] for place in finding.places] == ["2", "5", "7", "30001"]
+    values = {row["query_id"]: (row["row"], row["query"], row["user_id"]) for row in rows(raw.queries)}
+    assert (len(values), values["3"], values["5"]) == (30_001 - 4, (4, "within it", "u"), (6, "e", "u"))
+    assert (values["29999"], values["y"]) == ((30_000, "x", "u"), (30_003, "z", "u"))
 
 
 def test_parquet_that_is_damaged_or_something_else(tmp_path: Path) -> None:
-    whole = tmp_path / "e.parquet"
-    parquet.write_table(pa.table({"action_name": ["click"] * 1000, "query_id": ["q"] * 1000}), whole)
-    cut = tmp_path / "cut.parquet"
-    cut.write_bytes(whole.read_bytes()[:-20])
+    complete = tmp_path / "e.parquet"
+    parquet.write_table(pa.table({"action_name": ["click"] * 1000, "query_id": ["q"] * 1000}), complete)
+    truncated = tmp_path / "cut.parquet"
+    truncated.write_bytes(complete.read_bytes()[:-20])
     other = tmp_path / "other.parquet"
     parquet.write_table(pa.table({"product": ["a"]}), other)
-    with pytest.raises(InputError, match="damaged or cut short"):
-        read(cut)
-    with pytest.raises(InputError, match="no column that tells what its rows are among product"):
+    with pytest.raises(InputError, match="damaged"):
+        read(truncated)
+    with pytest.raises(InputError, match="none of the known columns is among product"):
         read(other)
-    raw = read(whole)
-    assert {one.problem for one in raw.trouble} == {"no record has client_id", "no record has timestamp"}
+    raw = read(complete)
+    assert {finding.problem for finding in raw.findings} == {"no record has client_id", "no record has timestamp"}
     assert {row["action"] for row in rows(raw.events)} == {"click"}
 
 
@@ -292,11 +298,11 @@ def test_hostile_names_of_files_and_columns(tmp_path: Path) -> None:
     }
     parquet.write_table(pa.table(names | {"file_row_number": [9]}), folder / "a'b[0-9].parquet")
     parquet.write_table(pa.table({"Query_ID": ["r"], "user_query": ["y"]}), folder / "c*.parquet")
-    found = rows(read(folder).queries)
-    assert [(row["query_id"], row["query"]) for row in found] == [("q", "x"), ("r", "y")]
-    assert found[0]['o"dd; DROP'] == "v"
-    assert found[0]["attribute_file"] == "f"
-    assert found[0]["row"] == 1
+    queries = rows(read(folder).queries)
+    assert [(row["query_id"], row["query"]) for row in queries] == [("q", "x"), ("r", "y")]
+    assert queries[0]['o"dd; DROP'] == "v"
+    assert queries[0]["attribute_file"] == "f"
+    assert queries[0]["row"] == 1
 
 
 def test_parquet_of_maps_and_of_mixed_rows(tmp_path: Path) -> None:
@@ -325,9 +331,9 @@ def test_typed_parquet_is_a_view_and_costs_no_copy(tmp_path: Path) -> None:
         pa.table({"action_name": ["click"], "query_id": ["q"], "client_id": ["u"], "timestamp": [1767607200000]}), path
     )
     con = engine().con
-    before = con.execute("SELECT count(*) FROM duckdb_tables()").fetchall()
+    tables = con.execute("SELECT count(*) FROM duckdb_tables()").fetchall()
     raw = read(path)
-    assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == before
+    assert con.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == tables
     plan = con.execute(f"EXPLAIN SELECT count(action) FROM {raw.events}").fetchall()[0][1]
     assert "file_row_number" not in plan
     assert "timestamp" not in plan
@@ -362,18 +368,18 @@ def test_any_json_can_be_read(tmp_path_factory: pytest.TempPathFactory, lines: l
     folder = tmp_path_factory.mktemp("any")
     raw = read_text(folder, "\n".join([GOOD, *lines]))
     queries, events = raw.queries.to_arrow(), raw.events.to_arrow()
-    lost = sum(one.rows for one in raw.trouble if one.lost)
-    assert queries.num_rows + events.num_rows + lost == raw.lines
-    for one in lines:  # what Python reads as an event is one here too
+    lost_rows = sum(finding.rows for finding in raw.findings if finding.lost)
+    assert queries.num_rows + events.num_rows + lost_rows == raw.lines
+    for line in lines:  # a line that Python reads as an event is an event here, too
         try:
-            known = json.loads(one)
+            record = json.loads(line)
         except ValueError:
             continue
         if (
-            isinstance(known, dict)
-            and isinstance(known.get("action_name"), str)
-            and "index" not in known
-            and "_source" not in known
+            isinstance(record, dict)
+            and isinstance(record.get("action_name"), str)
+            and "index" not in record
+            and "_source" not in record
         ):
             break
     else:
@@ -384,7 +390,7 @@ def test_any_json_can_be_read(tmp_path_factory: pytest.TempPathFactory, lines: l
 def test_a_gzip_that_breaks_off_is_an_error(tmp_path: Path) -> None:
     import gzip
 
-    path = written_lines(tmp_path / "log.ndjson", QUERIES * 100)
+    path = write_lines(tmp_path / "log.ndjson", QUERIES * 100)
     packed = tmp_path / "log.ndjson.gz"
     packed.write_bytes(gzip.compress(path.read_bytes())[:-300])
     with pytest.raises(InputError, match="cut short or damaged"):

@@ -12,7 +12,7 @@ import pytest
 from judged.errors import InputError
 from judged.online.preparation.make import make_log
 from judged.online.storage import read_raw
-from online.readers.raw_logs import mapping_of, read_mapped, rows, shared_engine
+from online.readers.raw_logs import read_mapped, rows, shared_engine, write_mapping
 
 PAGES = """
 rank_base = 0
@@ -99,8 +99,11 @@ def test_json_lines_every_kind_of_value(tmp_path):
         },
     ]
     assert rows(log.events) == []
-    odd = {(one.rule, one.problem.split()[-1] if one.rule == "wrong-type" else ""): one for one in log.trouble}
-    assert {key: (one.rows, one.places) for key, one in odd.items()} == {
+    findings = {
+        (finding.rule, finding.problem.split()[-1] if finding.rule == "wrong-type" else ""): finding
+        for finding in log.findings
+    }
+    assert {key: (finding.rows, finding.places) for key, finding in findings.items()} == {
         ("wrong-type", "page"): (1, (f"{tmp_path / 'a.jsonl'}:2",)),
         ("wrong-type", "latency_ms"): (1, (f"{tmp_path / 'a.jsonl'}:2",)),
         ("odd-time", ""): (1, (f"{tmp_path / 'a.jsonl'}:3",)),
@@ -136,9 +139,13 @@ def test_what_is_absent_is_not_an_empty_list(tmp_path, path, record, expected):
 def test_broken_lines_are_counted_and_blank_ones_passed_over(tmp_path):
     text = '{"id": "a"}\n\n{"id": \n[1]\n"x"\n{"id": "b"} trailing\n\xff\n{"id": "c"}\n'
     log = read_mapped(tmp_path, '[queries.columns]\nquery_id = "id"', {"a.jsonl": text})
-    lost = {one.rule: [int(place.rsplit(":", 1)[1]) for place in one.places] for one in log.trouble if one.lost}
+    lost = {
+        finding.rule: [int(place.rsplit(":", 1)[1]) for place in finding.places]
+        for finding in log.findings
+        if finding.lost
+    }
     assert lost == {"broken-json": [3, 6, 7], "no-record": [4, 5]}
-    assert [(one["row"], one["query_id"]) for one in rows(log.queries)] == [(1, "a"), (8, "c")]
+    assert [(row["row"], row["query_id"]) for row in rows(log.queries)] == [(1, "a"), (8, "c")]
     assert (log.lines, log.has_time) == (7, False)
 
 
@@ -196,7 +203,7 @@ def test_tables_with_a_header_and_columns_with_dots(tmp_path, separator):
             "time_ms": 1714557600000,
         }
     ]
-    (narrow,) = log.trouble
+    (narrow,) = log.findings
     assert (narrow.rule, narrow.places, narrow.lost) == ("wrong-width", (f"{tmp_path / f'events.{suffix}'}:5",), True)
     assert (log.actions, log.lines) == ({"opened": "click"}, 6)
 
@@ -227,7 +234,7 @@ time = "t"
 
 
 def test_one_row_per_result_is_grouped_into_pages(tmp_path):
-    def row(page, pos, doc, clicked=False, **more):
+    def row(page, pos, doc, clicked=False, **columns):
         return {
             "kind": "shown",
             "page": page,
@@ -237,7 +244,7 @@ def test_one_row_per_result_is_grouped_into_pages(tmp_path):
             "p": 0.5,
             "t": 1714557600,
             "s": "s",
-            **more,
+            **columns,
         }
 
     log = read_mapped(
@@ -278,18 +285,29 @@ def test_one_row_per_result_is_grouped_into_pages(tmp_path):
             "propensities": [0.5, 0.5],
         },
     ]
-    assert [(one["query_id"], one["object_id"], one["position"]) for one in rows(log.events)] == [("b", "b10", 10)]
-    assert {one.rule: (one.rows, one.lost) for one in log.trouble} == {"no-page": (2, True)}
+    assert [(row["query_id"], row["object_id"], row["position"]) for row in rows(log.events)] == [("b", "b10", 10)]
+    assert {finding.rule: (finding.rows, finding.lost) for finding in log.findings} == {"no-page": (2, True)}
 
 
-@pytest.mark.parametrize(("more", "told"), [([], False), ([{"kind": "shown", "page": "e", "t": 1714557600}], True)])
-def test_a_log_of_results_tells_of_pages_without_any_where_it_has_one(tmp_path, more, told):
-    shown = {"kind": "shown", "page": "a", "pos": 1, "doc": "a1", "clicked": False, "p": 0.5, "t": 1714557600, "s": "s"}
+@pytest.mark.parametrize(
+    ("more_rows", "logs_empty_pages"), [([], False), ([{"kind": "shown", "page": "e", "t": 1714557600}], True)]
+)
+def test_a_log_of_results_tells_of_pages_without_any_where_it_has_one(tmp_path, more_rows, logs_empty_pages):
+    result = {
+        "kind": "shown",
+        "page": "a",
+        "pos": 1,
+        "doc": "a1",
+        "clicked": False,
+        "p": 0.5,
+        "t": 1714557600,
+        "s": "s",
+    }
     log = read_mapped(
-        tmp_path, RESULTS.replace('"arm"', '"kind"'), {"log.jsonl": [shown, {**shown, "clicked": True}, *more]}
+        tmp_path, RESULTS.replace('"arm"', '"kind"'), {"log.jsonl": [result, {**result, "clicked": True}, *more_rows]}
     )
-    assert log.empty_told is told
-    assert [one["hit_ids"] for one in rows(log.queries)][1:] == [[] for _ in more]
+    assert log.logs_empty_pages is logs_empty_pages
+    assert [row["hit_ids"] for row in rows(log.queries)][1:] == [[] for _ in more_rows]
 
 
 def test_each_item_of_a_list_is_an_event_and_a_record_that_stands_twice_is_one(tmp_path):
@@ -303,7 +321,7 @@ object_id = "@"
 """
     record = {"id": "q", "clicks": ["a", "a"], "not mapped": 1}
     log = read_mapped(tmp_path, text, {"log.jsonl": [record, record, {**record, "not mapped": 2}]})
-    hashes = [one["record"] for one in log.events.to_arrow().sort_by("row").to_pylist()]
+    hashes = [event["record"] for event in log.events.to_arrow().sort_by("row").to_pylist()]
     assert len(set(hashes)) == 4
     assert sorted(hashes[:2]) == sorted(hashes[2:4])
 
@@ -315,8 +333,8 @@ def test_other_encodings(tmp_path, name, line):
     path = tmp_path / name
     path.write_bytes(line.encode("latin-1"))
     text = '[file]\nencoding = "cp1252"\n[queries.columns]\nquery_id = "id"\nquery = "q"\n'
-    log = read_raw([path], shared_engine(), mapping=mapping_of(tmp_path, text))
-    assert [one["query"] for one in rows(log.queries)] == ["caf\xe9 \u20ac"]
+    log = read_raw([path], shared_engine(), mapping=write_mapping(tmp_path, text))
+    assert [row["query"] for row in rows(log.queries)] == ["caf\xe9 \u20ac"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "cp037", "no such", "base64", "a\0"])
@@ -344,7 +362,7 @@ def test_parquet_with_typed_columns_and_lists(tmp_path):
     )
     pq.write_table(table, path)
     text = '[queries.columns]\nquery_id = "id"\ntime = "at"\nhit_ids = "hits[].doc"\n'
-    log = read_raw([path], shared_engine(), mapping=mapping_of(tmp_path, text))
+    log = read_raw([path], shared_engine(), mapping=write_mapping(tmp_path, text))
     assert rows(log.queries) == [
         {"file": 0, "row": 1, "query_id": "1", "time_ms": 1714557600000, "hit_ids": ["a", "b"]},
         {"file": 0, "row": 2, "query_id": "2"},
@@ -352,7 +370,7 @@ def test_parquet_with_typed_columns_and_lists(tmp_path):
     assert log.lines == 2
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(InputError, match="damaged or cut short"):
-        read_raw([tmp_path / "bad.parquet"], shared_engine(), mapping=mapping_of(tmp_path, text))
+        read_raw([tmp_path / "bad.parquet"], shared_engine(), mapping=write_mapping(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -378,7 +396,7 @@ def test_times(tmp_path, format, value, expected):
     text = f'[queries.columns]\nquery_id = "#row"\ntime = {{ path = "t", format = "{format}" }}\n'
     log = read_mapped(tmp_path, text, {"a.jsonl": [{"t": value}]})
     assert rows(log.queries, full=True)[0]["time_ms"] == expected
-    rules = [one.rule for one in log.trouble]
+    rules = [finding.rule for finding in log.findings]
     assert rules == (["odd-time"] if expected is None else ["no-offset"] if value == "2024-05-01 10:00:00" else [])
     assert log.has_time == (format != "order")
 
@@ -393,14 +411,14 @@ def test_without_times_events_follow_their_page_in_order(tmp_path):
         tmp_path, text, {"a.jsonl": [{"r": ["a", "b", "c"], "c": [0, 1, 1, 1]}], "b.jsonl": [{"r": ["d"], "c": [1]}]}
     )
     events = rows(log.events)
-    assert [(one["query_id"], one["position"], one.get("object_id")) for one in events] == [
+    assert [(event["query_id"], event["position"], event.get("object_id")) for event in events] == [
         ("0:1", 1, "b"),
         ("0:1", 2, "c"),
         ("0:1", 3, None),
         ("1:1", 0, "d"),
     ]
-    pages = [one["time_ms"] for one in rows(log.queries)]
-    times = [one["time_ms"] for one in events]
+    pages = [row["time_ms"] for row in rows(log.queries)]
+    times = [event["time_ms"] for event in events]
     assert pages[0] < times[0] < times[1] < times[2] < pages[1] < times[3]
     assert not log.has_time
 
@@ -438,15 +456,15 @@ object_id = "doc"
 position = "pos"
 """
     clicks = [
-        {"id": page, "s": "s", "t": 1714557600 + at, "q": "red", "doc": doc, "pos": at + 1}
-        for at, (page, doc) in enumerate([("a", "x"), ("a", "y"), ("b", "x"), (None, "z")])
+        {"id": page, "s": "s", "t": 1714557600 + i, "q": "red", "doc": doc, "pos": i + 1}
+        for i, (page, doc) in enumerate([("a", "x"), ("a", "y"), ("b", "x"), (None, "z")])
     ]
     log = read_mapped(tmp_path, text, {"a.jsonl": clicks})
-    assert [(one["query_id"], one["row"], one["time_ms"]) for one in rows(log.queries)] == [
+    assert [(row["query_id"], row["row"], row["time_ms"]) for row in rows(log.queries)] == [
         ("a", 1, 1714557600000), ("b", 3, 1714557602000),
     ]  # fmt: skip
     assert len(rows(log.events)) == 4
-    assert (log.empty_told, log.left_told) == (False, False)
+    assert (log.logs_empty_pages, log.logs_unclicked_pages) == (False, False)
     has = make_log(log, shared_engine(), now_ms=1714557700000).has
     assert not has & {"unclicked", "shown", "zero_results"}
     assert {"clicks", "ranks", "next_pages"} <= has

@@ -1,4 +1,4 @@
-"""The mappings that come with judged: the published shape of each log, and the real ones."""
+"""Packaged mappings, on records in the published format of each log, and on real logs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def test_the_example_of_the_documentation(tmp_path):
     _, example = text.split("### A full example")
     table, toml = (part.split("```")[0] for part in (example.split("```text\n")[1], example.split("```toml\n")[1]))
     log = read_mapped(tmp_path, toml, {"shop.csv": table})
-    ours = {"file": 0, "query_id": "p1", "user_id": "u1", "time_ms": 1714557600000}
-    shown = {"row": 2, "query": "red shoes", "hit_ids": ["d7", "d9"], "propensities": [0.5, 0.25]}
-    assert rows(log.queries) == [ours | shown]
-    assert rows(log.events) == [ours | {"row": 3, "action": "click", "object_id": "d9", "position": 2}]
-    assert (log.trouble, log.has_time, log.actions) == ((), True, {"click": "click"})
+    keys = {"file": 0, "query_id": "p1", "user_id": "u1", "time_ms": 1714557600000}
+    page = {"row": 2, "query": "red shoes", "hit_ids": ["d7", "d9"], "propensities": [0.5, 0.25]}
+    assert rows(log.queries) == [keys | page]
+    assert rows(log.events) == [keys | {"row": 3, "action": "click", "object_id": "d9", "position": 2}]
+    assert (log.findings, log.has_time, log.actions) == ((), True, {"click": "click"})
 
 
 SNOWPLOW = "unstruct_event_com_snowplowanalytics_snowplow_"
@@ -28,38 +28,43 @@ WEB_PAGE = "contexts_com_snowplowanalytics_snowplow_web_page_1"
 
 
 def test_snowplow_in_its_published_shape(tmp_path):
-    who = {"app_id": "shop", "domain_sessionid": "s", "domain_userid": "u", "derived_tstamp": "2024-05-01 10:00:00.000"}
-    on = {WEB_PAGE: [{"id": "pv"}]}
+    keys = {
+        "app_id": "shop",
+        "domain_sessionid": "s",
+        "domain_userid": "u",
+        "derived_tstamp": "2024-05-01 10:00:00.000",
+    }
+    page_context = {WEB_PAGE: [{"id": "pv"}]}
     search = {"terms": ["red", "shoes"], "filters": {"size": 40}, "totalResults": 14, "pageResults": 8}
     log = read_mapped(
         tmp_path,
         "snowplow",
         {
             "good.jsonl": [
-                {"event_name": "page_view", "event_id": "e0", **who, **on},
+                {"event_name": "page_view", "event_id": "e0", **keys, **page_context},
                 {
                     "event_name": "site_search",
                     "event_id": "e1",
-                    **who,
-                    **on,
+                    **keys,
+                    **page_context,
                     f"{SNOWPLOW}site_search_1": search,
                     "br_lang": "en",
                 },
                 {
                     "event_name": "link_click",
                     "event_id": "e2",
-                    **who,
-                    **on,
+                    **keys,
+                    **page_context,
                     f"{SNOWPLOW}link_click_1": {"targetUrl": "https://x/1"},
                 },
-                {"event_name": "page_ping", "event_id": "e3", **who, "page_url": "https://x/1"},
+                {"event_name": "page_ping", "event_id": "e3", **keys, "page_url": "https://x/1"},
                 {
                     "event_name": "add_to_cart",
                     "event_id": "e4",
-                    **who,
+                    **keys,
                     f"{SNOWPLOW}add_to_cart_1": {"sku": "1", "unitPrice": 9.5},
                 },
-                {"event_name": "transaction_item", "event_id": "e5", **who, "ti_sku": "1", "ti_price": 9.5},
+                {"event_name": "transaction_item", "event_id": "e5", **keys, "ti_sku": "1", "ti_price": 9.5},
             ]
         },
     )
@@ -74,7 +79,7 @@ def test_snowplow_in_its_published_shape(tmp_path):
         ours | {"row": 6, "event_id": "e5", "action": "transaction_item", "object_id": "1", "value": 9.5},
     ]
     assert log.actions["page_ping"] == "heartbeat"
-    assert log.trouble == ()
+    assert log.findings == ()
 
 
 def test_ga4_in_its_published_shape(tmp_path):
@@ -121,16 +126,16 @@ def test_ga4_in_its_published_shape(tmp_path):
             "platform": "WEB",
         }
     ]
-    assert sorted(rows(log.events), key=lambda one: (one["row"], -one.get("position", 0))) == [
+    assert sorted(rows(log.events), key=lambda event: (event["row"], -event.get("position", 0))) == [
         ours | {"row": 2, "query_id": "p", "action": "select_item", "object_id": "SKU", "position": 2, "value": 12.5},
         ours | {"row": 3, "action": "purchase", "object_id": "SKU", "position": 2, "value": 12.5},
         ours | {"row": 3, "action": "purchase", "object_id": "B"},
     ]
-    assert log.trouble == ()
+    assert log.findings == ()
 
 
 def test_wikimedia_in_its_published_shape(tmp_path):
-    def event(action, second, **more):
+    def event(action, second, **columns):
         inside = {
             "action": action,
             "searchSessionId": "s",
@@ -140,7 +145,7 @@ def test_wikimedia_in_its_published_shape(tmp_path):
             "source": "fulltext",
             "uniqueId": f"e{second}",
             "subTest": "ltr-a",
-            **more,
+            **columns,
         }
         return {
             "dt": f"2017-07-01T10:00:{second:02}Z",
@@ -207,23 +212,23 @@ def test_wikimedia_in_its_published_shape(tmp_path):
         ours | {"row": 5, "time_ms": start + 20000, "event_id": "e20", "action": "ssclick", "position": 3},
     ]
     assert [log.actions[name] for name in ("checkin", "visitPage", "ssclick")] == ["heartbeat", "other", "other"]
-    assert (log.rank_base, log.trouble) == (0, ())
+    assert (log.rank_base, log.findings) == (0, ())
 
 
 @needs_shared
 def test_graphcm_as_published():
     log = read_raw([SHARED / "logs/session2014_graphcm/normalized.jsonl.gz"], shared_engine(), mapping="graphcm")
     pages, clicks = rows(log.queries), rows(log.events)
-    assert (len(pages), len(clicks), log.trouble, log.has_time) == (3596, 1610, (), False)
+    assert (len(pages), len(clicks), log.findings, log.has_time) == (3596, 1610, (), False)
     with gzip.open(SHARED / "logs/session2014_graphcm/normalized.jsonl.gz", "rt", encoding="utf-8") as text:
         expected = [json.loads(line) for line in text]
-    assert [(one["session_id"], one["query"], one["hit_ids"]) for one in pages] == [
-        (one["session_id"], one["query"], one["results"]) for one in expected
+    assert [(page["session_id"], page["query"], page["hit_ids"]) for page in pages] == [
+        (record["session_id"], record["query"], record["results"]) for record in expected
     ]
-    assert [(one["row"], one["position"], one["object_id"]) for one in clicks] == [
-        (row, rank, one["results"][rank - 1])
-        for row, one in enumerate(expected, start=1)
-        for rank in sorted(one["clicks"])
+    assert [(click["row"], click["position"], click["object_id"]) for click in clicks] == [
+        (row, rank, record["results"][rank - 1])
+        for row, record in enumerate(expected, start=1)
+        for rank in sorted(record["clicks"])
     ]
 
 
@@ -233,12 +238,12 @@ def test_usql_as_published():
     log = read_raw([path], shared_engine(), mapping="usql")
     lines = [line.split("\t") for line in path.read_text(encoding="utf-8-sig").splitlines()]
     pages, clicks = rows(log.queries), rows(log.events)
-    assert [(one["user_id"], one["language"], one["query"]) for one in pages] == [
+    assert [(page["user_id"], page["language"], page["query"]) for page in pages] == [
         (line[0], line[2], line[3]) for line in lines
     ]
-    assert [one.get("hit_ids") for one in pages] == [
+    assert [page.get("hit_ids") for page in pages] == [
         None if line[5] == "NULL" else line[5].split(";") for line in lines
     ]
     assert sum(line[6].count(";") + 1 for line in lines if line[6] != "NULL") == len(clicks) == 22
     assert pages[0]["time_ms"] == 1329306796000
-    assert log.trouble == ()
+    assert log.findings == ()

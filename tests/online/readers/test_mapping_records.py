@@ -1,4 +1,4 @@
-"""What mappings can say of records: whose they are, parts as columns, JSON in texts, other attributes, conditions."""
+"""Mappings of records: sections, members as columns, JSON in texts, other attributes, conditions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judged.online.storage import read_raw
-from online.readers.raw_logs import mapping_of, read_mapped, rows, shared_engine
+from online.readers.raw_logs import read_mapped, rows, shared_engine, write_mapping
 
 WHOSE = """
 [queries]
@@ -47,10 +47,12 @@ def test_records_tell_whose_they_are(tmp_path):
             ]
         },
     )
-    assert [(one["row"], one["query_id"]) for one in rows(log.queries)] == [(2, "2"), (3, "3"), (6, "q6")]
-    events = [(one["row"], one.get("event_id"), one.get("action")) for one in rows(log.events)]
+    assert [(row["row"], row["query_id"]) for row in rows(log.queries)] == [(2, "2"), (3, "3"), (6, "q6")]
+    events = [(row["row"], row.get("event_id"), row.get("action")) for row in rows(log.events)]
     assert events == [(1, None, "click"), (5, "e5", None), (8, "e8", None)]
-    assert [(one.rule, one.rows, one.places[0][-1]) for one in log.trouble] == [("unknown-record", 1, "4")]
+    assert [(finding.rule, finding.rows, finding.places[0][-1]) for finding in log.findings] == [
+        ("unknown-record", 1, "4")
+    ]
     assert log.lines == 7
 
 
@@ -61,16 +63,16 @@ def test_tables_tell_by_their_columns_whose_their_rows_are(tmp_path):
         "c.csv": "id,shown,act\n3,a|b c,\n4,,click\n",
     }
     log = read_mapped(tmp_path, WHOSE, files)
-    assert [(one["file"], one["query_id"], one.get("hit_ids")) for one in rows(log.queries)] == [
+    assert [(row["file"], row["query_id"], row.get("hit_ids")) for row in rows(log.queries)] == [
         (1, "2", None), (2, "3", ["a", "b", "c"]),
     ]  # fmt: skip
-    assert [(one["file"], one["query_id"]) for one in rows(log.events)] == [(0, "1"), (2, "4")]
+    assert [(row["file"], row["query_id"]) for row in rows(log.events)] == [(0, "1"), (2, "4")]
 
 
 def test_an_index_alone_chooses_among_records(tmp_path):
     text = '[queries]\nindex = "asked*"\n[queries.columns]\nquery_id = "id"\n'
     lines = [{"_index": "Asked-1", "_source": {"id": "1"}}, {"_index": "other", "_source": {"id": "2"}}]
-    assert [one["query_id"] for one in rows(read_mapped(tmp_path, text, {"a.jsonl": lines}).queries)] == ["1"]
+    assert [row["query_id"] for row in rows(read_mapped(tmp_path, text, {"a.jsonl": lines}).queries)] == ["1"]
 
 
 VALUES = """
@@ -98,8 +100,8 @@ n_total = "n"
 
 
 def test_values_with_conditions_and_json_in_texts(tmp_path):
-    def record(name, n, **more):
-        return {"id": name, "n": n, "meta": {"base": 0, "arm": {"name": "x"}, "shop": f"s{n}", "list": [1]}, **more}
+    def record(name, n, **members):
+        return {"id": name, "n": n, "meta": {"base": 0, "arm": {"name": "x"}, "shop": f"s{n}", "list": [1]}, **members}
 
     lines = [
         record("a", 1, asked='{"size": 10, "from": 20}'),
@@ -112,8 +114,8 @@ def test_values_with_conditions_and_json_in_texts(tmp_path):
     ]
     log = read_mapped(tmp_path, VALUES, {"a.jsonl": lines})
     pages = [
-        {name: one.get(name) for name in ("size", "page", "first_rank", "n_total", "variant", "shop")}
-        for one in rows(log.queries)
+        {name: row.get(name) for name in ("size", "page", "first_rank", "n_total", "variant", "shop")}
+        for row in rows(log.queries)
     ]
     assert pages == [
         {"size": 10, "page": 3, "first_rank": 21, "n_total": 3, "variant": "x", "shop": "s1"},
@@ -121,11 +123,11 @@ def test_values_with_conditions_and_json_in_texts(tmp_path):
         {"size": None, "page": None, "first_rank": None, "n_total": 3, "variant": "upper", "shop": "s2"},
     ]
     assert log.rank_base == 0
-    assert {one.rule: (one.rows, one.lost) for one in log.trouble} == {
+    assert {finding.rule: (finding.rows, finding.lost) for finding in log.findings} == {
         "broken-record": (4, True),
         "unused-value": (2, False),
     }
-    assert [one.problem for one in log.trouble if one.rule == "unused-value"] == ["only of the first"]
+    assert [finding.problem for finding in log.findings if finding.rule == "unused-value"] == ["only of the first"]
     assert set(log.queries.columns) >= {"shop"}
     assert not set(log.queries.columns) & {"list", "arm", "attribute_base"}
 
@@ -185,10 +187,10 @@ def test_files_of_several_forms_and_pages_that_span_them(tmp_path):
     (tmp_path / "a.csv").write_text("id,d,p\nx,5,1\n")
     (tmp_path / "b.jsonl").write_text(json.dumps({"id": "x", "d": 6, "p": 2}))
     paths = [tmp_path / name for name in ("a.csv", "b.jsonl", "c.parquet")]
-    log = read_raw(paths, shared_engine(), mapping=mapping_of(tmp_path, text))
+    log = read_raw(paths, shared_engine(), mapping=write_mapping(tmp_path, text))
     (page,) = rows(log.queries)
     assert (page["hit_ids"], page["file"], page["source"]) == (["5", "6", "7"], 0, str(paths[0]))
-    assert "source" not in read_raw(paths[:1], shared_engine(), mapping=mapping_of(tmp_path, text)).queries.columns
+    assert "source" not in read_raw(paths[:1], shared_engine(), mapping=write_mapping(tmp_path, text)).queries.columns
 
 
 def test_typed_parquet_is_not_copied_for_any_mapping(tmp_path):
@@ -196,7 +198,7 @@ def test_typed_parquet_is_not_copied_for_any_mapping(tmp_path):
     text = '[events.columns]\naction = "a"\nquery_id = "q"\ntime = "n"\n'
     engine = shared_engine()
     before = engine.con.execute("SELECT count(*) FROM duckdb_tables()").fetchall()
-    log = read_raw([tmp_path / "e.parquet"], engine, mapping=mapping_of(tmp_path, text))
+    log = read_raw([tmp_path / "e.parquet"], engine, mapping=write_mapping(tmp_path, text))
     assert engine.con.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == before
     assert rows(log.events)[0]["time_ms"] == 1767607200000
 
@@ -205,10 +207,10 @@ def test_typed_parquet_is_not_copied_for_any_mapping(tmp_path):
 def test_times_that_are_known_to_be_utc(tmp_path, format, rules):
     text = f'[queries.columns]\nquery_id = "i"\ntime = {{ path = "t", format = "{format}" }}\n'
     log = read_mapped(tmp_path, text, {"a.csv": "i,t\n1,2024-05-01 10:00:00\n"})
-    assert ([one.rule for one in log.trouble], rows(log.queries)[0]["time_ms"]) == (rules, 1714557600000)
+    assert ([finding.rule for finding in log.findings], rows(log.queries)[0]["time_ms"]) == (rules, 1714557600000)
 
 
 def test_an_open_quotation_mark_takes_its_own_line_alone(tmp_path):
     log = read_mapped(tmp_path, '[queries.columns]\nquery_id = "id"\n', {"a.csv": 'id,x\n1,a\n"open,b\n3,c\n'})
-    assert [one["query_id"] for one in rows(log.queries)] == ["1", "3"]
-    assert [(one.rule, one.rows) for one in log.trouble] == [("open-quote", 1)]
+    assert [row["query_id"] for row in rows(log.queries)] == ["1", "3"]
+    assert [(finding.rule, finding.rows) for finding in log.findings] == [("open-quote", 1)]

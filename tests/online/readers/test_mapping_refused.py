@@ -1,12 +1,12 @@
-"""Mappings that are wrong, and files that they do not fit."""
+"""Invalid mappings, and files that do not fit a mapping."""
 
 from __future__ import annotations
 
 import pytest
 
 from judged.errors import InputError
-from judged.online.readers.mapping_file import mapping_text, packaged, read_mapping
-from judged.online.readers.paths import parsed
+from judged.online.readers.mapping_file import mapping_text, packaged_mappings, read_mapping
+from judged.online.readers.paths import parse_path
 from online.readers.raw_logs import read_mapped, rows
 
 GOOD = '[queries.columns]\nquery_id = "id"\n'
@@ -22,39 +22,45 @@ GOOD = '[queries.columns]\nquery_id = "id"\n'
         ("[queries.columns]\nquery_id = { pth = 'a' }", "unknown key 'pth'.*did you mean 'path'"),
         ("[queries.columns]\nquery_id = { path = 'a', value = 1 }", "exactly one of path, any, join and value"),
         ("[queries.columns]\nquery_id = { any = [] }", "any is empty"),
-        ("[queries.columns]\nquery_id = { any = 'a' }", "no list of texts"),
-        ("[queries.columns]\nquery_id = 'a[].b[]'", "goes through lists in lists"),
+        ("[queries.columns]\nquery_id = { any = 'a' }", "must be a list of texts"),
+        ("[queries.columns]\nquery_id = 'a[].b[]'", "goes through nested lists"),
         ("[queries.columns]\nquery_id = 'a[]'", "gives a list"),
         ("[queries.columns]\nquery_id = { join = ['a[]', 'b'] }", "gives a list"),
         ("[queries]\nwhere = { 'a[].b' = 1 }", "gives a list"),
-        ("[queries.columns]\nquery_id = 'a['", "cannot be understood"),
+        ("[queries.columns]\nquery_id = 'a['", "syntax error"),
         ("[queries.columns]\nquery_id = ''", "is empty"),
-        ("[queries.columns]\nquery_id = 5", "is no table"),
+        ("[queries.columns]\nquery_id = 5", "is not a table"),
         ("[queries.columns]\ntime = { path = 't', format = 'second' }", "did you mean 'seconds'"),
         ("[queries.columns]\nlatency = { path = 't', unit = 'minutes' }", "unit is 'minutes'"),
         ("[queries.columns]\nquery_id = { path = 't', filled = 1 }", "write true or false"),
         ("[queries]\nrows = 'result'", "did you mean 'results'"),
         (
             "rank_base = 1\n[queries]\nrows = 'results'\ncolumns = { query_id = 'a' }",
-            "does not say what 'object_id' is",
+            "must have 'object_id'",
         ),
         ("[queries]\nrows = 'results'\ncolumns = { query_id = 'a', object_id = 'b', position = 'c' }", "rank_base"),
         ("rank_base = 2\n" + GOOD, "rank_base is 2"),
         ("rank_base = true\n" + GOOD, "rank_base is True"),
-        ("[events.columns]\nobject_id = 'a'", "does not say what 'action' is"),
+        ("[events.columns]\nobject_id = 'a'", "must have 'action'"),
         ("[actions]\na = 'clik'\n" + GOOD, "the action 'a' is 'clik'.*did you mean 'click'"),
         ("[file]\nformat = 'xml'\n" + GOOD, "format is 'xml'"),
         ("[file]\nseparator = '||'\n" + GOOD, "write one character"),
-        ("[file]\ncolumns = ['a', 'a']\n" + GOOD, "names one twice"),
+        ("[file]\ncolumns = ['a', 'a']\n" + GOOD, "duplicate name"),
         (GOOD + "[queries.attributes]\nquery = 'a'", "has the name of a column"),
-        (GOOD + "[queries.attributes]\nA = 'a'\na = 'b'", "differ in case alone"),
-        (GOOD + "[queries.attributes]\n" + "\n".join(f"a{n} = 'id'" for n in range(51)), "more than 50 attributes"),
-        (GOOD + "time = { path = 't', format = 'order' }\n[events.columns]\naction = 'a'", "'order' and some do not"),
-        (GOOD + "time = { path = 'id', format = '%Q' }", "pattern of times '%Q' is not understood"),
+        (GOOD + "[queries.attributes]\nA = 'a'\na = 'b'", "differ only in case"),
+        (
+            GOOD + "[queries.attributes]\n" + "\n".join(f"a{n} = 'id'" for n in range(51)),
+            "at most 50 attributes, got 51",
+        ),
+        (
+            GOOD + "time = { path = 't', format = 'order' }\n[events.columns]\naction = 'a'",
+            "only some sections.*'order'",
+        ),
+        (GOOD + "time = { path = 'id', format = '%Q' }", "invalid time format '%Q'"),
         ("[queries.columns]\nquery_id = 'idd'", "no record has 'idd'.*did you mean 'id'.*optional = true"),
         ("[queries.columns]\nquery_id = 'deep.keyy'", "no record has 'deep.keyy'.*did you mean 'deep.key'"),
         ("[queries]\nwhere = { kind = 'x' }\n[queries.columns]\nquery_id = 'id'", "no record has 'kind'"),
-        ("[queries]\nfiles = 'b*'\n" + GOOD, r"no file fits the pattern 'b\*'"),
+        ("[queries]\nfiles = 'b*'\n" + GOOD, r"no file matches the pattern 'b\*'"),
         ("[queries]\nwhere = { id = { nott = 'x' } }", "unknown key 'nott'"),
     ],
 )
@@ -73,10 +79,10 @@ def test_an_optional_column_may_be_absent_and_one_of_any_suffices(tmp_path):
 @pytest.mark.parametrize(
     ("files", "text", "problem"),
     [
-        ({"a.txt": "x"}, GOOD, "neither its name nor its first bytes tell the format"),
-        ({"a.csv": "id,id\n1,2\n"}, GOOD, r"a\.csv:1: the header names a column twice"),
+        ({"a.txt": "x"}, GOOD, "unknown file format"),
+        ({"a.csv": "id,id\n1,2\n"}, GOOD, r"a\.csv:1: the header has a duplicate column name"),
         ({"a.csv": "1\n"}, "[file]\nheader = false\n" + GOOD, "columns have no names"),
-        ({}, GOOD, "no files"),
+        ({}, GOOD, "no log files"),
     ],
 )
 def test_files_that_cannot_be_read_are_refused(tmp_path, files, text, problem):
@@ -85,8 +91,8 @@ def test_files_that_cannot_be_read_are_refused(tmp_path, files, text, problem):
 
 
 def test_mappings_are_files_or_come_with_judged(tmp_path):
-    assert packaged() == ("ga4", "graphcm", "open-bandit", "snowplow", "ubi", "usql", "wikimedia")
-    for name in packaged():
+    assert packaged_mappings() == ("ga4", "graphcm", "open-bandit", "snowplow", "ubi", "usql", "wikimedia")
+    for name in packaged_mappings():
         assert read_mapping(name).sections
         tried = name in {"graphcm", "open-bandit", "ubi", "usql"}
         assert ("NOT TRIED ON REAL LOGS" in mapping_text(name)[0]) != tried
@@ -100,4 +106,4 @@ def test_mappings_are_files_or_come_with_judged(tmp_path):
 @pytest.mark.parametrize("path", ["a.", ".a", "a..b", "a]", "a[x]", 'a"b', "a\\", "a[].b[k=v]"])
 def test_paths_that_make_no_sense(path):
     with pytest.raises(ValueError, match=r".+"):
-        parsed(path)
+        parse_path(path)

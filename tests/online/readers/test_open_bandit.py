@@ -1,4 +1,4 @@
-"""The Open Bandit Dataset: one result a page, at its position, with its propensity."""
+"""The Open Bandit Dataset: pages of one result, with position and propensity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from judged.errors import InputError
 from judged.online.log import RAW_EVENT, RAW_QUERY
 from judged.online.storage import read_raw
-from online.readers.raw_logs import columns_are, rows, shared_engine
+from online.readers.raw_logs import check_columns, rows, shared_engine
 from shared_data import SHARED, needs_shared
 
 HEADER = (
@@ -48,15 +48,15 @@ def test_each_row_is_a_page_with_one_result(tmp_path):
             "propensity": 0.25,
         }
     ]
-    columns_are(log.queries, RAW_QUERY)
-    columns_are(log.events, RAW_EVENT)
-    assert (log.rank_base, log.lines, log.trouble, log.has_time) == (1, 2, (), True)
+    check_columns(log.queries, RAW_QUERY)
+    check_columns(log.events, RAW_EVENT)
+    assert (log.rank_base, log.lines, log.findings, log.has_time) == (1, 2, (), True)
 
 
 def test_columns_are_found_by_name_in_each_file(tmp_path):
     other = "propensity_score,click,position,item_id,timestamp\n0.5,1,2,x,2020-01-01T00:00:00Z\n"
     log = read(tmp_path, HEADER + "0,2020-01-01T00:00:00Z,y,1,0,0.1,a,b,c,d\n", other)
-    assert [(one["hit_ids"], one["propensities"], one["source"][-5:]) for one in rows(log.queries)] == [
+    assert [(row["hit_ids"], row["propensities"], row["source"][-5:]) for row in rows(log.queries)] == [
         (["y"], [0.1], "0.csv"),
         (["x"], [0.5], "1.csv"),
     ]
@@ -78,13 +78,13 @@ def test_columns_are_found_by_name_in_each_file(tmp_path):
 )
 def test_what_cannot_be_used_is_counted(tmp_path, row, rule, lost):
     log = read(tmp_path, HEADER + "0,2020-01-01T00:00:00Z,y,1,0,0.1,a,b,c,d\n" + row + "\n")
-    (trouble,) = log.trouble
-    assert (trouble.rule, trouble.rows, trouble.lost, trouble.places) == (rule, 1, lost, (f"{tmp_path / '0.csv'}:3",))
+    (finding,) = log.findings
+    assert (finding.rule, finding.rows, finding.lost, finding.places) == (rule, 1, lost, (f"{tmp_path / '0.csv'}:3",))
     assert len(rows(log.queries)) == (1 if lost else 2)
 
 
 def test_a_file_without_its_header_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"0\.csv:1: the header names a column twice"):
+    with pytest.raises(InputError, match=r"0\.csv:1: the header has a duplicate column name"):
         read(tmp_path, "0,2020-01-01,x,1,0,0.1\n")
     with pytest.raises(InputError, match=r"no record has 'timestamp'.*item_id, position"):
         read(tmp_path, HEADER.replace("timestamp", "when") + "0,2019-11-24 00:01:03+00:00,2,3,0,0.05,a,b,c,d\n")
@@ -95,9 +95,9 @@ def test_the_published_sample():
     """10,000 impressions each, click-through rates .0046 and .0069 (Saito et al.); 34 items at random."""
     folder = SHARED / "logs/open_bandit"
     log = read_raw([folder / "random.men.csv.gz", folder / "bts.men.csv.gz"], shared_engine())
-    assert (log.lines, log.trouble) == (20_000, ())
+    assert (log.lines, log.findings) == (20_000, ())
     by_file = [log.queries.where(f"file = {n}").to_arrow() for n in (0, 1)]
-    assert [one.num_rows for one in by_file] == [10_000, 10_000]
+    assert [table.num_rows for table in by_file] == [10_000, 10_000]
     assert [log.events.where(f"file = {n}").to_arrow().num_rows for n in (0, 1)] == [46, 69]
     random = {chances[0] for chances in by_file[0]["propensities"].to_pylist()}
     assert (min(random), max(random)) == (pytest.approx(1 / 34), pytest.approx(1 / 34))

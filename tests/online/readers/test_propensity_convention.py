@@ -1,4 +1,4 @@
-"""What propensities are probabilities of is declared by the mapping, by the log itself, or by nobody."""
+"""Conventions of propensities: declared by the mapping, by the log, or not at all."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ propensity = "p"
 """
 
 
-def by_mapping(folder, first):
+def by_mapping(folder, options):
     (folder / "log.csv").write_text(ROWS)
-    (folder / "map.toml").write_text(first + COLUMNS)
+    (folder / "map.toml").write_text(options + COLUMNS)
     return read_log(folder / "log.csv", mapping=folder / "map.toml")
 
 
 def ubi(folder, *conventions):
-    """Log pages whose attributes declare these conventions; None: nothing."""
+    """Read pages whose attributes declare these conventions; None: no convention."""
     rows = [
         {
-            "query_id": f"q{at}", "client_id": "u1", "timestamp": "2026-01-05T10:00:00Z", "user_query": "lamp",
+            "query_id": f"q{i}", "client_id": "u1", "timestamp": "2026-01-05T10:00:00Z", "user_query": "lamp",
             "query_response_hit_ids": ["a", "b"],
-            "query_attributes": {"propensities": [0.5, 0.5]} | ({"propensity_convention": one} if one else {}),
+            "query_attributes": {"propensities": [0.5, 0.5]}
+            | ({"propensity_convention": convention} if convention else {}),
         }
-        for at, one in enumerate(conventions)
+        for i, convention in enumerate(conventions)
     ]  # fmt: skip
     path = folder / "log.ndjson"
     path.write_text("\n".join(map(json.dumps, rows)))
@@ -83,7 +84,7 @@ def test_a_mapping_names_the_column_that_declares_it(tmp_path):
 def test_a_log_declares_it_itself(tmp_path, conventions, expected, rules):
     log = ubi(tmp_path, *conventions)
     assert log.propensity_convention == expected
-    assert {one.rule for one in log.findings} & {"mixed-convention"} == rules
+    assert {finding.rule for finding in log.findings} & {"mixed-convention"} == rules
     assert "propensity_convention" not in log.attributes
 
 

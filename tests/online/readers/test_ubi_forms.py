@@ -1,4 +1,4 @@
-"""The same log gives the same raw tables, whatever it is written in."""
+"""The same log gives the same raw tables in each format."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from online.readers.ubi_made import (
+from online.readers.ubi_logs import (
     EVENTS,
     QUERIES,
     read,
     rows,
-    written_bulk,
-    written_csv,
-    written_export,
-    written_flat_parquet,
-    written_json_parquet,
-    written_lines,
-    written_parquet,
-    written_prefixed,
+    write_bulk,
+    write_csv,
+    write_export,
+    write_flat_parquet,
+    write_json_parquet,
+    write_lines,
+    write_parquet,
+    write_prefixed,
 )
 
 QUERY = {
@@ -67,15 +67,15 @@ CLICK = {
     "query": "red car",
 }
 WRITERS = {
-    "lines": lambda folder: written_lines(folder / "log.ndjson", [*QUERIES, *EVENTS]),
-    "bulk": lambda folder: written_bulk(folder / "bulk.json"),
-    "prefixed": lambda folder: written_prefixed(folder / "log.zip"),
-    "export": lambda folder: written_export(folder / "export.json.gz"),
-    "parquet": lambda folder: written_parquet(folder / "p"),
-    "parquet-json": lambda folder: written_json_parquet(folder / "j"),
-    "parquet-flat": lambda folder: written_flat_parquet(folder / "f"),
-    "csv": lambda folder: written_csv(folder / "c", nested=True),
-    "csv-flat": lambda folder: written_csv(folder / "d", nested=False, delimiter=";"),
+    "lines": lambda folder: write_lines(folder / "log.ndjson", [*QUERIES, *EVENTS]),
+    "bulk": lambda folder: write_bulk(folder / "bulk.json"),
+    "prefixed": lambda folder: write_prefixed(folder / "log.zip"),
+    "export": lambda folder: write_export(folder / "export.json.gz"),
+    "parquet": lambda folder: write_parquet(folder / "p"),
+    "parquet-json": lambda folder: write_json_parquet(folder / "j"),
+    "parquet-flat": lambda folder: write_flat_parquet(folder / "f"),
+    "csv": lambda folder: write_csv(folder / "c", nested=True),
+    "csv-flat": lambda folder: write_csv(folder / "d", nested=False, delimiter=";"),
 }
 
 
@@ -105,7 +105,7 @@ def test_every_column_of_a_log_in_every_form(tmp_path: Path, form: str) -> None:
     )
     assert raw.layout == "ubi"
     assert raw.lines == 4
-    assert [one for one in raw.trouble if one.rule != "no-offset"] == []
+    assert [finding for finding in raw.findings if finding.rule != "no-offset"] == []
     assert raw.rank_base is None
 
 
@@ -121,8 +121,8 @@ def test_rows_say_where_they_stand(tmp_path: Path) -> None:
 
 
 def test_files_of_several_forms_are_one_log(tmp_path: Path) -> None:
-    queries = written_lines(tmp_path / "q.ndjson", QUERIES)
-    raw = read(queries, written_parquet(tmp_path / "p") / "e.parquet", written_csv(tmp_path / "c", nested=True))
+    queries = write_lines(tmp_path / "q.ndjson", QUERIES)
+    raw = read(queries, write_parquet(tmp_path / "p") / "e.parquet", write_csv(tmp_path / "c", nested=True))
     assert [row["query_id"] for row in rows(raw.queries)] == ["q1", "q2", "q1", "q2"]
     assert [row["country"] for row in rows(raw.queries)] == ["AT", "DE"] * 2
     assert [row["file"] for row in rows(raw.events)] == [1, 1, 2, 2]

@@ -1,4 +1,4 @@
-"""The two public samples: counted with Python's own JSON reader, apart from ours."""
+"""The two public samples, compared with Python's own JSON reader."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from judged.online.readers.raw import RawLog
 from judged.online.storage import read_raw
-from online.readers.ubi_made import engine, rows
+from online.readers.ubi_logs import engine, rows
 from shared_data import SHARED, needs_shared
 
 ESCI = SHARED / "logs" / "ubi_esci" / "ubi_queries_events.ndjson.gz"
@@ -52,24 +52,24 @@ def test_esci_three_dialects_in_one_file() -> None:
     assert sum(row["query_id"] is None for row in events) == 2
     assert sum(row["user_agent"] is not None for row in events) == 429
     assert len({row["event_id"] for row in events}) == 3448
-    assert {one.rule: one.rows for one in raw.trouble} == {"unused-value": 427}
+    assert {finding.rule: finding.rows for finding in raw.findings} == {"unused-value": 427}
     assert sum(row["dwell_ms"] is not None for row in events) == 2  # the two page exits
 
 
 @needs_shared
 def test_esci_values_are_those_that_python_reads() -> None:
-    wanted: list[tuple[Any, ...]] = []
+    expected: list[tuple[Any, ...]] = []
     for line in gzip.decompress(ESCI.read_bytes()).decode().splitlines():
-        one = json.loads(line)
-        if "action_name" in one:
-            more = one["event_attributes"] or {}
-            wanted.append((
-                one["query_id"], one.get("session_id") or more.get("session_id"), one["client_id"],
-                one["action_name"], more.get("object", {}).get("object_id"),
-                more.get("position", {}).get("ordinal"), one.get("user_query"),
+        record = json.loads(line)
+        if "action_name" in record:
+            attributes = record["event_attributes"] or {}
+            expected.append((
+                record["query_id"], record.get("session_id") or attributes.get("session_id"), record["client_id"],
+                record["action_name"], attributes.get("object", {}).get("object_id"),
+                attributes.get("position", {}).get("ordinal"), record.get("user_query"),
             ))  # fmt: skip
     names = ("query_id", "session_id", "user_id", "action", "object_id", "position", "query")
-    assert [tuple(row[name] for name in names) for row in rows(read_once(chorus=False).events)] == wanted
+    assert [tuple(row[name] for name in names) for row in rows(read_once(chorus=False).events)] == expected
 
 
 @needs_shared
@@ -82,12 +82,12 @@ def test_chorus_counts_and_values() -> None:
     assert len({row["session_id"] for row in events}) == 996
     assert len({row["user_id"] for row in events}) == 280
     with zipfile.ZipFile(CHORUS) as archive, archive.open(archive.namelist()[0]) as file:
-        asked = [json.loads(line[12:]) for line in io.TextIOWrapper(file, "utf-8") if line.startswith("ubi_queries")]
-    assert [row["hit_ids"] for row in queries] == [one["query_response_object_ids"] for one in asked]
-    assert [row["time_ms"] for row in queries] == [one["timestamp"] for one in asked]
-    assert [row["query"] for row in queries] == [one["user_query"] for one in asked]
-    assert {row["application"] for row in queries} == {"ubi-demo"}  # it stands among the attributes
-    told = [row for row in queries if row["n_total"] is not None]  # by the search events
-    assert len(told) > 4000
-    assert all(row["n_total"] == len(row["hit_ids"]) for row in told)
-    assert {one.rule: one.rows for one in raw.trouble} == {"unused-value": 26828 - 136}
+        records = [json.loads(line[12:]) for line in io.TextIOWrapper(file, "utf-8") if line.startswith("ubi_queries")]
+    assert [row["hit_ids"] for row in queries] == [record["query_response_object_ids"] for record in records]
+    assert [row["time_ms"] for row in queries] == [record["timestamp"] for record in records]
+    assert [row["query"] for row in queries] == [record["user_query"] for record in records]
+    assert {row["application"] for row in queries} == {"ubi-demo"}  # it is among the attributes
+    counted = [row for row in queries if row["n_total"] is not None]  # from the search events
+    assert len(counted) > 4000
+    assert all(row["n_total"] == len(row["hit_ids"]) for row in counted)
+    assert {finding.rule: finding.rows for finding in raw.findings} == {"unused-value": 26828 - 136}

@@ -1,4 +1,4 @@
-"""Times: one rule for every type and spelling, held against Python's own calendar."""
+"""Times of all types and formats, compared with Python's datetime."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_all(values: list[Any], type: str) -> list[int | None]:
-    """Read many at once: the query is planned once."""
+    """Convert many values in one query, because planning takes longer than conversion."""
     sql = sql_time("v", type)
     texts = [str(value) for value in values]
-    found = CON.execute(f"SELECT {sql} FROM (SELECT CAST(unnest(?::VARCHAR[]) AS {type}) AS v)", [texts]).fetchall()
-    return [one for (one,) in found]
+    times = CON.execute(f"SELECT {sql} FROM (SELECT CAST(unnest(?::VARCHAR[]) AS {type}) AS v)", [texts]).fetchall()
+    return [time for (time,) in times]
 
 
 def read(value: Any, type: str) -> int | None:
@@ -30,16 +30,16 @@ def read(value: Any, type: str) -> int | None:
 
 
 def expected(moment: datetime) -> int | None:
-    found = (moment - EPOCH) // timedelta(milliseconds=1)
-    return found if found >= EARLIEST else None
+    milliseconds = (moment - EPOCH) // timedelta(milliseconds=1)
+    return milliseconds if milliseconds >= EARLIEST else None
 
 
-MOMENTS = st.datetimes(datetime(1980, 1, 1), datetime(2100, 1, 1))  # noqa: DTZ001 -- zones are put on later
+MOMENTS = st.datetimes(datetime(1980, 1, 1), datetime(2100, 1, 1))  # noqa: DTZ001 -- zones are added later
 ZONES = st.one_of(st.none(), st.just(0), st.integers(-23 * 60 - 59, 23 * 60 + 59))
 
 
-def many(one: st.SearchStrategy[Any]) -> Any:
-    return st.lists(one, min_size=25, max_size=25)
+def many(values: st.SearchStrategy[Any]) -> Any:
+    return st.lists(values, min_size=25, max_size=25)
 
 
 SPELLINGS = st.tuples(MOMENTS, ZONES, st.sampled_from("T t "), st.integers(0, 2), st.integers(0, 6))
@@ -48,52 +48,54 @@ SPELLINGS = st.tuples(MOMENTS, ZONES, st.sampled_from("T t "), st.integers(0, 2)
 def spelled(moment: datetime, zone: int | None, mark: str, spelling: int, digits: int) -> tuple[str, datetime, bool]:
     moment = moment.replace(microsecond=moment.microsecond // 10 ** (6 - digits) * 10 ** (6 - digits))
     text = f"{moment:%Y-%m-%d}{mark}{moment:%H:%M:%S}" + (f".{moment:%f}"[: digits + 1] if digits else "")
-    whole = zone or 0
-    sign, hours, minutes = "-" if whole < 0 else "+", abs(whole) // 60, abs(whole) % 60
+    offset = zone or 0
+    sign, hours, minutes = "-" if offset < 0 else "+", abs(offset) // 60, abs(offset) % 60
     if zone is not None:
         ends = (f"{sign}{hours:02}:{minutes:02}", f"{sign}{hours:02}{minutes:02}", f"{sign}{hours:02}")
         end = ends[spelling] if minutes == 0 or spelling < 2 else ends[0]
         text += "Z" if zone == 0 and spelling == 0 else end
-    return text, moment.replace(tzinfo=timezone(timedelta(minutes=whole))), zone is None
+    return text, moment.replace(tzinfo=timezone(timedelta(minutes=offset))), zone is None
 
 
-@given(drawn=many(SPELLINGS))
+@given(spellings=many(SPELLINGS))
 @settings(max_examples=8)
-def test_iso_in_any_spelling(drawn: list[Any]) -> None:
-    cases = [spelled(*one) for one in drawn]
+def test_iso_in_any_spelling(spellings: list[Any]) -> None:
+    cases = [spelled(*spelling) for spelling in spellings]
     texts = [text for text, _, _ in cases]
     assert read_all(texts, "varchar") == [expected(moment) for _, moment, _ in cases]
     sql = sql_without_offset("v", "varchar")
-    found = CON.execute(f"SELECT {sql} FROM (SELECT unnest(?::VARCHAR[]) AS v)", [texts]).fetchall()
-    assert [one for (one,) in found] == [bare for _, _, bare in cases]
+    results = CON.execute(f"SELECT {sql} FROM (SELECT unnest(?::VARCHAR[]) AS v)", [texts]).fetchall()
+    assert [lacks_offset for (lacks_offset,) in results] == [has_no_offset for _, _, has_no_offset in cases]
 
 
 @given(numbers=many(st.integers(EARLIEST * 10**6, 4 * 10**18)), unit=st.sampled_from([1, 10**3, 10**6, 10**9]))
 @settings(max_examples=8)
 def test_epochs_by_size_as_numbers_and_as_text(numbers: list[int], unit: int) -> None:
-    cut = [number // unit for number in numbers]
-    wanted = [number * unit // 10**6 for number in cut]
-    assert read_all(cut, "bigint") == read_all(cut, "varchar") == read_all(cut, "hugeint") == wanted
+    epochs = [number // unit for number in numbers]
+    expected_times = [number * unit // 10**6 for number in epochs]
+    assert read_all(epochs, "bigint") == read_all(epochs, "varchar") == read_all(epochs, "hugeint") == expected_times
 
 
 @given(milliseconds=many(st.integers(EARLIEST, 4 * 10**12)))
 @settings(max_examples=8)
 def test_seconds_with_a_fraction(milliseconds: list[int]) -> None:
-    seconds = [one / 1000 for one in milliseconds]
+    seconds = [millisecond / 1000 for millisecond in milliseconds]
     assert read_all(seconds, "double") == read_all(seconds, "varchar") == milliseconds
 
 
 @given(moments=many(MOMENTS))
 @settings(max_examples=5)
 def test_typed_columns_and_text_agree(moments: list[datetime]) -> None:
-    CON.execute("SET TimeZone = 'America/New_York'")  # of no consequence
-    wanted = [expected(moment.replace(tzinfo=UTC)) for moment in moments]
+    CON.execute("SET TimeZone = 'America/New_York'")  # it must have no effect
+    expected_times = [expected(moment.replace(tzinfo=UTC)) for moment in moments]
     texts = [f"{moment:%Y-%m-%dT%H:%M:%S.%f}" for moment in moments]
-    assert read_all(texts, "timestamp") == read_all(texts, "timestamp_ns") == read_all(texts, "varchar") == wanted
-    assert read_all([text + "+00:00" for text in texts], "timestamp with time zone") == wanted
-    whole = [moment.replace(microsecond=0) for moment in moments]  # the database rounds where it makes these types
-    seconds = [expected(moment.replace(tzinfo=UTC)) for moment in whole]
-    assert read_all(whole, "timestamp_ms") == read_all(whole, "timestamp_s") == seconds
+    assert (
+        read_all(texts, "timestamp") == read_all(texts, "timestamp_ns") == read_all(texts, "varchar") == expected_times
+    )
+    assert read_all([text + "+00:00" for text in texts], "timestamp with time zone") == expected_times
+    seconds = [moment.replace(microsecond=0) for moment in moments]  # the database rounds when it creates these types
+    expected_seconds = [expected(moment.replace(tzinfo=UTC)) for moment in seconds]
+    assert read_all(seconds, "timestamp_ms") == read_all(seconds, "timestamp_s") == expected_seconds
     days = [datetime(moment.year, moment.month, moment.day, tzinfo=UTC) for moment in moments]
     assert read_all([f"{day:%Y-%m-%d}" for day in days], "date") == [expected(day) for day in days]
 
@@ -101,8 +103,10 @@ def test_typed_columns_and_text_agree(moments: list[datetime]) -> None:
 @given(texts=many(st.one_of(st.text(max_size=40), st.text("0123456789-+:TZ.e ", max_size=30))))
 @settings(max_examples=10)
 def test_any_text_is_a_time_or_null(texts: list[str]) -> None:
-    for text, found in zip(texts, read_all(texts, "varchar"), strict=True):
-        assert found is None or (found >= EARLIEST and re.search(r"[0-9]{4}|[0-9.][eE]", text) is not None)
+    for text, milliseconds in zip(texts, read_all(texts, "varchar"), strict=True):
+        assert milliseconds is None or (
+            milliseconds >= EARLIEST and re.search(r"[0-9]{4}|[0-9.][eE]", text) is not None
+        )
 
 
 @pytest.mark.parametrize(

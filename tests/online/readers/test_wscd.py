@@ -1,4 +1,4 @@
-"""Logs of Yandex' workshops: both kinds of records, where clicks go, and what is no record."""
+"""Logs of the Yandex challenges: both formats, the pages of clicks, and invalid lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from judged.errors import InputError
 from judged.online.log import RAW_EVENT, RAW_QUERY
 from judged.online.storage import read_raw
-from online.readers.raw_logs import columns_are, rows, shared_engine
+from online.readers.raw_logs import check_columns, rows, shared_engine
 
 
 def read(tmp_path, *texts):
@@ -73,9 +73,9 @@ def test_pages_and_clicks_of_2012(tmp_path):
             (9, "9", "30", None),
         ]
     ]
-    columns_are(log.queries, RAW_QUERY)
-    columns_are(log.events, RAW_EVENT)
-    assert (log.layout, log.has_time, log.lines, log.trouble, log.actions) == ("wscd", False, 9, (), {"C": "click"})
+    check_columns(log.queries, RAW_QUERY)
+    check_columns(log.events, RAW_EVENT)
+    assert (log.layout, log.has_time, log.lines, log.findings, log.actions) == ("wscd", False, 9, (), {"C": "click"})
 
 
 def test_pages_and_clicks_of_2014(tmp_path):
@@ -92,17 +92,18 @@ def test_pages_and_clicks_of_2014(tmp_path):
     )
     pages = rows(log.queries)
     assert [
-        (one["query_id"], one["user_id"], one["query"], one["hit_ids"], one["day"], one["query_key"]) for one in pages
+        (page["query_id"], page["user_id"], page["query"], page["hit_ids"], page["day"], page["query_key"])
+        for page in pages
     ] == [
         ("744899/0", "123123123", "4857 3847 2939", ["632428", "309585"], "23", "192902"),
         ("744900/0", "9", "4857", [], "2", "11"),
         ("744900/1", "9", "1", ["8"], "2", "12"),
     ]
-    assert [(one["query_id"], one["user_id"], one["object_id"], one["time_ms"]) for one in rows(log.events)] == [
+    assert [(row["query_id"], row["user_id"], row["object_id"], row["time_ms"]) for row in rows(log.events)] == [
         ("744899/0", "123123123", "632428", 3),
         ("744900/1", "9", "8", 8),
     ]
-    (withheld,) = log.trouble
+    (withheld,) = log.findings
     assert (withheld.rule, withheld.rows, withheld.lost, log.lines) == ("withheld-clicks", 1, True, 8)
     assert withheld.places[0].endswith("0.tsv:4")
 
@@ -123,33 +124,33 @@ def test_pages_and_clicks_of_2014(tmp_path):
 )
 def test_what_is_no_record_is_counted_with_its_line(tmp_path, line):
     log = read(tmp_path, EARLY + "\n" + line + "\n")
-    (trouble,) = log.trouble
-    assert (trouble.rule, trouble.rows, trouble.lost, log.lines) == ("broken-line", 1, True, 10)
-    assert trouble.places == (f"{tmp_path / '0.tsv'}:11",)  # line 10 is blank
+    (finding,) = log.findings
+    assert (finding.rule, finding.rows, finding.lost, log.lines) == ("broken-line", 1, True, 10)
+    assert finding.places == (f"{tmp_path / '0.tsv'}:11",)  # line 10 is blank
     assert (len(rows(log.queries)), len(rows(log.events))) == (3, 6)
 
 
 def test_several_files_of_both_kinds_are_told_apart(tmp_path):
     log = read(tmp_path, EARLY, "1\tM\t2\t5\n1\t0\tQ\t0\t5\t6\t8,9\n1\t1\tC\t0\t8\n", EARLY)
-    assert [one["query_id"] for one in rows(log.queries)] == ["7/1", "7/3", "8/8", "1/0", "7/2:1", "7/2:3", "8/2:8"]
-    times = [one["time_ms"] for one in rows(log.events)]
+    assert [row["query_id"] for row in rows(log.queries)] == ["7/1", "7/3", "8/8", "1/0", "7/2:1", "7/2:3", "8/2:8"]
+    times = [row["time_ms"] for row in rows(log.events)]
     assert times == sorted(times)
     assert len(set(times)) == 13
-    assert log.trouble == ()
+    assert log.findings == ()
 
 
 def test_compressed_files_and_lines_with_carriage_returns(tmp_path):
     path = tmp_path / "log.gz"
     path.write_bytes(gzip.compress(EARLY.replace("\n", "\r\n").encode()))
     log = read_raw([path], shared_engine(), layout="wscd")
-    assert [one["object_id"] for one in rows(log.events)] == ["11", "12", "11", "99", "5", "30"]
+    assert [row["object_id"] for row in rows(log.events)] == ["11", "12", "11", "99", "5", "30"]
 
 
 def test_nothing_and_files_that_are_not_there(tmp_path):
     assert rows(read(tmp_path, "").queries) == []
     with pytest.raises(InputError, match="there is no such file"):
         read_raw([tmp_path / "absent"], shared_engine(), layout="wscd")
-    with pytest.raises(InputError, match="no files"):
+    with pytest.raises(InputError, match="no log files"):
         read_raw([], shared_engine(), layout="wscd")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(EARLY.encode() * 50)[:60])
     with pytest.raises(InputError, match="cut short or damaged"):
@@ -157,7 +158,7 @@ def test_nothing_and_files_that_are_not_there(tmp_path):
 
 
 def test_clicks_go_to_the_last_page_that_shows_them_as_counted_by_hand(tmp_path):
-    """Against the plain rule, on sessions drawn at random."""
+    """Compare with a direct implementation of the rule, on random sessions."""
     draw = random.Random(4)  # noqa: S311 -- not for secrets
     lines, expected, pages = [], [], {}
     for number in range(1, 600):
@@ -173,5 +174,5 @@ def test_clicks_go_to_the_last_page_that_shows_them_as_counted_by_hand(tmp_path)
             fitting = [page for page, urls in before if url in urls] or [page for page, _ in before]
             expected.append(fitting[-1] if fitting else None)
     log = read(tmp_path, "\n".join(lines))
-    assert [one["query_id"] for one in rows(log.events, full=True)] == expected
+    assert [row["query_id"] for row in rows(log.events, full=True)] == expected
     assert len(expected) > 300

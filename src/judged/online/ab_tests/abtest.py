@@ -361,15 +361,15 @@ def abtest(
         made = arm_differences(pages, roles, design)
         if users.ramped:
             periods = [str(at + 1) for at in range(len(users.periods))]
-            by_period = pages.sliced(exposure.pages(exposure.periods()))
+            by_period = pages.with_slices(exposure.pages(exposure.periods()))
             made = list(stratified(made, arm_differences(by_period, roles, design, periods), users, looks))
         made = corrected(made, correction)
         if by is not None and not users.ramped:
             cut = slice_pages(log, by)
-            sliced = arm_differences(pages.sliced(exposure.pages(cut.table)), declared, design, cut.values)
+            sliced = arm_differences(pages.with_slices(exposure.pages(cut.table)), declared, design, cut.values)
         if log.has_time and log.dated and not users.ramped:
             last = min(_DAYS, int(users.longest) + 1)
-            since = pages.sliced(exposure.pages(exposure.days_since()))
+            since = pages.with_slices(exposure.pages(exposure.days_since()))
             once = design._replace(looks=replace(looks, any_day=False))
             days = arm_differences(since, goal, once, [str(day) for day in range(1, last + 1)])
     verdicts = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.online.engine import Relation, identifier, literal
-from judged.online.facts.columns import SCALES, is_flag, of_pages, session_facts
+from judged.online.facts.columns import SCALES, is_flag, needed_page_columns, session_facts
 from judged.online.facts.pages import FactSettings, PageFacts, page_facts
 from judged.online.layout import OnlineEstimate
 from judged.online.metrics import OnlineMetric
@@ -130,7 +130,7 @@ def pages_of(log: InteractionLog, metrics: Sequence[OnlineMetric], settings: Fac
         if one.kind in _ADDED:
             names[is_of_sessions(one)].update(one.columns())
     return page_facts(
-        log, sorted({*names[False], *of_pages(names[True])}), settings, successes=_successes(metrics), **only
+        log, sorted({*names[False], *needed_page_columns(names[True])}), settings, successes=_successes(metrics), **only
     )
 
 
@@ -178,7 +178,7 @@ def _session_sums(pages: PageFacts, metrics: Sequence[OnlineMetric], unit: str, 
     keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
     names = sorted({name for metric in metrics for name in metric.columns()} - set(_COUNTED))
     sums = "".join(f", CAST(sum({identifier(name)}) AS BIGINT) AS {identifier(name)}" for name in names)
-    facts = session_facts(pages.select(of_pages(names)), names, _successes(metrics), sliced=sliced)
+    facts = session_facts(pages.select(needed_page_columns(names)), names, _successes(metrics), sliced=sliced)
     table = pages.joined.engine.keep(
         f"""
         SELECT {keys}, CAST(sum(session_count) AS BIGINT) AS n_sessions, 1 AS n_users{sums}

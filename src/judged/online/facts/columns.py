@@ -1,8 +1,8 @@
-"""The columns of the facts of pages: what each one means, in which parts it is counted, and its SQL.
+"""Columns of the facts of pages: meaning, scale, and SQL of each.
 
-Whole numbers add up to the same sum in whatever order, so that no thread and no database changes a digit. What is not
-whole by nature is counted in parts (`SCALES`): seconds in milliseconds, reciprocals of ranks in parts of which those of
-small ranks are whole. A column is 0 where it does not apply, and then the column that it is divided by is 0 too.
+All facts are integers, because their sums are the same in any order, with any number of threads, and on any database.
+Fractions are scaled to integers (`SCALES`): seconds are counted in milliseconds, and reciprocals of ranks in a unit in
+which those of small ranks are whole. If a column does not apply it is 0, and so is the column it is divided by.
 """
 
 from __future__ import annotations
@@ -17,82 +17,82 @@ from judged.online.metrics import written
 
 _Sql: TypeAlias = "str | Callable[[str], str]"
 
-RECIPROCAL = 963_761_198_400  # 2^6 3^4 5^2 7 11 13 17 19 23: of ranks 1 to 28 whole, and so are most means of a few
-AMOUNT = 10_000  # parts of the log's unit of money, and of a rating
-BITS = 50  # ranks down to here stand in one number: a column each would be most of the cost
-RANK_BITS = 16  # a time and a rank are packed into one number, so that "the first click" is a minimum
-SENSIBLE = "BETWEEN -1e12 AND 1e12"  # money and milliseconds: no other number, and not what is none
+# 2^6 3^4 5^2 7 11 13 17 19 23, so that reciprocals of ranks 1 to 28 are integers, and most of their means.
+RECIPROCAL_SCALE = 963_761_198_400
+AMOUNT_SCALE = 10_000  # units per unit of money, and per rating
+MAX_PACKED_RANK = 50  # clicks down to this rank are bits of one integer: a column for each rank would be slow
+RANK_BITS = 16  # bits of a rank that is packed with a time into one integer, so that the first click is a minimum
+PLAUSIBLE = "BETWEEN -1e12 AND 1e12"  # amounts and milliseconds; it is false for NaN and infinity
 
 
 def flag(condition: str) -> str:
-    """Write a condition as 1 or 0; what is not known is 0."""
+    """Return SQL of 1 if a condition is true, else 0, also if it is null."""
     return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
 
 
-def shows(rank: str, page: str = "") -> str:
-    """Say whether the page has a result at a rank."""
+def has_rank_sql(rank: str, page: str = "") -> str:
+    """Return SQL that tests whether the page has a result at a rank."""
     contiguous = f"{rank} >= {page}first_rank AND {rank} < {page}first_rank + {page}n_shown"
     return f"CASE WHEN {page}ranks IS NULL THEN {contiguous} ELSE list_contains({page}ranks, {rank}) END"
 
 
 def reciprocal(rank: str) -> str:
-    """Write 1 / rank in its parts."""
-    return f"CAST(round(CAST({RECIPROCAL} AS DOUBLE) / {rank}) AS BIGINT)"
+    """Return SQL of 1 / rank in units of 1 / `RECIPROCAL_SCALE`."""
+    return f"CAST(round(CAST({RECIPROCAL_SCALE} AS DOUBLE) / {rank}) AS BIGINT)"
 
 
-def words(sql: Iterable[str]) -> set[str]:
-    """Give the names that stand in SQL, and its other words.
+def sql_words(sql: Iterable[str]) -> set[str]:
+    """Return the names and other words in SQL.
 
-    >>> sorted(words(['"satisfied_2.5" > 0', "opened"]))
+    >>> sorted(sql_words(['"satisfied_2.5" > 0', "opened"]))
     ['0', 'opened', 'satisfied_2.5']
     """
-    return {word.strip('"') for one in sql for word in re.findall(r'"[^"]+"|\w+', one)}
+    return {word.strip('"') for expression in sql for word in re.findall(r'"[^"]+"|\w+', expression)}
 
 
-def _listed(condition: str) -> str:
-    """Count the ranks of a page whose ranks have gaps that meet a condition."""
+def _ranks_where(condition: str) -> str:
     return f"array_length(list_filter(ranks, lambda rank: rank {condition}))"
 
 
-def _count(name: str) -> str:
+def _or_zero(name: str) -> str:
     return f"coalesce({name}, 0)"
 
 
-def _named(name: str) -> Callable[[str], str]:
-    """Give a count whose name holds a parameter."""
-    return lambda value: _count(identifier(f"{name}_{value}"))
+def _count_of(name: str) -> Callable[[str], str]:
+    return lambda value: _or_zero(identifier(f"{name}_{value}"))
 
 
 def _shown_to(k: str) -> str:
     contiguous = f"greatest(least(first_rank + n_shown - 1, {k}) - first_rank + 1, 0)"
-    return f"CASE WHEN ranks IS NULL THEN {contiguous} ELSE {_listed(f'<= {k}')} END"
+    return f"CASE WHEN ranks IS NULL THEN {contiguous} ELSE {_ranks_where(f'<= {k}')} END"
 
 
 def _opened_to(k: str) -> str:
-    shallow = int(k) <= BITS
-    return f"coalesce(bit_count(ranks_opened & {2 ** int(k) - 1}), 0)" if shallow else _count(f"deep_to_{k}")
+    if int(k) <= MAX_PACKED_RANK:
+        return f"coalesce(bit_count(ranks_opened & {2 ** int(k) - 1}), 0)"
+    return _or_zero(f"deep_to_{k}")
 
 
 def _opened_at(r: str) -> str:
-    return f"(ranks_opened & {2 ** (int(r) - 1)}) <> 0" if int(r) <= BITS else f"deep_at_{r} > 0"
+    return f"(ranks_opened & {2 ** (int(r) - 1)}) <> 0" if int(r) <= MAX_PACKED_RANK else f"deep_at_{r} > 0"
 
 
-_EMPTY = "(coalesce(zero_results, false) AND n_shown = 0 AND opened IS NULL)"  # what was clicked on was not empty
-_KNOWN, _NOTHING = "zero_results IS NOT NULL", "coalesce(zero_results, false)"  # failures of the engine: first pages
-_ABOVE = f"CASE WHEN ranks IS NULL THEN deepest - first_rank ELSE {_listed('< deepest')} END"
-_PASSED = f"coalesce(greatest({_ABOVE}, 0), 0)"
-_WAITED = "first_ms >= time_ms"
+_EMPTY = "(coalesce(zero_results, false) AND n_shown = 0 AND opened IS NULL)"  # a page with a click had results
+_HAS_COUNT, _NO_RESULTS = "zero_results IS NOT NULL", "coalesce(zero_results, false)"  # used for first pages only
+_ABOVE_DEEPEST = f"CASE WHEN ranks IS NULL THEN deepest - first_rank ELSE {_ranks_where('< deepest')} END"
+_PASSED = f"coalesce(greatest({_ABOVE_DEEPEST}, 0), 0)"
+_HAS_CLICK_DELAY = "first_ms >= time_ms"
 _LAST_RANK = f"(last_packed & {2**RANK_BITS - 1})"
 _KIND = "coalesce(kind, '')"
-_ASKED = f"page = 1 AND {_KIND} <> 'same'"
+_IS_QUERY = f"page = 1 AND {_KIND} <> 'same'"
 _REFORMULATED = f"{_KIND} IN {listed(REFORMULATIONS)}"
 _ABANDONED = "(opened IS NULL AND sale_ms IS NULL)"
 _FAILED = f"({_EMPTY} OR {_REFORMULATED})"
-_IN_VAIN = "NOT coalesce(last_success_ms > time_ms, false)"
+_NO_SUCCESS_LATER = "NOT coalesce(last_success_ms > time_ms, false)"
 
 
-def _read(look: str) -> str:
-    """Say that the page itself may have answered: something was copied, or it was still being looked at."""
+def _was_read(look: str) -> str:
+    # The page itself may have answered: a text was copied, or the user was still active on it after `look` seconds.
     return f"(coalesce(copies, 0) > 0 OR coalesce(read_ms - time_ms >= {round(float(look) * 1000)}, false))"
 
 
@@ -101,145 +101,108 @@ _COLUMNS: dict[str, tuple[str, _Sql]] = {
     "answered": ("1 if the page was not empty", flag(f"NOT {_EMPTY}")),
     "shown": ("results on the page", "CAST(n_shown AS BIGINT)"),
     "shown_to_{k}": ("results on the page at ranks 1 to k", _shown_to),
-    "shown_at_{r}": ("1 if there was a result at rank r", lambda r: flag(shows(r))),
-    "opened": ("results that were opened, each once", _count("opened")),
-    "opened_of_shown": ("of those, the ones that the page shows", "least(coalesce(inside, 0), n_shown)"),
+    "shown_at_{r}": ("1 if there was a result at rank r", lambda r: flag(has_rank_sql(r))),
+    "opened": ("distinct results that were opened", _or_zero("opened")),
+    "opened_of_shown": ("opened results that the page shows", "least(coalesce(inside, 0), n_shown)"),
     "opened_of_shown_to_{k}": ("results shown at ranks 1 to k that were opened", _opened_to),
     "opened_at_{r}": ("1 if the result at rank r was shown and opened", lambda r: flag(_opened_at(r))),
-    "last_at_{r}": (
-        "1 if it was, and by the last click on the page",
-        lambda r: flag(f"{_LAST_RANK} = {r} AND {_opened_at(r)}"),
-    ),
+    "last_at_{r}": ("1 if the result at rank r was opened by the last click on the page",
+        lambda r: flag(f"{_LAST_RANK} = {r} AND {_opened_at(r)}")),
     "clicked": ("1 if any result was opened", flag("opened IS NOT NULL")),
-    "clicked_to_{k}": ("1 if any at ranks 1 to k was", lambda k: flag(f"topmost <= {k}")),
-    "answered_to_{k}": (
-        "1 if the page was not empty and holds a rank up to k",
-        lambda k: flag(f"NOT {_EMPTY} AND first_rank <= {k}"),
-    ),
-    "click_events": ("clicks, repeated ones too", _count("click_events")),
-    "first_rr": (
-        "1 / rank of the first click in time, 0 without a click",
-        _count(reciprocal(f"(first_packed & {2**RANK_BITS - 1})")),
-    ),
-    "topmost_rr": ("1 / the smallest rank opened, 0 without a click", _count(reciprocal("topmost"))),
-    "mean_rr": (
-        "mean of 1 / rank over opened results, 0 without a click",
-        "coalesce(CAST(round(CAST(rr_sum AS DOUBLE) / nullif(ranked, 0)) AS BIGINT), 0)",
-    ),
-    "deepest": ("the largest rank opened", _count("deepest")),
+    "clicked_to_{k}": ("1 if any result at ranks 1 to k was opened", lambda k: flag(f"topmost <= {k}")),
+    "answered_to_{k}": ("1 if the page was not empty and has a rank up to k",
+        lambda k: flag(f"NOT {_EMPTY} AND first_rank <= {k}")),
+    "click_events": ("clicks, including repeated ones", _or_zero("click_events")),
+    "first_rr": ("1 / rank of the first click in time, 0 without a click",
+        _or_zero(reciprocal(f"(first_packed & {2**RANK_BITS - 1})"))),
+    "topmost_rr": ("1 / the smallest rank opened, 0 without a click", _or_zero(reciprocal("topmost"))),
+    "mean_rr": ("mean of 1 / rank over opened results, 0 without a click",
+        "coalesce(CAST(round(CAST(rr_sum AS DOUBLE) / nullif(ranked, 0)) AS BIGINT), 0)"),
+    "deepest": ("the largest rank opened", _or_zero("deepest")),
     "ranked": ("1 if a result with a known rank was opened", flag("ranked > 0")),
-    "rank_sum": ("sum of the ranks of opened results", _count("rank_sum")),
-    "opened_ranked": ("opened results with a known rank", _count("ranked")),
-    "passed": ("results above the deepest one opened", _PASSED),
-    "skipped": (
-        "of those, not opened",
-        f"CASE WHEN ranked > 0 THEN greatest({_PASSED} - (ranked - 1), 0) ELSE 0 END",
-    ),
-    "first_click_s": (
-        "seconds from the page to its first click",
-        f"CASE WHEN {_WAITED} THEN first_ms - time_ms ELSE 0 END",
-    ),
-    "timed": ("1 if that time is known and not negative", flag(_WAITED)),
+    "rank_sum": ("sum of the ranks of opened results", _or_zero("rank_sum")),
+    "opened_ranked": ("opened results with a known rank", _or_zero("ranked")),
+    "passed": ("results above the deepest opened result", _PASSED),
+    "skipped": ("results above the deepest opened result that were not opened",
+        f"CASE WHEN ranked > 0 THEN greatest({_PASSED} - (ranked - 1), 0) ELSE 0 END"),
+    "first_click_s": ("seconds from the page to its first click",
+        f"CASE WHEN {_HAS_CLICK_DELAY} THEN first_ms - time_ms ELSE 0 END"),
+    "timed": ("1 if the time to the first click is known and not negative", flag(_HAS_CLICK_DELAY)),
     "hovered": ("1 if the pointer rested on a result", flag("hovers > 0")),
-    "satisfied_{t}": ("results opened for t seconds or longer, or last in the session", _named("satisfied")),
-    "satisfied_page_{t}": ("1 if there is such a result", lambda t: flag(f"{identifier(f'satisfied_{t}')} > 0")),
-    "satisfied_events_{t}": ("such clicks", _named("satisfied_events")),
-    "dissatisfied_events_{t}": ("clicks whose visit was seen to end before t seconds", _named("dissatisfied_events")),
-    "observed": ("clicks whose visit was seen to end", _count("observed")),
+    "satisfied_{t}": ("results opened for at least t seconds, or last in the session", _count_of("satisfied")),
+    "satisfied_page_{t}": ("1 if a result was satisfied", lambda t: flag(f"{identifier(f'satisfied_{t}')} > 0")),
+    "satisfied_events_{t}": ("clicks of at least t seconds, or last in the session", _count_of("satisfied_events")),
+    "dissatisfied_events_{t}": ("clicks whose visit ended before t seconds", _count_of("dissatisfied_events")),
+    "observed": ("clicks with an observed end of the visit", _or_zero("observed")),
     "abandoned": ("1 if nothing on the page was opened, put into the cart or bought", flag(_ABANDONED)),
-    "abandoned_bad_{look}": (
-        "1 if abandoned, and empty, reformulated (a page behind the first too), or neither read nor before a success",
-        lambda look: flag(f"{_ABANDONED} AND ({_FAILED} OR (NOT {_read(look)} AND {_IN_VAIN}))"),
-    ),
-    "abandoned_good_{look}": (
-        "1 if abandoned, neither empty nor reformulated, and read: copied from, or looked at for so many seconds",
-        lambda look: flag(f"{_ABANDONED} AND NOT {_FAILED} AND {_read(look)}"),
-    ),
-    "abandoned_unknown_{look}": (
-        "1 if abandoned and neither",
-        lambda look: flag(f"{_ABANDONED} AND NOT {_FAILED} AND NOT {_read(look)} AND NOT {_IN_VAIN}"),
-    ),
-    "exited": (
-        "1 if nothing was done on the page, and no page, click, cart, purchase or copy of the session came later",
-        flag(f"{_ABANDONED} AND coalesce(copies, 0) = 0 AND session_last_ms <= time_ms"),
-    ),
+    "abandoned_bad_{look}": ("1 if abandoned, and empty, reformulated, or neither read nor followed by a success",
+        lambda look: flag(f"{_ABANDONED} AND ({_FAILED} OR (NOT {_was_read(look)} AND {_NO_SUCCESS_LATER}))")),
+    "abandoned_good_{look}": ("1 if abandoned, not empty, not reformulated, and read: text copied, or viewed for long",
+        lambda look: flag(f"{_ABANDONED} AND NOT {_FAILED} AND {_was_read(look)}")),
+    "abandoned_unknown_{look}": ("1 if abandoned, and neither bad nor good",
+        lambda look: flag(f"{_ABANDONED} AND NOT {_FAILED} AND NOT {_was_read(look)} AND NOT {_NO_SUCCESS_LATER}")),
+    "exited": ("1 if the page has no click, cart, purchase or copy, and is the last of its session",
+        flag(f"{_ABANDONED} AND coalesce(copies, 0) = 0 AND session_last_ms <= time_ms")),
     "first_page": ("1 if it is the first page of its list", flag("page = 1")),
-    "turned": ("1 if it is, and a page behind it in the list was asked for", flag("page = 1 AND turned")),
+    "turned": ("1 if it is a first page, and a later page of its list was opened", flag("page = 1 AND turned")),
     "filter_set": ("1 if a filter was set", flag("filtered")),
     "suggested": ("1 if the text of a first page was a suggestion", flag("page = 1 AND suggested")),
-    "suggested_known": ("1 if a first page says whether it was", flag("page = 1 AND suggested IS NOT NULL")),
-    "asked": ("1 if it is the first page of a query, the last one of consecutive repeats", flag(_ASKED)),
-    "repeated": (
-        "1 if it is the first page of a query, and consecutive repeats of it follow",
-        flag(f"page = 1 AND {_KIND} = 'same'"),
-    ),
-    "reformulated": (
-        "1 if the next query of the session, soon enough, is a reformulation",
-        flag(f"{_ASKED} AND {_REFORMULATED}"),
-    ),
-    "reformulated_{kind}": ("1 if it is one of that kind", lambda kind: flag(f"page = 1 AND {_KIND} = '{kind}'")),
-    "zero": ("1 if nothing was found for an unfiltered first page", flag(f"{_NOTHING} AND page = 1 AND NOT filtered")),
-    "zero_known": (
-        "1 if it is an unfiltered first page and the log says how much was found",
-        flag(f"{_KNOWN} AND page = 1 AND NOT filtered"),
-    ),
-    "zero_asked": (
-        "1 if zero, unless the next unfiltered first page of the session has the same text",
-        flag(f"{_NOTHING} AND page = 1 AND NOT filtered AND NOT again"),
-    ),
-    "zero_asked_known": (
-        "1 if zero_known, unless the next unfiltered first page of the session has the same text",
-        flag(f"{_KNOWN} AND page = 1 AND NOT filtered AND NOT again"),
-    ),
-    "zero_filtered": (
-        "1 if nothing was found for a filtered first page",
-        flag(f"{_NOTHING} AND page = 1 AND filtered"),
-    ),
-    "zero_filtered_known": (
-        "1 if it is a filtered first page and the log says how much was found",
-        flag(f"{_KNOWN} AND page = 1 AND filtered"),
-    ),
-    "rescued": (
-        "1 if the page answers a changed query, since the typed one found nothing",
-        flag("coalesce(rescued, false) AND page = 1"),
-    ),
-    "zero_or_rescued": (
-        "1 if the typed query found nothing",
-        flag(f"(coalesce(rescued, false) OR {_NOTHING}) AND page = 1"),
-    ),
-    "cart": ("1 if something was put into the cart", flag("carts > 0")),
-    "carts": ("how often", _count("carts")),
-    "purchased": ("1 if something was bought", flag("purchases > 0")),
-    "purchases": ("how often", _count("purchases")),
-    "money": ("money that came of the page, winsorized", _count("money")),
-    "likes": ("how often the page or a result of it was called good", _count("likes")),
-    "thumbs": ("how often it was called good or bad", "coalesce(likes + dislikes, 0)"),
-    "rating": ("sum of the ratings given on the page", _count("rating")),
-    "ratings": ("how many there are", _count("ratings")),
-    "latency_s": (
-        "seconds until the engine answered",
-        f"CASE WHEN latency_ms {SENSIBLE} THEN CAST(round(latency_ms * 1000) AS BIGINT) ELSE 0 END",
-    ),
-    "latency_known": ("1 if they are logged", flag(f"latency_ms {SENSIBLE}")),
-}
+    "suggested_known": ("1 if it is a first page, and the log says whether its text was a suggestion",
+        flag("page = 1 AND suggested IS NOT NULL")),
+    "asked": ("1 if it is the first page of a query, of consecutive repeats the last", flag(_IS_QUERY)),
+    "repeated": ("1 if it is the first page of a query, and consecutive repeats of it follow",
+        flag(f"page = 1 AND {_KIND} = 'same'")),
+    "reformulated": ("1 if the next query of the session is a reformulation within the time limit",
+        flag(f"{_IS_QUERY} AND {_REFORMULATED}")),
+    "reformulated_{kind}": ("1 if it was reformulated in that way",
+        lambda kind: flag(f"page = 1 AND {_KIND} = '{kind}'")),
+    "zero": ("1 if it is an unfiltered first page without results",
+        flag(f"{_NO_RESULTS} AND page = 1 AND NOT filtered")),
+    "zero_known": ("1 if it is an unfiltered first page and the log says the number of results",
+        flag(f"{_HAS_COUNT} AND page = 1 AND NOT filtered")),
+    "zero_asked": ("1 if zero, unless the next unfiltered first page of the session has the same text",
+        flag(f"{_NO_RESULTS} AND page = 1 AND NOT filtered AND NOT again")),
+    "zero_asked_known": ("1 if zero_known, unless the next unfiltered first page of the session has the same text",
+        flag(f"{_HAS_COUNT} AND page = 1 AND NOT filtered AND NOT again")),
+    "zero_filtered": ("1 if it is a filtered first page without results",
+        flag(f"{_NO_RESULTS} AND page = 1 AND filtered")),
+    "zero_filtered_known": ("1 if it is a filtered first page and the log says the number of results",
+        flag(f"{_HAS_COUNT} AND page = 1 AND filtered")),
+    "rescued": ("1 if the engine replaced the query because it had no results",
+        flag("coalesce(rescued, false) AND page = 1")),
+    "zero_or_rescued": ("1 if the query as typed had no results",
+        flag(f"(coalesce(rescued, false) OR {_NO_RESULTS}) AND page = 1")),
+    "cart": ("1 if a cart event occurred", flag("carts > 0")),
+    "carts": ("number of cart events", _or_zero("carts")),
+    "purchased": ("1 if a purchase occurred", flag("purchases > 0")),
+    "purchases": ("number of purchases", _or_zero("purchases")),
+    "money": ("revenue of the page, winsorized", _or_zero("money")),
+    "likes": ("number of likes of the page or its results", _or_zero("likes")),
+    "thumbs": ("number of likes and dislikes", "coalesce(likes + dislikes, 0)"),
+    "rating": ("sum of the ratings given on the page", _or_zero("rating")),
+    "ratings": ("number of ratings", _or_zero("ratings")),
+    "latency_s": ("seconds until the engine responded",
+        f"CASE WHEN latency_ms {PLAUSIBLE} THEN CAST(round(latency_ms * 1000) AS BIGINT) ELSE 0 END"),
+    "latency_known": ("1 if the latency is logged", flag(f"latency_ms {PLAUSIBLE}")),
+}  # fmt: skip
 
 COLUMNS = {name: meaning for name, (meaning, _) in _COLUMNS.items()}
-"""What each column means; those with a parameter in braces are made for each value that is asked for."""
+"""Meaning of each column. Parameters are in braces."""
 
 SCALES = {
-    **dict.fromkeys(("first_rr", "topmost_rr", "mean_rr"), RECIPROCAL),
+    **dict.fromkeys(("first_rr", "topmost_rr", "mean_rr"), RECIPROCAL_SCALE),
     "first_click_s": 1000,
     "latency_s": 1_000_000,
-    **dict.fromkeys(("money", "rating"), AMOUNT),
+    **dict.fromkeys(("money", "rating"), AMOUNT_SCALE),
 }
-"""In how many parts of its unit a column is counted, where not in ones."""
+"""Factor by which a column is larger than in its unit, if not 1."""
 
 _PATTERNS = [(re.compile(re.sub(r"\{\w+\}", r"([^_]+)", name)), name) for name in _COLUMNS]
 NEXT_QUERY = {"kind", "again", "last_success_ms"}
 
 
 def _definition(column: str) -> tuple[str, str]:
-    """Give the meaning of a column and its SQL."""
+    """Return the meaning and the SQL of a column."""
     for pattern, name in _PATTERNS:
         if match := pattern.fullmatch(column):
             meaning, sql = _COLUMNS[name]
@@ -247,17 +210,17 @@ def _definition(column: str) -> tuple[str, str]:
     raise KeyError(column)
 
 
-def sql_of(column: str) -> str:
-    """Give the SQL of one of `COLUMNS`, parameters filled in, over what is joined to a page.
+def column_sql(column: str) -> str:
+    """Return the SQL of a column, with values for its parameters, over pages joined with their events.
 
-    >>> sql_of("clicked_to_3")
+    >>> column_sql("clicked_to_3")
     'CASE WHEN topmost <= 3 THEN 1 ELSE 0 END'
     """
     return _definition(column)[1]
 
 
 def is_flag(column: str) -> bool:
-    """Tell whether a column holds only 0 and 1.
+    """Whether a column has only the values 0 and 1.
 
     >>> is_flag("clicked_to_3"), is_flag("opened_of_shown_to_3"), is_flag("first_rr")
     (True, False, False)
@@ -266,10 +229,10 @@ def is_flag(column: str) -> bool:
     return meaning == "1" or meaning.startswith("1 if ")
 
 
-# Columns of the facts of a session, beside session_count, which is 1:
-#   clicked: 1 if any result was opened; queries: pages that count as asked; money: of its pages, winsorized;
-#   succeeded_{t}: 1 if a page came to a success: a click of t seconds dwell or more, a cart, a purchase;
-#   time_to_success_{t}: seconds from the first page to the first success, counted in milliseconds;
+# Columns of the facts of a session, other than session_count, which is 1:
+#   clicked: 1 if any result was opened; queries: pages with `asked`; money: revenue of its pages, winsorized;
+#   succeeded_{t}: 1 if a page had a success: a click with a dwell time of at least t seconds, a cart, a purchase;
+#   time_to_success_{t}: seconds from the first page to the first success, in milliseconds;
 #   queries_to_success_{t}: queries up to the first success
 _TOTALS = {
     "clicked": "max(clicked)",
@@ -278,10 +241,10 @@ _TOTALS = {
 }
 
 
-def of_pages(columns: Collection[str]) -> tuple[str, ...]:
-    """Name the facts of pages that some of `COLUMNS` are made of, beside the times of pages and successes.
+def needed_page_columns(columns: Collection[str]) -> tuple[str, ...]:
+    """Return the facts of pages from which facts of sessions are computed, other than times.
 
-    >>> of_pages({"clicked", "succeeded_30"}), of_pages({"queries_to_success_30"})
+    >>> needed_page_columns({"clicked", "succeeded_30"}), needed_page_columns({"queries_to_success_30"})
     (('clicked',), ('asked', 'repeated'))
     """
     repeats = any(name.startswith("queries_to_success") for name in columns)
@@ -295,18 +258,18 @@ def of_pages(columns: Collection[str]) -> tuple[str, ...]:
 def session_facts(
     pages: Relation, columns: Collection[str], thresholds: Sequence[float], *, sliced: bool = False
 ) -> Relation:
-    """Give one row a session, or a session and slice: a session counts in each slice that it has a page in, by these.
+    """Return one row for each session, or for each session and slice. A session counts in each slice of its pages.
 
     Parameters
     ----------
     pages
-        `PageFacts.select` of `of_pages`.
+        `PageFacts.select` of `needed_page_columns`.
     columns
-        Some of `COLUMNS`.
+        Names of facts of sessions.
     thresholds
-        Seconds of dwell that make a success.
+        Dwell times in seconds that make a success.
     sliced
-        By their column ``slice``.
+        Whether `pages` has a column ``slice`` to group by.
 
     Returns
     -------
@@ -314,33 +277,36 @@ def session_facts(
         ``session, user``, the slice, the columns, and ``session_count``, 1.
     """
     keys = "session, slice" if sliced else "session"
-    repeats = "repeated" in of_pages(columns)
-    totals = [f"{sql} AS {name}" for name, sql in _TOTALS.items() if name in columns]
-    made, ready = list[str](), [name for name in _TOTALS if name in columns]
+    needs_repeats = "repeated" in needed_page_columns(columns)
+    aggregates = [f"{sql} AS {name}" for name, sql in _TOTALS.items() if name in columns]
+    page_columns, facts = list[str](), [name for name in _TOTALS if name in columns]
     for t in map(written, thresholds):
-        first, until = f"min({identifier(f'success_ms_{t}')}) OVER own", identifier(f"until_{t}")
-        names = ("first", "ended", "ended_ms", "open_ms", "queries_to_success")
-        end, ended, ended_ms, open_ms, queries = (identifier(f"{name}_{t}") for name in names)
-        made.append(f"{first} AS {until}")
-        totals.append(f"min({until}) AS {end}")
-        ready += [
-            f"CASE WHEN {end} IS NOT NULL THEN 1 ELSE 0 END AS {identifier(f'succeeded_{t}')}",
-            f"coalesce(greatest({end} - start_ms, 0), 0) AS {identifier(f'time_to_success_{t}')}",
+        first_success = identifier(f"first_success_{t}")
+        names = ("success", "queries", "last_query_ms", "last_repeat_ms", "queries_to_success")
+        success, queries, query_ms, repeat_ms, queries_to_success = (identifier(f"{name}_{t}") for name in names)
+        page_columns.append(f"min({identifier(f'success_ms_{t}')}) OVER own AS {first_success}")
+        aggregates.append(f"min({first_success}) AS {success}")
+        facts += [
+            f"CASE WHEN {success} IS NOT NULL THEN 1 ELSE 0 END AS {identifier(f'succeeded_{t}')}",
+            f"coalesce(greatest({success} - start_ms, 0), 0) AS {identifier(f'time_to_success_{t}')}",
         ]
-        if not repeats:
+        if not needs_repeats:
             continue
-        totals += [
-            f"sum(CASE WHEN time_ms <= {until} THEN asked ELSE 0 END) AS {ended}",
-            f"max(CASE WHEN time_ms <= {until} AND asked > 0 THEN time_ms END) AS {ended_ms}",
-            f"max(CASE WHEN time_ms <= {until} AND repeated > 0 THEN time_ms END) AS {open_ms}",
+        aggregates += [
+            f"sum(CASE WHEN time_ms <= {first_success} THEN asked ELSE 0 END) AS {queries}",
+            f"max(CASE WHEN time_ms <= {first_success} AND asked > 0 THEN time_ms END) AS {query_ms}",
+            f"max(CASE WHEN time_ms <= {first_success} AND repeated > 0 THEN time_ms END) AS {repeat_ms}",
         ]
-        # a repeat counts when it ends: among the pages until the success, it has not
-        going_on = f"CASE WHEN {open_ms} >= coalesce({ended_ms}, {open_ms}) THEN 1 ELSE 0 END"
-        ready.append(f"CASE WHEN {end} IS NULL THEN 0 ELSE greatest({ended} + {going_on}, 1) END AS {queries}")
-    page = f"(SELECT *, {', '.join(made)} FROM {pages} WINDOW own AS (PARTITION BY {keys}))" if made else f"{pages}"
+        # Of consecutive repeats only the last has `asked`. If the success comes before it, the query is added here.
+        pending = f"CASE WHEN {repeat_ms} >= coalesce({query_ms}, {repeat_ms}) THEN 1 ELSE 0 END"
+        count = f"greatest({queries} + {pending}, 1)"
+        facts.append(f"CASE WHEN {success} IS NULL THEN 0 ELSE {count} END AS {queries_to_success}")
+    page = f"{pages}"
+    if page_columns:
+        page = f"(SELECT *, {', '.join(page_columns)} FROM {pages} WINDOW own AS (PARTITION BY {keys}))"
     return pages.engine.query(f"""
         WITH session AS (
-            SELECT {keys}, min("user") AS "user", min(time_ms) AS start_ms{"".join(f", {sql}" for sql in totals)}
+            SELECT {keys}, min("user") AS "user", min(time_ms) AS start_ms{"".join(f", {sql}" for sql in aggregates)}
             FROM {page} GROUP BY {keys})
-        SELECT {keys}, "user"{"".join(f", {sql}" for sql in ready)}, 1 AS session_count
+        SELECT {keys}, "user"{"".join(f", {sql}" for sql in facts)}, 1 AS session_count
         FROM session""")

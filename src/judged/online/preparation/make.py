@@ -24,7 +24,7 @@ from judged.online.preparation.work import (
     find_programs,
     make_pages,
 )
-from judged.online.readers.raw import DUCKDB
+from judged.online.readers.raw import DUCKDB_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
     pages = work.one(
         """
         SELECT bool_or(n_returned IS NOT NULL) AS shown,
-            bool_or(n_total IS NOT NULL OR ($empty_told AND n_returned IS NOT NULL)) AS zero_results,
+            bool_or(n_total IS NOT NULL OR ($logs_empty_pages AND n_returned IS NOT NULL)) AS zero_results,
             bool_or(latency_ms IS NOT NULL) AS latency, bool_or(rescued IS NOT NULL) AS rescues,
             bool_or(suggested IS NOT NULL) AS suggestions, bool_or(filtered) AS filters,
             bool_or(page > 1) AS second_pages,
@@ -48,13 +48,13 @@ def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
             bool_or(own_user IS NOT NULL OR own_session IS NOT NULL) AS sessions,
             count(DISTINCT session) < count(*) AS next_pages
         FROM $page WHERE rule_no = 0""",
-        empty_told=str(work.raw.empty_told).lower(),
+        logs_empty_pages=str(work.raw.logs_empty_pages).lower(),
         nobodies=EXCLUDED_LIMIT,
     )
     on_pages = {name: counts[f"{name}_on_pages"] for name in ("clicks", "impressions")}
     told = {name for name, has in {**pages, **counts, **on_pages}.items() if has and name in TELLS}
     if "clicks" in told:
-        told = (told | ({"unclicked"} if work.raw.left_told else set())) - {
+        told = (told | ({"unclicked"} if work.raw.logs_unclicked_pages else set())) - {
             name for name, clicked_alone in work.one(_SELECTED).items() if clicked_alone
         }
     if "impressions" in told:
@@ -276,7 +276,7 @@ def _serp(work: Work, own: Mapping[str, str], *, impressed: bool, viewed: bool) 
 def _events(work: Work) -> Relation:
     table = work.table("act")
     columns = [
-        identifier(one.name) if one.name in table.columns else f"CAST(NULL AS {DUCKDB[one.type]}) AS {one.name}"
+        identifier(one.name) if one.name in table.columns else f"CAST(NULL AS {DUCKDB_TYPES[one.type]}) AS {one.name}"
         for one in EVENT
     ]
     return work.engine.query(f"SELECT {', '.join(columns)} FROM {table} WHERE rule_no = 0")

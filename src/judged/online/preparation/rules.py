@@ -206,11 +206,11 @@ def _finding(
 def trouble_findings(work: Work, accounts: Iterable[Account]) -> Iterator[LogFinding]:
     """Tell what the reader could not use, as shares of the rows of its table, or of all records of the files."""
     of = Counter({one.table: one.read for one in accounts})
-    of.update(dict.fromkeys({one.table for one in work.raw.trouble} - set(of), work.raw.lines))
+    of.update(dict.fromkeys({one.table for one in work.raw.findings} - set(of), work.raw.lines))
     of["folder"] = len(work.raw.files)
-    for one in work.raw.trouble:
+    for one in work.raw.findings:
         of[one.table] += one.rows if one.table == "folder" or (one.lost and one.table != "file") else 0
-    for one in work.raw.trouble:
+    for one in work.raw.findings:
         done: Done = "lost" if one.lost else "excluded" if one.table == "folder" else "kept"
         unit = "file" if one.table == "folder" else "row"
         problem = f"{unit if one.rows == 1 else unit + 's'}: {one.problem}"

@@ -1,4 +1,4 @@
-"""Readers of interaction logs: every layout that is known becomes the same two raw tables.
+"""Readers of interaction logs. Each known layout is read into the same two raw tables.
 
-Start reading at `judged.online.storage.read_raw`, which finds the layout and calls its reader.
+Start with `judged.online.storage.read_raw`, which detects the layout and calls its reader.
 """

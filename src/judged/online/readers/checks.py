@@ -1,4 +1,4 @@
-"""What was wrong with the rows of a log that is read by a mapping, and names that no record has."""
+"""Checks of a log that is read by a mapping: unusable rows, and paths that no record has."""
 
 from __future__ import annotations
 
@@ -7,152 +7,167 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
 from judged.online.engine import literal
 from judged.online.log import RAW_QUERY
-from judged.online.readers.files import Part, opened
-from judged.online.readers.mapping_file import MappingFile, Section, nearest
-from judged.online.readers.paths import keys_of
-from judged.online.readers.raw import Trouble, run, trouble_of
-from judged.online.readers.sections import Check, Taken
+from judged.online.readers.files import LogFile, opened
+from judged.online.readers.mapping_file import MappingFile, MappingSection, suggest_name
+from judged.online.readers.paths import leading_names
+from judged.online.readers.raw import ReadFinding, locate_rows, run_sql
+from judged.online.readers.sections import SectionQuery
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
 
 
-LOST = ("broken-json", "no-record", "broken-record", "unknown-record")
+UNUSABLE = ("broken-json", "no-record", "broken-record", "unknown-record")
 
 
-def lost(stage: str, files: Sequence[str], engine: Engine) -> Iterable[Trouble]:
-    """Count the rows of a stage that are of no use."""
-    for rule in LOST:
-        like = Trouble.of("mapping", rule, "file", lost=True)
-        yield from trouble_of(engine, files, stage, f"_kind = {literal(rule)}", like)
+def unusable_rows(table: str, file_names: Sequence[str], engine: Engine) -> Iterable[ReadFinding]:
+    """Yield a finding for each reason why rows of a mapped table cannot be used."""
+    for rule in UNUSABLE:
+        finding = ReadFinding.from_rule("mapping", rule, "file", lost=True)
+        yield from locate_rows(engine, file_names, table, f"_kind = {literal(rule)}", finding)
 
 
-def found_in(table: str, kind: str, checks: Sequence[Check], files: Sequence[str], engine: Engine) -> Iterable[Trouble]:
-    """Count what the rows of a section say is wrong with them."""
-    if not checks:
+def check_rows(table: str, query: SectionQuery, file_names: Sequence[str], engine: Engine) -> Iterable[ReadFinding]:
+    """Yield a finding for each check that rows of a section fail."""
+    if not query.checks:
         return
-    counts = ", ".join(f"count(*) FILTER ({one.bad})" if one.bad != "true" else "count(*)" for one in checks)
-    for check, rows in zip(checks, run(engine, f"SELECT {counts} FROM {table}")[0], strict=True):
-        like = Trouble.of("mapping", check.rule, kind, rows=rows, column=check.column, written=check.written)
-        like = replace(like, problem=check.note or like.problem)
-        if rows and check.bad == "true":
-            yield like
+    # All checks are counted in one pass. Only the few that fail are queried again for their places.
+    failures = [check.failure for check in query.checks]
+    counts = ", ".join("count(*)" if failure == "true" else f"count(*) FILTER ({failure})" for failure in failures)
+    for check, rows in zip(query.checks, run_sql(engine, f"SELECT {counts} FROM {table}")[0], strict=True):
+        rule, column, path = check.rule, check.column, check.path
+        finding = ReadFinding.from_rule("mapping", rule, query.kind, rows=rows, column=column, written=path)
+        finding = replace(finding, problem=check.note or finding.problem)
+        # If all rows fail, places are of no use.
+        if rows and check.failure == "true":
+            yield finding
         elif rows:
-            yield from trouble_of(engine, files, table, check.bad, like)
+            yield from locate_rows(engine, file_names, table, check.failure, finding)
 
 
-Stages: TypeAlias = "Sequence[tuple[str, Sequence[tuple[Taken, str]]]]"
-_SAMPLE = 10_000
-"""So many records of each file are looked at for names."""
+_SAMPLE_LINES = 10_000  # lines of each file that are searched for names of members
 
 
-def refuse_absent(mapping: MappingFile, stages: Stages, parts: Sequence[Part], engine: Engine) -> None:
-    """Refuse what no record of a section has, if there are any at all.
+def check_paths_exist(
+    mapping: MappingFile, tables: Sequence[tuple[str, SectionQuery, str]], log_files: Sequence[LogFile], engine: Engine
+) -> None:
+    """Check that each path of a mapping is in some record, unless there are no records or the path is optional.
 
     Parameters
     ----------
-    stages
-        The tables of all records, with what the sections take of each, and their tables.
+    tables
+        For each section of each mapped table: the mapped table, the query of the section, and its table.
 
     Raises
     ------
     InputError
-        If a path is nowhere, and is not optional.
+        If no record has a path.
     """
     for section in mapping.sections:
-        taken = [(stage, one, table) for stage, tables in stages for one, table in tables if one.section is section]
-        lacked = [_lacked(stage, one.told, engine) | _lacked(table, one.needed, engine) for stage, one, table in taken]
-        nowhere = [paths for paths in sorted(lacked[0] if lacked else ()) if all(paths in one for one in lacked)]
-        if not nowhere:
+        section_tables = [row for row in tables if row[1].section is section]
+        missing = [
+            _missing_paths(source, query.required_of_records, engine) | _missing_paths(table, query.required, engine)
+            for source, query, table in section_tables
+        ]
+        missing_everywhere = sorted(set.intersection(*missing)) if missing else []
+        if not missing_everywhere:
             continue
-        names = dict.fromkeys(name for _, one, _ in taken for name in one.names) | _names(parts)
-        for paths in nowhere:
-            if not any(".".join(keys_of(path)) in names for path in paths):
-                fix = f"{nearest(paths[0], names)}. What only some logs have is written with optional = true"
+        # A member that is null in all records is not missing, so the names in the files are searched, too.
+        names = dict.fromkeys(name for _, query, _ in section_tables for name in query.column_names)
+        names |= _member_names(log_files)
+        for paths in missing_everywhere:
+            if not any(".".join(leading_names(path)) in names for path in paths):
+                fix = f"{suggest_name(paths[0], names)}. If only some logs have the path, add optional = true"
                 raise InputError(f"no record has {paths[0]!r}", fix=fix, path=mapping.path)
 
 
-def _lacked(table: str, needed: Mapping[tuple[str, ...], str], engine: Engine) -> set[tuple[str, ...]]:
-    """Give the paths that no row of a table has, if it has any."""
-    if not needed:
+def _missing_paths(table: str, required: Mapping[tuple[str, ...], str], engine: Engine) -> set[tuple[str, ...]]:
+    """Return the paths without a value in a table. An empty table misses only paths that can have no value."""
+    if not required:
         return set()
-    found = ", ".join(f"coalesce(bool_or({column}), false)" for column in needed.values())
-    rows, *there = run(engine, f"SELECT count(*), {found} FROM {table}")[0]
+    tests = ", ".join(f"coalesce(bool_or({column}), false)" for column in required.values())
+    row_count, *is_present = run_sql(engine, f"SELECT count(*), {tests} FROM {table}")[0]
     return {
         paths
-        for (paths, column), one in zip(needed.items(), there, strict=True)
-        if not one and (rows or column == "false")
+        for (paths, column), present in zip(required.items(), is_present, strict=True)
+        if not present and (row_count or column == "false")
     }
 
 
-def _names(parts: Sequence[Part]) -> dict[str, None]:
-    """Give what the first records of lines have, null or not."""
+def _member_names(log_files: Sequence[LogFile]) -> dict[str, None]:
     names: dict[str, None] = {}
-    for part in parts:
-        with opened(part) as file:
-            for line in islice(file, _SAMPLE):
-                with suppress(ValueError, RecursionError):  # objects in one another by the thousand: others tell names
+    for log_file in log_files:
+        with opened(log_file) as file:
+            for line in islice(file, _SAMPLE_LINES):
+                with suppress(ValueError, RecursionError):  # RecursionError: thousands of nested objects
                     record = json.loads(line[max(line.find(b"{"), 0) :])
-                    _members(record.get("_source", record) if isinstance(record, dict) else record, "", names)
+                    _add_members(record.get("_source", record) if isinstance(record, dict) else record, "", names)
     return names
 
 
-def _members(value: Any, before: str, found: dict[str, None]) -> None:
+def _add_members(value: Any, prefix: str, names: dict[str, None]) -> None:
     if isinstance(value, list):
-        for one in value[:3]:
-            _members(one, before, found)
+        # The first elements of a list show its members.
+        for element in value[:3]:
+            _add_members(element, prefix, names)
     if isinstance(value, dict):
-        for key, inner in value.items():
-            path = f"{before}.{key}" if before else str(key)
-            found[path] = None
-            _members(inner, path, found)
+        for key, member in value.items():
+            path = f"{prefix}.{key}" if prefix else str(key)
+            names[path] = None
+            _add_members(member, path, names)
 
 
-_OF_A_RESULT = {"hit_ids": "object_id", "teams": "team", "propensities": "propensity"}
-_TYPES = {"teams": "VARCHAR[]", "propensities": "DOUBLE[]"}
+_RESULT_COLUMNS = {"hit_ids": "object_id", "teams": "team", "propensities": "propensity"}
+_LIST_TYPES = {"teams": "VARCHAR[]", "propensities": "DOUBLE[]"}
 
-ASTRAY = "query_id IS NULL OR (position IS NULL AND object_id IS NOT NULL)"
-"""A row of a result that no place is known for."""
+UNPLACED = "query_id IS NULL OR (position IS NULL AND object_id IS NOT NULL)"
+"""SQL condition of a result row that belongs to no page or has no position."""
 
 
-def grouped(section: Section, rows: str, rank_base: int) -> str:
-    """Make pages of rows that are one result each: the rows of one ``query_id``, in order of their positions.
+def pages_from_results(section: MappingSection, rows: str, rank_base: int) -> str:
+    """Return SQL that groups rows of one result each into pages by ``query_id``, ordered by position.
 
-    A row without a position and an object is a page without results, as a left join of results to pages writes it.
+    A row without a position and an object is a page without results, as in a left join of pages and results.
     """
-    skipped = {"file", "row", "query_id", "time_ms", "first_rank", "ranks", *_OF_A_RESULT}
-    listed = "list({} ORDER BY position, file, row) FILTER (position IS NOT NULL)".format
+    grouped = {"file", "row", "query_id", "time_ms", "first_rank", "ranks", *_RESULT_COLUMNS}
+    by_position = "list({} ORDER BY position, file, row) FILTER (position IS NOT NULL)".format
     shift = 1 - rank_base
-    gaps = "max(position) - min(position) + 1 <> count(position)"
-    doubled = "count(DISTINCT position) <> count(position)"
+    has_gaps = "max(position) - min(position) + 1 <> count(position)"
+    has_duplicates = "count(DISTINCT position) <> count(position)"
+    # Ranks are stored only if they are not consecutive. Otherwise the first rank is enough.
+    ranks = by_position(f"position + {shift}")
     columns = [
         "min(file) AS file",
         "arg_min(row, (file, row)) AS row",
         "query_id",
         "min(time_ms) AS time_ms",
         f"nullif(min(position) + {shift}, 1) AS first_rank",
-        f"CASE WHEN {gaps} OR {doubled} THEN {listed(f'position + {shift}')} END AS ranks",
-        f"coalesce({listed('object_id')}, []) AS hit_ids",
+        f"CASE WHEN {has_gaps} OR {has_duplicates} THEN {ranks} END AS ranks",
+        f"coalesce({by_position('object_id')}, []) AS hit_ids",
     ]
-    for name, of in _OF_A_RESULT.items():
-        if name != "hit_ids":
-            there = of in section.columns
-            columns.append(f"{listed(of) if there else f'NULL::{_TYPES[name]}'} AS {name}")
-    names = [one.name for one in RAW_QUERY if one.name not in skipped]
-    names += [f"a_{number}" for number in range(len(section.attributes))]
-    columns += [f"arg_min({name}, (file, row)) AS {name}" for name in names]
-    return f"SELECT {', '.join(columns)}, {doubled} AS doubled FROM {rows} WHERE NOT ({ASTRAY}) GROUP BY query_id"
+    for list_column, column in _RESULT_COLUMNS.items():
+        if list_column != "hit_ids":
+            values = by_position(column) if column in section.columns else f"NULL::{_LIST_TYPES[list_column]}"
+            columns.append(f"{values} AS {list_column}")
+    return (
+        f"SELECT {', '.join(columns + _first_values(section, grouped))}, {has_duplicates} AS has_duplicate_ranks "
+        f"FROM {rows} WHERE NOT ({UNPLACED}) GROUP BY query_id"
+    )
 
 
-def clicked(section: Section, rows: str) -> str:
-    """Make pages of rows that are one click each: the rows of one ``query_id``; what stood on them nobody says."""
-    names = [one.name for one in RAW_QUERY if one.name not in {"file", "row", "query_id", "time_ms"}]
-    names += [f"a_{number}" for number in range(len(section.attributes))]
-    columns = [f"arg_min({name}, (file, row)) AS {name}" for name in names]
+def pages_from_clicks(section: MappingSection, rows: str) -> str:
+    """Return SQL that groups rows of one click each into pages by ``query_id``. Their results are unknown."""
+    columns = _first_values(section, {"file", "row", "query_id", "time_ms"})
     keys = "min(file) AS file, arg_min(row, (file, row)) AS row, query_id, min(time_ms) AS time_ms"
     return f"SELECT {keys}, {', '.join(columns)} FROM {rows} WHERE query_id IS NOT NULL GROUP BY query_id"
+
+
+def _first_values(section: MappingSection, grouped: set[str]) -> list[str]:
+    names = [column.name for column in RAW_QUERY if column.name not in grouped]
+    names += [f"a_{number}" for number in range(len(section.attributes))]
+    return [f"arg_min({name}, (file, row)) AS {name}" for name in names]

@@ -1,8 +1,8 @@
-"""Logs for the click model library of Chuklin et al.: one page a line, seven columns with tabs between.
+"""Readers of logs for the "clickmodels" library of Chuklin et al., and of three challenges of Yandex (layout "wscd").
 
-The columns are a hash of the session, the query, the region, the weight of an intent, and three JSON values: results,
-layout (whether a result comes from a vertical) and clicks. The JSON values are lists, or objects from the position,
-which starts at 0, to the value. The order of clicks and all times are missing.
+A file for clickmodels has one page per line, in seven tab-separated columns: a hash of the session, the query, the
+region, the weight of an intent, and three JSON values: results, layout (whether a result is a vertical) and clicks. The
+JSON values are lists, or objects from the position (from 0) to the value. There are no times and no order of clicks.
 
 Source: the documentation of https://github.com/varepsilon/clickmodels.
 """
@@ -14,163 +14,157 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from judged.online.log import RAW_EVENT, RAW_QUERY
-from judged.online.readers.files import Opener, Part
+from judged.online.readers.files import LogFile, ProgressCallback
 from judged.online.readers.raw import (
     RawLog,
-    Rows,
-    Trouble,
-    Troubles,
-    dropped_after,
-    new_name,
-    run,
-    selected,
-    trouble_of,
+    ReadFinding,
+    ReadFindings,
+    TableWriter,
+    locate_rows,
+    run_sql,
+    select_list,
+    temporary_tables,
+    unique_name,
 )
-from judged.online.readers.records import Lines
+from judged.online.readers.records import LineReader
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
 
 
-_SPAN = 10_000
-"""Ordinals of the next page begin so much later: no page has as many results or clicks."""
+_ORDINALS_PER_PAGE = 10_000  # no page has as many results or clicks
 
 
-def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
-    """Read such files; each line is a session of its own, of nobody.
+def read(log_files: Sequence[LogFile], engine: Engine, *, progress: ProgressCallback = None) -> RawLog:
+    """Read files for clickmodels. Each line is a session of its own, without a user.
 
-    A click that was counted twice is two events. Clicks are put in the order of ranks, since theirs is not logged.
+    A click that was counted twice becomes two events. Clicks are ordered by rank, because their order is not logged.
 
     Raises
     ------
     InputError
         If a file cannot be opened.
     """
-    troubles, lines, ordinal = Troubles(), 0, 0
-    pages, clicks = Rows(engine, "query", RAW_QUERY, ("region",)), Rows(engine, "event", RAW_EVENT)
-    for batch in Lines(parts, range(len(parts)), troubles, progress=progress).batches():
+    findings, lines, ordinal = ReadFindings(), 0, 0
+    pages, clicks = TableWriter(engine, "query", RAW_QUERY, ("region",)), TableWriter(engine, "event", RAW_EVENT)
+    for batch in LineReader(log_files, range(len(log_files)), findings, progress=progress).batches():
         for file, row, line in zip(*(batch[name].to_pylist() for name in ("file", "row", "line")), strict=True):
             lines += 1
-            record = _record(line.strip("\r\n"))
+            record = _parse_line(line.strip("\r\n"))
             if record is None:
-                place = f"{parts[file].name}:{row}"
-                troubles.add(Trouble.of("clickmodels", "broken-line", "file", place, lost=True))
+                place = f"{log_files[file].name}:{row}"
+                findings.add(ReadFinding.from_rule("clickmodels", "broken-line", "file", place, lost=True))
                 continue
-            ordinal += _SPAN
+            # There are no times, so ordinals keep the order of pages and clicks.
+            ordinal += _ORDINALS_PER_PAGE
             session, query, region, urls, counts = record
-            who = {"file": file, "row": row, "query_id": f"{file}:{row}", "session_id": session}
-            gaps = list(urls) != list(range(len(urls)))
-            shown = {"hit_ids": list(urls.values()), "ranks": [at + 1 for at in urls] if gaps else None}
-            pages.add({**who, "time_ms": ordinal, "query": query, **shown, "region": region})
-            clicked = (at for at in sorted(counts) for _ in range(counts[at]))
-            for order, at in enumerate(clicked, 1):
-                what = {"time_ms": ordinal + order, "action": "click", "object_id": urls.get(at), "position": at}
-                clicks.add({**who, **what})
+            keys = {"file": file, "row": row, "query_id": f"{file}:{row}", "session_id": session}
+            has_gaps = list(urls) != list(range(len(urls)))
+            results = {
+                "hit_ids": list(urls.values()),
+                "ranks": [position + 1 for position in urls] if has_gaps else None,
+            }
+            pages.add({**keys, "time_ms": ordinal, "query": query, **results, "region": region})
+            # A click count above 1 means repeated clicks.
+            positions = (position for position in sorted(counts) for _ in range(counts[position]))
+            for order, position in enumerate(positions, 1):
+                event = {"time_ms": ordinal + order, "object_id": urls.get(position), "position": position}
+                clicks.add({**keys, "action": "click", **event})
+    line_count = lines + sum(finding.rows for finding in findings.to_tuple() if finding.rule == "too-long")
     return RawLog(
-        queries=pages.done(),
-        events=clicks.done(),
-        layout="clickmodels",
-        files=tuple(part.name for part in parts),
-        rank_base=0,
-        actions={"click": "click"},
-        lines=lines + sum(one.rows for one in troubles.given() if one.rule == "too-long"),
-        trouble=troubles.given(),
-        has_time=False,
-    )
+        pages.finish(), clicks.finish(), "clickmodels", tuple(log_file.name for log_file in log_files), rank_base=0,
+        actions={"click": "click"}, lines=line_count, findings=findings.to_tuple(), has_time=False,
+    )  # fmt: skip
 
 
-def _record(line: str) -> tuple[str, str, str, dict[int, str], dict[int, int]] | None:
-    """Give session, query, region, results and clicks, both by position from 0; None where it is no such record."""
-    parts = line.split("\t")
-    if len(parts) != 7:
+def _parse_line(line: str) -> tuple[str, str, str, dict[int, str], dict[int, int]] | None:
+    """Return session, query, region, results and click counts by position from 0. Return None for an invalid line."""
+    fields = line.split("\t")
+    if len(fields) != 7:
         return None
     try:
-        urls, clicks = _by_position(json.loads(parts[4])), _by_position(json.loads(parts[6]))
-        counts = {at: int(count) for at, count in clicks.items() if count}
+        urls, clicks = _by_position(json.loads(fields[4])), _by_position(json.loads(fields[6]))
+        counts = {position: int(count) for position, count in clicks.items() if count}
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
-    if not all(0 <= at < _SPAN for at in (*urls, *counts)) or not all(0 <= one <= _SPAN for one in counts.values()):
+    # Limits keep the ordinals of pages apart, and a line with a huge count from filling the memory.
+    if not all(0 <= position < _ORDINALS_PER_PAGE for position in (*urls, *counts)):
         return None
-    return parts[0], parts[1], parts[2], {at: str(urls[at]) for at in sorted(urls)}, counts
+    if not all(0 <= count <= _ORDINALS_PER_PAGE for count in counts.values()):
+        return None
+    return fields[0], fields[1], fields[2], {position: str(urls[position]) for position in sorted(urls)}, counts
 
 
 def _by_position(value: Any) -> dict[int, Any]:
     if isinstance(value, dict):
-        return {int(at): one for at, one in value.items()}
+        return {int(position): element for position, element in value.items()}
     if isinstance(value, list):
         return dict(enumerate(value))
     raise TypeError
 
 
-_FILE_SPAN = 1_000_000_000_000
-"""Ordinals of the next file begin so much later: no file has as many lines."""
+_ORDINALS_PER_FILE = 1_000_000_000_000  # no file has as many lines
 
 
-def read_wscd(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
-    """Read files of one of the three challenges.
+def read_wscd(log_files: Sequence[LogFile], engine: Engine, *, progress: ProgressCallback = None) -> RawLog:
+    """Read files of one of the challenges of Yandex of 2011, 2012 and 2014.
 
-    A click of 2011 and 2012 names no page: it goes to the last page of its session, before it, that shows what was
-    clicked, or else to the last page. Sessions of those years are of nobody. The text of a query is its number, and in
-    2014 the numbers of its terms. Pages of 2014 with the letter T are left out, and counted: their clicks were held
-    back from the publication.
+    Clicks of 2011 and 2012 have no page. They are assigned to the last earlier page of the session that shows the
+    clicked result, or else to the last page. These years have no users. The text of a query is its number, in 2014 the
+    numbers of its terms. Pages of 2014 with the letter T are counted and left out: their clicks were not published.
 
     Parameters
     ----------
-    parts
-        Text files, packed or not.
+    log_files
+        Text files, compressed or not.
     engine
-        Where the rows go.
+        Database to read into.
     progress
-        Told what is read, and the share that is done.
+        Called with a description and the fraction done.
 
     Raises
     ------
     InputError
         If a file cannot be opened.
     """
-    files, troubles = tuple(part.name for part in parts), Troubles()
-    lines, pages, clicks = new_name("parts"), new_name("query"), new_name("event")
-    with dropped_after(engine, lines):
-        given = Lines(parts, range(len(parts)), troubles, progress=progress)
-        given.into(engine, lambda name: run(engine, f"CREATE TABLE {lines} AS {_PARTS.format(lines=name)}"))
-        run(engine, _pages(lines, pages))
-        run(engine, _clicks(lines, pages, clicks))
-        lost = troubles.given()
-        trouble = [
-            *lost,
-            *trouble_of(engine, files, lines, "kind IS NULL", Trouble.of("wscd", "broken-line", "file", lost=True)),
-            *trouble_of(engine, files, lines, "kind = 'T'", Trouble.of("wscd", "withheld-clicks", "query", lost=True)),
-        ]
-        count = run(engine, f"SELECT count(*) FROM {lines}")[0][0] + sum(one.rows for one in lost if one.lost)
+    file_names, line_findings = tuple(log_file.name for log_file in log_files), ReadFindings()
+    lines, pages, clicks = unique_name("lines"), unique_name("query"), unique_name("event")
+    broken_line = ReadFinding.from_rule("wscd", "broken-line", "file", lost=True)
+    withheld_clicks = ReadFinding.from_rule("wscd", "withheld-clicks", "query", lost=True)
+    with temporary_tables(engine, lines):
+        reader = LineReader(log_files, range(len(log_files)), line_findings, progress=progress)
+        create = f"CREATE TABLE {lines} AS {_LINES}"
+        reader.use_as_table(engine, lambda table: run_sql(engine, create.format(lines=table)))
+        run_sql(engine, _pages(lines, pages))
+        run_sql(engine, _clicks(lines, pages, clicks))
+        findings = line_findings.to_tuple()
+        lost_lines = sum(finding.rows for finding in findings if finding.lost)
+        findings += locate_rows(engine, file_names, lines, "kind IS NULL", broken_line)
+        findings += locate_rows(engine, file_names, lines, "kind = 'T'", withheld_clicks)
+        line_count = run_sql(engine, f"SELECT count(*) FROM {lines}")[0][0] + lost_lines
     return RawLog(
-        queries=engine.table(pages),
-        events=engine.table(clicks),
-        layout="wscd",
-        files=files,
-        rank_base=1,
-        actions={"C": "click"},
-        lines=count,
-        trouble=tuple(trouble),
-        has_time=False,
-        empty_told=False,
-    )
+        engine.table(pages), engine.table(clicks), "wscd", file_names, rank_base=1, actions={"C": "click"},
+        lines=line_count, findings=findings, has_time=False, logs_empty_pages=False,
+    )  # fmt: skip
 
 
-_PARTS = f"""
+# The columns of a line are p. Years differ in their columns: a file is of 2014 ("later") if more of its lines have
+# the columns of 2014 than those of the years before.
+_LINES = f"""
 WITH split AS (
     SELECT file, row, string_split(rtrim(line, chr(9) || chr(10) || chr(13)), chr(9)) AS p,
         contains(rtrim(line, chr(9) || chr(10) || chr(13)), chr(9) || chr(9)) OR contains(line, chr(9) || ',') AS empty
     FROM {{lines}}
-), years AS MATERIALIZED (
-    SELECT *, len(p) AS n, file::BIGINT * {_FILE_SPAN} + row AS ordinal FROM split
-), told AS (
+), fields AS MATERIALIZED (
+    SELECT *, len(p) AS n, file::BIGINT * {_ORDINALS_PER_FILE} + row AS ordinal FROM split
+), file_year AS (
     SELECT file, sum(CASE
         WHEN p[2] = 'M' AND n = 4 OR p[3] = 'C' AND n = 5 THEN 1
         WHEN p[3] IN ('Q', 'T') AND contains(coalesce(p[7], ''), ',') THEN 1
         WHEN p[3] = 'C' AND n = 4 OR p[3] = 'Q' AND n > 6 THEN -1
         ELSE 0
     END) > 0 AS later
-    FROM years GROUP BY file
+    FROM fields GROUP BY file
 )
 SELECT file, row, ordinal, p, later, CASE
     WHEN p[1] = '' THEN NULL
@@ -181,15 +175,15 @@ SELECT file, row, ordinal, p, later, CASE
     WHEN later AND p[3] = 'C' AND n = 5 THEN 'C'
     WHEN NOT later AND p[3] = 'C' AND n = 4 THEN 'C'
 END AS kind
-FROM years JOIN told USING (file)
+FROM fields JOIN file_year USING (file)
 """
 
 
-def _pages(parts: str, name: str) -> str:
-    known = {
+def _pages(lines: str, name: str) -> str:
+    columns = {
         "file": "q.file",
         "row": "q.row",
-        # Pages of 2014 have a number within their session; those before are known by their lines.
+        # Pages of 2014 have a number in their session. Those of the years before get their line number.
         "query_id": "q.p[1] || '/' || CASE WHEN q.later THEN q.p[4] WHEN q.file = 0 THEN q.row::VARCHAR "
         "ELSE q.file || ':' || q.row END",
         "session_id": "q.p[1]",
@@ -205,53 +199,46 @@ def _pages(parts: str, name: str) -> str:
     }
     return f"""
     CREATE TABLE {name} AS
-    SELECT {selected(RAW_QUERY, known, attributes)} FROM {parts} q
-    LEFT JOIN ({_people(parts)}) m ON m.session_id = q.p[1]
+    SELECT {select_list(RAW_QUERY, columns, attributes)} FROM {lines} q
+    LEFT JOIN ({_session_users(lines)}) m ON m.session_id = q.p[1]
     WHERE q.kind = 'Q'
     """
 
 
-def _people(parts: str) -> str:
+def _session_users(lines: str) -> str:
     return f"""
     SELECT p[1] AS session_id, arg_min(p[4], ordinal) AS user_id, arg_min(p[3], ordinal) AS day
-    FROM {parts} WHERE kind = 'M' GROUP BY p[1]
+    FROM {lines} WHERE kind = 'M' GROUP BY p[1]
     """
 
 
-def _clicks(parts: str, pages: str, name: str) -> str:
-    known = {
-        "file": "c.file",
-        "row": "c.row",
-        "query_id": "c.query_id",
-        "session_id": "c.session_id",
-        "user_id": "m.user_id",
-        "time_ms": "c.ordinal",
-        "action": "'C'",
-        "object_id": "c.url",
-    }
+def _clicks(lines: str, pages: str, name: str) -> str:
+    columns = {
+        "file": "c.file", "row": "c.row", "query_id": "c.query_id", "session_id": "c.session_id",
+        "user_id": "m.user_id", "time_ms": "c.ordinal", "action": "'C'", "object_id": "c.url",
+    }  # fmt: skip
     return f"""
     CREATE TABLE {name} AS
     WITH click AS (
-        SELECT file, row, ordinal, later, p[1] AS session_id, p[4] AS serp, p[-1] AS url FROM {parts} WHERE kind = 'C'
+        SELECT file, row, ordinal, later, p[1] AS session_id, p[4] AS serp, p[-1] AS url FROM {lines} WHERE kind = 'C'
     ), last_page AS (
         SELECT click.*, page.query_id AS last_id, list_contains(page.hit_ids, click.url) AS shown
         FROM (FROM click WHERE NOT later) click
         ASOF LEFT JOIN {pages} page ON click.session_id = page.session_id AND click.ordinal >= page.time_ms
-    ), missed AS (
-        SELECT * FROM last_page WHERE NOT coalesce(shown, false)
+    ), not_shown AS (SELECT * FROM last_page WHERE NOT coalesce(shown, false)
     ), result AS (
         SELECT session_id, time_ms, query_id, unnest(hit_ids) AS url FROM {pages}
-        WHERE session_id IN (SELECT session_id FROM missed)
-    ), found AS (
-        SELECT missed.file, missed.row, max_by(result.query_id, result.time_ms) AS query_id
-        FROM missed JOIN result
-          ON missed.session_id = result.session_id AND missed.url = result.url AND missed.ordinal >= result.time_ms
+        WHERE session_id IN (SELECT session_id FROM not_shown)
+    ), earlier_page AS (
+        SELECT not_shown.file, not_shown.row, max_by(result.query_id, result.time_ms) AS query_id
+        FROM not_shown JOIN result USING (session_id, url)
+        WHERE not_shown.ordinal >= result.time_ms
         GROUP BY ALL
-    ), placed AS (
-        SELECT last_page.* EXCLUDE (last_id, shown), coalesce(found.query_id, last_id) AS query_id
-        FROM last_page LEFT JOIN found USING (file, row)
+    ), assigned AS (
+        SELECT last_page.* EXCLUDE (last_id, shown), coalesce(earlier_page.query_id, last_id) AS query_id
+        FROM last_page LEFT JOIN earlier_page USING (file, row)
         UNION ALL
         SELECT *, session_id || '/' || serp AS query_id FROM click WHERE later
     )
-    SELECT {selected(RAW_EVENT, known)} FROM placed c LEFT JOIN ({_people(parts)}) m USING (session_id)
+    SELECT {select_list(RAW_EVENT, columns)} FROM assigned c LEFT JOIN ({_session_users(lines)}) m USING (session_id)
     """

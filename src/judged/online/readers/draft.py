@@ -1,4 +1,4 @@
-"""A first mapping of a log that nobody has described: written from its data, to be looked through by a person."""
+"""Drafts of mapping files: a first mapping, derived from the data of an unknown log."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ from typing import Any
 
 from judged.errors import InputError
 from judged.online.log import CONVENTIONS
-from judged.online.readers.files import Part, first_bytes, form_of, known_layout, opened, parts_of, plain_path
-from judged.online.readers.guesses import NOTHING, Facts, facts_of, roles_of
+from judged.online.readers.column_roles import MISSING_WORDS, ColumnProfile, assign_roles, profile_columns
+from judged.online.readers.files import (
+    LogFile,
+    detect_file_layout,
+    detect_format,
+    find_log_files,
+    opened,
+    read_head,
+    unpacked_path,
+)
 
 _BULK = {"index", "create"}
-SAMPLE = 2_000
-"""So many records are looked at."""
+SAMPLE = 2_000  # records that a draft is based on
 
 _ACTIONS = {
     "click": "(.*_)?(click|tap|open|visit|clickthrough)(ed|s)?|(select|view)_item|select(ed)?",
@@ -27,32 +34,31 @@ _ACTIONS = {
     "purchase": "(.*_)?(purchase|buy|bought|order|transaction|checkout|conversion|sale)",
     "search": "(.*_)?(search|query|serp|search_?result_?page|page)(es|s)?",
 }
-"""What logs call our actions."""
+"""Usual names of actions in logs."""
 
-_OBJECTS = re.compile(r"(.*[_.])?click\w*\[\]", re.IGNORECASE)
-_WHO = ("query_id", "session_id", "user_id", "time")
-_PAGE = (*_WHO, "query", "language", "device", "latency", "n_total", "variant", "bot", "user_agent")
-_EVENT = (*_WHO, "object_id", "position", "dwell", "value", "propensity")
-_CLICK = 'action = { value = "click" }'
-_ATTRIBUTES = 12
-"""So many columns with few values are proposed as attributes."""
+_CLICK_OBJECT = re.compile(r"(.*[_.])?click\w*\[\]", re.IGNORECASE)
+_KEYS = ("query_id", "session_id", "user_id", "time")
+_PAGE_ROLES = (*_KEYS, "query", "language", "device", "latency", "n_total", "variant", "bot", "user_agent")
+_EVENT_ROLES = (*_KEYS, "object_id", "position", "dwell", "value", "propensity")
+_CLICK_ACTION = 'action = { value = "click" }'
+_MAX_ATTRIBUTES = 12  # columns with few values that become attributes
 
 
 def draft_mapping(path: str | Path) -> str:
-    r"""Write a first mapping of a log from its data: TOML that ``mapping=`` reads, to be looked through by a person.
+    r"""Draft a mapping of a log from its data, as TOML for ``mapping=``. Check it before use.
 
-    Columns are told by their names and their values: ids, times and their unit, ranks, texts of queries, flags of
-    clicks, lists. Each line shows examples; what the data do not tell stands in comments that begin with ``DOUBT``.
+    Columns are recognized by their names and values: ids, times and their units, ranks, queries, click flags, lists.
+    Each line ends with examples of values. Comments that begin with ``DOUBT`` mark what the data do not show.
 
     Parameters
     ----------
     path
-        A file of JSON lines, CSV, TSV or Parquet; its first 2,000 records are looked at.
+        File of JSON lines, CSV, TSV or Parquet. The first 2,000 records are read.
 
     Returns
     -------
     str
-        The mapping. Where nothing looks like a result, a click or a query it has no sections, and says so.
+        The mapping. If the data have no results, clicks or queries, it has no sections, and a comment explains it.
 
     Raises
     ------
@@ -83,27 +89,28 @@ def draft_mapping(path: str | Path) -> str:
     # DOUBT: nothing tells of clicks
     <BLANKLINE>
     """
-    (part, *_) = parts_of([path])
-    file, records = _records(part)
+    (log_file, *_) = find_log_files([path])
+    file, records = _read_sample(log_file)
     if not records:
-        raise InputError("no record to draft a mapping from", fix="give a file with records", path=part.name)
-    name = Path(part.name).name
-    facts = facts_of(records)
-    roles, doubts = roles_of(one for one in facts if not _OBJECTS.match(one.path))
-    words = {one for record in records for one in record.values() if isinstance(one, str) and one in NOTHING}
-    file |= {"null": ["", *sorted(words)]} if words else {}
+        raise InputError("no records to draft a mapping from", fix="name a file with records", path=log_file.name)
+    name = Path(log_file.name).name
+    profiles = profile_columns(records)
+    roles, doubts = assign_roles(profile for profile in profiles if not _CLICK_OBJECT.match(profile.path))
+    # Only words that occur are listed, so that the draft stays short.
+    texts = {value for record in records for value in record.values() if isinstance(value, str)}
+    missing_words = texts & set(MISSING_WORDS)
+    file |= {"null": ["", *sorted(missing_words)]} if missing_words else {}
     with suppress(InputError):
-        doubts[:0] = [
-            f"judged reads this without a mapping, as {layout}" for layout in [known_layout(part)] if layout != "ubi"
-        ]
-    draft = _Draft(facts, roles)
-    draft.lines += [f"# DOUBT: {one}" for one in doubts]
+        if (layout := detect_file_layout(log_file)) != "ubi":
+            doubts.insert(0, f"judged reads this without a mapping, as {layout}")
+    draft = _Draft(profiles, roles)
+    draft.lines += [f"# DOUBT: {doubt}" for doubt in doubts]
     draft.sections()
     count = f"{len(records):,} record{'s' if len(records) > 1 else ''}"
     lines = [
         f"# Drafted from {count} of {name}. Look through it: DOUBT says what the data do not tell.",
         f"note = {_toml(name)}",
-        *draft.base(),
+        *draft.rank_base(),
         *draft.convention(),
         "",
         "[file]",
@@ -116,216 +123,224 @@ def draft_mapping(path: str | Path) -> str:
 
 
 class _Draft:
-    """The sections of a mapping, as lines."""
+    """Lines of the sections of a mapping."""
 
-    def __init__(self, facts: Sequence[Facts], roles: dict[str, Facts]) -> None:
-        self.facts, self.roles = facts, roles
+    def __init__(self, profiles: Sequence[ColumnProfile], roles: dict[str, ColumnProfile]) -> None:
+        self.profiles, self.roles = profiles, roles
         self.lines: list[str] = []
-        self.words = _words(roles["action"]) if "action" in roles else {}
-        self.inside = {one.path: one for one in facts if _OBJECTS.match(one.path)}
-        self.ranks: Facts | None = roles.get("ranks") or roles.get("position")
-        self.by_index = False
+        self.names_by_action = _names_by_action(roles["action"]) if "action" in roles else {}
+        self.click_members = {profile.path: profile for profile in profiles if _CLICK_OBJECT.match(profile.path)}
+        self.ranks: ColumnProfile | None = roles.get("ranks") or roles.get("position")
+        self.clicks_by_index = False
 
-    def base(self) -> list[str]:
-        """Say what the first rank is called."""
-        if self.by_index:
+    def rank_base(self) -> list[str]:
+        if self.clicks_by_index:
             return ["rank_base = 0  # positions are those in the lists"]
-        least = min(self.ranks.numbers) if self.ranks and self.ranks.numbers else None
-        doubt = [f"# DOUBT: no {self.ranks.path} is 0 or 1"] if self.ranks and (least or 0) > 1 else []
-        return [] if least is None else [*doubt, f"rank_base = {int(least > 0)}"]
+        minimum = min(self.ranks.numbers) if self.ranks and self.ranks.numbers else None
+        doubt = [f"# DOUBT: no {self.ranks.path} is 0 or 1"] if self.ranks and (minimum or 0) > 1 else []
+        return [] if minimum is None else [*doubt, f"rank_base = {int(minimum > 0)}"]
 
     def convention(self) -> list[str]:
-        """Leave room for what propensities are probabilities of."""
         if "propensity" not in self.roles:
             return []
         possible = " or ".join(map(_toml, CONVENTIONS))
         return [f"# DOUBT: propensities may be {possible}; see docs/off-policy.md", "# propensity_convention = ..."]
 
     def sections(self) -> None:
-        """Choose what the rows are, and write it."""
-        has, action = self.roles.keys(), self.roles.get("action")
-        if "time" not in has:
+        roles, action = self.roles.keys(), self.roles.get("action")
+        if "time" not in roles:
             self.doubt("no column is a time that can be read: the rows are taken to be in order")
-        if "hit_ids" in has:
-            where = {"where": {action.path: self.words["search"]}} if action and "search" in self.words else {}
-            if action and not where and set(action.by_row) - set(self.roles["hit_ids"].by_row):
-                apart = not set(action.by_row) & set(self.roles["hit_ids"].by_row)
-                told = action if apart else self.roles["hit_ids"]
-                where = {"where": {told.path: {"filled": not apart}}}
-            first = self._queries(where, ("hit_ids", "ranks"), rows=not action or "query_id" not in has)
-            self._clicks(first, action)
-        elif {"click", "object_id"} <= has:
-            if "position" not in has:
+        if "hit_ids" in roles:
+            condition = self._action_condition("search")
+            results = self.roles["hit_ids"]
+            if action and not condition and set(action.values_by_row) - set(results.values_by_row):
+                # Some rows are events. Rows with an action are events if no results are in the same row.
+                are_separate = not set(action.values_by_row) & set(results.values_by_row)
+                marker = action if are_separate else results
+                condition = {"where": {marker.path: {"filled": not are_separate}}}
+            is_page_per_row = not action or "query_id" not in roles
+            page_id = self._queries(condition, ("hit_ids", "ranks"), is_page_per_row=is_page_per_row)
+            self._clicks(page_id, action)
+        elif {"click", "object_id"} <= roles:
+            if "position" not in roles:
                 self.doubt("no column gives the ranks: only the clicks are read")
-            rows = {"rows": "results" if "position" in has else "clicks"}
-            first = self._queries(
-                rows, ("object_id", "position", "propensity") if "position" in has else (), rows=False
-            )
+            row_kind = {"rows": "results" if "position" in roles else "clicks"}
+            result_roles = ("object_id", "position", "propensity") if "position" in roles else ()
+            page_id = self._queries(row_kind, result_roles, is_page_per_row=False)
             click = self.roles["click"]
-            yes = sorted({one for one in click.texts if one.lower() in {"1", "true", "yes", "1.0"}}) or ["1"]
-            self._section("events", {"where": {click.path: yes}}, _EVENT, first, _CLICK)
-        elif action and "search" in self.words:
-            first = self._queries({"where": {action.path: self.words["search"]}}, (), rows="query_id" not in has)
+            true_values = sorted({text for text in click.texts if text.lower() in {"1", "true", "yes", "1.0"}}) or ["1"]
+            self._section("events", {"where": {click.path: true_values}}, _EVENT_ROLES, page_id, _CLICK_ACTION)
+        elif action and "search" in self.names_by_action:
+            page_id = self._queries(self._action_condition("search"), (), is_page_per_row="query_id" not in roles)
             self.doubt("no list of results: which results were shown is not known")
-            self._actions(action, first)
-        elif "object_id" in has and (action or "query" in has):
+            self._actions(action, page_id)
+        elif "object_id" in roles and (action or "query" in roles):
             self.doubt("no row says what was shown: pages without a click are not in the log, if all rows are clicks")
-            where = {"where": {action.path: self.words["click"]}} if action and "click" in self.words else {}
-            first = self._queries({"rows": "clicks", **where}, (), rows=False)
-            self._actions(action, first) if action else self._section("events", {}, _EVENT, first, _CLICK)
+            keys = {"rows": "clicks", **self._action_condition("click")}
+            page_id = self._queries(keys, (), is_page_per_row=False)
+            self._actions(action, page_id)
         else:
             self.doubt("nothing looks like results, clicks or actions: this is no mapping yet. Columns:")
-            self.lines += [f"# {one.path}: {one.shown}" for one in self.facts]
+            self.lines += [f"# {profile.path}: {profile.examples}" for profile in self.profiles]
+
+    def _action_condition(self, action: str) -> dict[str, Any]:
+        names = self.names_by_action.get(action)
+        return {"where": {self.roles["action"].path: names}} if names else {}
 
     def doubt(self, text: str) -> None:
-        """Say what the data do not tell."""
         self.lines.append(f"# DOUBT: {text}")
 
-    def _section(self, head: str, keys: Mapping[str, Any], columns: Sequence[str], *first: str) -> None:
-        self.lines += ["", f"[{head}]", *(f"{key} = {_toml(value)}" for key, value in keys.items())] if keys else []
-        self.lines += ["", f"[{head}.columns]", *filter(None, first)]
-        given = {line.split(" = ")[0] for line in first}
+    def _section(self, name: str, keys: Mapping[str, Any], columns: Sequence[str], *lines: str) -> None:
+        if keys:
+            self.lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in keys.items())]
+        self.lines += ["", f"[{name}.columns]", *filter(None, lines)]
+        written_roles = {line.split(" = ")[0] for line in lines}
         for role in columns:
-            if role in self.roles and role not in given:
+            if role in self.roles and role not in written_roles:
                 self._column(role, self.roles[role])
 
-    def _column(self, role: str, facts: Facts, path: str = "") -> None:
-        value = {"path": path or facts.path} | ({"separator": facts.separator} if facts.separator else {})
-        if role == "time" and facts.times != ("auto",):
-            value["format"] = facts.times[0]
-            if len(facts.times) > 1:
-                self.doubt(f"the time could also be {' or '.join(facts.times[1:])}")
+    def _column(self, role: str, profile: ColumnProfile, path: str = "") -> None:
+        source = {"path": path or profile.path} | ({"separator": profile.separator} if profile.separator else {})
+        if role == "time" and profile.times != ("auto",):
+            source["format"] = profile.times[0]
+            if len(profile.times) > 1:
+                self.doubt(f"the time could also be {' or '.join(profile.times[1:])}")
+        # The name of a duration often ends with its unit; its values do not show it.
         if role in {"dwell", "latency"}:
-            value["unit"] = "milliseconds" if re.search(r"ms$|milli", facts.names[0]) else "seconds"
-            if not re.search(r"(ms|_s|sec\w*)$", facts.names[0]):
-                self.doubt(f"the unit of {facts.path}")
-        self.lines.append(f"{role} = {_toml(value if len(value) > 1 else value['path'])}  # {facts.shown}")
+            source["unit"] = "milliseconds" if re.search(r"ms$|milli", profile.names[0]) else "seconds"
+            if not re.search(r"(ms|_s|sec\w*)$", profile.names[0]):
+                self.doubt(f"the unit of {profile.path}")
+        self.lines.append(f"{role} = {_toml(source if len(source) > 1 else source['path'])}  # {profile.examples}")
 
-    def _queries(self, keys: Mapping[str, Any], columns: Sequence[str], *, rows: bool) -> str:
-        """Write the section of pages, and give the line that ties events to them."""
-        first = self._page(rows=rows)
-        self._section("queries", keys, (*_PAGE, *columns), first)
-        used = [one.path for one in self.roles.values()]
-        single = [one for one in self.facts if one.path not in used and "[]" not in one.path and not one.is_list]
-        few = [one for one in single if 1 < one.distinct <= min(30, len(one.texts) / 2)]
-        few = sorted(few, key=lambda one: bool(one.numbers))[:_ATTRIBUTES]
-        self.lines += ["", "[queries.attributes]"] if few else []
-        self.lines += [
-            f"own_{re.sub(r'[^A-Za-z0-9]', '_', one.path)} = {_toml(one.path)}  # {one.shown}" for one in few
-        ]
-        return first
+    def _queries(self, keys: Mapping[str, Any], roles: Sequence[str], *, is_page_per_row: bool) -> str:
+        """Add the section of queries. Return the line with the id of a page, which events share."""
+        page_id = self._page_id(is_page_per_row=is_page_per_row)
+        self._section("queries", keys, (*_PAGE_ROLES, *roles), page_id)
+        used_paths = [profile.path for profile in self.roles.values()]
+        unused = [profile for profile in self.profiles if profile.path not in used_paths and "[]" not in profile.path]
+        scalars = [profile for profile in unused if not profile.is_list]
+        attributes = [profile for profile in scalars if 1 < profile.distinct <= min(30, len(profile.texts) / 2)]
+        attributes = sorted(attributes, key=lambda profile: bool(profile.numbers))[:_MAX_ATTRIBUTES]
+        self.lines += ["", "[queries.attributes]"] if attributes else []
+        for profile in attributes:
+            name = re.sub(r"[^A-Za-z0-9]", "_", profile.path)
+            self.lines.append(f"own_{name} = {_toml(profile.path)}  # {profile.examples}")
+        return page_id
 
-    def _page(self, *, rows: bool) -> str:
-        """Say what ties a page together; where rows are pages, their own name may do."""
-        named = self.roles.get("query_id")
-        if named and (not rows or named.distinct == len(named.texts)):
+    def _page_id(self, *, is_page_per_row: bool) -> str:
+        query_id = self.roles.get("query_id")
+        if query_id and (not is_page_per_row or query_id.distinct == len(query_id.texts)):
             return ""
-        if named:
-            self.doubt(f"{named.path} stands in several rows, so that it names no page")
-        if rows or not {"session_id", "user_id", "query"} & self.roles.keys():
-            if not rows:
+        if query_id:
+            self.doubt(f"{query_id.path} stands in several rows, so that it names no page")
+        if is_page_per_row or not {"session_id", "user_id", "query"} & self.roles.keys():
+            if not is_page_per_row:
                 self.doubt("no column tells which rows are one page: each is a page of its own")
             return 'query_id = "#row"  # each row is a page'
         self.doubt("no column names the page: rows are put together by what they have in common")
-        both = {"session_id", "query"} <= self.roles.keys()
-        wanted = ("session_id", "query") if both else ("session_id", "user_id", "query", "time")
-        join = [self.roles[role].path for role in wanted if role in self.roles]
-        return f"query_id = {_toml({'join': join})}"
+        # A query text in a session is nearly as good as an id of a page. Without one of them all keys are needed.
+        has_both = {"session_id", "query"} <= self.roles.keys()
+        keys = ("session_id", "query") if has_both else ("session_id", "user_id", "query", "time")
+        return f"query_id = {_toml({'join': [self.roles[role].path for role in keys if role in self.roles]})}"
 
-    def _clicks(self, first: str, action: Facts | None) -> None:
-        """Write the clicks on pages that list their results."""
-        shown, clicks = self.roles["hit_ids"], self.roles.get("clicks")
-        if self.inside:
-            members = [Facts(path.split("[].", 1)[1], dict(enumerate(one.texts))) for path, one in self.inside.items()]
-            roles, _ = roles_of(
-                members, ("object_id", "position", "dwell", *(["time"] if "time" in self.roles else []))
-            )
-            common = [role for role in _WHO if role not in roles]
-            self._section("events", {"each": next(iter(self.inside)).split("[]")[0]}, common, first, _CLICK)
-            for role, one in roles.items():
-                self._column(role, one, f"@.{one.path}")
+    def _clicks(self, page_id: str, action: ColumnProfile | None) -> None:
+        """Add the section of clicks on pages with a list of results."""
+        results, clicks = self.roles["hit_ids"], self.roles.get("clicks")
+        if self.click_members:
+            texts = {path.split("[].", 1)[1]: profile.texts for path, profile in self.click_members.items()}
+            members = [ColumnProfile(path, dict(enumerate(member_texts))) for path, member_texts in texts.items()]
+            member_roles = ("object_id", "position", "dwell", *(["time"] if "time" in self.roles else []))
+            roles, _ = assign_roles(members, member_roles)
+            page_roles = [role for role in _KEYS if role not in roles]
+            list_path = next(iter(self.click_members)).split("[]")[0]
+            self._section("events", {"each": list_path}, page_roles, page_id, _CLICK_ACTION)
+            for role, profile in roles.items():
+                self._column(role, profile, f"@.{profile.path}")
             self.ranks = roles.get("position", self.ranks)
         elif clicks:
             each: Any = {"path": clicks.path, "separator": clicks.separator} if clicks.separator else clicks.path
-            same = all(len(value) == len(shown.by_row.get(row, [])) for row, value in clicks.by_row.items())
-            self.by_index = clicks.flag and same
-            item = "@index" if self.by_index else "@"
-            if self.by_index or (clicks.whole and max(clicks.numbers) <= max(map(len, shown.by_row.values()))):
-                listed = (
-                    {"path": shown.path} | ({"separator": shown.separator} if shown.separator else {}) | {"at": item}
-                )
-                place = [f'position = "{item}"', f"object_id = {_toml(listed)}"]
+            lengths = {row: len(value) for row, value in results.values_by_row.items()}
+            has_same_lengths = all(len(value) == lengths.get(row, 0) for row, value in clicks.values_by_row.items())
+            # Clicks are flags of the results, or positions of results, or ids of results.
+            self.clicks_by_index = clicks.is_flag and has_same_lengths
+            position = "@index" if self.clicks_by_index else "@"
+            if self.clicks_by_index or (clicks.is_whole and max(clicks.numbers) <= max(lengths.values())):
+                separator = {"separator": results.separator} if results.separator else {}
+                object_id = {"path": results.path} | separator | {"at": position}
+                columns = [f'position = "{position}"', f"object_id = {_toml(object_id)}"]
                 self.ranks = clicks
             else:
-                place = ['object_id = "@"']
-            keys = {"each": each} | ({"where": {"@": [1, True]}} if self.by_index else {})
-            self._section("events", keys, _WHO, first, _CLICK, *place)
+                columns = ['object_id = "@"']
+            keys = {"each": each} | ({"where": {"@": [1, True]}} if self.clicks_by_index else {})
+            self._section("events", keys, _KEYS, page_id, _CLICK_ACTION, *columns)
         elif action:
-            self._actions(action, first)
+            self._actions(action, page_id)
         else:
             self.lines.append("")
             self.doubt("nothing tells of clicks")
 
-    def _actions(self, action: Facts, first: str) -> None:
-        """Write rows that are events, told apart by their action."""
-        known = {word: ours for ours, words in self.words.items() for word in words}
-        meant = [f"{_toml(word)} = {_toml(ours)}" for word, ours in known.items() if ours not in {word, "search"}]
-        meant += [f"# DOUBT: what {word!r} means" for word in sorted(set(action.texts) - known.keys())[:20]]
-        self.lines += ["", "[actions]", *meant] if meant else []
-        searches = self.words.get("search")
-        where = {action.path: {"not": searches} if searches else {"filled": True}}
-        self._section("events", {"where": where}, ["action", *_EVENT, "query"], first)
+    def _actions(self, column: ColumnProfile | None, page_id: str) -> None:
+        if column is None:
+            return self._section("events", {}, _EVENT_ROLES, page_id, _CLICK_ACTION)
+        actions = {name: action for action, names in self.names_by_action.items() for name in names}
+        renamed = {name: action for name, action in actions.items() if action not in {name, "search"}}
+        lines = [f"{_toml(name)} = {_toml(action)}" for name, action in renamed.items()]
+        lines += [f"# DOUBT: what {name!r} means" for name in sorted(set(column.texts) - actions.keys())[:20]]
+        self.lines += ["", "[actions]", *lines] if lines else []
+        searches = self.names_by_action.get("search")
+        condition = {column.path: {"not": searches} if searches else {"filled": True}}
+        return self._section("events", {"where": condition}, ["action", *_EVENT_ROLES, "query"], page_id)
 
 
-def _words(action: Facts) -> dict[str, list[str]]:
-    """Find the words for our actions among those of the log."""
-    found: dict[str, list[str]] = {}
-    for word in dict.fromkeys(action.texts):
-        plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", word).lower()
-        if ours := next((name for name, pattern in _ACTIONS.items() if re.fullmatch(pattern, plain)), None):
-            found.setdefault(ours, []).append(word)
-    return found
+def _names_by_action(column: ColumnProfile) -> dict[str, list[str]]:
+    names_by_action: dict[str, list[str]] = {}
+    for name in dict.fromkeys(column.texts):
+        snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", name).lower()
+        if action := next((action for action, pattern in _ACTIONS.items() if re.fullmatch(pattern, snake_case)), None):
+            names_by_action.setdefault(action, []).append(name)
+    return names_by_action
 
 
-def _records(part: Part) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Read the first records of a file, and say how it is written."""
-    form = form_of(part, ())
-    if form == "parquet":
+def _read_sample(log_file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Read the first records of a file. Return its ``[file]`` options and the records."""
+    file_format = detect_format(log_file, ())
+    if file_format == "parquet":
         from judged.data.arrow_files import parquet_batches
         from judged.online.engine import Engine
 
-        engine = Engine()  # in whose folder the file lies where it was packed
-        batch = next(parquet_batches(plain_path(part, engine), part.name, list), None)
+        # The engine's folder has the decompressed file. It exists as long as the engine.
+        engine = Engine()
+        batch = next(parquet_batches(unpacked_path(log_file, engine), log_file.name, list), None)
         return {"format": "parquet"}, [] if batch is None else batch.slice(0, SAMPLE).to_pylist()
-    if form == "lines":
-        with opened(part) as file:
+    if file_format == "lines":
+        with opened(log_file) as file:
             records: list[dict[str, Any]] = []
             for line in islice(file, SAMPLE):
                 with suppress(ValueError, RecursionError):
                     record = json.loads(line[max(line.find(b"{"), 0) :])
+                    # Lines with only a bulk action belong to the record in the next line.
                     if isinstance(record, dict) and not record.keys() <= _BULK:
                         records.append(record.get("_source", record))
         return {"format": "jsonl"}, records
-    text = first_bytes(part).decode("utf-8", errors="replace")
-    first = text.split("\n", 1)[0]
-    sign = max(",;\t", key=first.count)
-    rows = [row for row in islice(csv.reader(text.splitlines(), delimiter=sign), SAMPLE + 1) if any(row)]
-    rows = rows[:-1] if len(text) >= 1 << 18 else rows  # the last is cut
-    known: dict[str, Any] = {"format": "tsv" if sign == "\t" else "csv", "separator": sign}
+    text = read_head(log_file).decode("utf-8", errors="replace")
+    header = text.split("\n", 1)[0]
+    separator = max(",;\t", key=header.count)
+    rows = [row for row in islice(csv.reader(text.splitlines(), delimiter=separator), SAMPLE + 1) if any(row)]
+    rows = rows[:-1] if len(text) >= 1 << 18 else rows  # the last row is probably incomplete
+    options: dict[str, Any] = {"format": "tsv" if separator == "\t" else "csv", "separator": separator}
     names = [cell.strip() for cell in rows[0]] if rows else []
-    # names of columns may be in any script; none begins with a digit
+    # Column names can be in any script, but do not begin with a digit. Other first rows are data.
     if not all(re.fullmatch(r"[^\W\d][\w .\[\]-]*|", name) for name in names) or len(set(names)) < len(names):
         names = [f"column_{number}" for number in range(1, len(names) + 1)]
-        known |= {"header": False, "columns": names}
+        options |= {"header": False, "columns": names}
     else:
         rows = rows[1:]
-    return known, [dict(zip(names, row, strict=False)) for row in rows if len(row) == len(names)]
+    return options, [dict(zip(names, row, strict=False)) for row in rows if len(row) == len(names)]
 
 
 def _toml(value: Any) -> str:
-    """Write a value of TOML, on one line."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(key)} = {_toml(member)}" for key, member in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return str(value).lower() if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)

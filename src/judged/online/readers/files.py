@@ -1,4 +1,4 @@
-"""The files of a log: what is in folders and archives, what layout they have, and what is no log among them."""
+"""Files of a log: files in folders and archives, their layouts, and files that are no logs."""
 
 from __future__ import annotations
 
@@ -14,276 +14,278 @@ from typing import IO, TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
 from judged.errors import InputError
-from judged.online.readers.raw import PLACES, Trouble
+from judged.online.readers.raw import MAX_PLACES, ReadFinding
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
 
-Form: TypeAlias = Literal["lines", "csv", "parquet"]
-"""JSON lines, a table as text, Parquet."""
+FileFormat: TypeAlias = Literal["lines", "csv", "parquet"]
+"""JSON lines, a table as text, or Parquet."""
 
-Opener: TypeAlias = "Callable[[str, float | None], None] | None"
-"""Told what is being done, and how much of it is done already (0 to 1, None where that is not known)."""
+ProgressCallback: TypeAlias = "Callable[[str, float | None], None] | None"
+"""Function called with a description and the fraction done (None: unknown)."""
 
 LAYOUTS = {
     "ubi": "User Behavior Insights: JSON lines, OpenSearch bulk files, CSV or Parquet with action_name or user_query",
     "wscd": "Yandex' challenges: lines of numbers with tabs between them",
     "trec-session": "the TREC Session track: XML that begins with <sessiontrack",
     "open-bandit": "the Open Bandit Dataset: CSV with item_id, position, click, propensity_score",
-    "clickmodels": "a line a page, with lists of urls and of clicks, tabs between; only when it is asked for",
+    "clickmodels": "tab-separated lines of one page each, with lists of urls and of clicks; only on request",
     "mapping": "any CSV, JSON lines or Parquet, with a mapping file that names the columns",
 }
-"""The layouts that are read, and how they are known."""
+"""Description of each layout that can be read."""
 
 UBI_NAMES = ("action_name", "user_query", "query_response_hit_ids", "query_response_object_ids", "query_id")
 _ZIP = b"PK\x03\x04"
 _UTF16 = ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8")
-_FOREIGN = {
+_UNSUPPORTED = {
     b"\xff\xfe": _UTF16,
     b"\xfe\xff": _UTF16,
     b"SQLite format 3": ("this is an SQLite database", "export its tables as CSV or Parquet"),
     b"ARROW1": ("this is an Arrow file", "write the table as Parquet"),
 }
-_WIDE = re.compile(rb"[\t -~]\0[\t -~]\0|\0[\t -~]\0[\t -~]")
+# UTF-16 without a byte order mark: ASCII characters with zero bytes between them.
+_UTF16_CHARACTERS = re.compile(rb"[\t -~]\0[\t -~]\0|\0[\t -~]\0[\t -~]")
 _BULK = re.compile(rb'\s*\{\s*"(index|create)"\s*:\s*\{')
 _RECORD = re.compile(rb"\s*([\w.:-]+\s)?\s*\{")
-_ENDING = re.compile(
+# The last known extension of a name, so that log.json.csv.gz is CSV.
+_EXTENSION = re.compile(
     r"\.(csv|tsv|jsonl|ndjson|json|parquet)\b(?!.*\.(csv|tsv|jsonl|ndjson|json|parquet)\b)", re.IGNORECASE
 )
-_LIST = re.compile(rb"\s*\[\s*\{")
+_JSON_LIST = re.compile(rb"\s*\[\s*\{")
 _WSCD = re.compile(rb"\d+\t(M\t\d+|\d+\t[QTC]\t|\d+\t\d+\t[QTC]\t)")
-_SKIPPED = (".", "_")
-ABOUT = re.compile(
+_HIDDEN_PREFIXES = (".", "_")
+NON_LOG_NAME = re.compile(
     r"(readme|licen[cs]e|copying|notice|changelog|makefile)(\.txt)?|thumbs\.db|desktop\.ini|"
     r".*\.(md|rst|html?|pdf|png|jpe?g|gif|svg|webp|ico|crc|md5|sha1|sha256|toml|ya?ml|py|ipynb|sh|sql|docx?|xlsx?)",
     re.IGNORECASE,
 )
-"""Names of files about data: texts, pictures, checksums, settings, programs."""
+"""Names of files that accompany data: texts, pictures, checksums, settings, programs."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """One file, or one file of an archive.
+class LogFile:
+    """A file, or a member of an archive.
 
     Parameters
     ----------
     name
-        What messages call it.
+        Name in messages.
     path
-        Where it is.
+        Path of the file or archive.
     member
-        Which file of the archive; empty where it is none.
-    found
-        It was found in a folder or an archive, and not named by anybody.
+        Name in the archive; empty if it is in none.
+    discovered
+        Whether it was found in a folder or archive, not named by the user.
     hidden
-        It was found, and programs put such files beside data: ``_SUCCESS``, ``.part.crc``, ``__MACOSX/``.
+        Whether it was found, and is a file that programs put next to data: ``_SUCCESS``, ``.part.crc``, ``__MACOSX/``.
     """
 
     name: str
     path: Path
     member: str = ""
-    found: bool = False
+    discovered: bool = False
     hidden: bool = False
 
 
-def parts_of(paths: Sequence[str | Path | Part]) -> list[Part]:
-    """Give the files that paths stand for: folders are searched, archives opened, ``-`` is standard input.
+def find_log_files(paths: Sequence[str | Path | LogFile]) -> list[LogFile]:
+    """Return the files of paths: of folders and archives all files, ``-`` is standard input.
 
-    What is a part already stays as it is: a pipe can be read only once. Hidden files are
-    among the parts too: see `judged.online.readers.files`.
+    A `LogFile` is returned unchanged, because a pipe can be read only once. Hidden files are included.
 
     Raises
     ------
     InputError
-        If a path does not exist, or a folder or archive holds no file.
+        If a path does not exist, or a folder or archive has no files.
     """
     if not paths:
-        raise InputError("no files are given", fix="name at least one log")
-    return [part for path in paths for part in ([path] if isinstance(path, Part) else _parts(path))]
+        raise InputError("no log files", fix="name at least one file")
+    return [file for path in paths for file in ([path] if isinstance(path, LogFile) else _expand_path(path))]
 
 
-def _parts(path: str | Path) -> list[Part]:
-    where = files.STDIN if str(path) == "-" else str(path)
-    file = files.local(path)
-    if file.is_dir():
-        found = [part for one in sorted(file.rglob("*")) if one.is_file() for part in _in_folder(one, file)]
-        if all(one.hidden for one in found):
-            raise InputError("no file in this folder", fix="name a folder that holds the log", path=where)
-        return found
-    return _in_file(Part(where, file))
+def _expand_path(path: str | Path) -> list[LogFile]:
+    name = files.STDIN if str(path) == "-" else str(path)
+    root = files.local(path)
+    if not root.is_dir():
+        return _expand_archive(LogFile(name, root))
+    paths = sorted(file for file in root.rglob("*") if file.is_file())
+    log_files = [log_file for file in paths for log_file in _discover(file, root)]
+    if all(log_file.hidden for log_file in log_files):
+        raise InputError("no files in this folder", fix="name a folder that has log files", path=name)
+    return log_files
 
 
-def _in_folder(file: Path, folder: Path) -> list[Part]:
-    inside = str(file.relative_to(folder))
-    part = Part(str(file), file, found=True, hidden=_is_beside(inside))
-    return [part] if part.hidden or ABOUT.fullmatch(file.name) else _in_file(part)
+def _discover(file: Path, folder: Path) -> list[LogFile]:
+    log_file = LogFile(str(file), file, discovered=True, hidden=_is_hidden(str(file.relative_to(folder))))
+    return [log_file] if log_file.hidden or NON_LOG_NAME.fullmatch(file.name) else _expand_archive(log_file)
 
 
-def _in_file(part: Part) -> list[Part]:
-    """Give the part; the parts of an archive in its place."""
-    if first_bytes(part, 4) != _ZIP:
-        return [part]
+def _expand_archive(file: LogFile) -> list[LogFile]:
+    if read_head(file, 4) != _ZIP:
+        return [file]
     try:
-        with zipfile.ZipFile(part.path) as archive:
-            names = [one.filename for one in archive.infolist() if not one.is_dir()]
+        with zipfile.ZipFile(file.path) as archive:
+            names = [member.filename for member in archive.infolist() if not member.is_dir()]
     except (zipfile.BadZipFile, OSError, ValueError) as error:
-        raise InputError(f"the archive is damaged ({error})", fix="make or fetch it again", path=part.name) from None
-    if all(map(_is_beside, names)):
-        raise InputError("no file in this archive", fix="give an archive that holds the log", path=part.name)
-    return [Part(f"{part.name}/{name}", part.path, name, found=True, hidden=_is_beside(name)) for name in names]
+        problem = f"the archive is damaged ({error})"
+        raise InputError(problem, fix="create or download it again", path=file.name) from None
+    if all(map(_is_hidden, names)):
+        raise InputError("no files in this archive", fix="name an archive that has log files", path=file.name)
+    return [LogFile(f"{file.name}/{name}", file.path, name, discovered=True, hidden=_is_hidden(name)) for name in names]
 
 
-def _is_beside(name: str) -> bool:
-    return any(step.startswith(_SKIPPED) for step in name.split("/"))
+def _is_hidden(name: str) -> bool:
+    return any(step.startswith(_HIDDEN_PREFIXES) for step in name.split("/"))
 
 
 @contextmanager
-def opened(part: Part) -> Generator[IO[bytes]]:
-    """Open a part for reading its bytes, unpacked.
+def opened(log_file: LogFile) -> Generator[IO[bytes]]:
+    """Open a file to read its decompressed bytes.
 
     Raises
     ------
     InputError
-        If it is not there, or damaged.
+        If it does not exist, or is damaged.
     """
-    if not part.member:
+    if not log_file.member:
         try:
-            with files.opened(part.path) as file:
+            with files.opened(log_file.path) as file:
                 yield file
         except InputError as error:
-            raise InputError(
-                error.problem, fix=error.fix, path=error.path if error.line else part.name, line=error.line
-            ) from None
+            path = error.path if error.line else log_file.name
+            raise InputError(error.problem, fix=error.fix, path=path, line=error.line) from None
         return
     try:
-        with zipfile.ZipFile(part.path) as archive, archive.open(part.member) as file:
+        with zipfile.ZipFile(log_file.path) as archive, archive.open(log_file.member) as file:
             yield file
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
-        raise InputError(f"the archive cannot be read ({error})", fix="make it again", path=part.name) from None
+        problem = f"the archive cannot be read ({error})"
+        raise InputError(problem, fix="create or download it again", path=log_file.name) from None
 
 
-def first_bytes(part: Part, size: int = 1 << 18) -> bytes:
-    """Give the first bytes of a part, unpacked, without a byte order mark."""
-    with opened(part) as file:
+def read_head(log_file: LogFile, size: int = 1 << 18) -> bytes:
+    """Return the first bytes of a file, decompressed, without a byte order mark."""
+    with opened(log_file) as file:
         return file.read(size).removeprefix(files.BOM)
 
 
-def plain_path(part: Part, engine: Engine) -> Path:
-    """Give a file that is not packed: Parquet is read here and there in it. It lies in the engine's folder."""
-    if not part.member and not files.compression(part.path):
-        return part.path
+def unpacked_path(log_file: LogFile, engine: Engine) -> Path:
+    """Return the path of the decompressed file. The reader of Parquet needs random access."""
+    if not log_file.member and not files.compression(log_file.path):
+        return log_file.path
     copy = engine.folder / f"unpacked-{sum(1 for _ in engine.folder.glob('unpacked-*'))}"
-    with opened(part) as file, copy.open("wb") as out:
-        shutil.copyfileobj(file, out, files.BLOCK)
+    with opened(log_file) as file, copy.open("wb") as target:
+        shutil.copyfileobj(file, target, files.BLOCK)
     return copy
 
 
 class UnknownLayoutError(InputError):
-    """A file that is no log, as far as can be told; what is a log in a form that is not read is another error."""
+    """A file that is probably no log. Logs in unsupported formats raise a plain InputError."""
 
 
-def layout_of(parts: Sequence[Part]) -> str:
-    """Find the layout of a log.
+def detect_layout(log_files: Sequence[LogFile]) -> str:
+    """Detect the layout of a log.
 
     Raises
     ------
     InputError
-        If it is none that is known, or the files have different ones.
+        If a layout is unknown, or the files have different layouts.
     """
-    found: dict[str, Part] = {}
-    for part in parts:
-        if layout := known_layout(part):
-            found.setdefault(layout, part)
-    if len(found) > 1:
-        (one, first), (other, second) = list(found.items())[:2]
-        problem = f"it looks like {other}, and {first.name} like {one}"
-        raise InputError(problem, fix="read logs of one layout at a time", path=second.name)
-    return next(iter(found), "ubi")
+    first_files: dict[str, LogFile] = {}
+    for log_file in log_files:
+        if layout := detect_file_layout(log_file):
+            first_files.setdefault(layout, log_file)
+    if len(first_files) > 1:
+        (layout, log_file), (other_layout, other_file) = list(first_files.items())[:2]
+        problem = f"it looks like {other_layout}, but {log_file.name} looks like {layout}"
+        raise InputError(problem, fix="read logs of one layout at a time", path=other_file.name)
+    return next(iter(first_files), "ubi")
 
 
-def known_layout(part: Part) -> str:
-    """Find the layout of a file; empty where nothing stands in it.
+def detect_file_layout(log_file: LogFile) -> str:
+    """Detect the layout of a file. Return an empty text for an empty file.
 
     Raises
     ------
     UnknownLayoutError
-        If it is none that is known.
+        If the layout is unknown.
     InputError
-        If it is in a form that is not read.
+        If the format is not supported.
     """
-    head = first_bytes(part)
+    head = read_head(log_file)
     if not head.strip():
         return ""
     if head.lstrip().startswith(b"<"):
         if b"<sessiontrack" in head or b"<session " in head:
             return "trec-session"
-        raise _unknown(part, "XML that is no TREC Session log")
+        raise _unknown_layout(log_file, "XML of another kind than TREC Session logs")
+    # Layouts with an unmistakable first line come first. UBI has the most varied formats, so it is last.
     if _WSCD.match(head):
         return "wscd"
-    header = set(_names(head))
+    header = set(_header_names(head))
     if {"item_id", "position", "click", "propensity_score"} <= header:
         return "open-bandit"
-    if why := _foreign(head):
-        raise InputError(why[0], fix=why[1], path=part.name)
-    of_queries = {"query_id", "user_query"} <= header or bool(set(UBI_NAMES[2:4]) & header)
-    if head.startswith(b"PAR1") or _is_ubi_lines(head) or "action_name" in header or of_queries:
+    if unsupported := _unsupported_format(head):
+        raise InputError(unsupported[0], fix=unsupported[1], path=log_file.name)
+    has_query_names = {"query_id", "user_query"} <= header or bool(set(UBI_NAMES[2:4]) & header)
+    if head.startswith(b"PAR1") or _has_ubi_records(head) or "action_name" in header or has_query_names:
         return "ubi"
     if _RECORD.match(head):
-        raise _unknown(part, "JSON without the names of UBI (action_name, user_query, query_id)")
+        raise _unknown_layout(log_file, "JSON without the members of UBI (action_name, user_query, query_id)")
     line = head.lstrip().split(b"\n", 1)[0][:80].decode(errors="replace").strip()
-    raise _unknown(part, f"a file that begins with {line!r}")
+    raise _unknown_layout(log_file, f"a file that begins with {line!r}")
 
 
-def form_of(part: Part, names: Collection[str], head: bytes | None = None) -> Form | None:
-    """Say how a log is written; None where nothing tells.
+def detect_format(log_file: LogFile, names: Collection[str], head: bytes | None = None) -> FileFormat | None:
+    """Detect the format of a file. Return None if it is unknown.
 
     Parameters
     ----------
-    part, head
-        The file and, where they were read already, its first bytes.
+    log_file, head
+        The file, and its first bytes if they were read already.
     names
-        Of columns, one of which the header of a table has.
+        Column names of which the header of a table has at least one.
 
     Raises
     ------
     InputError
-        If it is in a form that is not read.
+        If the format is not supported.
     """
-    head = first_bytes(part) if head is None else head
+    head = read_head(log_file) if head is None else head
     if head.startswith(b"PAR1"):
         return "parquet"
-    if why := head.strip() and _foreign(head):
-        raise InputError(why[0], fix=why[1], path=part.name)
+    if unsupported := head.strip() and _unsupported_format(head):
+        raise InputError(unsupported[0], fix=unsupported[1], path=log_file.name)
     lines = head.split(b"\n", 200)[:200]
-    ending = _ENDING.search(part.name)
+    extension = _EXTENSION.search(log_file.name)
     if not head.strip() or _RECORD.match(head):
         return "lines"
-    if ending:
-        return "csv" if ending[1].lower() in {"csv", "tsv"} else "lines"
-    if set(names) & set(_names(head)):
+    if extension:
+        return "csv" if extension[1].lower() in {"csv", "tsv"} else "lines"
+    if set(names) & set(_header_names(head)):
         return "csv"
     return "lines" if any(map(_RECORD.match, lines)) else None
 
 
-def unreadable(head: bytes) -> tuple[str, str] | None:
-    """Say what a file is and what to do about it, if no reader of text can read it."""
-    words = next((words for magic, words in _FOREIGN.items() if head.startswith(magic)), None)
-    return words or (_UTF16 if _WIDE.match(head) else None)
+def unreadable_reason(head: bytes) -> tuple[str, str] | None:
+    """Return problem and fix if a file is not readable as text, else None."""
+    reason = next((reason for magic, reason in _UNSUPPORTED.items() if head.startswith(magic)), None)
+    return reason or (_UTF16 if _UTF16_CHARACTERS.match(head) else None)
 
 
-def _foreign(head: bytes) -> tuple[str, str] | None:
-    """Say what a file is and what to do about it, if it may be a log in a form that is not read."""
-    if why := unreadable(head):
-        return why
+def _unsupported_format(head: bytes) -> tuple[str, str] | None:
+    if reason := unreadable_reason(head):
+        return reason
+    # Old Mac OS line ends.
     if b"\n" not in head and b"\r" in head.strip():
-        return "its lines end with carriage returns alone, so that it is a single line", "write newlines"
-    if _LIST.match(head):
-        return "this is one JSON list", "write one record a line, without brackets"
+        return "its lines end with carriage returns, so it would be read as a single line", "use newlines"
+    if _JSON_LIST.match(head):
+        return "this is one JSON list", "write one record per line, without brackets"
     return None
 
 
-def _is_ubi_lines(head: bytes) -> bool:
-    """Whether one of the first lines is a record of UBI: broken ones may stand before it."""
+def _has_ubi_records(head: bytes) -> bool:
+    # Broken lines can precede the first record.
     for line in head.split(b"\n", 200)[:200]:
         if _BULK.match(line):
             return True
@@ -292,71 +294,76 @@ def _is_ubi_lines(head: bytes) -> bool:
     return False
 
 
-def _names(head: bytes) -> list[str]:
-    first = head.split(b"\n", 1)[0].decode(errors="replace").strip()
-    delimiter = max(",;\t", key=first.count)
-    return [name.strip().strip("\"'") for name in first.split(delimiter)]
+def _header_names(head: bytes) -> list[str]:
+    header = head.split(b"\n", 1)[0].decode(errors="replace").strip()
+    delimiter = max(",;\t", key=header.count)
+    return [name.strip().strip("\"'") for name in header.split(delimiter)]
 
 
-def _unknown(part: Part, what: str) -> UnknownLayoutError:
-    known = "; ".join(f"{name}: {how}" for name, how in LAYOUTS.items())
-    problem = f"{what} is no layout of a log that is known"
-    return UnknownLayoutError(problem, fix=f"give one of these. {known}", path=part.name)
+def _unknown_layout(log_file: LogFile, description: str) -> UnknownLayoutError:
+    layouts = "; ".join(f"{name}: {layout}" for name, layout in LAYOUTS.items())
+    problem, fix = f"{description} has no known log layout", f"use one of these layouts. {layouts}"
+    return UnknownLayoutError(problem, fix=fix, path=log_file.name)
 
 
-def without_strangers(parts: Sequence[Part], *, said: bool) -> tuple[list[Part], tuple[Trouble, ...]]:
-    """Leave out what was found in a folder or an archive and is clearly no log.
+def skip_non_logs(log_files: Sequence[LogFile], *, has_layout: bool) -> tuple[list[LogFile], tuple[ReadFinding, ...]]:
+    """Skip files of folders and archives that are clearly no logs.
 
     Parameters
     ----------
-    parts
-        What `parts_of` gives. What was named stays, whatever it is.
-    said
-        The user says which layout it is: then only names and zero bytes tell that a file is no log.
+    log_files
+        Result of `find_log_files`. Files that the user named are never skipped.
+    has_layout
+        Whether the user named the layout. Then only file names and zero bytes show that a file is no log.
 
     Returns
     -------
     tuple
-        The log's files, and what was left out.
+        The log files, and findings about skipped files.
 
     Raises
     ------
     UnknownLayoutError
-        If nothing would be left.
+        If all files are skipped.
     """
-    kept: list[Part] = []
+    logs: list[LogFile] = []
     hidden: list[str] = []
-    strange: dict[str, UnknownLayoutError] = {}
-    for part in parts:
-        if part.hidden:
-            hidden.append(part.name)
-        elif part.found and (why := _stranger(part, said=said)):
-            strange[part.name] = why
+    non_logs: dict[str, UnknownLayoutError] = {}
+    for log_file in log_files:
+        if log_file.hidden:
+            hidden.append(log_file.name)
+        elif log_file.discovered and (error := _non_log_error(log_file, has_layout=has_layout)):
+            non_logs[log_file.name] = error
         else:
-            kept.append(part)
-    if strange and not kept:
-        raise next(iter(strange.values()))
-    beside: list[Trouble] = []
+            logs.append(log_file)
+    if non_logs and not logs:
+        raise next(iter(non_logs.values()))
+    findings: list[ReadFinding] = []
     if hidden:
-        beside.append(Trouble.of("mapping", "hidden-file", "folder", *hidden[:PLACES], rows=len(hidden)))
-    if strange:
-        told = [f"{PurePath(name).name}: {error.problem}" for name, error in list(strange.items())[:PLACES]]
-        more = "; ".join([*told, *(["..."] if len(strange) > PLACES else [])])
-        named = list(strange)[:PLACES]
-        beside.append(Trouble.of("mapping", "skipped-file", "folder", *named, rows=len(strange), more=more))
-    return kept, tuple(beside)
+        places = hidden[:MAX_PLACES]
+        findings.append(ReadFinding.from_rule("mapping", "hidden-file", "folder", *places, rows=len(hidden)))
+    if non_logs:
+        places = list(non_logs)[:MAX_PLACES]
+        reasons = [f"{PurePath(name).name}: {non_logs[name].problem}" for name in places]
+        more = "; ".join([*reasons, *(["..."] if len(non_logs) > MAX_PLACES else [])])
+        rows = len(non_logs)
+        findings.append(ReadFinding.from_rule("mapping", "skipped-file", "folder", *places, rows=rows, more=more))
+    return logs, tuple(findings)
 
 
-def _stranger(part: Part, *, said: bool) -> UnknownLayoutError | None:
-    """Say why a file is no log; nothing where it may be one."""
-    name = PurePath(part.member or part.path).name
-    if ABOUT.fullmatch(name):
-        return UnknownLayoutError("its name is that of a file about data", fix="name a log", path=part.name)
-    if said:
-        binary = b"\0" in (head := first_bytes(part)) and not head.startswith(b"PAR1")
-        return UnknownLayoutError("it holds zero bytes", fix="name a log", path=part.name) if binary else None
+def _non_log_error(log_file: LogFile, *, has_layout: bool) -> UnknownLayoutError | None:
+    name = PurePath(log_file.member or log_file.path).name
+    if NON_LOG_NAME.fullmatch(name):
+        return UnknownLayoutError("its name is not that of a log", fix="name a log", path=log_file.name)
+    if has_layout:
+        is_binary = b"\0" in (head := read_head(log_file)) and not head.startswith(b"PAR1")
+        return (
+            UnknownLayoutError("it has zero bytes, so it is not text", fix="name a log", path=log_file.name)
+            if is_binary
+            else None
+        )
     try:
-        known_layout(part)
+        detect_file_layout(log_file)
     except UnknownLayoutError as error:
         return error
     return None

@@ -1,402 +1,447 @@
-"""Any log, by a TOML file that says which of its columns are ours: JSON lines, CSV, TSV, Parquet, in any mixture.
+"""Reader for any log that a TOML mapping file describes: JSON lines, CSV, TSV, and Parquet, also mixed.
 
-The mappings of layouts, and those of other logs, are in `mappings`; docs/logs.md describes what they can say.
+The mappings of the built-in layouts and of other known logs are in `mappings`. docs/logs.md describes the format.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
 from judged.online.log import ATTRIBUTE_LIMIT, CONVENTIONS, RAW_EVENT, RAW_QUERY, Column
-from judged.online.readers.attributes import Own, attributes_of, own_of
-from judged.online.readers.checks import ASTRAY, clicked, found_in, grouped, lost, refuse_absent
-from judged.online.readers.files import Opener, Part, first_bytes, form_of
-from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile, Section
-from judged.online.readers.paths import Place, keys_of
-from judged.online.readers.raw import DUCKDB, RawLog, Trouble, Troubles, new_name, run, selected, trouble_of
-from judged.online.readers.records import Lines, csv_records, parquet_records, records_of_lines
-from judged.online.readers.sections import Records, Select, Taken, files_of, taken
+from judged.online.readers import checks, raw
+from judged.online.readers.attributes import AttributeColumns, select_attributes, unmapped_attributes
+from judged.online.readers.files import LogFile, ProgressCallback, detect_format, read_head
+from judged.online.readers.mapping_file import FORMATS, RENAMED, MappingFile
+from judged.online.readers.paths import Location, leading_names
+from judged.online.readers.raw import RawLog, ReadFinding, ReadFindings
+from judged.online.readers.records import LineReader, csv_records, json_records, parquet_records
+from judged.online.readers.sections import RecordTable, SectionQuery, SelectBuilder, matching_files, section_query
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Records as the expressions of a mapping, and the rows that each section has of them."""
+class SectionTable:
+    """The rows of one section: their query, the table or view with them, and attributes that the mapping omits."""
+
+    query: SectionQuery
+    name: str
+    attributes: AttributeColumns
+    source: str
+    is_typed: bool
+
+
+@dataclass(frozen=True)
+class MappedTable:
+    """Records of files with the same columns, as a table of all values that the mapping names."""
 
     name: str
-    rows: int
-    tables: tuple[tuple[Taken, str, Own], ...]  # what is taken, the view of it, the section's other attributes
-    base: str
-    convention: str
-    typed: bool
-    files: int
+    row_count: int
+    sections: tuple[SectionTable, ...]
+    rank_base_column: str
+    convention_column: str
 
 
 def read(
-    parts: Sequence[Part], engine: Engine, *, mapping: MappingFile, layout: str = "mapping", progress: Opener = None
-) -> RawLog:
-    """Read files as a mapping says.
+    log_files: Sequence[LogFile], engine: Engine, *, mapping: MappingFile, layout: str = "mapping",
+    progress: ProgressCallback = None,
+) -> RawLog:  # fmt: skip
+    """Read files as a mapping describes them.
 
     Parameters
     ----------
-    parts
-        JSON lines (plain, OpenSearch bulk, exports with ``_source``, lines with the index's name in front), CSV, TSV,
-        Parquet; packed or not.
+    log_files
+        JSON lines (plain, OpenSearch bulk, exports with ``_source``, lines that begin with the name of the index),
+        CSV, TSV, Parquet; compressed or not.
     engine
-        Where the rows go.
+        Database to read into.
     mapping
-        What is what.
+        Mapping of the log's columns to those of judged.
     layout
-        What to call it.
+        Layout name in the result.
     progress
-        Told what is read, and the share that is done.
+        Called with a description and the fraction done.
 
     Returns
     -------
     RawLog
-        Tables that hold what the log says. Parquet whose columns are typed is not copied: its tables are views.
+        Tables of queries and events. Parquet with typed columns is not copied: its tables are views.
 
     Raises
     ------
     InputError
-        If a file cannot be read, or the mapping names a column that no record has.
+        If a file cannot be read, or no record has a column that the mapping names.
     """
-    files = tuple(part.name for part in parts)
-    _check(mapping, files, engine)
-    troubles = Troubles()
-    stages = list(_Reader(parts, mapping, engine, troubles, progress).stages())
-    refuse_absent(mapping, [(stage.name, [one[:2] for one in stage.tables]) for stage in stages], parts, engine)
-    trouble = [*troubles.given()]
-    gone = sum(one.rows for one in trouble if one.lost)
-    for stage in stages:
-        trouble += lost(stage.name, files, engine)
-        for one, table, _ in stage.tables:
-            trouble += found_in(table, one.kind, one.checks, files, engine)
-    trouble += _lacking(stages, mapping, engine)
-    pages, more = _pages(stages, mapping, files, engine)
-    queries, left_out = _queries(stages, pages, mapping, engine)
-    base, mixed = _rank_base(stages, engine)
-    convention, unclear = _convention(stages, mapping, engine)
-    asked = [one for one in mapping.sections if one.kind == "queries"]
-    events = [table for stage in stages for one, table, _ in stage.tables if one.kind == "event"]
-    listed = ", ".join(identifier(one.name) for one in RAW_EVENT)
-    times = [one.columns["time"] for one in mapping.sections if "time" in one.columns]
-    told = not all(one.results or one.clicks for one in asked)
+    file_names = tuple(log_file.name for log_file in log_files)
+    _check_mapping(mapping, file_names, engine)
+    line_findings = ReadFindings()
+    tables = list(_RecordReader(log_files, mapping, engine, line_findings, progress).read())
+    sections = [section for table in tables for section in table.sections]
+    # A misspelled path would silently give an empty column, so it is an error before anything else is counted.
+    queries_by_table = [(section.source, section.query, section.name) for section in sections]
+    checks.check_paths_exist(mapping, queries_by_table, log_files, engine)
+    findings = [*line_findings.to_tuple()]
+    lost_lines = sum(finding.rows for finding in findings if finding.lost)
+    for table in tables:
+        findings += checks.unusable_rows(table.name, file_names, engine)
+        for section in table.sections:
+            findings += checks.check_rows(section.name, section.query, file_names, engine)
+    findings += _absent_columns(sections, mapping, engine)
+    pages, page_findings = _pages(sections, mapping, file_names, engine)
+    queries, attribute_findings = _queries_view(sections, pages, mapping, len(log_files), engine)
+    rank_base, base_findings = _rank_base(tables, engine)
+    convention, convention_findings = _convention(tables, mapping, engine)
+    query_sections = [section for section in mapping.sections if section.kind == "queries"]
+    event_columns = ", ".join(identifier(column.name) for column in RAW_EVENT)
+    events = [f"SELECT {event_columns} FROM {section.name}" for section in sections if section.query.kind == "event"]
+    times = [section.columns["time"] for section in mapping.sections if "time" in section.columns]
+    # Rows that are results or clicks exist only for pages that have some. An empty page shows that others are logged.
+    has_page_rows = any(section.rows == "pages" for section in query_sections)
+    empty_page = f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1"
+    findings += [*page_findings, *attribute_findings, *base_findings, *convention_findings]
     return RawLog(
-        queries=engine.table(queries),
-        events=engine.table(_view([f"SELECT {listed} FROM {table}" for table in events], RAW_EVENT, engine)),
-        layout=layout,
-        files=files,
-        rank_base=mapping.rank_base if mapping.base is None else base,
-        propensity_convention=convention,
-        actions=mapping.actions,
-        lines=sum(stage.rows for stage in stages) + gone,
-        trouble=Troubles([*trouble, *more, *left_out, *mixed, *unclear]).given(),
-        empty_told=told or bool(run(engine, f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1")),
-        left_told=not asked or not all(one.clicks for one in asked),
-        has_time=bool(times) and not any(one.format == "order" for one in times),
-    )
+        engine.table(queries), engine.table(_union_view(events, RAW_EVENT, engine)), layout, file_names,
+        rank_base=mapping.rank_base if mapping.rank_base_source is None else rank_base,
+        propensity_convention=convention, actions=mapping.actions,
+        lines=sum(table.row_count for table in tables) + lost_lines,
+        findings=ReadFindings(findings).to_tuple(),
+        logs_empty_pages=has_page_rows or bool(raw.run_sql(engine, empty_page)),
+        logs_unclicked_pages=not query_sections or any(section.rows != "clicks" for section in query_sections),
+        has_time=bool(times) and not any(time.format == "order" for time in times),
+    )  # fmt: skip
 
 
-def _check(mapping: MappingFile, files: Sequence[str], engine: Engine) -> None:
-    """Refuse what would leave nothing without a word, and patterns of times that the database does not understand."""
+def _check_mapping(mapping: MappingFile, file_names: Sequence[str], engine: Engine) -> None:
     import duckdb
 
     for section in mapping.sections:
-        if not files_of(section, files):
-            fix = f"give it, or change the pattern; given: {', '.join(files)}"
-            raise InputError(f"no file fits the pattern {section.files!r}", fix=fix, path=mapping.path)
-        value = section.columns.get("time")
-        if value is not None and "%" in value.format:
+        if not matching_files(section, file_names):
+            fix = f"add a file that matches, or change the pattern; the files are {', '.join(file_names)}"
+            raise InputError(f"no file matches the pattern {section.file_pattern!r}", fix=fix, path=mapping.path)
+        time = section.columns.get("time")
+        if time is not None and "%" in time.format:
             try:
-                run(engine, f"SELECT try_strptime('', {literal(value.format)})")
+                raw.run_sql(engine, f"SELECT try_strptime('', {literal(time.format)})")
             except duckdb.Error:
-                problem = f"the pattern of times {value.format!r} is not understood"
+                problem = f"invalid time format {time.format!r}"
                 fix = "write it as for strptime, such as %Y-%m-%d %H:%M:%S"
                 raise InputError(problem, fix=fix, path=mapping.path) from None
-    if sum(len(one.attributes) for one in mapping.sections) > ATTRIBUTE_LIMIT:
-        raise InputError(f"the mapping has more than {ATTRIBUTE_LIMIT} attributes", fix="name fewer", path=mapping.path)
+    if (count := sum(len(section.attributes) for section in mapping.sections)) > ATTRIBUTE_LIMIT:
+        problem = f"a mapping can have at most {ATTRIBUTE_LIMIT} attributes, got {count}"
+        raise InputError(problem, fix="remove some", path=mapping.path)
 
 
-class _Reader:
-    """Brings the records of all files into stages."""
+class _RecordReader:
+    """Reader of all files of a log into mapped tables."""
 
     def __init__(
-        self, parts: Sequence[Part], mapping: MappingFile, engine: Engine, troubles: Troubles, progress: Opener
-    ) -> None:
-        self._parts, self._mapping, self._engine = parts, mapping, engine
-        self._troubles, self._progress = troubles, progress
-        self._clock = any("time" in one.columns for one in mapping.sections)
+        self, log_files: Sequence[LogFile], mapping: MappingFile, engine: Engine, findings: ReadFindings,
+        progress: ProgressCallback,
+    ) -> None:  # fmt: skip
+        self._log_files, self._mapping, self._engine = log_files, mapping, engine
+        self._findings, self._progress = findings, progress
+        self._has_time = any("time" in section.columns for section in mapping.sections)
 
-    def stages(self) -> Iterator[Stage]:
-        """Read the files, those of lines first."""
-        forms = [_form(part, self._mapping) for part in self._parts]
-        by_form = {form: [at for at, one in enumerate(forms) if one == form] for form in ("lines", "csv", "parquet")}
-        if by_form["lines"]:
-            yield self._lines(by_form["lines"])
-        for at in by_form["csv"]:
+    def read(self) -> Iterator[MappedTable]:
+        """Read files of lines first, then CSV, then Parquet."""
+        numbers: dict[str, list[int]] = {"lines": [], "csv": [], "parquet": []}
+        for number, log_file in enumerate(self._log_files):
+            numbers[_file_format(log_file, self._mapping)].append(number)
+        if numbers["lines"]:
+            yield self._read_lines(numbers["lines"])
+        for number in numbers["csv"]:
             if self._progress:
-                self._progress(f"reading {self._parts[at].name}", at / len(self._parts))
-            yield self._stage(csv_records(at, self._parts[at], self._mapping, self._engine, self._troubles))
-        for records in parquet_records([(at, self._parts[at]) for at in by_form["parquet"]], self._engine):
-            yield self._stage(records)
+                self._progress(f"reading {self._log_files[number].name}", number / len(self._log_files))
+            yield self._map(csv_records(number, self._log_files[number], self._mapping, self._engine, self._findings))
+        parquet_files = [(number, self._log_files[number]) for number in numbers["parquet"]]
+        for records in parquet_records(parquet_files, self._engine):
+            yield self._map(records)
 
-    def _lines(self, numbers: Sequence[int]) -> Stage:
-        """Bring lines into the database: one pass, what is too long left out."""
-        parts, wanted = [self._parts[at] for at in numbers], self._mapping.all_paths
-        wrapped = any(b'"_source"' in first_bytes(part) for part in parts)
-        lines = Lines(parts, numbers, self._troubles, self._mapping.encoding, self._progress)
-        return lines.into(
-            self._engine, lambda name: self._stage(records_of_lines(name, wanted, numbers, wrapped=wrapped))
-        )
+    def _read_lines(self, numbers: Sequence[int]) -> MappedTable:
+        log_files, paths = [self._log_files[number] for number in numbers], self._mapping.all_paths
+        has_source = any(b'"_source"' in read_head(log_file) for log_file in log_files)
+        reader = LineReader(log_files, numbers, self._findings, self._mapping.encoding, self._progress)
+        records = partial(json_records, paths=paths, numbers=numbers, has_source=has_source)
+        return reader.use_as_table(self._engine, lambda table: self._map(records(table)))
 
-    def _stage(self, records: Records) -> Stage:
-        """Make a table of all that the sections name, or a view, where nothing has to be parsed for it."""
-        mapping, names = self._mapping, [part.name for part in self._parts]
-        file = f"[{', '.join(map(literal, names))}][file + 1]" if len(names) > 1 else "CAST(NULL AS VARCHAR)"
-        columns = {
-            **records.columns,
-            "#row": Place("CAST(file AS VARCHAR) || ':' || row", "varchar"),
-            "#file": Place(file, "varchar"),
-        }
-        columns.setdefault("#id", Place("CAST(NULL AS VARCHAR)", "varchar"))
-        select = Select(mapping, columns, mapping.all_paths, flat=not records.lines)
-        kinds, conditions, alone = _kinds(records, select, names)
-        plans: list[tuple[Taken, Own]] = []
-        for number, section in enumerate(mapping.sections):
-            if (where := conditions.get(number)) is None:
+    def _map(self, records: RecordTable) -> MappedTable:
+        """Create a table of all values that the sections name; a view if no JSON has to be parsed for it."""
+        mapping, file_names = self._mapping, [log_file.name for log_file in self._log_files]
+        # With one file its name distinguishes nothing: it is null, so that it becomes no attribute.
+        file = f"[{', '.join(map(literal, file_names))}][file + 1]" if len(file_names) > 1 else "CAST(NULL AS VARCHAR)"
+        row = Location("CAST(file AS VARCHAR) || ':' || row", "varchar")
+        columns = {**records.columns, "#row": row, "#file": Location(file, "varchar")}
+        columns.setdefault("#id", Location("CAST(NULL AS VARCHAR)", "varchar"))
+        select = SelectBuilder(mapping, columns, mapping.all_paths, flat=not records.is_json)
+        row_kind, conditions, only_queries = _assign_rows(records, select, file_names)
+        queries: list[tuple[SectionQuery, AttributeColumns]] = []
+        for index, section in enumerate(mapping.sections):
+            if (condition := conditions.get(index)) is None:
                 continue
-            whole = not section.results and not section.clicks
-            own = own_of(select, section, columns, flat=not records.lines, bare=alone) if whole else Own({})
-            plans.append((taken(section, where, select), own))
-        base = select.column("base", mapping.base)[0] if mapping.base else ""
-        logged = mapping.logged_convention
-        convention = select.column("propensity_convention", logged)[0] if logged else ""
-        whole = records.whole or f"(hash({', '.join(one.sql for one in records.columns.values()) or 'row'}) >> 1)"
-        heads = [f"{records.file} AS file", f"{records.row} AS row", f"{kinds} AS _kind", f"{whole} AS record"]
-        sql = select.sql(records.table, heads)
-        typed = records.table.startswith("read_parquet") and select.typed and not select.finder.layers
-        name = new_name("stage")
-        run(self._engine, f"CREATE {'VIEW' if typed else 'TABLE'} {name} AS {sql}")
-        records.done()
-        tables = tuple((plan, self._table(plan, own, name), own) for plan, own in plans)
-        rows = run(self._engine, f"SELECT count(*) FROM {records.table if typed else name}")[0][0]
-        return Stage(name, rows, tables, base, convention, typed, len(records.files))
+            attributes = AttributeColumns({})
+            if section.rows == "pages":
+                attributes = unmapped_attributes(select, section, columns, records.is_json, only_queries)
+            queries.append((section_query(section, condition, select), attributes))
+        base, convention = mapping.rank_base_source, mapping.convention_source
+        base_column = select.column("base", base)[0] if base else ""
+        convention_column = select.column("propensity_convention", convention)[0] if convention else ""
+        values = ", ".join(location.sql for location in records.columns.values()) or "row"
+        # hash() is unsigned. Shifted by one bit it fits into a BIGINT.
+        record_hash = records.record_hash or f"(hash({values}) >> 1)"
+        keys = [f"{records.file} AS file", f"{records.row} AS row", f"{row_kind} AS _kind", f"{record_hash} AS record"]
+        sql = select.query(records.table, keys)
+        # A view avoids a copy of Parquet files, if reading them again needs no parsing.
+        is_typed = records.table.startswith("read_parquet") and select.is_typed and not select.finder.layers
+        name = raw.unique_name("stage")
+        raw.run_sql(self._engine, f"CREATE {'VIEW' if is_typed else 'TABLE'} {name} AS {sql}")
+        records.release()
+        sections = tuple(self._create(query, attributes, name, is_typed) for query, attributes in queries)
+        row_count = raw.run_sql(self._engine, f"SELECT count(*) FROM {records.table if is_typed else name}")[0][0]
+        return MappedTable(name, row_count, sections, base_column, convention_column)
 
-    def _table(self, plan: Taken, own: Own, stage: str) -> str:
-        name = new_name(plan.kind)
-        more = [*own.columns.values(), *([own.as_json] if own.as_json else [])]
-        sql = plan.rows(stage, clock=self._clock, more=more)
-        run(self._engine, f"CREATE {'TABLE' if plan.items else 'VIEW'} {name} AS {sql}")
-        return name
+    def _create(self, query: SectionQuery, attributes: AttributeColumns, source: str, is_typed: bool) -> SectionTable:
+        name = raw.unique_name(query.kind)
+        columns = [*attributes.columns.values(), *([attributes.json_column] if attributes.json_column else [])]
+        sql = query.sql(source, has_time=self._has_time, more_columns=columns)
+        raw.run_sql(self._engine, f"CREATE {'TABLE' if query.items else 'VIEW'} {name} AS {sql}")
+        return SectionTable(query, name, attributes, source, is_typed)
 
 
-def _form(part: Part, mapping: MappingFile) -> str:
-    """Say how a file is written: as the mapping says, by its first bytes, or by its name."""
-    form = form_of(part, [keys_of(path)[0] for path in mapping.all_paths])
+def _file_format(log_file: LogFile, mapping: MappingFile) -> str:
+    detected = detect_format(log_file, [leading_names(path)[0] for path in mapping.all_paths])
     if mapping.format:
         return {"jsonl": "lines", "tsv": "csv"}.get(mapping.format, mapping.format)
-    if form is None and not any(one.has for one in mapping.sections):  # else the records tell what they are
+    # If sections identify their records by paths, a file of another kind is reported record by record instead.
+    if detected is None and not any(section.key_paths for section in mapping.sections):
         fix = f"write format = one of {', '.join(FORMATS)} under [file]"
-        raise InputError("neither its name nor its first bytes tell the format", fix=fix, path=part.name)
-    return form or "lines"
+        raise InputError("unknown file format: not clear from the name or first bytes", fix=fix, path=log_file.name)
+    return detected or "lines"
 
 
-def _kinds(records: Records, select: Select, files: Sequence[str]) -> tuple[str, dict[int, str], bool]:
-    """Say whose a row is or what is wrong with it, on which condition it is a section's, and if all are of queries."""
-    mapping = select.mapping
-    cases = [f"WHEN ({records.lost}) IS NOT NULL THEN ({records.lost})"] if records.lost else []
-    if mapping.must:
-        cases.append(f"WHEN NOT ({select.all_of(mapping.must)}) THEN 'broken-record'")
-    claims = [number for number, one in enumerate(mapping.sections) if one.has or one.or_has]
-    claims.sort(key=lambda number: mapping.sections[number].kind)  # a record that may be both is an event
-    whole = list(cases)
-    if claims and records.lines:
-        cases += _claims(claims, select, records.index)
-    elif claims:
-        there = [at for at in claims if _tests(mapping.sections[at].has, select)]
-        claims = there or [at for at in claims if _tests(mapping.sections[at].or_has, select)]
-        if not claims:
-            listed = ", ".join(name[:40] for name in [one for one in records.columns if one][:12])
-            wanted = dict.fromkeys(path for one in mapping.sections for path in (*one.has, *one.or_has))
-            fix = f"name them {', '.join(wanted)}; or say what they are with a mapping file"
-            where = files[records.files[0]]
-            raise InputError(f"no column that tells what its rows are among {listed}", fix=fix, path=where)
-        cases += [f"WHEN {' OR '.join(_tests(mapping.sections[at].has, select))} THEN 's{at}'" for at in claims[:-1]]
-        cases += [f"ELSE 's{claims[-1]}'"] if len(claims) > 1 else []
+def _assign_rows(
+    records: RecordTable, select: SelectBuilder, file_names: Sequence[str]
+) -> tuple[str, dict[int, str], bool]:
+    """Return SQL of each row's section or problem, each section's row condition, and whether all rows are queries."""
+    mapping, all_sections = select.mapping, select.mapping.sections
+    cases = [f"WHEN ({records.problem}) IS NOT NULL THEN ({records.problem})"] if records.problem else []
+    if mapping.record_conditions:
+        cases.append(f"WHEN NOT ({select.all_conditions(mapping.record_conditions)}) THEN 'broken-record'")
+    has_problem_cases = bool(cases)
+    candidates = [i for i, section in enumerate(all_sections) if section.key_paths or section.fallback_paths]
+    candidates.sort(key=lambda index: all_sections[index].kind)  # events first: a record that fits both is an event
+    if candidates and records.is_json:
+        cases += _json_section_cases(candidates, select, records.index)
+    elif candidates:
+        candidates = _sections_with_columns(candidates, records, select, file_names)
+        for index in candidates[:-1]:
+            tests = _presence_tests(all_sections[index].key_paths, select)
+            cases.append(f"WHEN {' OR '.join(tests)} THEN 's{index}'")
+        cases += [f"ELSE 's{candidates[-1]}'"] if len(candidates) > 1 else []
     conditions: dict[int, str] = {}
-    for number, section in enumerate(mapping.sections):
-        fitting = set(files_of(section, files)) & set(records.files)
-        where = [] if fitting == set(records.files) else [f"file IN ({', '.join(map(str, fitting))})"]
-        claimed = bool(section.has or section.or_has)
-        if not fitting or (claimed and number not in claims):
+    for index, section in enumerate(all_sections):
+        numbers = set(matching_files(section, file_names)) & set(records.file_numbers)
+        tests = [] if numbers == set(records.file_numbers) else [f"file IN ({', '.join(map(str, numbers))})"]
+        is_identified = bool(section.key_paths or section.fallback_paths)
+        if not numbers or (is_identified and index not in candidates):
             continue
-        if claimed and (records.lines or len(claims) > 1):
-            where.append(f"_kind = 's{number}'")
-        elif whole or (cases and not claimed):
-            where.append("_kind IS NULL")
-        if section.index and not claimed:
-            where.append(select.kept(_fits(section.index, records.index)))
-        conditions[number] = " AND ".join(where) or "true"
+        if is_identified and (records.is_json or len(candidates) > 1):
+            tests.append(f"_kind = 's{index}'")
+        elif has_problem_cases or (cases and not is_identified):
+            tests.append("_kind IS NULL")
+        # Sections with key paths use the index only as a hint, because exports often lack it.
+        if section.index_pattern and not is_identified:
+            tests.append(select.column_for(_index_test(section.index_pattern, records.index)))
+        conditions[index] = " AND ".join(tests) or "true"
     sql = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS VARCHAR)"
-    return sql, conditions, len(claims) == 1 and mapping.sections[claims[0]].kind == "queries"
+    return sql, conditions, len(candidates) == 1 and all_sections[candidates[0]].kind == "queries"
 
 
-def _tests(paths: Iterable[str], select: Select) -> list[str]:
-    """Write a test for each place of some paths: something is there."""
-    places = [place for path in paths for place in select.places(path)]
-    bare = [f"nullif({one.sql}, '')" if one.type == "varchar" and not one.parsed else one.sql for one in places]
-    return [f"{sql} IS NOT NULL" for sql in bare]
-
-
-def _claims(claims: Sequence[int], select: Select, index: str) -> Iterable[str]:
-    """Write whose a record is: of the one section that its index fits, or of the first of which it has something."""
+def _sections_with_columns(
+    candidates: Sequence[int], records: RecordTable, select: SelectBuilder, file_names: Sequence[str]
+) -> list[int]:
     sections = select.mapping.sections
-    every = [path for at in claims for path in (*sections[at].has, *sections[at].or_has)]
-    times = [path for at in claims if "time" in sections[at].columns for path in sections[at].columns["time"].paths]
-    something = " OR ".join(_tests(dict.fromkeys([*every, *times]), select))
-    fits = {at: _fits(sections[at].index, index) for at in claims if sections[at].index}
-    for at, test in fits.items():
-        alone = " AND ".join([test, *(f"NOT {other}" for one, other in fits.items() if one != at)])
-        yield f"WHEN {alone} AND ({something}) THEN 's{at}'"
-    for of in ("has", "or_has"):
-        for at in claims:
-            if tests := _tests(getattr(sections[at], of), select):
-                yield f"WHEN {' OR '.join(tests)} THEN 's{at}'"
+    for attribute in ("key_paths", "fallback_paths"):
+        if present := [index for index in candidates if _presence_tests(getattr(sections[index], attribute), select)]:
+            return present
+    names = ", ".join(name[:40] for name in list(filter(None, records.columns))[:12])
+    paths = dict.fromkeys(path for section in sections for path in (*section.key_paths, *section.fallback_paths))
+    problem = f"cannot tell queries from events: none of the known columns is among {names}"
+    fix = f"name a column {' or '.join(paths)}, or use a mapping file"
+    raise InputError(problem, fix=fix, path=file_names[records.file_numbers[0]])
+
+
+def _presence_tests(paths: Iterable[str], select: SelectBuilder) -> list[str]:
+    """Return one SQL test for each location of the paths: it holds a value."""
+    # An empty cell of a CSV file is absent. In JSON an empty text is a value.
+    return [
+        f"nullif({location.sql}, '') IS NOT NULL"
+        if location.type == "varchar" and not location.is_parsed
+        else f"{location.sql} IS NOT NULL"
+        for path in paths
+        for location in select.locations(path)
+    ]
+
+
+def _json_section_cases(candidates: Sequence[int], select: SelectBuilder, index_name: str) -> Iterable[str]:
+    """Yield SQL cases that choose the only section whose index pattern fits, else the first with a known path."""
+    sections = {index: select.mapping.sections[index] for index in candidates}
+    paths = [path for section in sections.values() for path in (*section.key_paths, *section.fallback_paths)]
+    for section in sections.values():
+        paths += section.columns["time"].paths if "time" in section.columns else ()
+    any_present = " OR ".join(_presence_tests(dict.fromkeys(paths), select))
+    patterns = {index: section.index_pattern for index, section in sections.items() if section.index_pattern}
+    index_tests = {index: _index_test(pattern, index_name) for index, pattern in patterns.items()}
+    for index, test in index_tests.items():
+        only_fit = " AND ".join([test, *(f"NOT {index_tests[other]}" for other in index_tests if other != index)])
+        yield f"WHEN {only_fit} AND ({any_present}) THEN 's{index}'"
+    for attribute in ("key_paths", "fallback_paths"):
+        for index, section in sections.items():
+            if tests := _presence_tests(getattr(section, attribute), select):
+                yield f"WHEN {' OR '.join(tests)} THEN 's{index}'"
     yield "ELSE 'unknown-record'"
 
 
-def _fits(pattern: str, index: str) -> str:
-    return f"({index or literal('')} GLOB {literal(pattern.lower())})"
+def _index_test(pattern: str, index_name: str) -> str:
+    return f"({index_name or literal('')} GLOB {literal(pattern.lower())})"
 
 
-def _view(selects: Sequence[str], columns: Sequence[Column], engine: Engine) -> str:
-    name = new_name("raw")
-    empty = f"SELECT {selected(columns, {})} WHERE false"
-    run(engine, f"CREATE VIEW {name} AS {' UNION ALL '.join(selects) or empty}")
+def _union_view(selects: Sequence[str], columns: Sequence[Column], engine: Engine) -> str:
+    name = raw.unique_name("raw")
+    empty = f"SELECT {raw.select_list(columns, {})} WHERE false"
+    raw.run_sql(engine, f"CREATE VIEW {name} AS {' UNION ALL '.join(selects) or empty}")
     return name
 
 
 def _pages(
-    stages: Sequence[Stage], mapping: MappingFile, files: Sequence[str], engine: Engine
-) -> tuple[list[tuple[Section, str, Own]], list[Trouble]]:
-    """Give the tables of pages of each section: rows that are results or clicks are put together."""
-    pages: list[tuple[Section, str, Own]] = []
-    trouble: list[Trouble] = []
+    sections: Sequence[SectionTable],
+    mapping: MappingFile,
+    file_names: Sequence[str],
+    engine: Engine,
+) -> tuple[list[SectionTable], list[ReadFinding]]:
+    """Return the tables of pages of each section. Rows that are results or clicks are grouped into pages."""
+    pages: list[SectionTable] = []
+    findings: list[ReadFinding] = []
     for section in mapping.sections:
-        given = [(table, own) for stage in stages for one, table, own in stage.tables if one.section is section]
-        if section.kind == "events" or not given:
+        tables = [table for table in sections if table.query.section is section]
+        if section.kind == "events" or not tables:
             continue
-        if not section.results and not section.clicks:
-            pages += [(section, table, own) for table, own in given]
+        if section.rows == "pages":
+            pages += tables
             continue
-        rows = f"({' UNION ALL BY NAME '.join(f'SELECT * FROM {table}' for table, _ in given)})"
-        name = new_name("pages")
-        made = clicked(section, rows) if section.clicks else grouped(section, rows, mapping.rank_base or 0)
-        run(engine, f"CREATE TABLE {name} AS {made}")
-        pages.append((section, name, Own({})))
-        if section.results:
-            no_page = Trouble.of("mapping", "no-page", "query", lost=True)
-            doubled = Trouble.of("mapping", "odd-rank", "query")
-            trouble += trouble_of(engine, files, rows, ASTRAY, no_page)
-            trouble += trouble_of(engine, files, name, "doubled", doubled)
-    return pages, trouble
+        rows = f"({' UNION ALL BY NAME '.join(f'SELECT * FROM {table.name}' for table in tables)})"
+        name = raw.unique_name("pages")
+        if section.rows == "clicks":
+            sql = checks.pages_from_clicks(section, rows)
+        else:
+            sql = checks.pages_from_results(section, rows, mapping.rank_base or 0)
+        raw.run_sql(engine, f"CREATE TABLE {name} AS {sql}")
+        pages.append(replace(tables[0], name=name, attributes=AttributeColumns({})))
+        if section.rows == "results":
+            no_page = ReadFinding.from_rule("mapping", "no-page", "query", lost=True)
+            duplicate_rank = ReadFinding.from_rule("mapping", "odd-rank", "query")
+            findings += raw.locate_rows(engine, file_names, rows, checks.UNPLACED, no_page)
+            findings += raw.locate_rows(engine, file_names, name, "has_duplicate_ranks", duplicate_rank)
+    return pages, findings
 
 
-def _queries(
-    stages: Sequence[Stage], pages: Sequence[tuple[Section, str, Own]], mapping: MappingFile, engine: Engine
-) -> tuple[str, tuple[Trouble, ...]]:
-    """Make the view of queries, with the log's own attributes, and the numbers of results that events tell of."""
-    alone = sum(stage.files for stage in stages) < 2  # then the name of the file tells nothing
-    of = [pair for one in mapping.sections for pair in one.attributes.items()]
-    named = list(dict.fromkeys(name for name, value in of if not (alone and value.paths == ("#file",))))
-    chosen, trouble = attributes_of([(table, own) for _, table, own in pages], mapping, engine)
-    counts = _counts(stages, engine)
+def _queries_view(
+    sections: Sequence[SectionTable],
+    pages: Sequence[SectionTable],
+    mapping: MappingFile,
+    file_count: int,
+    engine: Engine,
+) -> tuple[str, tuple[ReadFinding, ...]]:
+    """Create the view of queries, with attributes, and with result counts that only events have."""
+    attributes, findings = select_attributes([(page.name, page.attributes) for page in pages], mapping, engine)
+    sources = [pair for section in mapping.sections for pair in section.attributes.items()]
+    # The name of a single file is the same in each row.
+    mapped_names = dict.fromkeys(name for name, source in sources if file_count > 1 or source.paths != ("#file",))
+    counts = _result_counts(sections, engine)
     selects: list[str] = []
-    for section, table, own in pages:
-        columns = {one.name: f"CAST(q.{identifier(one.name)} AS {DUCKDB[one.type]})" for one in RAW_QUERY}
+    for page in pages:
+        types = {column.name: raw.DUCKDB_TYPES[column.type] for column in RAW_QUERY}
+        columns = {column: f"CAST(q.{identifier(column)} AS {kind})" for column, kind in types.items()}
         if counts:
-            columns["n_total"] = "coalesce(q.n_total, c.found)"
-        numbers = {name: f"q.a_{number}" for number, name in enumerate(section.attributes)}
-        columns |= {name: numbers.get(name, "CAST(NULL AS VARCHAR)") for name in named}
-        columns |= {one.column: one.sql_in(own) for one in chosen}
-        listed = ", ".join(f"{sql} AS {identifier(name)}" for name, sql in columns.items())
-        joined = f" LEFT JOIN {counts} AS c ON q.query_id = c.query_id" if counts else ""
-        selects.append(f"SELECT {listed} FROM {own.source(table, chosen)} AS q{joined}")
-    return _view(selects, RAW_QUERY, engine), trouble
+            columns["n_total"] = "coalesce(q.n_total, c.result_count)"
+        numbers = {attribute: f"q.a_{number}" for number, attribute in enumerate(page.query.section.attributes)}
+        columns |= {attribute: numbers.get(attribute, "CAST(NULL AS VARCHAR)") for attribute in mapped_names}
+        columns |= {attribute.column: attribute.sql(page.attributes) for attribute in attributes}
+        expressions = ", ".join(f"{sql} AS {identifier(column)}" for column, sql in columns.items())
+        join = f" LEFT JOIN {counts} AS c ON q.query_id = c.query_id" if counts else ""
+        selects.append(f"SELECT {expressions} FROM {page.attributes.source(page.name, attributes)} AS q{join}")
+    return _union_view(selects, RAW_QUERY, engine), findings
 
 
-def _counts(stages: Sequence[Stage], engine: Engine) -> str:
-    """Keep the numbers of results that events tell of, by query; empty where they tell of none."""
-    telling = [
-        f"SELECT query_id, n_total FROM {table} WHERE n_total IS NOT NULL AND query_id IS NOT NULL"
-        for stage in stages
-        for one, table, _ in stage.tables
-        if one.kind == "event" and one.gives("n_total")
-    ]
-    if not telling:
+def _result_counts(sections: Sequence[SectionTable], engine: Engine) -> str:
+    """Create a table of result counts that events report, by query. Return its name, empty if there are none."""
+    events = [section for section in sections if section.query.kind == "event" and section.query.has_values("n_total")]
+    if not events:
         return ""
-    name = new_name("counts")
-    every = " UNION ALL ".join(telling)
-    run(engine, f"CREATE TABLE {name} AS SELECT query_id, max(n_total) AS found FROM ({every}) GROUP BY query_id")
-    return name if run(engine, f"SELECT count(*) FROM {name}")[0][0] else ""
+    name = raw.unique_name("counts")
+    # Some logs report the result count in events of the query, not in the query.
+    rows = " UNION ALL ".join(f"SELECT query_id, n_total FROM {section.name}" for section in events)
+    is_known = "n_total IS NOT NULL AND query_id IS NOT NULL"
+    counts = f"SELECT query_id, max(n_total) AS result_count FROM ({rows}) WHERE {is_known} GROUP BY query_id"
+    raw.run_sql(engine, f"CREATE TABLE {name} AS {counts}")
+    return name if raw.run_sql(engine, f"SELECT count(*) FROM {name}")[0][0] else ""
 
 
-def _lacking(stages: Sequence[Stage], mapping: MappingFile, engine: Engine) -> Iterable[Trouble]:
-    """Name the columns that are expected, and that no record has; those of typed tables are there without a look."""
-    rows: Counter[str] = Counter()
-    filled: Counter[tuple[str, str]] = Counter()
-    for typed, one, table in [(stage.typed, one, table) for stage in stages for one, table, _ in stage.tables]:
-        expected = [RENAMED.get(name, name) for name, value in one.section.columns.items() if value.expected]
-        if not expected:
+def _absent_columns(sections: Sequence[SectionTable], mapping: MappingFile, engine: Engine) -> Iterable[ReadFinding]:
+    """Yield a finding for each expected column that no record has. Of typed tables only the schema is read."""
+    row_counts: Counter[str] = Counter()
+    value_counts: Counter[tuple[str, str]] = Counter()
+    for section in sections:
+        query = section.query
+        names = [RENAMED.get(name, name) for name, source in query.section.columns.items() if source.expected]
+        if not names:
             continue
-        counts = ", ".join(str(int(one.gives(name))) if typed else f"count({name})" for name in expected)
-        number, *each = run(engine, f"SELECT count(*), {counts} FROM {table}" + (" GROUP BY ALL" if typed else ""))[0]
-        rows[one.kind] += number
-        filled.update({(one.kind, name): count for name, count in zip(expected, each, strict=True)})
+        counts = ", ".join(str(int(query.has_values(name))) if section.is_typed else f"count({name})" for name in names)
+        grouping = " GROUP BY ALL" if section.is_typed else ""
+        row_count, *filled = raw.run_sql(engine, f"SELECT count(*), {counts} FROM {section.name}{grouping}")[0]
+        row_counts[query.kind] += row_count
+        value_counts.update({(query.kind, name): count for name, count in zip(names, filled, strict=True)})
     for section in mapping.sections:
         kind = "query" if section.kind == "queries" else "event"
-        for name, value in section.columns.items():
-            if value.expected and rows[kind] and not filled[kind, RENAMED.get(name, name)]:
-                yield Trouble.of("mapping", "absent-column", kind, rows=rows[kind], written=value.paths[0])
+        for name, source in section.columns.items():
+            if source.expected and (rows := row_counts[kind]) and not value_counts[kind, RENAMED.get(name, name)]:
+                yield ReadFinding.from_rule("mapping", "absent-column", kind, rows=rows, written=source.paths[0])
 
 
-def _rank_base(stages: Sequence[Stage], engine: Engine) -> tuple[int | None, tuple[Trouble, ...]]:
-    """Give the rank of the first result where the log says it."""
-    said = _stated(engine, ((stage.name, stage.base) for stage in stages))
-    if len(said) == 1 and next(iter(said)) in {0, 1}:
-        return next(iter(said)), ()
-    if not said:
+def _rank_base(tables: Sequence[MappedTable], engine: Engine) -> tuple[int | None, tuple[ReadFinding, ...]]:
+    """Return the rank of the first result that the log declares. Return None if it declares none, or several."""
+    counts = _count_values(engine, ((table.name, table.rank_base_column) for table in tables))
+    if len(counts) == 1 and next(iter(counts)) in {0, 1}:
+        return next(iter(counts)), ()
+    if not counts:
         return None, ()
-    listed = ", ".join(str(base) for base in sorted(said)[:5])
-    return None, (Trouble.of("mapping", "mixed-base", "query", rows=said.total(), more=listed),)
+    bases = ", ".join(str(base) for base in sorted(counts)[:5])
+    return None, (ReadFinding.from_rule("mapping", "mixed-base", "query", rows=counts.total(), more=bases),)
 
 
-def _convention(stages: Sequence[Stage], mapping: MappingFile, engine: Engine) -> tuple[str, tuple[Trouble, ...]]:
-    """Return the convention of propensities that the mapping or the log declares; empty if none, or if unclear."""
-    if mapping.logged_convention is None:
-        return mapping.convention, ()
-    stated = _stated(engine, ((stage.name, stage.convention) for stage in stages))
-    if len(stated) <= 1 and stated.keys() <= set(CONVENTIONS):
-        return next(iter(stated), ""), ()
-    listed = ", ".join(repr(str(convention)[:40]) for convention in sorted(stated)[:5])
-    possible = ", ".join(CONVENTIONS)
-    trouble = Trouble.of("mapping", "mixed-convention", "query", rows=stated.total(), more=listed, possible=possible)
-    return "", (trouble,)
+def _convention(tables: Sequence[MappedTable], mapping: MappingFile, engine: Engine) -> tuple[str, list[ReadFinding]]:
+    """Return the propensity convention that the mapping or the log declares; empty if none, unknown, or several."""
+    if mapping.convention_source is None:
+        return mapping.convention, []
+    counts = _count_values(engine, ((table.name, table.convention_column) for table in tables))
+    if len(counts) <= 1 and counts.keys() <= set(CONVENTIONS):
+        return next(iter(counts), ""), []
+    names = ", ".join(repr(str(convention)[:40]) for convention in sorted(counts)[:5])
+    rows, possible = counts.total(), ", ".join(CONVENTIONS)
+    return "", [ReadFinding.from_rule("mapping", "mixed-convention", "query", rows=rows, more=names, possible=possible)]
 
 
-def _stated(engine: Engine, columns: Iterable[tuple[str, str]]) -> Counter[Any]:
-    """Count the values of a column that the log states for all of it: (table, column) of each stage."""
-    stated: Counter[Any] = Counter()
+def _count_values(engine: Engine, columns: Iterable[tuple[str, str]]) -> Counter[Any]:
+    """Count the values of columns, each a pair of its table and its name (empty: none)."""
+    counts: Counter[Any] = Counter()
     for table, column in columns:
         if column:
             sql = f"SELECT {column}, count(*) FROM {table} WHERE {column} IS NOT NULL GROUP BY 1 LIMIT 100"
-            stated.update(dict(run(engine, sql)))
-    return stated
+            counts.update(dict(raw.run_sql(engine, sql)))
+    return counts

@@ -1,4 +1,4 @@
-"""The TOML file that says which columns of a log are ours: read, and checked to the last key."""
+"""The TOML mapping file, which maps the columns of a log to those of judged: data model, parser, and validation."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import Any, Literal, TypeAlias, cast
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.online.log import ACTIONS, CONVENTIONS, RAW_EVENT, RAW_QUERY
-from judged.online.readers.paths import is_many, keys_of
-from judged.online.readers.values import NUMBERED
+from judged.online.readers.paths import is_list_path, leading_names
+from judged.online.readers.values import UNIT_MS
 from judged.results.types import cached_property
 
-Kind: TypeAlias = Literal["queries", "events"]
+SectionKind: TypeAlias = Literal["queries", "events"]
 
 RENAMED = {"time": "time_ms", "latency": "latency_ms", "dwell": "dwell_ms"}
-"""Columns that a mapping names without their unit, since it says itself what unit the log has."""
+"""Columns that a mapping names without a unit, because it declares the unit of the log."""
 
-BESIDE = {"queries": ("offset",), "events": ("n_total",)}
-"""What a section may say that is no column: results passed over before the page; results found, as an event says it."""
+EXTRA_COLUMNS = {"queries": ("offset",), "events": ("n_total",)}
+"""Values that are no columns of the raw table: results before the page; the result count that an event reports."""
 
-_KEPT = frozenset({"file", "row", "record"})
-_RESULT = ("object_id", "position", "team", "propensity")
-_LISTS = frozenset({"hit_ids", "ranks", "teams", "propensities", "first_rank"})
+_INTERNAL_COLUMNS = frozenset({"file", "row", "record"})
+_RESULT_COLUMNS = ("object_id", "position", "team", "propensity")
+_LIST_COLUMNS = frozenset({"hit_ids", "ranks", "teams", "propensities"})
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 
 
 @dataclass(frozen=True)
-class Condition:
-    """What a row must meet: the value is one of some, none of some, there at all, or a number within bounds."""
+class RowCondition:
+    """Condition on a value: allowed or excluded texts, presence, or numeric bounds."""
 
     path: str
-    among: tuple[str, ...] = ()
-    out: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     filled: bool | None = None
     above: float | None = None
     least: float | None = None
@@ -43,66 +43,68 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Value:
-    """Where the value of one column comes from."""
+class ValueSource:
+    """Source of a column's values."""
 
     paths: tuple[str, ...] = ()
-    alternatives: tuple[Value, ...] = ()
+    alternatives: tuple[ValueSource, ...] = ()
     constant: str | None = None
-    joined: bool = False
-    between: str | None = None
-    at: str | None = None
+    is_join: bool = False  # whether the values of all paths are joined to one text
+    between: str | None = None  # text between joined values
+    index_path: str | None = None  # path of the position in a list
     separators: tuple[str, ...] = ()
-    loose: bool = False  # several separators are possible, and brackets around the items
+    lenient: bool = False  # whether several separators, and brackets around the list, are possible
     format: str = "auto"
     unit: str = "milliseconds"
-    equals: tuple[str, ...] = ()
-    filled: bool = False
+    equals: tuple[str, ...] = ()  # texts that count as true
+    filled: bool = False  # whether the value is true if a list or object is not empty
     column: str = ""
-    when: tuple[Condition, ...] = ()
-    note: str = ""  # what to say where `when` is not met
+    when: tuple[RowCondition, ...] = ()
+    note: str = ""  # message about values that are not used because of `when`
     optional: bool = False
     expected: bool = False
 
     @cached_property
     def all_paths(self) -> tuple[str, ...]:
-        """Every path that is looked at."""
-        inner = [path for one in self.alternatives for path in one.all_paths]
-        return (*self.paths, *inner, *([self.at] if self.at else []), *(one.path for one in self.when))
+        """All paths that the value needs."""
+        paths = [path for alternative in self.alternatives for path in alternative.all_paths]
+        paths += [self.index_path] if self.index_path else []
+        return (*self.paths, *paths, *(condition.path for condition in self.when))
 
 
 @dataclass(frozen=True)
-class Section:
-    """One ``[[queries]]`` or ``[[events]]``: which rows, and what of them."""
+class MappingSection:
+    """A ``[[queries]]`` or ``[[events]]`` section: which rows it selects, and their columns."""
 
-    kind: Kind
-    columns: Mapping[str, Value]
-    attributes: Mapping[str, Value] = field(default_factory=dict[str, Value])
-    others: str = ""  # all other members of this object are attributes
+    kind: SectionKind
+    columns: Mapping[str, ValueSource]
+    attributes: Mapping[str, ValueSource] = field(default_factory=dict[str, ValueSource])
+    attribute_object: str = ""  # path of an object whose other members are attributes, too
     ignored: tuple[str, ...] = ()
-    where: tuple[Condition, ...] = ()
-    files: str = "*"
-    index: str = ""
-    has: tuple[str, ...] = ()
-    or_has: tuple[str, ...] = ()
-    results: bool = False
-    clicks: bool = False
-    each: Value | None = None
+    where: tuple[RowCondition, ...] = ()
+    file_pattern: str = "*"
+    index_pattern: str = ""
+    key_paths: tuple[str, ...] = ()  # a record with a value at one of them belongs to this section
+    fallback_paths: tuple[str, ...] = ()  # the same if no section has a value at its identifying paths
+    rows: str = "pages"  # what a row of the log is: one of "pages", "results" and "clicks"
+    each: ValueSource | None = None
 
     @cached_property
     def all_paths(self) -> tuple[str, ...]:
-        """Every path that is looked at."""
-        values = [*self.columns.values(), *self.attributes.values(), *([self.each] if self.each else [])]
-        paths = [path for one in values for path in one.all_paths] + [one.path for one in self.where]
-        return (*paths, *self.has, *self.or_has, *([self.others] if self.others else []))
+        """All paths that the section needs."""
+        sources = [*self.columns.values(), *self.attributes.values(), *([self.each] if self.each else [])]
+        paths = [path for source in sources for path in source.all_paths]
+        paths += [condition.path for condition in self.where]
+        paths += [*self.key_paths, *self.fallback_paths]
+        return (*paths, *([self.attribute_object] if self.attribute_object else []))
 
 
 @dataclass(frozen=True)
 class MappingFile:
-    """A whole mapping, checked."""
+    """A validated mapping."""
 
     path: str
-    sections: tuple[Section, ...]
+    sections: tuple[MappingSection, ...]
     format: str = ""
     header: bool = True
     names: tuple[str, ...] = ()
@@ -112,350 +114,327 @@ class MappingFile:
     null: tuple[str, ...] = ("",)
     flat: tuple[str, ...] | None = None
     ragged: bool = False
-    json: tuple[str, ...] = ()  # members that are JSON written as text
-    must: tuple[Condition, ...] = ()
+    json: tuple[str, ...] = ()  # members with JSON as text
+    record_conditions: tuple[RowCondition, ...] = ()
     rank_base: int | None = None
-    base: Value | None = None  # the log says it itself
-    convention: str = ""  # of propensities: one of CONVENTIONS
-    logged_convention: Value | None = None  # where the log declares it itself
+    rank_base_source: ValueSource | None = None
+    convention: str = ""  # of propensities, one of CONVENTIONS
+    convention_source: ValueSource | None = None
     actions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @cached_property
     def all_paths(self) -> tuple[str, ...]:
-        """Every path that is looked at."""
-        paths = [path for one in self.sections for path in one.all_paths] + [one.path for one in self.must]
-        logged = [path for value in (self.base, self.logged_convention) if value for path in value.all_paths]
-        return (*paths, *self.json, *logged)
+        """All paths that the mapping needs."""
+        paths = [path for section in self.sections for path in section.all_paths]
+        paths += [condition.path for condition in self.record_conditions]
+        sources = [source for source in (self.rank_base_source, self.convention_source) if source]
+        return (*paths, *self.json, *(path for source in sources for path in source.all_paths))
 
 
-def packaged() -> tuple[str, ...]:
-    """Name the mappings that come with judged.
+def packaged_mappings() -> tuple[str, ...]:
+    """Return the names of the mappings that come with judged.
 
-    >>> "ga4" in packaged(), "ubi" in packaged()
+    >>> "ga4" in packaged_mappings(), "ubi" in packaged_mappings()
     (True, True)
     """
     folder = resources.files("judged.online.readers") / "mappings"
-    return tuple(sorted(one.name.removesuffix(".toml") for one in folder.iterdir() if one.name.endswith(".toml")))
+    return tuple(sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")))
 
 
-def mapping_text(mapping: str | Path, *, packaged_alone: bool = False) -> tuple[str, str]:
-    """Give the text of a mapping, and its name: a file, or the name of one that comes with judged.
+def mapping_text(mapping: str | Path, *, packaged_only: bool = False) -> tuple[str, str]:
+    """Return the text and the file name of a mapping: a file, or the name of a packaged mapping.
 
     Raises
     ------
     InputError
-        If it is neither, or is no UTF-8.
+        If it is neither, or not UTF-8.
     """
-    if str(mapping) in packaged() and (packaged_alone or not Path(mapping).exists()):
+    if str(mapping) in packaged_mappings() and (packaged_only or not Path(mapping).exists()):
         file = resources.files("judged.online.readers") / "mappings" / f"{mapping}.toml"
         return file.read_text(encoding="utf-8"), f"{mapping}.toml"
-    fix = f"name a TOML file, or one of those that come with judged: {', '.join(packaged())}"
+    fix = f"name a TOML file, or one of those that come with judged: {', '.join(packaged_mappings())}"
     return read_toml(mapping, fix), str(mapping)
 
 
-def read_mapping(mapping: str | Path, *, packaged_alone: bool = False) -> MappingFile:
-    """Read a mapping.
+def read_mapping(mapping: str | Path, *, packaged_only: bool = False) -> MappingFile:
+    """Read and validate a mapping.
 
     Raises
     ------
     InputError
-        If there is none, it is no TOML, or something in it is unknown; the message gives the nearest name, and what
-        is possible.
+        If the file does not exist, is not TOML, or has an unknown key or invalid value.
     """
-    text, path = mapping_text(mapping, packaged_alone=packaged_alone)
-    return _Checker(path).mapping(parse_toml(text, path))
+    text, path = mapping_text(mapping, packaged_only=packaged_only)
+    return _MappingParser(path).parse(parse_toml(text, path))
 
 
-def nearest(name: str, possible: Iterable[str]) -> str:
-    """Write what somebody may have meant.
+def suggest_name(name: str, possible: Iterable[str]) -> str:
+    """Return the most similar possible name and the list of all.
 
-    >>> nearest("querry", ["query", "user_id"])
+    >>> suggest_name("querry", ["query", "user_id"])
     "did you mean 'query'? Possible: query, user_id"
     """
     import difflib
 
     possible = list(possible)
-    close = difflib.get_close_matches(name, possible, 1, 0.5)
-    listed = ", ".join(possible[:60]) + (", ..." if len(possible) > 60 else "")
-    return (f"did you mean {close[0]!r}? " if close else "") + f"Possible: {listed or 'nothing'}"
+    matches = difflib.get_close_matches(name, possible, 1, 0.5)
+    names = ", ".join(possible[:60]) + (", ..." if len(possible) > 60 else "")
+    return (f"did you mean {matches[0]!r}? " if matches else "") + f"Possible: {names or 'nothing'}"
 
 
-def possible_columns(kind: Kind, rows: str = "pages") -> tuple[str, ...]:
-    """Name the columns that a section can fill."""
-    ours = {long: short for short, long in RENAMED.items()}
-    names = [
-        ours.get(one.name, one.name) for one in (RAW_QUERY if kind == "queries" else RAW_EVENT) if one.name not in _KEPT
-    ]
-    names += BESIDE[kind]
+def allowed_columns(kind: SectionKind, rows: str = "pages") -> tuple[str, ...]:
+    """Return the names of the columns that a section can have."""
+    mapping_names = {column: name for name, column in RENAMED.items()}
+    raw_table = RAW_QUERY if kind == "queries" else RAW_EVENT
+    columns = [column.name for column in raw_table if column.name not in _INTERNAL_COLUMNS]
+    names = [*(mapping_names.get(column, column) for column in columns), *EXTRA_COLUMNS[kind]]
     if rows == "pages":
         return tuple(names)
-    return tuple(name for name in names if name not in _LISTS) + (_RESULT if rows == "results" else ())
+    names = [name for name in names if name not in _LIST_COLUMNS and name != "first_rank"]
+    return (*names, *(_RESULT_COLUMNS if rows == "results" else ()))
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    many = cast("list[Any]", value if isinstance(value, list) else [value])
-    return tuple(str(one).lower() if isinstance(one, bool) else str(one) for one in many)
+def _as_texts(value: Any) -> tuple[str, ...]:
+    elements = cast("list[Any]", value if isinstance(value, list) else [value])
+    return tuple(str(element).lower() if isinstance(element, bool) else str(element) for element in elements)
 
 
-_SAID: dict[Any, str] = {
-    str: "write a text",
-    bool: "write true or false",
-    float: "write a number",
-    dict: "write it as a TOML table",
+_TYPE_FIXES: dict[Any, str] = {
+    str: "write a text", bool: "write true or false", float: "write a number", dict: "write it as a TOML table",
+}  # fmt: skip
+# The keys of each table, and their types: `list` is a list of texts, a tuple holds the allowed values, and None
+# means that the type is checked elsewhere.
+_FILE_KEYS: dict[str, Any] = {
+    "format": FORMATS, "encoding": str, "header": bool, "columns": list, "separator": str, "quote": str, "null": list,
+    "flat": list, "ragged": bool, "json": list, "must": dict,
+}  # fmt: skip
+_MAPPING_KEYS: dict[str, Any] = {
+    "note": str, "file": dict, "rank_base": None, "propensity_convention": None, "optional": bool, "actions": dict,
+    "queries": None, "events": None,
+}  # fmt: skip
+_SECTION_KEYS: dict[str, Any] = {
+    "files": str, "index": str, "has": list, "or_has": list, "where": dict, "columns": dict,
+}  # fmt: skip
+_KIND_KEYS: dict[SectionKind, dict[str, Any]] = {
+    "queries": _SECTION_KEYS | {"rows": ("pages", "results", "clicks"), "attributes": dict, "ignored": list},
+    "events": _SECTION_KEYS | {"each": None},
 }
-_FILE: dict[str, Any] = {
-    "format": FORMATS,
-    "encoding": str,
-    "header": bool,
-    "columns": list,
-    "separator": str,
-    "quote": str,
-    "null": list,
-    "flat": list,
-    "ragged": bool,
-    "json": list,
-    "must": dict,
-}
-_MAPPING: dict[str, Any] = {
-    "note": str,
-    "file": dict,
-    "rank_base": None,
-    "propensity_convention": None,
-    "optional": bool,
-    "actions": dict,
-    "queries": None,
-    "events": None,
-}
-_SECTION: dict[str, Any] = {
-    "files": str,
-    "index": str,
-    "has": list,
-    "or_has": list,
-    "where": dict,
-    "columns": dict,
-}
-_KINDS: dict[Kind, dict[str, Any]] = {
-    "queries": _SECTION | {"rows": ("pages", "results", "clicks"), "attributes": dict, "ignored": list},
-    "events": _SECTION | {"each": None},
-}
-_SOURCES = ("path", "any", "join", "value")
-_VALUE: dict[str, Any] = {
-    "path": str,
-    "any": None,
-    "join": list,
-    "value": None,
-    "at": str,
-    "between": str,
-    "separator": None,
-    "format": str,
-    "unit": tuple(NUMBERED),
-    "equals": None,
-    "filled": bool,
-    "column": str,
-    "when": dict,
-    "note": str,
-    "optional": bool,
-    "expected": bool,
-}
-_CONDITION: dict[str, Any] = {"not": None, "filled": bool, "above": float, "least": float, "most": float}
-"""What may stand in each table, and its type: a list is one of texts, a tuple is of what is possible, None is more."""
+_SOURCE_KEYS = ("path", "any", "join", "value")
+_VALUE_KEYS: dict[str, Any] = {
+    "path": str, "any": None, "join": list, "value": None, "at": str, "between": str, "separator": None,
+    "format": str, "unit": tuple(UNIT_MS), "equals": None, "filled": bool, "column": str, "when": dict, "note": str,
+    "optional": bool, "expected": bool,
+}  # fmt: skip
+_CONDITION_KEYS: dict[str, Any] = {"not": None, "filled": bool, "above": float, "least": float, "most": float}
 
 
-class _Checker:
-    """Turns what TOML says into our types; says where it is wrong."""
+class _MappingParser:
+    """Parser and validator of a mapping. `where` is the name of a place in the file, for messages."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._optional = False
 
-    def _wrong(self, problem: str, fix: str) -> InputError:
+    def _error(self, problem: str, fix: str) -> InputError:
         return InputError(problem, fix=fix, path=self._path)
 
-    def _table(self, given: Any, where: str, possible: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Check that a table has known keys alone, and values of their types."""
-        table: dict[str, Any] = self._typed(given, dict, where, "is no table")
-        if possible is None:
+    def _check_table(self, value: Any, where: str, keys: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return a table after checking that all its keys are known and its values have their types."""
+        table: dict[str, Any] = self._check_type(value, dict, where, "is not a table")
+        if keys is None:
             return table
-        for key, value in table.items():
-            if key not in possible:
-                raise self._wrong(f"{where} has an unknown key {key!r}", nearest(key, possible))
-            self._typed(value, possible[key], f"{where}: {key}")
+        for key, member in table.items():
+            if key not in keys:
+                raise self._error(f"{where} has an unknown key {key!r}", suggest_name(key, keys))
+            self._check_type(member, keys[key], f"{where}: {key}")
         return table
 
-    def _typed(self, given: Any, kind: Any, where: str, problem: str = "") -> Any:
+    def _check_type(self, value: Any, kind: Any, where: str, problem: str = "") -> Any:
         if isinstance(kind, tuple):
-            possible = cast("tuple[str, ...]", kind)
-            if given not in possible:
-                raise self._wrong(f"{where} is {given!r}", nearest(str(given), possible))
+            allowed = cast("tuple[str, ...]", kind)
+            if value not in allowed:
+                raise self._error(f"{where} is {value!r}", suggest_name(str(value), allowed))
         elif kind is list:
-            many = cast("list[Any]", given) if isinstance(given, list) else [None]
-            if not all(isinstance(one, str) for one in many):
-                raise self._wrong(f"{where} is no list of texts", 'write it like ["a", "b"]')
-        elif kind is not None and not isinstance(given, (int, float) if kind is float else kind):
-            raise self._wrong(f"{where} {problem or f'is {given!r}'}", _SAID[kind])
-        return given
-
-    def mapping(self, given: dict[str, Any]) -> MappingFile:
-        table = self._table(given, "the mapping", _MAPPING)
-        self._optional = table.get("optional", False)
-        file = self._file(dict(self._table(table.get("file", {}), "[file]", _FILE)))
-        sections = tuple(one for kind in _KINDS for one in self._sections(table.get(kind, []), kind))
-        if not sections:
-            raise self._wrong("the mapping has neither [queries] nor [events]", "say which rows are what")
-        base, stated = table.get("rank_base"), None
-        if isinstance(base, (dict, str)):
-            base, stated = None, self._value(cast("Any", base), "rank_base", listed=False)
-        if base not in {None, 0, 1} or isinstance(base, bool):
-            raise self._wrong(f"rank_base is {base!r}", "write 0 or 1: the position of the first result")
-        by_rank = any(value.at for one in sections for value in one.columns.values())
-        if base is None and (by_rank or any(one.results or "ranks" in one.columns for one in sections)):
-            problem = "rows = 'results', ranks and at = ... need rank_base"
-            raise self._wrong(problem, "write rank_base = 0 or rank_base = 1")
-        ordinal = {one.columns["time"].format == "order" if "time" in one.columns else None for one in sections}
-        if len(ordinal) > 1 and True in ordinal:
-            problem = "some sections have the time format 'order' and some do not"
-            raise self._wrong(problem, "give all sections the same kind of time")
-        actions = self._actions(table.get("actions", {}), sections)
-        convention, logged = self._convention(table.get("propensity_convention", ""))
-        return MappingFile(
-            self._path, sections, rank_base=base, base=stated, actions=actions, convention=convention,
-            logged_convention=logged, **file,
-        )  # fmt: skip
-
-    def _convention(self, given: Any) -> tuple[str, Value | None]:
-        """Return the declared convention of propensities, and where the log declares it itself."""
-        if isinstance(given, dict):
-            return "", self._value(cast("Any", given), "propensity_convention", listed=False)
-        if given not in {"", *CONVENTIONS}:
-            fix = f"write {', '.join(map(repr, CONVENTIONS))}, or {{ path = ... }} if the log declares it"
-            raise self._wrong(f"propensity_convention is {given!r:.60}", fix)
-        return given, None
-
-    def _file(self, file: dict[str, Any]) -> dict[str, Any]:
-        for key in {"separator", "quote"} & set(file):
-            if len(file[key]) > 1 or (key == "separator" and not file[key]):
-                raise self._wrong(f"{key} is {file[key]!r}", "write one character")
-        names = file.pop("columns", [])
-        if len(set(names)) < len(names):
-            raise self._wrong("columns names one twice", "name each once")
-        self._encoding(file.get("encoding", "utf-8"))
-        known = {key: tuple(value) if isinstance(value, list) else value for key, value in file.items()}
-        return known | {"names": tuple(names), "must": self._conditions(file.get("must", {}), "must")}
-
-    def _encoding(self, name: str) -> None:
-        """Check that an encoding is known, and writes lines, commas and brackets as ASCII does: lines are cut first."""
-        signs = "\n\r\t,;{}[]\"'"
-        try:
-            as_ascii = signs.encode(name) == signs.encode("ascii")
-        except (LookupError, ValueError):
-            as_ascii = False
-        if not as_ascii:
-            fix = "write one such as cp1252 or latin-1, or convert the file to UTF-8"
-            raise self._wrong(f"encoding is {name!r}, which is not one of texts that hold ASCII", fix)
-
-    def _actions(self, table: dict[str, Any], sections: Iterable[Section]) -> dict[str, str]:
-        constants = (one.columns["action"].constant for one in sections if one.kind == "events")
-        known = {name: name for name in constants if name and name in ACTIONS}
-        return known | {name: self._typed(ours, ACTIONS, f"the action {name!r}") for name, ours in table.items()}
-
-    def _sections(self, given: Any, kind: Kind) -> Iterable[Section]:
-        for one in cast("list[Any]", given if isinstance(given, list) else [given]):
-            yield self._section(self._table(one, f"[{kind}]", _KINDS[kind]), kind)
-
-    def _section(self, table: dict[str, Any], kind: Kind) -> Section:
-        rows = table.get("rows", "pages")
-        columns = self._values(table.get("columns", {}), f"[{kind}.columns]", possible_columns(kind, rows))
-        needed = {"results": ("query_id", "object_id", "position"), "clicks": ("query_id",)}.get(rows, ())
-        for name in ("action",) if kind == "events" else needed:
-            if name not in columns:
-                raise self._wrong(f"[{kind}.columns] does not say what {name!r} is", f'write {name} = "..."')
-        own = dict(table.get("attributes", {}))
-        others = self._typed(own.pop("*", ""), str, f"[{kind}.attributes] '*'")
-        attributes = self._values(own, f"[{kind}.attributes]", None)
-        if taken := {one.name for one in RAW_QUERY} & set(attributes):
-            raise self._wrong(f"the attribute {min(taken)!r} has the name of a column", "call it something else")
-        if len({name.lower() for name in attributes}) < len(attributes):
-            raise self._wrong("two attributes differ in case alone", "call one something else")
-        each = table.get("each")
-        return Section(
-            kind=kind,
-            columns=columns,
-            attributes=attributes,
-            others=self._checked(others, "'*'") if others else "",
-            ignored=tuple(table.get("ignored", ())),
-            where=self._conditions(table.get("where", {}), "where"),
-            files=table.get("files", "*"),
-            index=table.get("index", ""),
-            has=self._paths(table.get("has", []), "has"),
-            or_has=self._paths(table.get("or_has", []), "or_has"),
-            results=rows == "results",
-            clicks=rows == "clicks",
-            each=None if each is None else self._value(each, "each", listed=True),
-        )
-
-    def _conditions(self, given: dict[str, Any], where: str) -> tuple[Condition, ...]:
-        return tuple(self._condition(path, value, where) for path, value in given.items())
-
-    def _condition(self, path: str, given: Any, where: str) -> Condition:
-        if is_many(self._checked(path, where)):
-            raise self._wrong(f"{where}: the path {path!r} gives a list", "compare one value, such as a[0]")
-        if not isinstance(given, dict):
-            return Condition(path, among=_texts(given))
-        table = dict(self._table(cast("Any", given), f"{where} {path!r}", _CONDITION))
-        return Condition(path, out=_texts(table.pop("not")) if "not" in table else (), **table)
-
-    def _values(self, table: dict[str, Any], where: str, possible: Iterable[str] | None) -> dict[str, Value]:
-        self._table(table, where, None if possible is None else dict.fromkeys(possible))
-        listed = _LISTS - {"first_rank"}
-        return {name: self._value(one, f"{where} {name}", listed=name in listed) for name, one in table.items()}
-
-    def _value(self, given: Any, where: str, *, listed: bool) -> Value:
-        value = self._value_of({"path": given} if isinstance(given, str) else given, where, listed=listed)
-        taken_apart = (listed or value.between is not None or value.at is not None) and not value.joined
-        if not taken_apart and any(map(is_many, value.paths)):
-            raise self._wrong(f"{where} is one value, and the path gives a list", "write a[0], or between = ' '")
+            elements = cast("list[Any]", value) if isinstance(value, list) else [None]
+            if not all(isinstance(element, str) for element in elements):
+                raise self._error(f"{where} must be a list of texts", 'write it like ["a", "b"]')
+        elif kind is not None and not isinstance(value, (int, float) if kind is float else kind):
+            raise self._error(f"{where} {problem or f'is {value!r}'}", _TYPE_FIXES[kind])
         return value
 
-    def _value_of(self, given: Any, where: str, *, listed: bool) -> Value:
-        table: dict[str, Any] = {"optional": self._optional, **self._table(given, where, _VALUE)}
-        sources = [key for key in _SOURCES if key in table]
-        if len(sources) != 1:
-            raise self._wrong(f"{where} does not say from where", "write exactly one of path, any, join and value")
-        source = table.pop(sources[0])
-        if sources[0] == "value":
-            return Value(constant=_texts(source)[0])
-        alternatives: tuple[Value, ...] = ()
-        if sources[0] == "any" and isinstance(source, list) and dict in map(type, cast("list[Any]", source)):
-            alternatives = tuple(self._value(one, f"{where}: any", listed=listed) for one in cast("list[Any]", source))
+    def parse(self, content: dict[str, Any]) -> MappingFile:
+        table = self._check_table(content, "the mapping", _MAPPING_KEYS)
+        self._optional = table.get("optional", False)
+        file = self._parse_file(dict(self._check_table(table.get("file", {}), "[file]", _FILE_KEYS)))
+        sections = tuple(section for kind in _KIND_KEYS for section in self._parse_sections(table.get(kind, []), kind))
+        if not sections:
+            raise self._error("the mapping has neither [queries] nor [events]", "add a section for queries or events")
+        rank_base, rank_base_source = table.get("rank_base"), None
+        if isinstance(rank_base, (dict, str)):
+            rank_base_source = self._parse_value(cast("Any", rank_base), "rank_base", is_list=False)
+            rank_base = None
+        # In Python True == 1, but `rank_base = true` is a mistake.
+        if rank_base not in {None, 0, 1} or isinstance(rank_base, bool):
+            raise self._error(f"rank_base is {rank_base!r}", "write 0 or 1, the position of the first result")
+        has_positions = any(
+            section.rows == "results"
+            or "ranks" in section.columns
+            or any(source.index_path for source in section.columns.values())
+            for section in sections
+        )
+        if rank_base is None and has_positions:
+            problem = "rows = 'results', ranks and at = ... need rank_base"
+            raise self._error(problem, "write rank_base = 0 or rank_base = 1")
+        times = [section.columns.get("time") for section in sections]
+        uses_order = {time and time.format == "order" for time in times}
+        if len(uses_order) > 1 and True in uses_order:
+            problem = "only some sections have the time format 'order'"
+            raise self._error(problem, "use 'order' in all sections or in none")
+        actions = self._parse_actions(table.get("actions", {}), sections)
+        convention, convention_source = self._parse_convention(table.get("propensity_convention", ""))
+        return MappingFile(
+            self._path, sections, rank_base=rank_base, rank_base_source=rank_base_source, actions=actions,
+            convention=convention, convention_source=convention_source, **file,
+        )  # fmt: skip
+
+    def _parse_convention(self, value: Any) -> tuple[str, ValueSource | None]:
+        """Return the convention of propensities, or the source of its declaration in the log."""
+        if isinstance(value, dict):
+            return "", self._parse_value(cast("Any", value), "propensity_convention", is_list=False)
+        if value not in {"", *CONVENTIONS}:
+            fix = f"write {', '.join(map(repr, CONVENTIONS))}, or {{ path = ... }} if the log declares it"
+            raise self._error(f"propensity_convention is {value!r:.60}", fix)
+        return value, None
+
+    def _parse_file(self, file: dict[str, Any]) -> dict[str, Any]:
+        for key in {"separator", "quote"} & set(file):
+            if len(file[key]) > 1 or (key == "separator" and not file[key]):
+                raise self._error(f"{key} must be one character, got {file[key]!r}", "write one character")
+        names = file.pop("columns", [])
+        if len(set(names)) < len(names):
+            raise self._error("columns has a duplicate name", "use each name once")
+        self._check_encoding(file.get("encoding", "utf-8"))
+        conditions = self._parse_conditions(file.pop("must", {}), "must")
+        options = {key: tuple(value) if isinstance(value, list) else value for key, value in file.items()}
+        return options | {"names": tuple(names), "record_conditions": conditions}
+
+    def _check_encoding(self, name: str) -> None:
+        # Bytes are split into lines before they are decoded, so separators must have their ASCII codes.
+        delimiters = "\n\r\t,;{}[]\"'"
+        try:
+            is_ascii_superset = delimiters.encode(name) == delimiters.encode("ascii")
+        except (LookupError, ValueError):
+            is_ascii_superset = False
+        if not is_ascii_superset:
+            fix = "use one such as cp1252 or latin-1, or convert the file to UTF-8"
+            raise self._error(f"encoding is {name!r}, which is unknown or not compatible with ASCII", fix)
+
+    def _parse_actions(self, table: dict[str, Any], sections: Iterable[MappingSection]) -> dict[str, str]:
+        constants = (section.columns["action"].constant for section in sections if section.kind == "events")
+        actions = {name: name for name in constants if name and name in ACTIONS}
+        return actions | {
+            name: self._check_type(action, ACTIONS, f"the action {name!r}") for name, action in table.items()
+        }
+
+    def _parse_sections(self, value: Any, kind: SectionKind) -> Iterable[MappingSection]:
+        for table in cast("list[Any]", value if isinstance(value, list) else [value]):
+            yield self._parse_section(self._check_table(table, f"[{kind}]", _KIND_KEYS[kind]), kind)
+
+    def _parse_section(self, table: dict[str, Any], kind: SectionKind) -> MappingSection:
+        rows = table.get("rows", "pages")
+        columns = self._parse_values(table.get("columns", {}), f"[{kind}.columns]", allowed_columns(kind, rows))
+        required = {"results": ("query_id", "object_id", "position"), "clicks": ("query_id",)}.get(rows, ())
+        for name in ("action",) if kind == "events" else required:
+            if name not in columns:
+                raise self._error(f"[{kind}.columns] must have {name!r}", f'write {name} = "..."')
+        attribute_table = dict(table.get("attributes", {}))
+        attribute_object = self._check_type(attribute_table.pop("*", ""), str, f"[{kind}.attributes] '*'")
+        attributes = self._parse_values(attribute_table, f"[{kind}.attributes]", None)
+        if reserved := {column.name for column in RAW_QUERY} & set(attributes):
+            raise self._error(f"the attribute {min(reserved)!r} has the name of a column", "use another name")
+        if len({name.lower() for name in attributes}) < len(attributes):
+            raise self._error("two attributes differ only in case", "rename one of them")
+        each = table.get("each")
+        return MappingSection(
+            kind, columns, attributes, self._check_path(attribute_object, "'*'") if attribute_object else "",
+            ignored=tuple(table.get("ignored", ())),
+            where=self._parse_conditions(table.get("where", {}), "where"),
+            file_pattern=table.get("files", "*"), index_pattern=table.get("index", ""),
+            key_paths=self._check_paths(table.get("has", []), "has"),
+            fallback_paths=self._check_paths(table.get("or_has", []), "or_has"),
+            rows=rows, each=None if each is None else self._parse_value(each, "each", is_list=True),
+        )  # fmt: skip
+
+    def _parse_conditions(self, table: dict[str, Any], where: str) -> tuple[RowCondition, ...]:
+        return tuple(self._parse_condition(path, value, where) for path, value in table.items())
+
+    def _parse_condition(self, path: str, value: Any, where: str) -> RowCondition:
+        if is_list_path(self._check_path(path, where)):
+            raise self._error(f"{where}: the path {path!r} gives a list", "compare one value, such as a[0]")
+        if not isinstance(value, dict):
+            return RowCondition(path, allowed=_as_texts(value))
+        table = dict(self._check_table(cast("Any", value), f"{where} {path!r}", _CONDITION_KEYS))
+        return RowCondition(path, excluded=_as_texts(table.pop("not")) if "not" in table else (), **table)
+
+    def _parse_values(self, table: dict[str, Any], where: str, allowed: Iterable[str] | None) -> dict[str, ValueSource]:
+        self._check_table(table, where, None if allowed is None else dict.fromkeys(allowed))
+        return {
+            name: self._parse_value(value, f"{where} {name}", is_list=name in _LIST_COLUMNS)
+            for name, value in table.items()
+        }
+
+    def _parse_value(self, value: Any, where: str, *, is_list: bool) -> ValueSource:
+        source = self._parse_source({"path": value} if isinstance(value, str) else value, where, is_list=is_list)
+        uses_list = is_list or source.between is not None or source.index_path is not None
+        if not (uses_list and not source.is_join) and any(map(is_list_path, source.paths)):
+            raise self._error(f"{where} is one value, and the path gives a list", "write a[0], or between = ' '")
+        return source
+
+    def _parse_source(self, value: Any, where: str, *, is_list: bool) -> ValueSource:
+        table: dict[str, Any] = {"optional": self._optional, **self._check_table(value, where, _VALUE_KEYS)}
+        keys = [key for key in _SOURCE_KEYS if key in table]
+        if len(keys) != 1:
+            problem = f"{where} must have exactly one of path, any, join and value"
+            raise self._error(problem, f"it has {' and '.join(keys) or 'none'}: keep or add one")
+        source = table.pop(keys[0])
+        if keys[0] == "value":
+            return ValueSource(constant=_as_texts(source)[0])
+        alternatives: tuple[ValueSource, ...] = ()
+        # `any` is a list of paths, or a list of sources with their own options.
+        if keys[0] == "any" and isinstance(source, list) and dict in map(type, cast("list[Any]", source)):
+            alternatives = tuple(
+                self._parse_value(alternative, f"{where}: any", is_list=is_list)
+                for alternative in cast("list[Any]", source)
+            )
             source = []
-        paths = self._paths([source] if sources[0] == "path" else source, f"{where}: {sources[0]}")
+        paths = self._check_paths([source] if keys[0] == "path" else source, f"{where}: {keys[0]}")
         if not paths and not alternatives:
-            raise self._wrong(f"{where}: {sources[0]} is empty", "name at least one path")
+            raise self._error(f"{where}: {keys[0]} is empty", "name at least one path")
         if "at" in table:
-            self._checked(table["at"], where)
+            table["index_path"] = self._check_path(table.pop("at"), where)
         if "%" not in table.get("format", ""):
-            possible = ("auto", "utc", *NUMBERED, "order", "%Y%m%d%H%M%S")
-            self._typed(table.get("format", "auto"), possible, f"{where}: format")
-        cuts = table.pop("separator", ())
-        loose = isinstance(cuts, list)
-        return Value(
+            formats = ("auto", "utc", *UNIT_MS, "order", "%Y%m%d%H%M%S")
+            self._check_type(table.get("format", "auto"), formats, f"{where}: format")
+        separators = table.pop("separator", ())
+        separator_list = [separators] if isinstance(separators, str) else list(separators)
+        return ValueSource(
             paths=paths,
             alternatives=alternatives,
-            joined=sources[0] == "join",
-            equals=_texts(table.pop("equals")) if "equals" in table else (),
-            separators=tuple(self._typed([cuts] if isinstance(cuts, str) else list(cuts), list, f"{where}: separator")),
-            loose=loose,
-            when=self._conditions(table.pop("when", {}), f"{where}: when"),
+            is_join=keys[0] == "join",
+            equals=_as_texts(table.pop("equals")) if "equals" in table else (),
+            separators=tuple(self._check_type(separator_list, list, f"{where}: separator")),
+            lenient=isinstance(separators, list),
+            when=self._parse_conditions(table.pop("when", {}), f"{where}: when"),
             **table,
         )
 
-    def _paths(self, given: Any, where: str) -> tuple[str, ...]:
-        return tuple(self._checked(path, where) for path in self._typed(given, list, where))
+    def _check_paths(self, paths: Any, where: str) -> tuple[str, ...]:
+        return tuple(self._check_path(path, where) for path in self._check_type(paths, list, where))
 
-    def _checked(self, path: str, where: str) -> str:
+    def _check_path(self, path: str, where: str) -> str:
         try:
-            keys_of(path)
+            leading_names(path)
         except ValueError as error:
             fix = "write it like a.b, a[], a[0] or a[key=x].b"
-            raise self._wrong(f"{where}: the path {path!r} {error}", fix) from None
+            raise self._error(f"{where}: the path {path!r} {error}", fix) from None
         return path

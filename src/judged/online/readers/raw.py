@@ -1,4 +1,4 @@
-"""Raw tables: rows as a log has them, what was wrong with them, and how they come into the database."""
+"""Raw tables of a log: its rows as logged, findings about unusable rows, and writing rows into the database."""
 
 from __future__ import annotations
 
@@ -15,28 +15,27 @@ from judged.online.log import Column, arrow_type
 if TYPE_CHECKING:
     from judged.online.engine import Engine, Relation
 
-PLACES = 5
-"""So many places of each kind of trouble are named."""
+MAX_PLACES = 5  # places that a finding lists
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """Rows or values that a reader could not use, of one kind.
+class ReadFinding:
+    """Rows or values that a reader could not use, all for the same reason.
 
     Parameters
     ----------
     rule
-        Short name that does not change: ``broken-json``, ``odd-time``, ``wrong-type``, ``absent-column``.
+        Stable name: ``broken-json``, ``odd-time``, ``wrong-type``, ``absent-column``.
     table
-        ``query``, ``event`` or ``file``; or ``folder``: files that were left out of it.
+        ``query``, ``event`` or ``file``; or ``folder`` for files that were skipped.
     rows
-        How many rows, or files of a folder.
+        Number of rows, or of files in a folder.
     lost
-        The rows are not in the raw tables: they could not be read at all. Otherwise a value in them is null.
+        Whether the rows are missing from the raw tables. If false, a value in them is null.
     problem, fix
-        What is wrong, and what to do about it.
+        Description of the problem, and how to fix it.
     places
-        The first few, as ``file:line``.
+        First few places, as ``file:line``.
     """
 
     rule: str
@@ -48,35 +47,37 @@ class Trouble:
     places: tuple[str, ...] = ()
 
     @classmethod
-    def of(
+    def from_rule(
         cls, where: str, rule: str, table: str, *places: str, rows: int = 1, lost: bool = False, **words: str
-    ) -> Trouble:
-        """Make one of a rule, in the words of ``rules.toml``."""
+    ) -> ReadFinding:
+        """Create a finding with the texts of a rule in ``rules.toml``."""
         return cls(rule, table, rows, lost, *worded(where, rule, **words), places)
 
 
-class Troubles:
-    """Kinds of trouble, counted."""
+class ReadFindings:
+    """Findings, merged by rule and text."""
 
-    def __init__(self, found: Iterable[Trouble] = ()) -> None:
-        self._found: dict[tuple[object, ...], Trouble] = {}
-        for one in found:
-            self.add(one)
+    def __init__(self, findings: Iterable[ReadFinding] = ()) -> None:
+        self._findings: dict[tuple[object, ...], ReadFinding] = {}
+        for finding in findings:
+            self.add(finding)
 
-    def add(self, one: Trouble) -> None:
-        """Count what is of the same kind together, with its first places."""
-        key = (one.rule, one.table, one.lost, one.problem, one.fix)
-        if (first := self._found.get(key)) is not None:
-            one = replace(first, rows=first.rows + one.rows, places=(*first.places, *one.places)[:PLACES])
-        self._found[key] = one
+    def add(self, finding: ReadFinding) -> None:
+        """Add a finding."""
+        # The text is part of the key, as it can name a column or value.
+        key = (finding.rule, finding.table, finding.lost, finding.problem, finding.fix)
+        if (previous := self._findings.get(key)) is not None:
+            places = (*previous.places, *finding.places)[:MAX_PLACES]
+            finding = replace(previous, rows=previous.rows + finding.rows, places=places)
+        self._findings[key] = finding
 
-    def tell(self, name: str, rule: str, line: int) -> None:
-        """Count a line of a file that is lost, or in which bytes were replaced."""
-        self.add(Trouble.of("mapping", rule, "file", f"{name}:{line}", lost=rule != "not-utf8"))
+    def add_line(self, file_name: str, rule: str, line: int) -> None:
+        """Add a line that is lost, or in which invalid bytes were replaced."""
+        self.add(ReadFinding.from_rule("mapping", rule, "file", f"{file_name}:{line}", lost=rule != "not-utf8"))
 
-    def given(self) -> tuple[Trouble, ...]:
-        """Give what was counted."""
-        return tuple(self._found.values())
+    def to_tuple(self) -> tuple[ReadFinding, ...]:
+        """Return the merged findings."""
+        return tuple(self._findings.values())
 
 
 @dataclass(frozen=True)
@@ -86,29 +87,29 @@ class RawLog:
     Parameters
     ----------
     queries, events
-        Tables of the engine with the columns RAW_QUERY and RAW_EVENT, and attributes behind those of the queries.
+        Tables of the engine with the columns RAW_QUERY and RAW_EVENT. Attributes follow the columns of the queries.
     layout
-        The reader's name: ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``, ``clickmodels`` or ``mapping``.
+        Name of the reader: ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``, ``clickmodels`` or ``mapping``.
     files
-        Their names as the user wrote them.
+        File names as the user wrote them.
     rank_base
-        0 or 1 where the layout fixes it, None where it must be found from the positions.
+        Position of the first result, 0 or 1. None: it is derived from the positions.
     propensity_convention
-        What propensities are probabilities of, one of CONVENTIONS; empty: the log does not declare it.
+        Meaning of the propensities, one of CONVENTIONS. Empty: the log does not declare it.
     actions
-        What the log's names of actions mean, where the layout or the mapping says so: log's name to one of ACTIONS.
+        Meaning of the log's action names that the layout or mapping declares, from name to one of ACTIONS.
     lines
-        Records read, the lost ones included.
-    trouble
-        What could not be used.
+        Number of records read, including lost ones.
+    findings
+        Rows and values that could not be used.
     has_time
-        False: the log orders what happened and has no clock; times are then ordinals, and no duration is reported.
+        Whether the log has timestamps. If false, times are ordinals, and no durations are reported.
     dated
-        False: it says at what time of a day, and not of which: days are made up.
-    empty_told
-        False: a page without results would not be in it, so that nothing is said of how many are empty.
-    left_told
-        False: a page without a click would not be in it, so that nothing is said of how many are left without one.
+        Whether timestamps include the date. If false, the dates are artificial.
+    logs_empty_pages
+        Whether pages without results are logged. If false, their share is not reported.
+    logs_unclicked_pages
+        Whether pages without clicks are logged. If false, their share is not reported.
     """
 
     queries: Relation
@@ -119,120 +120,107 @@ class RawLog:
     propensity_convention: str = ""
     actions: Mapping[str, str] = field(default_factory=dict[str, str])
     lines: int = 0
-    trouble: tuple[Trouble, ...] = ()
+    findings: tuple[ReadFinding, ...] = ()
     has_time: bool = True
     dated: bool = True
-    empty_told: bool = True
-    left_told: bool = True
+    logs_empty_pages: bool = True
+    logs_unclicked_pages: bool = True
 
 
-ROWS = 20_000
-"""Rows made one by one go into the database in lots of this size."""
+_BATCH_ROWS = 20_000  # rows that a writer holds in memory
 
-DUCKDB = {
-    "int64": "BIGINT",
-    "int32": "INTEGER",
-    "float64": "DOUBLE",
-    "string": "VARCHAR",
-    "boolean": "BOOLEAN",
-    "array<string>": "VARCHAR[]",
-    "array<int32>": "INTEGER[]",
-    "array<float64>": "DOUBLE[]",
-}
-"""Our types in DuckDB's words."""
+DUCKDB_TYPES = {
+    "int64": "BIGINT", "int32": "INTEGER", "float64": "DOUBLE", "string": "VARCHAR", "boolean": "BOOLEAN",
+    "array<string>": "VARCHAR[]", "array<int32>": "INTEGER[]", "array<float64>": "DOUBLE[]",
+}  # fmt: skip
 
 
-def new_name(prefix: str) -> str:
-    """Make a name for a table that no other table has."""
+def unique_name(prefix: str) -> str:
+    """Return an unused name for a table."""
     return f"{prefix}_{uuid.uuid4().hex[:12]}"
 
 
-def selected(columns: Sequence[Column], known: Mapping[str, str], attributes: Mapping[str, str] | None = None) -> str:
-    """Write the columns of a SELECT: the known ones by their expressions, null for all others, attributes behind.
+def select_list(columns: Sequence[Column], sql: Mapping[str, str], attributes: Mapping[str, str] | None = None) -> str:
+    """Return the columns of a SELECT: given expressions, NULL for other columns, then the attributes.
 
-    >>> selected((Column("row", "int64", False, ""), Column("page", "int32", True, "")), {"row": "n"}, {"day": "d"})
+    >>> select_list((Column("row", "int64", False, ""), Column("page", "int32", True, "")), {"row": "n"}, {"day": "d"})
     'CAST(n AS BIGINT) AS "row", CAST(NULL AS INTEGER) AS "page", CAST(d AS VARCHAR) AS "day"'
     """
-    own = [f"CAST({known.get(one.name, 'NULL')} AS {DUCKDB[one.type]}) AS {identifier(one.name)}" for one in columns]
-    more = [f"CAST({sql} AS VARCHAR) AS {identifier(name)}" for name, sql in (attributes or {}).items()]
-    return ", ".join(own + more)
+    selected = [
+        f"CAST({sql.get(column.name, 'NULL')} AS {DUCKDB_TYPES[column.type]}) AS {identifier(column.name)}"
+        for column in columns
+    ]
+    selected += [f"CAST({value} AS VARCHAR) AS {identifier(name)}" for name, value in (attributes or {}).items()]
+    return ", ".join(selected)
 
 
-def run(engine: Engine, sql: str) -> list[tuple[Any, ...]]:
-    """Run SQL and give its few rows."""
+def run_sql(engine: Engine, sql: str) -> list[tuple[Any, ...]]:
+    """Run SQL and return its rows."""
     return engine.con.execute(sql).fetchall()
 
 
-class Rows:
-    """A table that is filled row by row, a lot at a time."""
+class TableWriter:
+    """A new table that is written row by row, in batches."""
 
     def __init__(self, engine: Engine, name: str, columns: Sequence[Column], attributes: Sequence[str] = ()) -> None:
-        self.name = new_name(name)
+        self.name = unique_name(name)
         self._engine = engine
-        self._columns = (*columns, *(Column(one, "string", True, "") for one in attributes))
-        self._waiting: list[Sequence[Any]] = []
-        named = ", ".join(f"{identifier(one.name)} {DUCKDB[one.type]}" for one in self._columns)
-        engine.con.execute(f"CREATE TABLE {self.name} ({named})")
+        self._columns = (*columns, *(Column(attribute, "string", True, "") for attribute in attributes))
+        self._pending: list[Sequence[Any]] = []
+        definitions = ", ".join(f"{identifier(column.name)} {DUCKDB_TYPES[column.type]}" for column in self._columns)
+        engine.con.execute(f"CREATE TABLE {self.name} ({definitions})")
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Put one row in; columns that it lacks are null."""
-        self.put([row.get(one.name) for one in self._columns])
+        """Add a row. Columns that it lacks are null."""
+        self.add_values([row.get(column.name) for column in self._columns])
 
-    def put(self, row: Sequence[Any]) -> None:
-        """Put the values of one row in."""
-        self._waiting.append(row)
-        if len(self._waiting) >= ROWS:
+    def add_values(self, values: Sequence[Any]) -> None:
+        """Add a row by the values of all columns, in order."""
+        self._pending.append(values)
+        if len(self._pending) >= _BATCH_ROWS:
             self._flush()
 
-    def done(self) -> Relation:
-        """Give the table."""
+    def finish(self) -> Relation:
+        """Write the pending rows and return the table."""
         self._flush()
         return self._engine.table(self.name)
 
     def _flush(self) -> None:
         import pyarrow as pa
 
-        if not self._waiting:
+        if not self._pending:
             return
-        schema = pa.schema([pa.field(one.name, arrow_type(one.type)) for one in self._columns])
-        values = [pa.array(one, kind) for one, kind in zip(zip(*self._waiting, strict=True), schema.types, strict=True)]
-        self._waiting.clear()
-        name, con = new_name("lot"), self._engine.con
-        con.register(name, pa.table(values, schema=schema))
+        schema = pa.schema([pa.field(column.name, arrow_type(column.type)) for column in self._columns])
+        columns = zip(zip(*self._pending, strict=True), schema.types, strict=True)
+        arrays = [pa.array(values, kind) for values, kind in columns]
+        self._pending.clear()
+        name, con = unique_name("batch"), self._engine.con
+        # DuckDB inserts from Arrow by column, which is much faster than by row.
+        con.register(name, pa.table(arrays, schema=schema))
         try:
             con.execute(f"INSERT INTO {self.name} SELECT * FROM {name}")
         finally:
             con.unregister(name)
 
 
-def trouble_of(engine: Engine, files: Sequence[str], rows: str, condition: str, like: Trouble) -> tuple[Trouble, ...]:
-    """Count the rows of a table that are in trouble.
+def locate_rows(
+    engine: Engine, file_names: Sequence[str], table: str, condition: str, finding: ReadFinding
+) -> tuple[ReadFinding, ...]:
+    """Return the finding with the number and places of the rows that meet an SQL condition; empty if none does.
 
-    Parameters
-    ----------
-    rows
-        The table, with columns ``file`` and ``row``.
-    condition
-        What rows in trouble meet, in SQL.
-    like
-        What it is; its count and places are filled in.
-
-    Returns
-    -------
-    tuple of Trouble
-        One; none where no row is in trouble.
+    The table needs the columns ``file`` and ``row``.
     """
-    found = f"FROM {rows} WHERE {condition}"
-    count = run(engine, f"SELECT count(*) {found}")[0][0]
+    matches = f"FROM {table} WHERE {condition}"
+    count = run_sql(engine, f"SELECT count(*) {matches}")[0][0]
     if not count:
         return ()
-    first = run(engine, f"SELECT file, row {found} ORDER BY file, row LIMIT {PLACES}")
-    return (replace(like, rows=count, places=tuple(f"{files[file]}:{row}" for file, row in first)),)
+    first = run_sql(engine, f"SELECT file, row {matches} ORDER BY file, row LIMIT {MAX_PLACES}")
+    return (replace(finding, rows=count, places=tuple(f"{file_names[file]}:{row}" for file, row in first)),)
 
 
 @contextmanager
-def dropped_after(engine: Engine, *names: str) -> Generator[None]:
-    """Drop tables that only the reading needed."""
+def temporary_tables(engine: Engine, *names: str) -> Generator[None]:
+    """Drop tables at the end of the block."""
     try:
         yield
     finally:

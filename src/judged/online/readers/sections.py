@@ -1,4 +1,4 @@
-"""The SQL that takes what a mapping names out of a table of records: each expression once, whoever asks for it."""
+"""SQL that selects the values a mapping names from a table of records. Each expression is computed once."""
 
 from __future__ import annotations
 
@@ -8,427 +8,444 @@ from fnmatch import fnmatchcase
 
 from judged.online.engine import literal
 from judged.online.log import RAW_EVENT, RAW_QUERY
-from judged.online.readers.mapping_file import RENAMED, Condition, MappingFile, Section, Value
-from judged.online.readers.paths import SPECIAL, Finder, Place
-from judged.online.readers.raw import DUCKDB
+from judged.online.readers.mapping_file import RENAMED, MappingFile, MappingSection, RowCondition, ValueSource
+from judged.online.readers.paths import SPECIAL, Location, LocationFinder
+from judged.online.readers.raw import DUCKDB_TYPES
 from judged.online.readers.values import (
     TEXT_LIMIT,
     WITHOUT_OFFSET,
-    Found,
-    Kind,
-    first_of,
+    ColumnValue,
+    ValueKind,
+    column_value,
+    first_usable,
     sql_without_offset,
-    text_of,
-    value_of,
+    text_sql,
 )
 
-ORDINAL_OF_FILE = 100_000_000_000_000
-ORDINAL_OF_ROW = 10_000
-"""Where there is no time, ordinals: room for so many events in a row, and for ten thousand million rows in a file."""
+# Ordinals of logs without times: 10,000 events fit into one row, and 10 billion rows into one file.
+_FILE_ORDINALS = 100_000_000_000_000
+_ROW_ORDINALS = 10_000
 
-_TYPES = {one.name: one.type for one in (*RAW_QUERY, *RAW_EVENT)} | {
+_TYPES = {column.name: column.type for column in (*RAW_QUERY, *RAW_EVENT)} | {
     "team": "string",
     "offset": "int64",
     "base": "int64",
     "propensity_convention": "string",
 }
-_BY_TYPE: dict[str, Kind] = {
+_KIND_BY_TYPE: dict[str, ValueKind] = {
     "string": "word", "int64": "whole", "int32": "page", "float64": "real", "boolean": "flag", "array<string>": "list",
     "array<float64>": "numbers", "array<int32>": "numbers",
 }  # fmt: skip
-_BY_NAME: dict[str, Kind] = {"query": "text", "time_ms": "time", "dwell_ms": "millis", "latency_ms": "duration"}
-_FARTHEST = 2_000_000_000
-_BITS = 60
+_KIND_BY_NAME: dict[str, ValueKind] = {
+    "query": "text", "time_ms": "time", "dwell_ms": "millis", "latency_ms": "duration",
+}  # fmt: skip
+_MAX_OFFSET = 2_000_000_000  # below 2^31, as ranks are 32-bit integers
+_FLAG_BITS = 60  # failed checks in one BIGINT
 
 
 @dataclass(frozen=True)
-class Check:
-    """What may be wrong with a row: the rule, the column, where it was looked for, and the column that says whether."""
+class RowCheck:
+    """A check of rows: its rule, column, and path in the log, the SQL condition of a failure, and an own message."""
 
     rule: str
     column: str
-    written: str
-    bad: str
+    path: str
+    failure: str
     note: str = ""
 
 
 @dataclass(frozen=True)
-class Records:
-    """A table of records, as it is written.
+class RecordTable:
+    """A table of records, before the mapping is applied.
 
     Parameters
     ----------
     table
-        SQL that stands behind FROM.
+        SQL of the table, for FROM.
     columns
-        Its columns by name; and ``#record``, ``#id``, where it has such.
+        Columns by name, with ``#record`` and ``#id`` if there are any.
     file, row
-        SQL of where a row comes from.
-    files
-        The numbers of its files.
+        SQL of the file number and row number of a record.
+    file_numbers
+        Numbers of the files.
     index
-        SQL of the name of the index that the row is of; empty: none.
-    lost
-        SQL of what is wrong with a row, null for most; empty: nothing can be.
-    whole
-        SQL of the hash of a whole record; empty: that of all columns.
-    lines
-        It is JSON, where any row may have any member.
-    done
-        Called when all was taken out.
+        SQL of the name of a record's search index. Empty: no index.
+    problem
+        SQL of the rule that a record violates, or null. Empty: no record can.
+    record_hash
+        SQL of the hash of a record. Empty: the hash of all columns.
+    is_json
+        Whether records are JSON, where each can have any member.
+    release
+        Called after all values were selected.
     """
 
     table: str
-    columns: Mapping[str, Place]
+    columns: Mapping[str, Location]
     file: str
     row: str
-    files: tuple[int, ...]
+    file_numbers: tuple[int, ...]
     index: str = ""
-    lost: str = ""
-    whole: str = ""
-    lines: bool = False
-    done: Callable[[], object] = field(default=lambda: None)
+    problem: str = ""
+    record_hash: str = ""
+    is_json: bool = False
+    release: Callable[[], object] = field(default=lambda: None)
 
 
-class Select:
-    """What is taken out of a table.
+class SelectBuilder:
+    """Builder of a SELECT whose columns are the values of a mapping.
 
     Parameters
     ----------
     mapping
-        What it is taken by.
+        The mapping.
     columns
-        The table's columns.
-    wanted
-        All paths that will be asked for.
+        Columns of the table.
+    paths
+        All paths that are needed.
     flat
-        Parts of paths may be columns.
+        Whether members of objects may be columns.
     outer
-        What is taken out of the records whose items these are.
+        Builder for the records, if this builder is for the items of a list in them.
     """
 
     def __init__(
         self,
         mapping: MappingFile,
-        columns: Mapping[str, Place],
-        wanted: Iterable[str],
+        columns: Mapping[str, Location],
+        paths: Iterable[str],
         *,
         flat: bool = False,
-        outer: Select | None = None,
+        outer: SelectBuilder | None = None,
     ) -> None:
         self.mapping, self.columns, self.outer = mapping, columns, outer
-        self.finder = Finder(columns, wanted, mapping.flat or () if flat else None)
+        self.finder = LocationFinder(columns, paths, mapping.flat or () if flat else None)
         self._columns: dict[str, str] = {}
-        self._inner: dict[str, str] = {}
-        self._bad: dict[str, int] = {}
-        self.typed = True
+        self._inner_columns: dict[str, str] = {}
+        self._failures: dict[str, int] = {}
+        self.is_typed = True
 
-    def kept(self, sql: str) -> str:
-        """Give the column that holds an expression."""
+    def column_for(self, sql: str) -> str:
+        """Return the name of the column for an expression. The same expression gets the same column."""
         return self._columns.setdefault(sql, f"{'i' if self.outer else 'c'}{len(self._columns)}")
 
-    def is_nothing(self, column: str) -> bool:
-        """Say whether a column is that of no value."""
+    def is_null(self, column: str) -> bool:
+        """Whether a column is always null."""
         return self._columns.get("NULL") == column
 
-    def places(self, path: str) -> list[Place]:
-        """Give the places of a path, words for nothing taken away."""
+    def locations(self, path: str) -> list[Location]:
+        """Return the locations of a path, with the mapping's words for missing values replaced by null."""
         if self.outer is not None and not path.startswith("@"):
-            return [replace(one, sql=self.outer.kept(one.sql), level=0) for one in self.outer.places(path)]
-        found = self.finder.find(path)
-        self.typed = self.typed and not any(one.parsed for one in found)
-        return [self._clean(one) for one in found]
+            outer_locations = self.outer.locations(path)
+            return [replace(outer, sql=self.outer.column_for(outer.sql), level=0) for outer in outer_locations]
+        locations = self.finder.find(path)
+        self.is_typed = self.is_typed and not any(location.is_parsed for location in locations)
+        return [self._with_nulls(location) for location in locations]
 
-    def _clean(self, place: Place) -> Place:
-        words, text = self.mapping.null, text_of(place)
-        if not words or (place.type not in {"varchar", "json"} and (text is None or set(words) <= {"", "NULL"})):
-            return place
-        if words == ("",) and place.type == "varchar":
-            return replace(place, sql=f"nullif({place.sql}, '')")
-        return replace(place, sql=f"CASE WHEN {text} NOT IN ({_listing(words)}) THEN {place.sql} END")
+    def _with_nulls(self, location: Location) -> Location:
+        words, text = self.mapping.null, text_sql(location)
+        if not words or (location.type not in {"varchar", "json"} and (text is None or set(words) <= {"", "NULL"})):
+            return location
+        if words == ("",) and location.type == "varchar":
+            return replace(location, sql=f"nullif({location.sql}, '')")
+        return replace(location, sql=f"CASE WHEN {text} NOT IN ({_literals(words)}) THEN {location.sql} END")
 
-    def text(self, value: Value) -> str:
-        """Write the SQL of a value as text."""
-        if value.constant is not None:
-            return literal(value.constant)
-        if value.at is not None:
-            index = f"TRY_CAST({self.text(Value(paths=(value.at,)))} AS BIGINT) + {1 - (self.mapping.rank_base or 0)}"
-            return f"CASE WHEN {index} >= 1 THEN ({self.list(value)})[{index}] END"  # below 1 it counts from the end
-        if value.between is not None and not value.joined:
-            return f"array_to_string({self.list(value)}, {literal(value.between)})"
-        each = [_first([_as_text(place) for place in self.places(path)]) for path in value.paths]
-        if not value.joined:
-            return _first(each)
-        self.typed = False
-        return f" || {literal('/' if value.between is None else value.between)} || ".join(f"({one})" for one in each)
+    def text(self, source: ValueSource) -> str:
+        """Return SQL of a value as text."""
+        if source.constant is not None:
+            return literal(source.constant)
+        if source.index_path is not None:
+            position = self.text(ValueSource(paths=(source.index_path,)))
+            index = f"TRY_CAST({position} AS BIGINT) + {1 - (self.mapping.rank_base or 0)}"
+            # DuckDB counts indices below 1 from the end of the list.
+            return f"CASE WHEN {index} >= 1 THEN ({self.text_list(source)})[{index}] END"
+        if source.between is not None and not source.is_join:
+            return f"array_to_string({self.text_list(source)}, {literal(source.between)})"
+        texts = [_coalesce([_as_text(location) for location in self.locations(path)]) for path in source.paths]
+        if not source.is_join:
+            return _coalesce(texts)
+        self.is_typed = False
+        glue = literal("/" if source.between is None else source.between)
+        return f" || {glue} || ".join(f"({text})" for text in texts)
 
-    def list(self, value: Value) -> str:
-        """Write the SQL of a value as a list of texts; null where there is none."""
-        places = [place for path in value.paths for place in self.places(path)]
-        return value_of(places, "list", value).sql
+    def text_list(self, source: ValueSource) -> str:
+        """Return SQL of a value as a list of texts, or null."""
+        return column_value(self._all_locations(source), "list", source).sql
 
-    def items(self, value: Value) -> str:
-        """Write the SQL of a value as a list of JSON."""
-        self.typed = False
-        each: list[str] = []
-        for place in (place for path in value.paths for place in self.places(path)):
-            if isinstance(place.shape, tuple):
-                each.append(f"list_transform({place.sql}, lambda e: to_json(e))")
+    def json_items(self, source: ValueSource) -> str:
+        """Return SQL of a value as a list of JSON."""
+        self.is_typed = False
+        lists: list[str] = []
+        for location in self._all_locations(source):
+            if isinstance(location.shape, tuple):
+                lists.append(f"list_transform({location.sql}, lambda e: to_json(e))")
                 continue
-            text = _as_text(place)
-            listed = value_of([place], "list", value).sql
-            json = f"prefix(ltrim({text}), '[') AND json_valid({text})"
-            whole = f"list_transform({listed}, lambda e: to_json(e))"
-            each.append(f"CASE WHEN {json} THEN json_extract({text}, '$[*]') ELSE {whole} END")
-        return f"CAST({_first(each)} AS JSON[])"  # also where no record has it, and it is nothing
+            text = _as_text(location)
+            is_json = f"prefix(ltrim({text}), '[') AND json_valid({text})"
+            texts = f"list_transform({column_value([location], 'list', source).sql}, lambda e: to_json(e))"
+            lists.append(f"CASE WHEN {is_json} THEN json_extract({text}, '$[*]') ELSE {texts} END")
+        return f"CAST({_coalesce(lists)} AS JSON[])"  # the cast gives NULL a type if no record has the list
 
-    def condition(self, one: Condition) -> str:
-        """Write the SQL of a condition: true or false."""
-        text = self.text(Value(paths=(one.path,)))
-        if one.filled is not None:
-            return f"{'' if one.filled else 'NOT '}coalesce({text} NOT IN ('', '{{}}', '[]'), false)"
-        if one.out:
-            return f"coalesce({text} NOT IN ({_listing(one.out)}), true)"
+    def _all_locations(self, source: ValueSource) -> list[Location]:
+        return [location for path in source.paths for location in self.locations(path)]
+
+    def condition(self, condition: RowCondition) -> str:
+        """Return SQL of a condition. It is never null."""
+        text = self.text(ValueSource(paths=(condition.path,)))
+        if condition.filled is not None:
+            return f"{'' if condition.filled else 'NOT '}coalesce({text} NOT IN ('', '{{}}', '[]'), false)"
+        if condition.excluded:
+            return f"coalesce({text} NOT IN ({_literals(condition.excluded)}), true)"
         number = f"TRY_CAST({text} AS DOUBLE)"
-        bounds = {">": one.above, ">=": one.least, "<=": one.most}
-        tests = [f"{number} {sign} {bound!r}" for sign, bound in bounds.items() if bound is not None]
+        bounds = {">": condition.above, ">=": condition.least, "<=": condition.most}
+        tests = [f"{number} {operator} {bound!r}" for operator, bound in bounds.items() if bound is not None]
         if tests:
             return f"coalesce(isfinite({number}) AND {' AND '.join(tests)}, false)"
-        return f"coalesce({text} IN ({_listing(one.among)}), false)" if one.among else "true"
+        return f"coalesce({text} IN ({_literals(condition.allowed)}), false)" if condition.allowed else "true"
 
-    def all_of(self, conditions: Sequence[Condition]) -> str:
-        """Write the SQL of several conditions."""
+    def all_conditions(self, conditions: Sequence[RowCondition]) -> str:
+        """Return SQL that is true if all conditions are."""
         return " AND ".join(map(self.condition, conditions))
 
-    def column(self, name: str, value: Value) -> tuple[str, list[Check]]:
-        """Take a column of ours: what holds it, and what may be wrong with it."""
-        found, checks = self._found(name, value)
-        column = self.kept(found.sql)
-        written = next(iter(value.all_paths), "")
-        if found.given:
+    def column(self, name: str, source: ValueSource) -> tuple[str, list[RowCheck]]:
+        """Add a column of the raw tables. Return its name in the SELECT, and checks of its values."""
+        value, checks = self._value(name, source)
+        column = self.column_for(value.sql)
+        path = next(iter(source.all_paths), "")
+        if value.is_present:
             rule = "odd-time" if name == "time_ms" else "wrong-type"
-            checks.append(Check(rule, name, written, self._marked(f"{self._seen(found.given)} AND {column} IS NULL")))
-        if name == "time_ms" and value.format == "auto":
-            checks += self._without_offset(value, column, written)
+            failure = self._flag(f"{self._inner_column(value.is_present)} AND {column} IS NULL")
+            checks.append(RowCheck(rule, name, path, failure))
+        if name == "time_ms" and source.format == "auto":
+            checks += self._offset_checks(source, column, path)
         return column, checks
 
-    def _without_offset(self, value: Value, column: str, written: str) -> Iterable[Check]:
-        for place in (place for path in value.paths for place in self.places(path)):
-            text = text_of(place)
-            if place.type in WITHOUT_OFFSET:
-                yield Check("no-offset", "time_ms", written, "true")
-            elif text and place.type in {"varchar", "json"} and (mark := sql_without_offset(text, "varchar")):
-                bad = self._marked(f"{self._seen(mark)} AND {column} IS NOT NULL")
-                yield Check("no-offset", "time_ms", written, bad)
+    def _offset_checks(self, source: ValueSource, column: str, path: str) -> Iterable[RowCheck]:
+        for location in self._all_locations(source):
+            text = text_sql(location)
+            if location.type in WITHOUT_OFFSET:
+                yield RowCheck("no-offset", "time_ms", path, "true")
+            elif text and location.type in {"varchar", "json"} and (test := sql_without_offset(text, "varchar")):
+                failure = self._flag(f"{self._inner_column(test)} AND {column} IS NOT NULL")
+                yield RowCheck("no-offset", "time_ms", path, failure)
 
-    def _seen(self, sql: str) -> str:
-        """Give the name that an expression has while rows are made."""
-        return self._inner.setdefault(sql, f"{'j' if self.outer else 'm'}{len(self._inner)}")
+    def _inner_column(self, sql: str) -> str:
+        """Return the name of an expression in the inner SELECT, where checks can use it."""
+        return self._inner_columns.setdefault(sql, f"{'j' if self.outer else 'm'}{len(self._inner_columns)}")
 
-    def _marked(self, sql: str) -> str:
-        number = self._bad.setdefault(sql, len(self._bad))
-        return f"(_bad{number // _BITS} & {1 << number % _BITS}) <> 0"
+    def _flag(self, failure: str) -> str:
+        """Store a failed check as one bit of a flag column. Return the SQL condition that tests the bit."""
+        number = self._failures.setdefault(failure, len(self._failures))
+        return f"(_bad{number // _FLAG_BITS} & {1 << number % _FLAG_BITS}) <> 0"
 
-    def _found(self, name: str, value: Value) -> tuple[Found, list[Check]]:
-        kind = _BY_NAME.get(name) or _BY_TYPE[_TYPES[name]]
-        checks: list[Check] = []
-        if value.constant is not None:
-            return Found(f"CAST({literal(value.constant)} AS {DUCKDB[_TYPES[name]]})"), checks
-        if value.alternatives:
-            each = [self._found(name, one) for one in value.alternatives]
-            return first_of([one for one, _ in each]), [check for _, more in each for check in more]
-        if value.equals:
-            return Found(f"coalesce({self.text(value)} IN ({_listing(value.equals)}), false)"), checks
-        if value.joined or value.at is not None or value.between is not None:
-            places = [Place(self.text(value), "varchar")]
+    def _value(self, name: str, source: ValueSource) -> tuple[ColumnValue, list[RowCheck]]:
+        kind = _KIND_BY_NAME.get(name) or _KIND_BY_TYPE[_TYPES[name]]
+        checks: list[RowCheck] = []
+        if source.constant is not None:
+            return ColumnValue(f"CAST({literal(source.constant)} AS {DUCKDB_TYPES[_TYPES[name]]})"), checks
+        if source.alternatives:
+            alternatives = [self._value(name, alternative) for alternative in source.alternatives]
+            checks = [check for _, alternative_checks in alternatives for check in alternative_checks]
+            return first_usable([value for value, _ in alternatives]), checks
+        if source.equals:
+            return ColumnValue(f"coalesce({self.text(source)} IN ({_literals(source.equals)}), false)"), checks
+        if source.is_join or source.index_path is not None or source.between is not None:
+            locations = [Location(self.text(source), "varchar")]
         else:
-            places = [place for path in value.paths for place in self.places(path)]
-            if value.column and (place := self.finder.column(value.column)):
-                places.append(place)
-        places = list({one.sql: one for one in places}.values())
-        if any(one.type in {"varchar", "json"} for one in places) and name == "time_ms":
-            self.typed = False
-        found = value_of(places, "filled" if value.filled else kind, value)
+            locations = self._all_locations(source)
+            if source.column and (location := self.finder.flat_column(source.column)):
+                locations.append(location)
+        locations = list({location.sql: location for location in locations}.values())
+        # Parsing a time as text is slow, so the result is stored in a table, not computed by a view.
+        if any(location.type in {"varchar", "json"} for location in locations) and name == "time_ms":
+            self.is_typed = False
+        value = column_value(locations, "filled" if source.filled else kind, source)
         if kind == "text":
-            texts = [text for one in places if one.parsed and (text := text_of(one))]
-            longer = [self._marked(self._seen(f"length({text}) > {TEXT_LIMIT}")) for text in texts]
-            checks += [Check("long-text", name, "", bad) for bad in longer]
-        if value.when and places:
-            met = self.all_of(value.when)
-            stands = " OR ".join(f"({place.sql}) IS NOT NULL" for place in places)
-            unused = self._marked(self._seen(f"({stands}) AND NOT ({met})"))
-            checks.append(Check("unused-value", name, value.paths[0], unused, value.note))
-            given = f"({met}) AND {found.given}" if found.given else None
-            found = Found(f"CASE WHEN {met} THEN {found.sql} END", given)
-        return found, checks
+            texts = [text for location in locations if location.is_parsed and (text := text_sql(location))]
+            for text in texts:
+                is_long = self._flag(self._inner_column(f"length({text}) > {TEXT_LIMIT}"))
+                checks.append(RowCheck("long-text", name, "", is_long))
+        if source.when and locations:
+            condition = self.all_conditions(source.when)
+            has_value = " OR ".join(f"({location.sql}) IS NOT NULL" for location in locations)
+            is_unused = self._flag(self._inner_column(f"({has_value}) AND NOT ({condition})"))
+            checks.append(RowCheck("unused-value", name, source.paths[0], is_unused, source.note))
+            is_present = f"({condition}) AND {value.is_present}" if value.is_present else None
+            value = ColumnValue(f"CASE WHEN {condition} THEN {value.sql} END", is_present)
+        return value, checks
 
     @property
-    def bad(self) -> list[str]:
-        """The columns whose bits say what is wrong with a row."""
-        return [f"_bad{number}" for number in range(-(-len(self._bad) // _BITS))]
+    def flag_columns(self) -> list[str]:
+        """Names of the columns whose bits are failed checks."""
+        return [f"_bad{number}" for number in range(-(-len(self._failures) // _FLAG_BITS))]
 
-    def sql(self, source: str, columns: Sequence[str]) -> str:
-        """Write the query: other columns by their expressions with AS, then what was asked for."""
-        inner = [f"{sql} AS {name}" for sql, name in (self._columns | self._inner).items()]
-        names = [one.rsplit(" AS ", 1)[1] for one in columns]
-        bits = [f"CASE WHEN {sql} THEN {1 << number % _BITS} ELSE 0 END" for sql, number in self._bad.items()]
-        bad = [
-            f"CAST({' + '.join(bits[at * _BITS : (at + 1) * _BITS])} AS BIGINT) AS {name}"
-            for at, name in enumerate(self.bad)
+    def query(self, table: str, expressions: Sequence[str]) -> str:
+        """Return the SELECT: further expressions (``... AS name``), the columns of the mapping, and flags."""
+        # Two levels: the outer SELECT computes the flags from columns of the inner one, so that no expression
+        # is computed twice.
+        inner = [f"{sql} AS {name}" for sql, name in (self._columns | self._inner_columns).items()]
+        names = [expression.rsplit(" AS ", 1)[1] for expression in expressions]
+        bits = [f"CASE WHEN {sql} THEN {1 << number % _FLAG_BITS} ELSE 0 END" for sql, number in self._failures.items()]
+        flags = [
+            f"CAST({' + '.join(bits[number * _FLAG_BITS : (number + 1) * _FLAG_BITS])} AS BIGINT) AS {name}"
+            for number, name in enumerate(self.flag_columns)
         ]
-        taken = f"SELECT {', '.join([*columns, *inner])} FROM {self.finder.source(source)} AS _records"
-        return f"SELECT {', '.join([*names, *self._columns.values(), *bad])} FROM ({taken})"
+        records = f"SELECT {', '.join([*expressions, *inner])} FROM {self.finder.parsed_table(table)} AS _records"
+        return f"SELECT {', '.join([*names, *self._columns.values(), *flags])} FROM ({records})"
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What a section takes: its rows, as columns of a stage, and what may be wrong with them.
+class SectionQuery:
+    """Query of the rows of one section.
 
     Parameters
     ----------
     section
         The section.
     select
-        Where its columns are: of its items, where it goes through a list.
-    where, item_where
-        What its records, and its items, must meet.
+        Builder of its columns; that of the list items if the section has `each`.
+    condition, item_condition
+        SQL conditions of its records and of its list items.
     items
-        The column of the list that it goes through.
+        Column with the list of `each`. Empty: no list.
     columns
-        SQL of our columns, by name.
+        SQL of columns of the raw tables, by name.
     attributes
-        SQL of the log's own attributes, in order.
+        SQL of the attributes that the section names, in order.
     checks
-        What may be wrong.
-    needed
-        Paths of which one must be in some of its rows, with the column that says whether it is.
-    told
-        The same of what tells its rows from others, in any row.
+        Checks of its rows.
+    required
+        Groups of paths of which one needs a value in some row of the section, each with its SQL column.
+    required_of_records
+        The same for the paths that select the rows: in some row of all records.
     """
 
-    section: Section
-    select: Select
-    where: str
-    item_where: str
+    section: MappingSection
+    select: SelectBuilder
+    condition: str
+    item_condition: str
     items: str
     columns: Mapping[str, str]
     attributes: Sequence[str]
-    checks: Sequence[Check]
-    needed: Mapping[tuple[str, ...], str]
-    told: Mapping[tuple[str, ...], str]
+    checks: Sequence[RowCheck]
+    required: Mapping[tuple[str, ...], str]
+    required_of_records: Mapping[tuple[str, ...], str]
 
     @property
-    def names(self) -> Iterable[str]:
-        """The columns of its table, where it is no table of lines."""
+    def column_names(self) -> Iterable[str]:
+        """Names of the log's columns; empty for JSON."""
         columns = (self.select.outer or self.select).columns
         return (name for name in columns if "#record" not in columns and not name.startswith("#"))
 
     @property
     def kind(self) -> str:
-        """What its rows are called in findings."""
+        """Name of the raw table, as in findings."""
         return "query" if self.section.kind == "queries" else "event"
 
-    def gives(self, name: str) -> bool:
-        """Say whether a column may hold anything."""
-        return name in self.columns and not self.select.is_nothing(self.columns[name])
+    def has_values(self, name: str) -> bool:
+        """Whether a column can have values."""
+        return name in self.columns and not self.select.is_null(self.columns[name])
 
-    def rows(self, stage: str, *, clock: bool, more: Sequence[str]) -> str:
-        """Write the query of its rows: file, row, our columns, ``a_0`` and so on, and what is wrong with each."""
-        source, nth = f"(SELECT * FROM {stage} WHERE {self.where})", "0"
+    def sql(self, table: str, *, has_time: bool, more_columns: Sequence[str]) -> str:
+        """Return the SELECT: file, row, columns of the raw table, attributes as ``a_0``, ``a_1``, ..., and flags."""
+        rows, item_number = f"(SELECT * FROM {table} WHERE {self.condition})", "0"
         if self.items:
-            nth = "nth"
+            item_number = "nth"
             number = f"generate_subscripts({self.items}, 1) - 1 AS nth"
-            source = f"(SELECT *, unnest({self.items}) AS element, {number} FROM {source})"
-            outer = [f"{name} AS {name}" for name in ("file", "row", "nth", "record")]
-            source = f"({self.select.sql(source, outer)})" + (f" WHERE {self.item_where}" if self.item_where else "")
-        known = dict(self.columns)
-        if not clock:
-            after = int(self.kind == "event")  # the page comes before what was done on it
-            known["time_ms"] = f"file::BIGINT * {ORDINAL_OF_FILE} + row * {ORDINAL_OF_ROW} + {nth} + {after}"
+            rows = f"(SELECT *, unnest({self.items}) AS element, {number} FROM {rows})"
+            keys = [f"{name} AS {name}" for name in ("file", "row", "nth", "record")]
+            condition = f" WHERE {self.item_condition}" if self.item_condition else ""
+            rows = f"({self.select.query(rows, keys)}){condition}"
+        values = dict(self.columns)
+        if not has_time:
+            delay = int(self.kind == "event")  # an event follows the page that is logged in the same row
+            values["time_ms"] = f"file::BIGINT * {_FILE_ORDINALS} + row * {_ROW_ORDINALS} + {item_number} + {delay}"
         if self.kind == "event":
-            known["record"] = "record" if nth == "0" else "hash(record, nth) >> 1"
-        if "offset" in known:
-            passed = f"{known['offset']} BETWEEN 0 AND {_FARTHEST}"
-            size = known.get("size", "NULL")
-            known["first_rank"] = (
-                f"coalesce({known.get('first_rank', 'NULL')}, CASE WHEN {passed} THEN {known['offset']} + 1 END)"
-            )
-            known["page"] = (
-                f"coalesce({known.get('page', 'NULL')}, CASE WHEN {size} BETWEEN 1 AND 1000000 AND {passed} "
-                f"THEN {known['offset']} // {size} + 1 END)"
-            )
-        if "ranks" in known:
+            # The hash identifies duplicates. Each item of a list is an event of its own.
+            values["record"] = "hash(record, nth) >> 1" if self.items else "record"
+        if "offset" in values:
+            offset, size = values["offset"], values.get("size", "NULL")
+            first_rank, page = values.get("first_rank", "NULL"), values.get("page", "NULL")
+            is_valid = f"{offset} BETWEEN 0 AND {_MAX_OFFSET}"
+            values["first_rank"] = f"coalesce({first_rank}, CASE WHEN {is_valid} THEN {offset} + 1 END)"
+            page_number = f"CASE WHEN {size} BETWEEN 1 AND 1000000 AND {is_valid} THEN {offset} // {size} + 1 END"
+            values["page"] = f"coalesce({page}, {page_number})"
+        if "ranks" in values:
             shift = 1 - (self.select.mapping.rank_base or 0)
-            known["ranks"] = f"list_transform({known['ranks']}, lambda e: e + {shift})"
-        raw = RAW_QUERY if self.kind == "query" else RAW_EVENT
-        names = [one.name for one in raw if one.name not in {"file", "row"}]
-        names += [
-            one
-            for one in ("team", "n_total", "object_id", "position", "propensity")
-            if one in known and one not in names
-        ]
-        columns = [f"CAST({known.get(one, 'NULL')} AS {DUCKDB[_TYPES[one]]}) AS {one}" for one in names]
+            values["ranks"] = f"list_transform({values['ranks']}, lambda e: e + {shift})"
+        # Rows of results or clicks also have columns that only `pages_from_results` uses.
+        raw_table = RAW_QUERY if self.kind == "query" else RAW_EVENT
+        names = [column.name for column in raw_table if column.name not in {"file", "row"}]
+        extra = ("team", "n_total", "object_id", "position", "propensity")
+        names += [name for name in extra if name in values and name not in names]
+        columns = [f"CAST({values.get(name, 'NULL')} AS {DUCKDB_TYPES[_TYPES[name]]}) AS {name}" for name in names]
         columns += [f"CAST({sql} AS VARCHAR) AS a_{number}" for number, sql in enumerate(self.attributes)]
-        columns += dict.fromkeys([*self.select.bad, *(one for one in self.needed.values() if one != "false"), *more])
-        return f"SELECT CAST(file AS INTEGER) AS file, CAST(row AS BIGINT) AS row, {', '.join(columns)} FROM {source}"
+        required = [column for column in self.required.values() if column != "false"]
+        columns += dict.fromkeys([*self.select.flag_columns, *required, *more_columns])
+        return f"SELECT CAST(file AS INTEGER) AS file, CAST(row AS BIGINT) AS row, {', '.join(columns)} FROM {rows}"
 
 
-def taken(section: Section, where: str, select: Select) -> Taken:
-    """Take what a section names out of records, or out of the items of a list in them."""
-    items = item_where = ""
+def section_query(section: MappingSection, condition: str, select: SelectBuilder) -> SectionQuery:
+    """Build the query of a section from records, or from the items of a list in them."""
+    items = item_condition = ""
     inner = select
+    item_conditions = [test for test in section.where if test.path.startswith("@")]
+    record_conditions = [test for test in section.where if not test.path.startswith("@")]
     if section.each is not None:
-        items = select.kept(select.items(section.each))
-        columns = {"@": Place("element", "json"), "@index": Place("nth", "bigint")}
-        wanted = [path for path in section.all_paths if path.startswith("@")]
-        inner = Select(select.mapping, columns, wanted, outer=select)
-        item_where = inner.all_of([one for one in section.where if one.path.startswith("@")])
-        item_where = item_where and inner.kept(item_where)
-    if rows := select.all_of([one for one in section.where if not one.path.startswith("@")]):
-        where += f" AND {select.kept(rows)}"
-    known: dict[str, str] = {}
-    checks: list[Check] = []
-    for name, value in section.columns.items():
-        ours = RENAMED.get(name, name)
-        known[ours], more = inner.column(ours, value)
-        checks += more
-    attributes = [inner.kept(inner.text(one)) for one in section.attributes.values()]
-    needed = _needed([*section.columns.values(), *section.attributes.values()], inner)
-    rows = [Value(paths=(one.path,)) for one in section.where if not one.path.startswith("@")]
-    told = _needed([*rows, *([section.each] if section.each else [])], select)
-    return Taken(section, inner, where, item_where, items, known, attributes, checks, needed, told)
+        items = select.column_for(select.json_items(section.each))
+        columns = {"@": Location("element", "json"), "@index": Location("nth", "bigint")}
+        item_paths = [path for path in section.all_paths if path.startswith("@")]
+        inner = SelectBuilder(select.mapping, columns, item_paths, outer=select)
+        item_condition = inner.all_conditions(item_conditions)
+        item_condition = item_condition and inner.column_for(item_condition)
+    if sql := select.all_conditions(record_conditions):
+        condition += f" AND {select.column_for(sql)}"
+    values: dict[str, str] = {}
+    checks: list[RowCheck] = []
+    for name, source in section.columns.items():
+        column = RENAMED.get(name, name)
+        values[column], column_checks = inner.column(column, source)
+        checks += column_checks
+    attributes = [inner.column_for(inner.text(source)) for source in section.attributes.values()]
+    paths = _required_paths([*section.columns.values(), *section.attributes.values()], inner)
+    row_sources = [ValueSource(paths=(test.path,)) for test in record_conditions]
+    row_paths = _required_paths([*row_sources, *([section.each] if section.each else [])], select)
+    return SectionQuery(section, inner, condition, item_condition, items, values, attributes, checks, paths, row_paths)
 
 
-def _needed(values: Iterable[Value], select: Select) -> dict[tuple[str, ...], str]:
-    """Give the paths of which one must be in some row: a table's own columns are there."""
+def _required_paths(sources: Iterable[ValueSource], select: SelectBuilder) -> dict[tuple[str, ...], str]:
+    """Return groups of paths of which one needs a value in some row. A column of the table counts as present."""
     groups: list[tuple[str, ...]] = []
-    for value in [one for whole in values for one in (whole.alternatives or (whole,)) if not one.optional]:
-        groups += [(path,) for path in value.paths] if value.joined else [value.paths] if value.paths else []
-        groups += [(value.at,)] if value.at else []
-    needed: dict[tuple[str, ...], str] = {}
+    alternatives = [alternative for source in sources for alternative in (source.alternatives or (source,))]
+    for source in (source for source in alternatives if not source.optional):
+        groups += [(path,) for path in source.paths] if source.is_join else [source.paths] if source.paths else []
+        groups += [(source.index_path,)] if source.index_path else []
+    required: dict[tuple[str, ...], str] = {}
     for paths in groups:
         if any(path in {*SPECIAL, "@"} for path in paths):
             continue
-        places = [place for path in paths for place in select.places(path)]
-        if not any(not place.parsed for place in places):
-            there = " OR ".join(f"({place.sql}) IS NOT NULL" for place in places)
-            needed[paths] = select.kept(there) if there else "false"
-    return needed
+        locations = [location for path in paths for location in select.locations(path)]
+        if all(location.is_parsed for location in locations):
+            has_value = " OR ".join(f"({location.sql}) IS NOT NULL" for location in locations)
+            required[paths] = select.column_for(has_value) if has_value else "false"
+    return required
 
 
-def files_of(section: Section, files: Sequence[str]) -> list[int]:
-    """Give the numbers of the files whose names fit a section."""
-    names = [name.replace("\\", "/").rsplit("/", 1)[-1] for name in files]
-    return [number for number, name in enumerate(names) if fnmatchcase(name, section.files)]
+def matching_files(section: MappingSection, file_names: Sequence[str]) -> list[int]:
+    """Return the numbers of the files that match the pattern of a section."""
+    names = [name.replace("\\", "/").rsplit("/", 1)[-1] for name in file_names]
+    return [number for number, name in enumerate(names) if fnmatchcase(name, section.file_pattern)]
 
 
-def _as_text(place: Place) -> str:
-    return text_of(place) or f"CAST(to_json({place.sql}) AS VARCHAR)"
+def _as_text(location: Location) -> str:
+    return text_sql(location) or f"CAST(to_json({location.sql}) AS VARCHAR)"
 
 
-def _first(texts: Sequence[str]) -> str:
-    return f"coalesce({', '.join(texts)})" if len(texts) > 1 else texts[0] if texts else "CAST(NULL AS VARCHAR)"
+def _coalesce(expressions: Sequence[str]) -> str:
+    if len(expressions) > 1:
+        return f"coalesce({', '.join(expressions)})"
+    return expressions[0] if expressions else "CAST(NULL AS VARCHAR)"
 
 
-def _listing(texts: Iterable[str]) -> str:
-    return ", ".join(literal(text) for text in texts)
+def _literals(texts: Iterable[str]) -> str:
+    return ", ".join(map(literal, texts))

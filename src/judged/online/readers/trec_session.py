@@ -1,9 +1,9 @@
-"""Logs of the TREC Session Track, 2011 to 2014: XML with the queries, result lists and clicks of recruited searchers.
+"""Reader of logs of the TREC Session Track, 2011 to 2014: XML with queries, result lists and clicks of participants.
 
-An ``interaction`` is a page, with its results and the clicks on them. A click names a rank, when it began and when it
-ended: that is its dwell time. Times are wall clock without a date in 2011 and 2012, and seconds since the session
-began later on; the n-th session is put on the n-th day from 2000-01-01, and what passes midnight goes on into the next
-day. The ``currentquery`` that ends a session is what participants had to answer: it is no page, and is counted.
+An ``interaction`` is a page with its results and clicks. A click has a rank, a start and an end, so its dwell time is
+known. Times are times of day without a date in 2011 and 2012, and seconds since the start of the session in later
+years. The n-th session is dated to the n-th day from 2000-01-01, and times after midnight to the next day. The
+``currentquery`` at the end of a session is the task of the track: it is no page, and is only counted.
 
 Sources: Kanoulas, Hall, Clough, Carterette and Sanderson, TREC 2011 and 2012; Carterette, Bah, Kanoulas, Hall and
 Clough, TREC 2013 and 2014: overviews of the Session Track.
@@ -20,20 +20,17 @@ from xml.parsers import expat
 from judged.data.files import BLOCK
 from judged.errors import InputError
 from judged.online.log import RAW_EVENT, RAW_QUERY
-from judged.online.readers.files import Opener, Part, opened
-from judged.online.readers.raw import RawLog, Rows, Trouble, Troubles
+from judged.online.readers.files import LogFile, ProgressCallback, opened
+from judged.online.readers.raw import RawLog, ReadFinding, ReadFindings, TableWriter
 
 if TYPE_CHECKING:
     from judged.online.engine import Engine
 
 DAY = 86_400_000
-FIRST_DAY = 946_684_800_000
-"""2000-01-01, in milliseconds since 1970 UTC."""
+FIRST_DAY = 946_684_800_000  # 2000-01-01 in milliseconds since 1970 UTC
+_PAGE_SIZE = 10  # results on a page of the track's search system
 
-_PAGE = 10
-"""The track's search system showed ten results at a time."""
-
-_DEEPEST = 50
+_MAX_DEPTH = 50  # nested elements; real logs have fewer than ten
 _ATTRIBUTES = ("topic", "product", "goal", "tasktype", "track")
 _IDS = ("clueweb12id", "clueweb09id", "docno", "url")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)")
@@ -42,121 +39,120 @@ _SECONDS = re.compile(r"\d{1,9}(?:\.\d+)?")
 
 @dataclass
 class _Element:
-    """An element of the XML, with the line that it begins at."""
+    """An XML element, and the line at which it begins."""
 
     tag: str
-    given: dict[str, str]
+    attributes: dict[str, str]
     line: int
     texts: list[str] = field(default_factory=list[str])
-    inner: list[_Element] = field(default_factory=lambda: cast("list[_Element]", []))
+    children: list[_Element] = field(default_factory=lambda: cast("list[_Element]", []))
 
-    def all(self, tag: str) -> Iterator[_Element]:
-        """Yield the elements of a name in it, at any depth."""
-        for one in self.inner:
-            if one.tag == tag:
-                yield one
+    def find_all(self, tag: str) -> Iterator[_Element]:
+        """Yield the descendants with a tag, without those within another one of that tag."""
+        for child in self.children:
+            if child.tag == tag:
+                yield child
             else:
-                yield from one.all(tag)
+                yield from child.find_all(tag)
 
-    def says(self, *tags: str) -> str:
-        """Give the text of the first of some elements right in it that says anything."""
-        texts = {one.tag: "".join(one.texts).strip() for one in reversed(self.inner)}
+    def first_text(self, *tags: str) -> str:
+        """Return the text of the first tag whose child has one."""
+        # If a tag occurs twice, the first child applies.
+        texts = {child.tag: "".join(child.texts).strip() for child in reversed(self.children)}
         return next((text for tag in tags if (text := texts.get(tag))), "")
 
 
 @dataclass
-class _Clock:
-    """The times of a session, as they are met."""
+class _SessionClock:
+    """Clock of a session, which converts times in the order of the log."""
 
     day: int
     last: int = 0
 
     def time(self, text: str | None) -> int | None:
-        """Turn a time of this session into milliseconds; None where it cannot be read."""
+        """Convert a time to milliseconds since 1970. Return None for an invalid time."""
         text = (text or "").strip()
-        if clock := _CLOCK.fullmatch(text):
-            hours, minutes, seconds = int(clock[1]), int(clock[2]), float(clock[3])
+        if match := _CLOCK.fullmatch(text):
+            hours, minutes, seconds = int(match[1]), int(match[2]), float(match[3])
+            # Seconds below 61 allow a leap second.
             if hours > 23 or minutes > 59 or seconds >= 61:
                 return None
-            found = self.day + round((hours * 3600 + minutes * 60 + seconds) * 1000)
-            late = self.last - DAY // 2 - found
-            found += max(0, -(-late // DAY)) * DAY  # past midnight
+            time_ms = self.day + round((hours * 3600 + minutes * 60 + seconds) * 1000)
+            # Times of day have no date. One that is more than 12 hours before the last time is of the next day.
+            late = self.last - DAY // 2 - time_ms
+            time_ms += max(0, -(-late // DAY)) * DAY
         elif _SECONDS.fullmatch(text):
-            found = self.day + round(float(text) * 1000)
+            time_ms = self.day + round(float(text) * 1000)
         else:
             return None
-        self.last = max(self.last, found)
-        return found
+        self.last = max(self.last, time_ms)
+        return time_ms
 
 
-def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
-    """Read such files.
+def read(log_files: Sequence[LogFile], engine: Engine, *, progress: ProgressCallback = None) -> RawLog:
+    """Read files of the TREC Session Track.
 
-    The id of a result is its ClueWeb id, or else its URL. Sessions without a user, as all of 2011 to 2013, are
-    of nobody. Topic, product, goal, type of the task and year become attributes.
+    The id of a result is its ClueWeb id, or else its URL. No session of 2011 to 2013 has a user. Topic, product, goal,
+    task type and year become attributes.
 
     Raises
     ------
     InputError
-        If a file cannot be opened, is no XML, is cut short, declares entities, or is no log of the track.
+        If a file cannot be opened, is not XML, is truncated, declares entities, or is no log of the track.
     """
-    made = _Made(Rows(engine, "query", RAW_QUERY, _ATTRIBUTES), Rows(engine, "event", RAW_EVENT), len(parts) > 1)
-    for file, part in enumerate(parts):
+    pages, events = TableWriter(engine, "query", RAW_QUERY, _ATTRIBUTES), TableWriter(engine, "event", RAW_EVENT)
+    rows = _SessionRows(pages, events, has_several_files=len(log_files) > 1)
+    for file, log_file in enumerate(log_files):
         if progress:
-            progress(f"reading {part.name}", file / len(parts))
-        for track, element in _elements(part):
-            made.add(element, track, file, part.name)
+            progress(f"reading {log_file.name}", file / len(log_files))
+        for track, element in _elements(log_file):
+            rows.add(element, track, file, log_file.name)
     return RawLog(
-        queries=made.pages.done(),
-        events=made.events.done(),
-        layout="trec-session",
-        files=tuple(part.name for part in parts),
-        rank_base=1,
-        actions={"click": "click"},
-        lines=made.records,
-        trouble=made.troubles.given(),
-        dated=False,
-    )
+        pages.finish(), events.finish(), "trec-session", tuple(log_file.name for log_file in log_files),
+        rank_base=1, actions={"click": "click"}, lines=rows.records, findings=rows.findings.to_tuple(), dated=False,
+    )  # fmt: skip
 
 
-def _elements(part: Part) -> Iterator[tuple[str, _Element]]:  # noqa: C901 -- the handlers of a parser
-    """Yield the elements right below the root, one by one, with the year that the root names."""
+def _elements(log_file: LogFile) -> Iterator[tuple[str, _Element]]:  # noqa: C901 -- the handlers of a parser
+    """Yield the children of the root, each when it is complete, with the year in the name of the root."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    track, above, ready = "", list[_Element](), list[_Element]()
+    track, open_elements, complete = "", list[_Element](), list[_Element]()
 
-    def wrong(problem: str, fix: str) -> InputError:
-        return InputError(problem, fix=fix, path=part.name, line=parser.CurrentLineNumber)
+    def parse_error(problem: str, fix: str) -> InputError:
+        return InputError(problem, fix=fix, path=log_file.name, line=parser.CurrentLineNumber)
 
     def entity(*_: object) -> int:
-        problem = "the XML declares entities, which can be used to harm whoever reads it"
-        raise wrong(problem, "take the declarations out: no log of the track has any")
+        # Nested entities can expand to gigabytes ("billion laughs"), and external ones read local files.
+        problem = "the XML declares entities, which can exhaust memory or read local files"
+        raise parse_error(problem, "remove the declarations: no log of the track has any")
 
-    def start(tag: str, given: dict[str, str]) -> None:
+    def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal track
-        known = re.fullmatch(r"sessiontrack(\d*)\w*", tag)
-        if not above and known is None:
-            problem = f"the XML is no log of the TREC Session Track: it begins with <{tag[:40]}>"
-            raise wrong(problem, "give sessiontrack2012.xml or another year's, which begin with <sessiontrack...>")
-        if len(above) > _DEEPEST:
-            raise wrong("the XML is broken or cut short: it goes too deep", "fetch the file again")
-        track = known[1] if known else track
-        above.append(_Element(tag, given, parser.CurrentLineNumber))
+        root = re.fullmatch(r"sessiontrack(\d*)\w*", tag)
+        if not open_elements and root is None:
+            problem = f"not a log of the TREC Session Track: the XML begins with <{tag[:40]}>"
+            raise parse_error(problem, "use sessiontrack2012.xml or that of another year")
+        if len(open_elements) > _MAX_DEPTH:
+            raise parse_error("the XML is damaged: its elements are nested too deeply", "download the file again")
+        track = root[1] if root else track
+        open_elements.append(_Element(tag, attributes, parser.CurrentLineNumber))
 
     def text(text: str) -> None:
-        above[-1].texts.append(text)
+        open_elements[-1].texts.append(text)
 
     def end(_: str) -> None:
-        element = above.pop()
-        if len(above) > 1:
-            above[-1].inner.append(element)
+        element = open_elements.pop()
+        # Elements directly below the root are complete sessions, and are not kept.
+        if len(open_elements) > 1:
+            open_elements[-1].children.append(element)
         else:
-            ready.append(element)
+            complete.append(element)
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = text
     parser.EntityDeclHandler = parser.ExternalEntityRefHandler = entity
-    with opened(part) as file:
+    with opened(log_file) as file:
         block = b"more"
         while block:
             block = file.read(BLOCK)
@@ -165,107 +161,117 @@ def _elements(part: Part) -> Iterator[tuple[str, _Element]]:  # noqa: C901 -- th
             except (expat.ExpatError, ValueError, LookupError) as error:
                 if isinstance(error, InputError):
                     raise
-                raise wrong(f"the XML is broken or cut short ({error})", "fetch the file again") from None
-            yield from ((track, one) for one in ready)
-            ready.clear()
+                raise parse_error(f"the XML is damaged or truncated ({error})", "download the file again") from None
+            yield from ((track, element) for element in complete)
+            complete.clear()
 
 
 @dataclass
-class _Made:
-    """The rows of all files, and what was wrong with them."""
+class _SessionRows:
+    """Rows of all files, and findings about them."""
 
-    pages: Rows
-    events: Rows
-    many: bool
-    troubles: Troubles = field(default_factory=Troubles)
+    pages: TableWriter
+    events: TableWriter
+    has_several_files: bool
+    findings: ReadFindings = field(default_factory=ReadFindings)
     sessions: int = 0
     records: int = 0
-    last: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    last_rows: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
 
     def _row(self, table: str, file: int, line: int) -> int:
-        """Give the line that a row begins at, or, where another began there, the next number: rows are told by it."""
-        self.last[table, file] = max(line, self.last.get((table, file), 0) + 1)
-        return self.last[table, file]
+        """Return the line at which a row begins, or the next free number, because file and row identify it."""
+        self.last_rows[table, file] = max(line, self.last_rows.get((table, file), 0) + 1)
+        return self.last_rows[table, file]
 
-    def add(self, element: _Element, track: str, file: int, name: str) -> None:
-        """Add a session; what stands outside of any is lost."""
-        interactions = [element] if element.tag == "interaction" else list(element.all("interaction"))
-        inside = {id(click) for one in interactions for click in one.all("click")}
-        stray = [("no-page", "event", one) for one in element.all("click") if id(one) not in inside]
-        stray += [("current-query", "query", one) for one in element.all("currentquery")]
-        if element.tag != "session":
-            stray += [("no-session", "query", one) for one in interactions if element.tag != "session"]
-        self.records += len(stray) + len(inside) + len(interactions) * (element.tag == "session")
-        for rule, table, one in stray:
-            self._trouble(rule, table, f"{name}:{one.line}", lost=True)
-        if element.tag != "session":
+    def add(self, element: _Element, track: str, file: int, file_name: str) -> None:
+        """Add a session. Clicks and pages outside of a session are lost."""
+        is_session = element.tag == "session"
+        pages = [element] if element.tag == "interaction" else list(element.find_all("interaction"))
+        clicks_on_pages = {id(click) for page in pages for click in page.find_all("click")}
+        lost = [("no-page", "event", click) for click in element.find_all("click") if id(click) not in clicks_on_pages]
+        lost += [("current-query", "query", query) for query in element.find_all("currentquery")]
+        lost += [("no-session", "query", page) for page in pages if not is_session]
+        self.records += len(lost) + len(clicks_on_pages) + (len(pages) if is_session else 0)
+        for rule, table, lost_element in lost:
+            self._add_finding(rule, table, f"{file_name}:{lost_element.line}", lost=True)
+        if not is_session:
             return
-        number = element.given.get("num") or str(self.sessions + 1)
-        who = {
+        number = element.attributes.get("num") or str(self.sessions + 1)
+        keys = {
             "file": file,
-            "session_id": f"{track or file}-{number}" if self.many else number,
-            "user_id": element.given.get("userid") or None,
+            "session_id": f"{track or file}-{number}" if self.has_several_files else number,
+            "user_id": element.attributes.get("userid") or None,
         }
-        clock = _Clock(FIRST_DAY + self.sessions * DAY)
-        clock.time(element.given.get("starttime"))
+        clock = _SessionClock(FIRST_DAY + self.sessions * DAY)
+        clock.time(element.attributes.get("starttime"))
         self.sessions += 1
         attributes = {"track": track} if track else {}
-        for topic in element.all("topic"):
-            attributes |= {one: topic.given[one] for one in ("product", "goal", "tasktype") if topic.given.get(one)}
-            if known := topic.given.get("num") or topic.says("title"):  # 2011: topics have no numbers
-                attributes["topic"] = known
-        for page in interactions:
-            key = who | {"query_id": f"{who['session_id']}/{page.given.get('num') or f'line{page.line}'}"}
-            shown = self._page(page, key, attributes, clock, name)
-            for click in page.all("click"):
-                self._click(click, key, shown, clock, f"{name}:{click.line}")
+        for topic in element.find_all("topic"):
+            names = [name for name in ("product", "goal", "tasktype") if topic.attributes.get(name)]
+            attributes |= {name: topic.attributes[name] for name in names}
+            if topic_id := topic.attributes.get("num") or topic.first_text("title"):  # topics of 2011 have no numbers
+                attributes["topic"] = topic_id
+        for page in pages:
+            page_number = page.attributes.get("num") or f"line{page.line}"
+            page_keys = keys | {"query_id": f"{keys['session_id']}/{page_number}"}
+            ids_by_rank = self._add_page(page, page_keys, attributes, clock, file_name)
+            for click in page.find_all("click"):
+                self._add_click(click, page_keys, ids_by_rank, clock, f"{file_name}:{click.line}")
 
-    def _trouble(self, rule: str, table: str, place: str, *, lost: bool = False) -> None:
-        self.troubles.add(Trouble.of("trec-session", rule, table, place, lost=lost))
+    def _add_finding(self, rule: str, table: str, place: str, *, lost: bool = False) -> None:
+        self.findings.add(ReadFinding.from_rule("trec-session", rule, table, place, lost=lost))
 
-    def _page(
-        self, page: _Element, key: dict[str, Any], attributes: dict[str, str], clock: _Clock, name: str
+    def _add_page(
+        self, page: _Element, keys: dict[str, Any], attributes: dict[str, str], clock: _SessionClock, file_name: str
     ) -> dict[int | None, str | None]:
-        """Add a page, and give the id at each rank; None for what has no id, or no rank."""
-        place = f"{name}:{page.line}"
-        listed = next(page.all("results"), None)
-        results = list(listed.all("result")) if listed else []
-        ids = [one.says(*_IDS) or None for one in results]
-        texts = [one.given.get("rank", "").strip() for one in results]
+        """Add a page. Return the result ids by rank, None for a missing id or rank."""
+        place = f"{file_name}:{page.line}"
+        result_list = next(page.find_all("results"), None)
+        results = list(result_list.find_all("result")) if result_list else []
+        ids = [result.first_text(*_IDS) or None for result in results]
+        texts = [result.attributes.get("rank", "").strip() for result in results]
         ranks = [int(text) or None if text.isdecimal() and len(text) < 9 else None for text in texts]
         if None in ids:
-            self._trouble("no-id", "query", place)
+            self._add_finding("no-id", "query", place)
         if None in ranks or len(set(ranks)) < len(ranks):
-            self._trouble("odd-rank", "query", place)
-        time = clock.time(page.given.get("starttime"))
+            self._add_finding("odd-rank", "query", place)
+        time = clock.time(page.attributes.get("starttime"))
         if time is None:
-            self._trouble("odd-time", "query", place)
-        first = min((rank for rank in ranks if rank), default=1)
+            self._add_finding("odd-time", "query", place)
+        first_rank = min((rank for rank in ranks if rank), default=1)
         self.pages.add({
-            **key,
+            **keys,
             **attributes,
-            "row": self._row("query", key["file"], page.line),
+            "row": self._row("query", keys["file"], page.line),
             "time_ms": time,
-            "query": page.says("query") if any(one.tag == "query" for one in page.inner) else None,
-            "page": (first - 1) // _PAGE + 1,
-            "first_rank": first if first > 1 else None,
-            "hit_ids": None if listed is None else ids,
-            "ranks": None if ranks == list(range(first, first + len(ranks))) else ranks,
+            "query": page.first_text("query") if any(child.tag == "query" for child in page.children) else None,
+            "page": (first_rank - 1) // _PAGE_SIZE + 1,
+            "first_rank": first_rank if first_rank > 1 else None,
+            "hit_ids": None if result_list is None else ids,
+            "ranks": None if ranks == list(range(first_rank, first_rank + len(ranks))) else ranks,
         })  # fmt: skip
         return dict(zip(ranks, ids, strict=True))
 
-    def _click(
-        self, click: _Element, key: dict[str, Any], shown: dict[int | None, str | None], clock: _Clock, place: str
-    ) -> None:
-        begin, end = clock.time(click.given.get("starttime")), clock.time(click.given.get("endtime"))
-        dwell = None if begin is None or end is None or end < begin else end - begin
-        text = click.says("rank")
+    def _add_click(
+        self, click: _Element, keys: dict[str, Any], ids_by_rank: dict[int | None, str | None],
+        clock: _SessionClock, place: str,
+    ) -> None:  # fmt: skip
+        start, end = clock.time(click.attributes.get("starttime")), clock.time(click.attributes.get("endtime"))
+        dwell = None if start is None or end is None or end < start else end - start
+        text = click.first_text("rank")
         rank = int(text) if text.isdecimal() and len(text) < 9 else None
-        clicked = shown.get(rank) if rank is not None else None
-        wrong = {"odd-time": begin is None, "odd-dwell": dwell is None, "rank-not-shown": clicked is None}
-        for rule in (rule for rule, there in wrong.items() if there):
-            self._trouble(rule, "event", place)
-        more = {"object_id": clicked or click.says("docno") or None, "position": rank, "dwell_ms": dwell}
+        object_id = ids_by_rank.get(rank) if rank is not None else None
+        failures = {"odd-time": start is None, "odd-dwell": dwell is None, "rank-not-shown": object_id is None}
+        for rule in (rule for rule, has_failed in failures.items() if has_failed):
+            self._add_finding(rule, "event", place)
         self.events.add(
-            {**key, "row": self._row("event", key["file"], click.line), "time_ms": begin, "action": "click", **more}
+            {
+                **keys,
+                "row": self._row("event", keys["file"], click.line),
+                "time_ms": start,
+                "action": "click",
+                "object_id": object_id or click.first_text("docno") or None,
+                "position": rank,
+                "dwell_ms": dwell,
+            }
         )

@@ -1,13 +1,13 @@
-"""Values of a log as ours: texts, numbers, lists, and times in whatever form they are written.
+"""SQL of a log's values as column types: texts, numbers, lists, and times in all usual formats.
 
-Times are whole milliseconds since 1970 UTC, by one rule for text files, CSV and Parquet:
+Times are whole milliseconds since 1970 UTC, by the same rules for text files, CSV and Parquet:
 
-- Text: ISO 8601 with ``Z``, ``+02:00``, ``+0200``, ``+02`` or nothing (then it is taken as UTC); or a number.
-- Numbers: seconds, milliseconds, microseconds or nanoseconds since 1970, told by their size.
-- Columns of type TIMESTAMP (taken as UTC), TIMESTAMP WITH TIME ZONE, DATE.
+- Text: ISO 8601 with ``Z``, ``+02:00``, ``+0200``, ``+02``, or no offset (then UTC is assumed); or a number.
+- Numbers: seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by magnitude.
+- Columns of type TIMESTAMP (UTC is assumed), TIMESTAMP WITH TIME ZONE, DATE.
 
-Parts of a millisecond are cut off. What lies before 1995 is no time of a log, but a clock that was never set, or a
-number of something else: it becomes null. Times that lie ahead are kept; they are judged when the log is made.
+Fractions of a millisecond are truncated. A time before 1995 becomes null: it comes from a clock that was never set, or
+the number is no time. Times in the future are kept, and checked when the log is prepared.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from judged.online.engine import literal
-from judged.online.readers.paths import Place
+from judged.online.engine import identifier, literal
+from judged.online.readers.paths import Location
 
 if TYPE_CHECKING:
-    from judged.online.readers.mapping_file import Value
+    from judged.online.readers.mapping_file import ValueSource
 
-EARLIEST = 788_918_400_000
-"""1 January 1995: no search log is older."""
+EARLIEST = 788_918_400_000  # 1 January 1995; no search log is older
 
 INTEGERS = frozenset({
     "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint",
@@ -35,12 +34,12 @@ WITHOUT_OFFSET = frozenset({"timestamp", "timestamp_s", "timestamp_ms", "timesta
 _CLOCKS = WITHOUT_OFFSET | {"timestamp with time zone"}
 
 _NUMBER = r"[+]?[0-9]+([.][0-9]*)?([eE][+]?[0-9]+)?"
-_WHOLE = "[0-9]{1,18}|[0-8][0-9]{18}"
+_INTEGER = "[0-9]{1,18}|[0-8][0-9]{18}"
 _ISO = (
     r"^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})"
     r"(?:[Tt ]([0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?) ?(Z|z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"
 )
-_SHORTEST, _LONGEST = 8, 64
+_MIN_TIME_LENGTH, _MAX_TIME_LENGTH = 8, 64
 _DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _CLOCK = "[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?"
 _UTC = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,9})?Z"
@@ -48,14 +47,14 @@ _OFFSET = _UTC[:-1] + "[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?"
 
 
 def sql_time(value: str, type: str) -> str:
-    """Give the SQL that turns a value into milliseconds, null where it is no time.
+    """Return SQL that converts a value to milliseconds since 1970. It is null if the value is not a time.
 
     Parameters
     ----------
     value
         SQL of the value.
     type
-        Its type in DuckDB, in lower case: ``varchar``, ``bigint``, ``timestamp with time zone``.
+        DuckDB type of the value in lower case: ``varchar``, ``bigint``, ``timestamp with time zone``.
 
     Examples
     --------
@@ -63,32 +62,33 @@ def sql_time(value: str, type: str) -> str:
     'CAST(NULL AS BIGINT)'
     """
     if type in TEXTS:
-        found = _of_text(value)
+        time_ms = _time_from_text(value)
     elif type in INTEGERS:
-        found = _of_whole(f"TRY_CAST({value} AS BIGINT)" if "huge" in type or type == "ubigint" else value)
+        time_ms = _time_from_integer(f"TRY_CAST({value} AS BIGINT)" if "huge" in type or type == "ubigint" else value)
     elif type in REALS:
-        found = _of_real(f"CAST({value} AS DOUBLE)")
+        time_ms = _time_from_real(f"CAST({value} AS DOUBLE)")
     elif type in _CLOCKS:
-        found = _milliseconds(value)
+        time_ms = _milliseconds(value)
     else:
         return "CAST(NULL AS BIGINT)"
-    return f"nullif(greatest({found}, {EARLIEST - 1}), {EARLIEST - 1})"  # greatest() passes over null
+    # greatest() ignores nulls, so nullif turns both missing and too early times into null.
+    return f"nullif(greatest({time_ms}, {EARLIEST - 1}), {EARLIEST - 1})"
 
 
 def sql_without_offset(value: str, type: str) -> str | None:
-    """Give the SQL that says whether a time lacks an offset, so that UTC was assumed; None where that cannot be."""
+    """Return SQL that tests whether a time has no offset, so that UTC was assumed. Return None if the type has one."""
     if type in TEXTS:
         return f"(NOT suffix({value}, 'Z') AND regexp_full_match(trim({value}), '{_DAY}([Tt ]{_CLOCK})?'))"
     return f"({value} IS NOT NULL)" if type in WITHOUT_OFFSET else None
 
 
 def _milliseconds(time: str) -> str:
-    """Give whole milliseconds, what is left over cut off: later versions of DuckDB would round."""
+    # Integer division truncates. A cast would round in later versions of DuckDB.
     return f"(epoch_us({time}) // 1000)"
 
 
-def _of_whole(number: str) -> str:
-    """Tell the unit by the size: as seconds 1e11 is the year 5138, as milliseconds it is 1973."""
+def _time_from_integer(number: str) -> str:
+    # The unit follows from the magnitude: 1e11 is the year 5138 in seconds, and 1973 in milliseconds.
     return (
         f"CASE WHEN {number} < 0 THEN NULL WHEN {number} < 100000000000 THEN CAST({number} AS BIGINT) * 1000 "
         f"WHEN {number} < 100000000000000 THEN CAST({number} AS BIGINT) "
@@ -97,37 +97,38 @@ def _of_whole(number: str) -> str:
     )
 
 
-def _of_real(number: str) -> str:
-    """Do the same for a number with a fraction; a millionth of a second makes up for what a float cannot hold."""
+def _time_from_real(number: str) -> str:
     milliseconds = (
         f"CASE WHEN {number} < 1e11 THEN {number} * 1000 WHEN {number} < 1e14 THEN {number} "
         f"WHEN {number} < 1e17 THEN {number} / 1000 ELSE {number} / 1000000 END"
     )
+    # 0.001 compensates for the rounding error of a float, which would otherwise truncate to the millisecond before.
     return f"CASE WHEN {number} BETWEEN 0 AND 9e18 THEN CAST(floor({milliseconds} + 0.001) AS BIGINT) END"
 
 
-def _of_text(value: str) -> str:
-    """Read the two forms that nearly all logs have at once, and the others by their parts."""
+def _time_from_text(value: str) -> str:
+    """Return SQL that parses a time."""
     text = f"trim({value})"
     part = "regexp_extract({text}, '{iso}', {group})".format
     day, clock, zone = (part(text=text, iso=_ISO, group=group) for group in (1, 2, 3))
     time, blank = f"coalesce(nullif(replace({clock}, ',', '.'), ''), '00:00')", "' '"
     tail = f"CASE substr({value}, -3, 1) WHEN ':' THEN 6 WHEN '+' THEN 3 WHEN '-' THEN 3 ELSE 5 END"
     ending = f"right({value}, {tail})"
+    # The first two cases are the usual formats. TRY_CAST parses them much faster than the regular expressions below.
     return (
         f"CASE WHEN regexp_full_match({value}, '{_UTC}') THEN {_milliseconds(f'TRY_CAST({value} AS TIMESTAMP)')} "
         f"WHEN regexp_full_match({value}, '{_OFFSET}') THEN "
         f"{_milliseconds(f'TRY_CAST(left({value}, length({value}) - {tail}) AS TIMESTAMP)')} - {_offset(ending)} "
-        f"WHEN length({value}) > {_LONGEST} THEN NULL "
-        f"WHEN regexp_full_match({text}, '{_WHOLE}') THEN {_of_whole(f'TRY_CAST({text} AS BIGINT)')} "
-        f"WHEN regexp_full_match({text}, '{_NUMBER}') THEN {_of_real(f'TRY_CAST({text} AS DOUBLE)')} "
-        f"WHEN length({text}) >= {_SHORTEST} THEN "
+        f"WHEN length({value}) > {_MAX_TIME_LENGTH} THEN NULL "
+        f"WHEN regexp_full_match({text}, '{_INTEGER}') THEN {_time_from_integer(f'TRY_CAST({text} AS BIGINT)')} "
+        f"WHEN regexp_full_match({text}, '{_NUMBER}') THEN {_time_from_real(f'TRY_CAST({text} AS DOUBLE)')} "
+        f"WHEN length({text}) >= {_MIN_TIME_LENGTH} THEN "
         f"{_milliseconds(f'TRY_CAST({day} || {blank} || {time} AS TIMESTAMP)')} - {_offset(zone)} END"
     )
 
 
 def _offset(zone: str) -> str:
-    """Give the milliseconds that a zone is ahead of UTC; null where the hours or minutes make no sense."""
+    """Return SQL of the offset from UTC in milliseconds. It is null for impossible hours or minutes."""
     hours = f"TRY_CAST(substr({zone}, 2, 2) AS BIGINT)"
     minutes = f"coalesce(TRY_CAST(right(nullif(substr({zone}, 4), ''), 2) AS BIGINT), 0)"
     return (
@@ -136,229 +137,222 @@ def _offset(zone: str) -> str:
     )
 
 
-Kind: TypeAlias = Literal[
+ValueKind: TypeAlias = Literal[
     "word", "text", "time", "whole", "page", "millis", "duration", "real", "flag", "list", "numbers", "filled"
 ]
-"""``word``: an id or name. ``text``: what a user typed. ``filled``: whether a list or object has anything in it."""
+"""``word``: an id or name. ``text``: text of a query. ``filled``: whether a list or object is not empty."""
 
-TEXT_LIMIT = 10_000
-"""So many characters of a query's text are kept: a longer one is no search, and texts are compared with each other."""
+TEXT_LIMIT = 10_000  # longer texts of queries are cut: texts are compared pairwise, and none is a real query
 
-NUMBERED = {"seconds": 1000.0, "milliseconds": 1.0, "microseconds": 0.001, "nanoseconds": 0.000001}
-"""Units of times and durations, in milliseconds."""
+UNIT_MS = {"seconds": 1000.0, "milliseconds": 1.0, "microseconds": 0.001, "nanoseconds": 0.000001}
+"""Milliseconds per unit of time."""
 
-_EXACT = 2**53
-_TEXTS = frozenset({"varchar", "json"})
+_MAX_EXACT = 2**53  # largest integer up to which a float represents all integers
+_TEXT_TYPES = frozenset({"varchar", "json"})
 
 
 @dataclass(frozen=True)
-class Found:
-    """A column's value.
+class ColumnValue:
+    """Value of a column.
 
     Parameters
     ----------
     sql
-        The value, null where there is none or it cannot be used.
-    given
-        Whether anything stood there, usable or not; None where nothing can be lost.
+        SQL of the value. It is null for a missing or invalid value.
+    is_present
+        SQL that tests whether there was a value, valid or not. None: no value can be invalid.
     """
 
     sql: str
-    given: str | None = None
+    is_present: str | None = None
 
 
-def value_of(places: Sequence[Place], kind: Kind, value: Value) -> Found:
-    """Give the value of a column from the places where it may stand: the first that holds a usable one."""
-    return first_of([Found(_MAKERS[kind](one, value), _given(one, kind)) for one in places])
+def column_value(locations: Sequence[Location], kind: ValueKind, source: ValueSource) -> ColumnValue:
+    """Return the value of a column: the first valid value at its locations."""
+    to_sql = _SQL_BY_KIND[kind]
+    return first_usable([ColumnValue(to_sql(location, source), _present_sql(location, kind)) for location in locations])
 
 
-def first_of(values: Sequence[Found]) -> Found:
-    """Give the first of several values that can be used."""
+def first_usable(values: Sequence[ColumnValue]) -> ColumnValue:
+    """Return the first value that is not null."""
     if not values:
-        return Found("NULL")
-    doubtful = [f"({one.given})" for one in values if one.given]
-    sql = f"coalesce({', '.join(one.sql for one in values)})" if len(values) > 1 else values[0].sql
-    return Found(sql, f"({' OR '.join(doubtful)})" if doubtful else None)
+        return ColumnValue("NULL")
+    tests = [f"({value.is_present})" for value in values if value.is_present]
+    sql = f"coalesce({', '.join(value.sql for value in values)})" if len(values) > 1 else values[0].sql
+    return ColumnValue(sql, f"({' OR '.join(tests)})" if tests else None)
 
 
-def text_of(place: Place) -> str | None:
-    """Give a value as text; None where it is no single value."""
-    if isinstance(place.shape, (dict, tuple)):
+def text_sql(location: Location) -> str | None:
+    """Return SQL of a value as text. Return None if it is a list or object."""
+    if isinstance(location.shape, (dict, tuple)):
         return None
-    if place.type == "json":
-        return f"({place.sql} ->> '$')"
-    return place.sql if place.type == "varchar" else f"CAST({place.sql} AS VARCHAR)"
+    if location.type == "json":
+        return f"({location.sql} ->> '$')"
+    return location.sql if location.type == "varchar" else f"CAST({location.sql} AS VARCHAR)"
 
 
-def _may_fail(place: Place, kind: Kind) -> bool:
+def _may_fail(location: Location, kind: ValueKind) -> bool:
     if kind in {"word", "text"}:
-        return place.parsed and kind == "word"
+        return location.is_parsed and kind == "word"
     if kind in {"time", "millis", "duration"}:
         return True
     if kind in {"list", "numbers"}:
-        return not isinstance(place.shape, tuple)
-    sound: dict[str, bool] = {
-        "whole": place.type in INTEGERS,
-        "flag": place.type == "boolean",
+        return not isinstance(location.shape, tuple)
+    is_always_valid: dict[str, bool] = {
+        "whole": location.type in INTEGERS,
+        "flag": location.type == "boolean",
         "filled": True,
     }
-    return not sound.get(kind, place.type in INTEGERS and kind == "real")
+    return not is_always_valid.get(kind, location.type in INTEGERS and kind == "real")
 
 
-def _given(place: Place, kind: Kind) -> str | None:
-    if not _may_fail(place, kind):
+def _present_sql(location: Location, kind: ValueKind) -> str | None:
+    if not _may_fail(location, kind):
         return None
-    text = text_of(place)
-    if text is None or place.type not in _TEXTS:
-        return f"{place.sql} IS NOT NULL"
-    if kind == "word":  # all texts are words, but for what is no single value
-        return f"prefix({text}, '[')" if place.container else f"prefix({text}, '{{') OR prefix({text}, '[')"
-    return f"{text} <> ''" + (f" AND NOT prefix({text}, '{{')" if place.container else "")
+    text = text_sql(location)
+    if text is None or location.type not in _TEXT_TYPES:
+        return f"{location.sql} IS NOT NULL"
+    if kind == "word":  # any text is a valid word, except a list or an object
+        is_list = f"prefix({text}, '[')"
+        return is_list if location.may_be_object else f"prefix({text}, '{{') OR {is_list}"
+    return f"{text} <> ''" + (f" AND NOT prefix({text}, '{{')" if location.may_be_object else "")
 
 
-def _word(place: Place, _: Value) -> str:
-    text = text_of(place)
+def _word(location: Location, _: ValueSource) -> str:
+    text = text_sql(location)
     if text is None:
         return "CAST(NULL AS VARCHAR)"
-    if place.parsed or place.type == "json":
+    if location.is_parsed or location.type == "json":
         nested = f"(prefix({text}, '{{') OR prefix({text}, '[')) AND json_valid({text})"
         return f"CASE WHEN {nested} THEN NULL ELSE nullif({text}, '') END"
     return f"nullif({text}, '')"
 
 
-def _text(place: Place, _: Value) -> str:
-    text = text_of(place)
+def _text(location: Location, _: ValueSource) -> str:
+    text = text_sql(location)
     return "CAST(NULL AS VARCHAR)" if text is None else f"left({text}, {TEXT_LIMIT})"
 
 
-def _time(place: Place, value: Value) -> str:
-    text = text_of(place)
-    if value.format in {"auto", "utc"} or text is None:
-        return sql_time(text or "NULL", "varchar") if place.type == "json" else sql_time(place.sql, place.type)
-    if value.format == "order":
+def _time(location: Location, source: ValueSource) -> str:
+    text = text_sql(location)
+    if source.format in {"auto", "utc"} or text is None:
+        return sql_time(text or "NULL", "varchar") if location.type == "json" else sql_time(location.sql, location.type)
+    if source.format == "order":
         return f"TRY_CAST({text} AS BIGINT)"
-    if value.format in NUMBERED:
-        # Whole numbers stay whole: a float cannot hold nanoseconds since 1970.
-        per = NUMBERED[value.format]
-        scale = f"* {int(per)}" if per >= 1 else f"// {round(1 / per)}"
-        whole = f"TRY_CAST(CASE WHEN regexp_full_match({text}, '[+-]?[0-9]+') THEN {text} END AS HUGEINT) {scale}"
-        parts = f"floor({_finite(f'TRY_CAST({text} AS DOUBLE)')} * {per!r} + 0.001)"
-        return f"coalesce(TRY_CAST({whole} AS BIGINT), TRY_CAST({parts} AS BIGINT))"
-    return f"(epoch_us(try_strptime({text}, {literal(value.format)})) // 1000)"
+    if source.format in UNIT_MS:
+        # Whole numbers are not converted to floats, which cannot represent nanoseconds since 1970.
+        milliseconds = UNIT_MS[source.format]
+        scale = f"* {int(milliseconds)}" if milliseconds >= 1 else f"// {round(1 / milliseconds)}"
+        integer = f"TRY_CAST(CASE WHEN regexp_full_match({text}, '[+-]?[0-9]+') THEN {text} END AS HUGEINT) {scale}"
+        fractional = f"floor({_finite(f'TRY_CAST({text} AS DOUBLE)')} * {milliseconds!r} + 0.001)"
+        return f"coalesce(TRY_CAST({integer} AS BIGINT), TRY_CAST({fractional} AS BIGINT))"
+    return f"(epoch_us(try_strptime({text}, {literal(source.format)})) // 1000)"
 
 
 def _finite(number: str) -> str:
     return f"CASE WHEN isfinite({number}) THEN {number} END"
 
 
-def _number(place: Place) -> str:
-    """Give a number as DOUBLE; null where it is none."""
-    if place.type in INTEGERS or place.type in REALS:
-        return f"CAST({place.sql} AS DOUBLE)"
-    if place.type in _TEXTS:
-        return f"TRY_CAST({text_of(place)} AS DOUBLE)"
+def _number(location: Location) -> str:
+    if location.type in INTEGERS or location.type in REALS:
+        return f"CAST({location.sql} AS DOUBLE)"
+    if location.type in _TEXT_TYPES:
+        return f"TRY_CAST({text_sql(location)} AS DOUBLE)"
     return "CAST(NULL AS DOUBLE)"
 
 
-def _whole(place: Place, _: Value) -> str:
-    if place.type in INTEGERS:
-        return f"TRY_CAST({place.sql} AS BIGINT)"
-    number = _number(place)
-    exact = f"CASE WHEN {number} = floor({number}) AND abs({number}) <= {_EXACT} THEN CAST({number} AS BIGINT) END"
-    if place.type not in _TEXTS:
+def _integer(location: Location, _: ValueSource) -> str:
+    if location.type in INTEGERS:
+        return f"TRY_CAST({location.sql} AS BIGINT)"
+    number = _number(location)
+    # A float is used only if it is an exact integer.
+    exact = f"CASE WHEN {number} = floor({number}) AND abs({number}) <= {_MAX_EXACT} THEN CAST({number} AS BIGINT) END"
+    if location.type not in _TEXT_TYPES:
         return exact
-    text = f"trim({text_of(place)})"
+    text = f"trim({text_sql(location)})"
     return f"CASE WHEN regexp_full_match({text}, '[+-]?[0-9]{{1,18}}') THEN TRY_CAST({text} AS BIGINT) ELSE {exact} END"
 
 
-def _page(place: Place, _: Value) -> str:
-    whole = _whole(place, _)
-    return f"CASE WHEN {whole} BETWEEN 1 AND 2147483647 THEN {whole} END"
+def _page(location: Location, _: ValueSource) -> str:
+    integer = _integer(location, _)
+    return f"CASE WHEN {integer} BETWEEN 1 AND 2147483647 THEN {integer} END"
 
 
-def _millis(place: Place, value: Value) -> str:
-    number = _number(place)
-    factor = NUMBERED[value.unit]
+def _millis(location: Location, source: ValueSource) -> str:
+    number = _number(location)
+    factor = UNIT_MS[source.unit]
     return f"CASE WHEN {number} BETWEEN 0 AND 9e12 THEN CAST(round({number} * {factor!r}) AS BIGINT) END"
 
 
-def _duration(place: Place, value: Value) -> str:
-    number = f"{_real(place, value)} * {NUMBERED[value.unit]!r}"
+def _duration(location: Location, source: ValueSource) -> str:
+    number = f"{_real(location, source)} * {UNIT_MS[source.unit]!r}"
     return f"CASE WHEN {number} >= 0 THEN {number} END"
 
 
-def _real(place: Place, _: Value) -> str:
-    return f"({_finite(_number(place))})"
+def _real(location: Location, _: ValueSource) -> str:
+    return f"({_finite(_number(location))})"
 
 
-def _flag(place: Place, _: Value) -> str:
-    if place.type == "boolean":
-        return place.sql
-    if place.type in INTEGERS or place.type in REALS:
-        return f"CASE WHEN {place.sql} = 1 THEN true WHEN {place.sql} = 0 THEN false END"
-    text = text_of(place)
+def _flag(location: Location, _: ValueSource) -> str:
+    if location.type == "boolean":
+        return location.sql
+    if location.type in INTEGERS or location.type in REALS:
+        return f"CASE WHEN {location.sql} = 1 THEN true WHEN {location.sql} = 0 THEN false END"
+    text = text_sql(location)
     if text is None:
         return "CAST(NULL AS BOOLEAN)"
     text = f"lower(trim({text}))"
-    yes, no = "('true', '1', 'yes', 't', 'y')", "('false', '0', 'no', 'f', 'n')"
-    return f"CASE WHEN {text} IN {yes} THEN true WHEN {text} IN {no} THEN false END"
+    # Other words are neither, and become null.
+    true_words, false_words = "('true', '1', 'yes', 't', 'y')", "('false', '0', 'no', 'f', 'n')"
+    return f"CASE WHEN {text} IN {true_words} THEN true WHEN {text} IN {false_words} THEN false END"
 
 
-def _list(place: Place, value: Value) -> str:
-    """Read a list, a list written as JSON, or items with separators between them; a text without these is one item."""
-    if isinstance(place.shape, tuple) and place.shape[0] == "list":
-        return f"CAST({place.sql} AS VARCHAR[])"
-    text = text_of(place)
+def _list(location: Location, source: ValueSource) -> str:
+    if isinstance(location.shape, tuple) and location.shape[0] == "list":
+        return f"CAST({location.sql} AS VARCHAR[])"
+    text = text_sql(location)
     if text is None:
         return "CAST(NULL AS VARCHAR[])"
+    # A list can be written as JSON. A text without separators is a list of one.
     json = f"WHEN prefix(ltrim({text}), '[') AND json_valid({text}) THEN from_json({text}, '[\"VARCHAR\"]')"
     empty = f"{text} IS NULL OR trim({text}) IN ('', 'null')"
-    nothing = f"WHEN {empty} OR (prefix(ltrim({text}), '{{') AND json_valid({text})) THEN NULL"
-    if not value.loose:
-        cut = f"string_split({text}, {literal(value.separators[0])})" if value.separators else f"[{text}]"
-        return f"CASE {json} {nothing} ELSE {cut} END"
-    signs = "".join(value.separators)
-    blank = r"\s" if " " in signs else ""
-    between = f"[{blank}{re.escape(signs.replace(' ', ''))}]+"
-    edges = f"{literal(signs)} || ' ' || chr(9) || chr(10) || chr(13)"
-    bare = rf"trim(regexp_replace({text}, '[\[\]()'']', '', 'g'), {edges})"
+    no_list = f"WHEN {empty} OR (prefix(ltrim({text}), '{{') AND json_valid({text})) THEN NULL"
+    if not source.lenient:
+        split = f"string_split({text}, {literal(source.separators[0])})" if source.separators else f"[{text}]"
+        return f"CASE {json} {no_list} ELSE {split} END"
+    # Lists printed by other programs may have brackets, quotation marks, and any of the separators.
+    separators = "".join(source.separators)
+    blank = r"\s" if " " in separators else ""
+    separator_run = f"[{blank}{re.escape(separators.replace(' ', ''))}]+"
+    padding = f"{literal(separators)} || ' ' || chr(9) || chr(10) || chr(13)"
+    stripped = rf"trim(regexp_replace({text}, '[\[\]()'']', '', 'g'), {padding})"
     return (
-        f"CASE {json} {nothing} WHEN {bare} = '' THEN CAST([] AS VARCHAR[]) "
-        f"ELSE string_split_regex({bare}, {literal(between)}) END"
+        f"CASE {json} {no_list} WHEN {stripped} = '' THEN CAST([] AS VARCHAR[]) "
+        f"ELSE string_split_regex({stripped}, {literal(separator_run)}) END"
     )
 
 
-def _numbers(place: Place, value: Value) -> str:
-    if isinstance(place.shape, tuple) and place.shape[1] in INTEGERS | REALS:
-        return f"CAST({place.sql} AS DOUBLE[])"
+def _numbers(location: Location, source: ValueSource) -> str:
+    if isinstance(location.shape, tuple) and location.shape[1] in INTEGERS | REALS:
+        return f"CAST({location.sql} AS DOUBLE[])"
     number = _finite("TRY_CAST(e AS DOUBLE)")
-    return f"list_transform({_list(place, value)}, lambda e: {number})"
+    return f"list_transform({_list(location, source)}, lambda e: {number})"
 
 
-def _filled(place: Place, _: Value) -> str:
-    if place.type == "boolean":
-        return place.sql
-    if isinstance(place.shape, dict):
-        parts = " OR ".join(f'{place.sql}."{name.replace(chr(34), chr(34) * 2)}" IS NOT NULL' for name in place.shape)
-        return f"CASE WHEN {place.sql} IS NOT NULL THEN ({parts or 'false'}) END"
-    if isinstance(place.shape, tuple):
-        return f"(len({place.sql}) > 0)" if place.shape[0] == "list" else f"(cardinality({place.sql}) > 0)"
-    text = text_of(place)
+def _filled(location: Location, _: ValueSource) -> str:
+    if location.type == "boolean":
+        return location.sql
+    if isinstance(location.shape, dict):
+        has_member = " OR ".join(f"{location.sql}.{identifier(name)} IS NOT NULL" for name in location.shape)
+        return f"CASE WHEN {location.sql} IS NOT NULL THEN ({has_member or 'false'}) END"
+    if isinstance(location.shape, tuple):
+        return f"(len({location.sql}) > 0)" if location.shape[0] == "list" else f"(cardinality({location.sql}) > 0)"
+    text = text_sql(location)
     empty = "('', '{}', '[]', 'null', 'false', '0')"
     return f"(lower(regexp_replace({text}, '\\s', '', 'g')) NOT IN {empty})"
 
 
-_MAKERS: dict[Kind, Callable[[Place, Value], str]] = {
-    "word": _word,
-    "text": _text,
-    "time": _time,
-    "whole": _whole,
-    "page": _page,
-    "millis": _millis,
-    "duration": _duration,
-    "real": _real,
-    "flag": _flag,
-    "list": _list,
-    "numbers": _numbers,
-    "filled": _filled,
-}
+_SQL_BY_KIND: dict[ValueKind, Callable[[Location, ValueSource], str]] = {
+    "word": _word, "text": _text, "time": _time, "whole": _integer, "page": _page, "millis": _millis,
+    "duration": _duration, "real": _real, "flag": _flag, "list": _list, "numbers": _numbers, "filled": _filled,
+}  # fmt: skip

@@ -1,4 +1,4 @@
-"""One small UBI log, and how it is written in every form that is read."""
+"""A small UBI log, written in each format that is read."""
 
 from __future__ import annotations
 
@@ -88,84 +88,84 @@ EVENTS: list[dict[str, Any]] = [
 ]
 
 
-def written_lines(path: Path, records: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
+INDEXED = [*(("ubi_queries", query) for query in QUERIES), *(("ubi_events", event) for event in EVENTS)]
+
+
+def write_lines(path: Path, records: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
     return path
 
 
-def written_bulk(path: Path) -> Path:
+def write_bulk(path: Path) -> Path:
     lines: list[str] = []
     for index, records in (("ubi_queries", QUERIES), ("ubi_events", EVENTS)):
-        for one in records:
-            lines += [json.dumps({"index": {"_index": index}}), json.dumps(one)]
+        for record in records:
+            lines += [json.dumps({"index": {"_index": index}}), json.dumps(record)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
 
 
-def written_prefixed(path: Path) -> Path:
-    kinds = [*(("ubi_queries", one) for one in QUERIES), *(("ubi_events", one) for one in EVENTS)]
+def write_prefixed(path: Path) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("log.json", "".join(f"{name}\t{json.dumps(one)}\n" for name, one in kinds))
+        archive.writestr("log.json", "".join(f"{index}\t{json.dumps(record)}\n" for index, record in INDEXED))
     return path
 
 
-def written_export(path: Path) -> Path:
-    kinds = [*(("ubi_queries", one) for one in QUERIES), *(("ubi_events", one) for one in EVENTS)]
-    text = "".join(json.dumps({"_index": name, "_source": one}) + "\n" for name, one in kinds)
+def write_export(path: Path) -> Path:
+    text = "".join(json.dumps({"_index": index, "_source": record}) + "\n" for index, record in INDEXED)
     path.write_bytes(gzip.compress(text.encode()))
     return path
 
 
-def written_parquet(folder: Path) -> Path:
-    """Structs, and times as timestamps."""
+def write_parquet(folder: Path) -> Path:
+    """Write structs, and times as timestamps."""
     folder.mkdir()
     for name, records in (("q", QUERIES), ("e", EVENTS)):
         table = pa.Table.from_pylist(records)
-        clocks = compute.utf8_replace_slice(table["timestamp"], 23, 24, "")
-        times = clocks.cast(pa.timestamp("ms")).cast(pa.timestamp("us", "UTC"))
-        at = table.column_names.index("timestamp")
-        parquet.write_table(table.set_column(at, "timestamp", times), folder / f"{name}.parquet")
+        local_times = compute.utf8_replace_slice(table["timestamp"], 23, 24, "")
+        times = local_times.cast(pa.timestamp("ms")).cast(pa.timestamp("us", "UTC"))
+        column_index = table.column_names.index("timestamp")
+        parquet.write_table(table.set_column(column_index, "timestamp", times), folder / f"{name}.parquet")
     return folder
 
 
-def written_json_parquet(folder: Path) -> Path:
-    """Attributes as JSON text, ids as JSON text, times as text."""
+def write_json_parquet(folder: Path) -> Path:
+    """Write attributes and ids as JSON text, and times as text."""
     folder.mkdir()
     for name, records in (("q", QUERIES), ("e", EVENTS)):
-        texts = [{key: one if isinstance(one, str) else json.dumps(one) for key, one in row.items()} for row in records]
+        texts = [as_json_texts(record) for record in records]
         parquet.write_table(pa.Table.from_pylist(texts), folder / f"{name}.parquet")
     return folder
 
 
-def flat(record: dict[str, Any], before: str = "") -> dict[str, Any]:
+def as_json_texts(record: dict[str, Any]) -> dict[str, str]:
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in record.items()}
+
+
+def flatten(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     cells: dict[str, Any] = {}
-    for name, one in record.items():
-        if isinstance(one, dict) and name != "filters":
-            cells |= flat(one, f"{before}{name}.")
+    for name, value in record.items():
+        if isinstance(value, dict) and name != "filters":
+            cells |= flatten(value, f"{prefix}{name}.")
         else:
-            cells[before + name] = json.dumps(one) if isinstance(one, (list, dict, bool)) else one
+            cells[prefix + name] = json.dumps(value) if isinstance(value, (list, dict, bool)) else value
     return cells
 
 
-def written_flat_parquet(folder: Path) -> Path:
+def write_flat_parquet(folder: Path) -> Path:
     folder.mkdir()
     for name, records in (("q", QUERIES), ("e", EVENTS)):
-        rows = [flat(one) for one in records]
+        rows = [flatten(record) for record in records]
         names = list(dict.fromkeys(key for row in rows for key in row))
         table = pa.table({key: [row.get(key) for row in rows] for key in names})
         parquet.write_table(table, folder / f"{name}.parquet")
     return folder
 
 
-def written_csv(folder: Path, *, nested: bool, delimiter: str = ",") -> Path:
+def write_csv(folder: Path, *, nested: bool, delimiter: str = ",") -> Path:
     folder.mkdir()
     for name, records in (("q", QUERIES), ("e", EVENTS)):
-        if nested:
-            rows = [
-                {key: one if isinstance(one, str) else json.dumps(one) for key, one in row.items()} for row in records
-            ]
-        else:
-            rows = [flat(one) for one in records]
+        rows = [as_json_texts(record) if nested else flatten(record) for record in records]
         names = list(dict.fromkeys(key for row in rows for key in row))
         with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, names, delimiter=delimiter)
@@ -176,7 +176,7 @@ def written_csv(folder: Path, *, nested: bool, delimiter: str = ",") -> Path:
 
 @cache
 def engine() -> Engine:
-    """Give one database for all tests: every table that is read has a name of its own."""
+    """Return one database for all tests. All tables that are read have different names."""
     return Engine(memory="900MB", threads=1)
 
 
@@ -185,6 +185,6 @@ def read(*paths: Path, **options: Any) -> RawLog:
 
 
 def rows(table: Any, *without: str) -> list[dict[str, Any]]:
-    """Give rows in the order of the log."""
-    found = table.to_arrow().sort_by([("file", "ascending"), ("row", "ascending")]).to_pylist()
-    return [{name: value for name, value in row.items() if name not in {"record", *without}} for row in found]
+    """Return rows in the order of the log."""
+    records = table.to_arrow().sort_by([("file", "ascending"), ("row", "ascending")]).to_pylist()
+    return [{name: value for name, value in row.items() if name not in {"record", *without}} for row in records]

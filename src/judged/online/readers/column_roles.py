@@ -1,0 +1,277 @@
+"""Columns of an unknown log: profiles of their values, and the role that each column probably has."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from judged.results.types import cached_property
+
+# US formats precede others. If both fit all values, the draft names the other as a doubt.
+_TIME_FORMATS = (
+    "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d%H%M%S", "%Y%m%d %H:%M:%S",
+    "%d/%b/%Y:%H:%M:%S %z", "%b %d, %Y %H:%M:%S",
+)  # fmt: skip
+_ISO = re.compile(r"\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d(:\d\d([.,]\d+)?)? ?(Z|UTC|[+-]\d\d(:?\d\d)?)?)?", re.IGNORECASE)
+_UNITS = {"seconds": 1e8, "milliseconds": 1e11, "microseconds": 1e14, "nanoseconds": 1e17}
+_FLAGS = frozenset({"0", "1", "true", "false", "yes", "no", "0.0", "1.0"})
+
+
+MISSING_WORDS = ("NULL", "null", "\\N", "NA", "None")
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """Path of a column, its values by record number (lists stay lists), and the separator if it holds lists as text."""
+
+    path: str
+    values_by_row: Mapping[int, Any]
+    separator: str = ""
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Values as text, of lists their items."""
+        values = self.values_by_row.values()
+        elements = [element for value in values for element in (value if isinstance(value, list) else [value])]
+        return [
+            str(element).lower() if isinstance(element, bool) else str(element)
+            for element in cast("list[Any]", elements)
+            if element is not None
+        ]
+
+    @property
+    def is_list(self) -> bool:
+        """Whether some values are lists."""
+        return any(isinstance(value, list) for value in self.values_by_row.values())
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Last part of the path, and the last two parts, in snake case."""
+        parts = filter(None, re.split(r"[.\[\]@ -]+", self.path))
+        names = [re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", part).lower() for part in parts]
+        return names[-1], "_".join(names[-2:])
+
+    @property
+    def examples(self) -> str:
+        """Up to three different values."""
+        separator, values = self.separator or ", ", self.values_by_row.values()
+        texts = (separator.join(map(str, value[:3])) if isinstance(value, list) else str(value) for value in values)
+        return "; ".join(list(dict.fromkeys(" ".join(text.split())[:40] for text in texts if text))[:3])
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """Values as numbers; empty if some are not numeric."""
+        try:
+            return [float(text) for text in self.texts]
+        except ValueError:
+            return []
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all values are non-negative integers."""
+        return bool(self.numbers) and all(number >= 0 and number.is_integer() for number in self.numbers)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether all values are Boolean."""
+        return bool(self.texts) and {text.lower() for text in self.texts} <= _FLAGS
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct values."""
+        return len(set(self.texts))
+
+    @cached_property
+    def times(self) -> tuple[str, ...]:
+        """Time formats that fit all values."""
+        if self.is_list or not self.texts:
+            return ()
+        if all(map(_ISO.fullmatch, self.texts)):
+            return ("auto",)
+        if (
+            self.numbers
+            and min(self.numbers) >= _UNITS["seconds"]
+            and not all(len(text) == 14 and text[:2] in {"19", "20"} for text in self.texts)
+        ):
+            # Minima are times of 1973. Values of the next smaller unit would be 1000 times larger.
+            return tuple(unit for unit, minimum in _UNITS.items() if min(self.numbers) >= minimum * 5)[-1:]
+        return tuple(pattern for pattern in _TIME_FORMATS if all(_is_time(text, pattern) for text in self.texts))
+
+    @property
+    def has_phrases(self) -> bool:
+        """Whether at least a tenth of the values are several words."""
+        phrases = sum(" " in text.strip() and bool(re.search(r"[^\W\d]", text)) for text in self.texts)
+        return not self.is_list and not self.times and phrases >= max(1, len(self.texts) // 10)
+
+
+def _is_time(text: str, pattern: str) -> bool:
+    try:
+        return bool(datetime.strptime(text, pattern))  # noqa: DTZ007 -- only the format matters here
+    except ValueError:
+        return False
+
+
+_NOUN = "(doc|document|item|product|object|result|url|article|content|listing|prop|property|sku|asin|video|movie|book)"
+_NAMES = rf"""
+session_id  (.*_)?(session|sess|visit)(_?ID)?|sid
+user_id     (.*_)?(user|client|visitor|customer|member|cookie|person|account|shopper|anon)(_?ID)?|uid
+query_id    (.*_)?(query|search|serp|page|request|req|impression|srch|qry|page_?view)_?ID|qid|serp|page
+time        (.*_)?(time|timestamp|ts|tstamp|date|datetime|at|when|start|day)|t|time_?(ms|stamp)
+clicks      (.*_)?(clicks?|clicked|selected|opened)(_?(ids|urls|docs|items|ranks|positions|list|results|flags))?
+ranks       (.*_)?(ranks|positions)|(results?|hits?|items|docs)_(rank|position|pos)
+hit_ids     (.*_)?(results?|hits|urls|docs|documents|items|products|shown|serp|impressions|ids|ranking|displayed|list)
+hit_ids     (({_NOUN}|shown)_?)+(ids?|urls?|list|no)|docno
+click       (is_?|was_?|has_?)?click(ed|s)?(_?(flag|bool))?
+position    (({_NOUN}|click|clicked|list)_)?(pos|position|rank|ranking|ordinal|slot|index|place)
+action      (.*_)?(action|event|interaction|activity)(_?(name|type|kind))?|type|kind
+query       (.*_)?(query|keywords?|phrase|search|terms?)(_?(text|string|term|terms|raw|words))?|q|qry|words|text
+object_id   ((clicked|click|selected|opened|target)_?)?({_NOUN}|target)(_?(ID|url|uri))?|docno|pid|iid
+propensity  (.*_)?(propensity|pscore|prob|probability)(_score)?
+dwell       (.*_)?dwell(_?(time|s|ms|sec|seconds))*|time_on_(page|doc|result)
+latency     (.*_)?(latency|took|response_?time|elapsed)(_?(s|ms|sec|seconds))?
+n_total     (n_?|num_?|total_?)(results|hits|found|total)|total|(result|hit)s?_?(count|total|found|returned)
+value       (.*_)?(price|revenue|amount|value|sales)
+variant     (.*_)?(variant|arm|bucket|treatment|test_?group|ab_?(group|test|variant))
+language    lang|language|locale|market
+device      device(_?(type|category|class))?|platform
+user_agent  user_?agent|ua
+bot         (is_?)?(bot|robot|crawler)
+""".replace("ID", "(id|key|uuid|token|hash|no|num)")
+"""Usual names of the columns with each role. Roles are assigned in this order."""
+
+ROLES: dict[str, list[re.Pattern[str]]] = {}
+for _role, _pattern in map(str.split, _NAMES.strip().splitlines()):
+    ROLES.setdefault(_role, []).append(re.compile(_pattern))
+
+
+def _fits(role: str, profile: ColumnProfile) -> bool:
+    if not any(pattern.fullmatch(name) for pattern in ROLES[role] for name in profile.names):
+        return False
+    if profile.is_list or role in {"clicks", "ranks", "hit_ids"}:
+        return profile.is_list and (profile.is_whole if role == "ranks" else role in {"clicks", "hit_ids"})
+    if role in {"click", "bot"}:
+        return profile.is_flag
+    # Larger numbers are ids or times. A result count can be a million times larger than a rank.
+    if role in {"position", "n_total"}:
+        return profile.is_whole and max(profile.numbers) < 10_000 * (1 if role == "position" else 1e6)
+    if role in {"dwell", "latency", "value", "propensity"}:
+        is_probability = bool(profile.numbers) and 0 <= min(profile.numbers) <= max(profile.numbers) <= 1
+        return is_probability if role == "propensity" else bool(profile.numbers)
+    if role in {"action", "variant"}:
+        # Columns with more values are ids or texts.
+        return profile.distinct <= 50 and not (role == "action" and profile.numbers)
+    if role == "query":
+        return not profile.times and not (profile.numbers and profile.distinct > 1)
+    return role != "time" or bool(profile.times)
+
+
+def assign_roles(
+    profiles: Iterable[ColumnProfile], roles: Iterable[str] = ROLES
+) -> tuple[dict[str, ColumnProfile], list[str]]:
+    """Return the column of each role, and doubts about them.
+
+    >>> assign_roles([ColumnProfile("searchTerm", {0: "red"}), ColumnProfile("sid", {0: "7"})])[0]["query"].path
+    'searchTerm'
+    """
+    unassigned = [profile for profile in profiles if profile.values_by_row]
+    assigned, doubts = dict[str, ColumnProfile](), list[str]()
+    for role in roles:
+        candidates = [profile for profile in unassigned if _fits(role, profile)]
+        if candidates:
+            assigned[role] = candidates[0]
+            unassigned.remove(candidates[0])
+            if candidates[1:]:
+                doubts.append(f"{role} could also be {', '.join(profile.path for profile in candidates[1:4])}")
+    lists = [profile for profile in unassigned if profile.is_list and profile.distinct > 1 and not profile.is_flag]
+    if "hit_ids" in roles and "hit_ids" not in assigned and lists:
+        assigned["hit_ids"] = max(lists, key=lambda profile: len(profile.texts))
+        unassigned.remove(assigned["hit_ids"])
+        doubts.append(f"hit_ids is taken from the values of {assigned['hit_ids'].path}: its name does not tell")
+    if "clicks" in roles and "clicks" not in assigned and (results := assigned.get("hit_ids")):
+        for profile in unassigned:
+            clicks = _split(profile, results)
+            if _are_clicks(clicks, results):
+                assigned["clicks"] = clicks
+                unassigned.remove(profile)
+                break
+    # Only columns without a known name are left: times and queries can be recognized by their values.
+    for role, candidates in (
+        ("time", [profile for profile in unassigned if profile.times]),
+        ("query", [profile for profile in unassigned if profile.has_phrases]),
+    ):
+        if role in roles and role not in assigned and candidates:
+            assigned[role] = candidates[0]
+            unassigned.remove(candidates[0])
+            doubts.append(f"{role} is taken from the values of {candidates[0].path}: its name does not tell")
+    return assigned, doubts
+
+
+def _split(profile: ColumnProfile, results: ColumnProfile) -> ColumnProfile:
+    # Clicks are separated as the results are. As most pages have at most one click, few values show the separator.
+    separator = results.separator
+    if profile.is_list or not separator:
+        return profile
+    values = {row: str(value).split(separator) for row, value in profile.values_by_row.items()}
+    return ColumnProfile(profile.path, values, separator)
+
+
+def _are_clicks(clicks: ColumnProfile, results: ColumnProfile) -> bool:
+    """Whether lists have only results of their row, or are named as clicks and have only their ranks."""
+    clicked_lists = {row: value for row, value in clicks.values_by_row.items() if isinstance(value, list)}
+    lists = [(value, results.values_by_row.get(row, [])) for row, value in clicked_lists.items()]
+    if lists and all(set(map(str, clicked)) <= set(map(str, result_ids)) for clicked, result_ids in lists):
+        return True
+    has_name = any(pattern.fullmatch(name) for pattern in ROLES["clicks"] for name in clicks.names)
+    return has_name and bool(lists) and clicks.is_whole and max(clicks.numbers) <= max(len(ids) for _, ids in lists)
+
+
+def profile_columns(records: Sequence[Mapping[str, Any]]) -> list[ColumnProfile]:
+    """Return the profiles of all columns of records."""
+    columns: dict[str, dict[int, Any]] = {}
+    for row, record in enumerate(records):
+        for path, value in _flatten(record, ""):
+            is_null_list = isinstance(value, list) and all(element is None for element in cast("list[Any]", value))
+            if value not in (None, "", *MISSING_WORDS) and not is_null_list:
+                columns.setdefault(path, {})[row] = value
+    return [_split_lists(ColumnProfile(path, values)) for path, values in columns.items()]
+
+
+def _flatten(value: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield paths and values: members of objects, and of objects in a list."""
+    if isinstance(value, str) and value[:1] in {"[", "{"}:
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if isinstance(value, dict):
+        for key, member in cast("dict[Any, Any]", value).items():
+            name = re.sub(r"([.\[\]])", r"\\\1", str(key))
+            # A path cannot contain a quotation mark or backslash, see `paths.parse_path`.
+            if '"' not in name and "\\\\" not in name and name:
+                yield from _flatten(member, f"{prefix}.{name}" if prefix else name)
+    elif isinstance(value, list) and any(isinstance(element, dict) for element in cast("list[Any]", value)):
+        elements = cast("list[Any]", value)
+        objects = [cast("dict[str, Any]", element) for element in elements if isinstance(element, dict)]
+        for key in dict.fromkeys(key for member in objects for key in member):
+            members = [member.get(key) for member in objects]
+            if not any(isinstance(member, (dict, list)) for member in members):
+                yield f"{prefix}[].{key}", members
+    else:
+        yield prefix, value
+
+
+def _split_lists(profile: ColumnProfile) -> ColumnProfile:
+    if profile.is_list or profile.times or profile.numbers:
+        return profile
+    # A list as text is assumed if most values have the separator, and none has a space or ends with it.
+    for separator in ("|", ";", ","):
+        texts = [text for text in profile.texts if separator in text]
+        counterexample = re.compile(rf"\s|{re.escape(separator)}$")
+        if len(texts) * 2 >= len(profile.texts) and not any(map(counterexample.search, texts)):
+            values = {row: str(text).split(separator) for row, text in profile.values_by_row.items()}
+            return ColumnProfile(profile.path, values, separator)
+    return profile
