@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import judged
 from judged.data import sample
 from judged.pipelines.traces import failures
-from judged.pipelines.traces.own import sample_traces
+from judged.pipelines.traces.recorder import sample_traces
 
 if TYPE_CHECKING:
     from judged.reports import Report

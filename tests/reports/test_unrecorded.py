@@ -101,7 +101,7 @@ def test_the_funnel_leaves_them_out_counts_them_and_bounds_them(traces: Traces) 
 @pytest.mark.parametrize("traces", HALF)
 def test_kinds_of_failure_agree_with_the_funnel(traces: Traces) -> None:
     found = failures(QRELS, traces, "R@2", corpus="abx")
-    assert {(topic, doc): (kind, step) for topic, doc, kind, step, _ in found.found} == {
+    assert {(topic, doc): (kind, step) for topic, doc, kind, step, _ in found.documents} == {
         ("2", "b"): ("scoring", "rerank"),
         **{(query, doc): ("debugging", "unrecorded") for query in "34" for doc in "ab"},
     }
@@ -122,12 +122,12 @@ def test_kinds_of_failure_agree_with_the_funnel(traces: Traces) -> None:
 
 @pytest.mark.parametrize("traces", HALF)
 def test_why_and_the_difference_agree_with_the_funnel(traces: Traces) -> None:
-    fates = {query: why(traces, query, qrels=QRELS).fates for query in QUERIES}
+    fates = {query: why(traces, query, qrels=QRELS).outcomes for query in QUERIES}
     assert fates["1"] == {"a": "shown", "b": "shown"}
     assert fates["2"] == {"a": "shown", "x": "shown", "b": "cut by rerank"}
     assert fates["3"] == fates["4"] == dict.fromkeys("ab", "unknown: rerank is not recorded")
-    way = {station.stage.name: station for station in why(traces, "3", "a").ways["a"]}
-    assert (way["rerank"].state, way["rerank"].given, way["rerank"].document) == ("unrecorded", True, None)
+    way = {station.stage.name: station for station in why(traces, "3", "a").paths["a"]}
+    assert (way["rerank"].state, way["rerank"].is_input, way["rerank"].document) == ("unrecorded", True, None)
 
     found = diff(QRELS, traced("1234", name="full"), traces, "R@2", resamples=200)
     # with everything recorded the scores are 1, 1/2, 1, 1/2
@@ -151,7 +151,7 @@ def test_a_last_stage_that_is_never_recorded_is_not_replaced_by_the_one_before_i
     assert found.bounds("score") == (0, 1)
     assert [found.bounds(name) for name in found.parts] == [(0, 0), (0, 1), (0, 1)]
     sorted_out = failures(QRELS, traces, "R@2", corpus="abx")
-    assert {kind for _, _, kind, _, _ in sorted_out.found} == {"debugging"}
+    assert {kind for _, _, kind, _, _ in sorted_out.documents} == {"debugging"}
     assert (sorted_out.first, sorted_out.bounds("debugging")) == (None, (0, 1))
     assert len(found.table("topics").records()) == 4
     with pytest.raises(InputError, match="not recorded"):
@@ -194,7 +194,7 @@ def test_a_recorded_branch_of_an_unrecorded_set_bounds_it() -> None:
     assert found.score.tolist() == [0.5, 1.0]
     assert [row[2] for row in found.lost] == ["unrecorded"]  # b
     (loss,) = (loss for loss in found.losses if loss.stage.name == "fuse")
-    assert np.isnan([loss.given[0], loss.kept[0], loss.offered[0]]).all()
+    assert np.isnan([loss.input_attainable[0], loss.n_kept[0], loss.n_input_relevant[0]]).all()
     sorted_out = failures(qrels, Traces(tuple(spans)), "R@2")
     assert sorted_out.recoverable["debugging"].tolist() == [0.5, 0.0]
     assert [sorted_out.bounds(kind) for kind in ("candidate", "scoring")] == [(0.0, 0.25), (0.0, 0.25)]
@@ -265,7 +265,7 @@ def test_outputs_that_were_redacted_or_cannot_be_read_are_unknown(tmp_path: Path
     known = (1, 0.5) if recorded else (None, None)
     assert found.score.tolist() == nan(*known, None, None)
     assert found.bounds("score") == ((0.375, 0.875) if recorded else (0, 1))
-    kinds = {topic: kind for topic, _, kind, _, _ in failures(QRELS, traces, "R@2").found}
+    kinds = {topic: kind for topic, _, kind, _, _ in failures(QRELS, traces, "R@2").documents}
     assert [kinds.get(query) for query in "34"] == ["debugging", "debugging"]
     (row,) = (row for row in check_traces(traces).table("stages").records() if row["stage"] == "rerank")
     assert row["unrecorded"] == (2 if recorded else 4)
@@ -284,14 +284,14 @@ def test_gaps_know_neither_a_score_nor_an_empty_list_of_what_is_not_recorded() -
         (row,) = gaps(QRELS, traces, "R@2", by="about", attributes=attributes).rows
         assert (row.n, row.judged, row.unrecorded, row.empty) == (4, 2, 2, 0)
         assert (row.score, row.lowest, row.highest) == (0.75, 0.375, 0.875)
-        assert (row.found, row.relevant) == (3, 4)
+        assert (row.listed, row.relevant) == (3, 4)
 
 
 def test_the_waterfall_of_answers_takes_what_is_not_recorded_as_unjudged() -> None:
     answers = {"answers": [{"query_id": query} for query in QUERIES],
                "context": [{"query_id": query, "doc_id": "a"} for query in QUERIES]}  # fmt: skip
     steps = {step.step: step for step in waterfall(answers, QRELS, traces=traced()).steps if step.unit == "document"}
-    assert (steps["retrieved"].given, steps["retrieved"].n) == (8, 8)
+    assert (steps["retrieved"].n_reached, steps["retrieved"].n) == (8, 8)
     assert (steps["ranked"].n, steps["ranked"].unjudged) == (3, 4)
 
 

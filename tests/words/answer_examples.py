@@ -53,7 +53,7 @@ from judged.pipelines.rag import support_over_time, waterfall
 from judged.pipelines.rag.filling import fill, prepare_table
 from judged.pipelines.rag.judge_error import calibrate
 from judged.pipelines.rag.responses import Responses
-from judged.pipelines.traces.own import sample_traces
+from judged.pipelines.traces.recorder import sample_traces
 from judged.reports import changes
 from judged.studies import Spreads, check_design, first_design, parse_design, plan_study
 from judged.studies import report as report_study

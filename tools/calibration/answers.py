@@ -100,10 +100,10 @@ def told_apart(draw: Callable[[np.random.Generator, int], Drawn], n: int, trials
     rng, steps, systems = np.random.default_rng([27, n]), 0, 0
     for _ in range(trials):
         one, two = (Share(*draw(rng, n), 0.95) for _ in range(2))
-        steps += two.less(one).p <= 0.05
+        steps += two.minus(one).p <= 0.05
         same = rng.random(n) < 0.5
-        other = Share(np.where(same, one.passed, two.passed), np.where(same, one.given, two.given), 0.95)
-        systems += other.less(one).p <= 0.05
+        other = Share(np.where(same, one.passed, two.passed), np.where(same, one.totals, two.totals), 0.95)
+        systems += other.minus(one).p <= 0.05
     return steps / trials, systems / trials
 
 

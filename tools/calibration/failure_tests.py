@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.pipelines.traces.failure_tests import LEAST, FailureTest, of_topics
+from judged.pipelines.traces.failure_tests import MIN_TOPICS, FailureTest, mean_test
 from judged.stats.classical import with_hall_tests
 from judged.stats.paired import paired_tests
 from judged.stats.slice_differences import against_rest
@@ -55,11 +55,11 @@ def measure(trials: int) -> Iterator[Measured]:
     few = [
         isinstance(test, FailureTest)
         for _ in range(20)
-        for test in of_topics(
+        for test in mean_test(
             "freshness", "", "", {str(at): float(value) for at, value in enumerate(rng.normal(size=9))}
         )
     ]
-    yield Measured("over topics", f"fewer than {LEAST}", LEAST, float(np.mean(few)), len(few))
+    yield Measured("over topics", f"fewer than {MIN_TOPICS}", MIN_TOPICS, float(np.mean(few)), len(few))
 
 
 def over_topics(shape: str, n: int, trials: int) -> tuple[float, float]:

@@ -30,8 +30,8 @@ COMPONENT = Component(
         "function": f"{_ENGINES}.external:Function",
         "http": f"{_ENGINES}.external:Http",
     },
-    writers={"traces": "judged.pipelines.traces.own:write_traces_of_runs"},
-    sample={"traces.jsonl": "judged.pipelines.traces.own:write_sample_traces"},
+    writers={"traces": "judged.pipelines.traces.recorder:write_traces_of_runs"},
+    sample={"traces.jsonl": "judged.pipelines.traces.recorder:write_sample_traces"},
     pages=(
         Page(
             "judged.pipelines.pages:traces_router",

@@ -27,7 +27,7 @@ from judged.interface.pages.workspace import CurrentWorkspace, cached_in_workspa
 from judged.pipelines.experiments import conclude
 from judged.pipelines.experiments.conclusions import Conclusions
 from judged.pipelines.rag import explain, waterfall
-from judged.pipelines.traces import Failures, TraceFunnel, Traces, Why, failures, funnel, why
+from judged.pipelines.traces import DocumentPaths, Failures, TraceFunnel, Traces, failures, funnel, why
 from judged.results import TEXT, Answer, Column, RankedLists, Table
 from judged.scoring.default_measures import DEFAULT_MEASURE
 
@@ -274,7 +274,7 @@ def kinds_of_failure(workspace: CurrentWorkspace, asked: Annotated[AskedFunnel, 
     return _made(workspace, asked, failures)
 
 
-def _went(workspace: Workspace, asked: AskedWay, answer: Why | None) -> dict[str, Any]:
+def _went(workspace: Workspace, asked: AskedWay, answer: DocumentPaths | None) -> dict[str, Any]:
     """Lead to the ways of single documents, and show how their texts begin."""
     texts = workspace.texts
 
@@ -291,7 +291,7 @@ def _went(workspace: Workspace, asked: AskedWay, answer: Why | None) -> dict[str
 
 
 @_traces_page("/traces/topic", "One topic", "The way of documents", _went)
-def way_of_documents(workspace: CurrentWorkspace, asked: Annotated[AskedWay, Query()]) -> Why:
+def way_of_documents(workspace: CurrentWorkspace, asked: Annotated[AskedWay, Query()]) -> DocumentPaths:
     """Walk documents of a topic through the stages; without documents, back from the list that people saw."""
     traces, docs = _traces(workspace), [*filter(None, asked.doc)]
     return why(traces, asked.topic or traces.query_ids[0], docs or None, qrels=workspace.qrels)

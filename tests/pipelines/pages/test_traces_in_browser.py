@@ -14,7 +14,7 @@ from judged.data import sample
 from judged.data.topics import Topics
 from judged.interface.pages.workspace import open_workspace
 from judged.pipelines.traces import Document, Span, Traces, failures, funnel, read_traces, why
-from judged.pipelines.traces.own import sample_traces
+from judged.pipelines.traces.recorder import sample_traces
 from judged.web.app import make_app
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -77,7 +77,7 @@ def test_twins_are_the_answers_of_python() -> None:
         {row["part"]: row["value"] for row in answer.table("parts").records()}
     )
     sorted_out = client.get("/api/v1/traces/failures").json()
-    assert len(sorted_out["documents"]) == len(failures(opened.qrels, traces).found)
+    assert len(sorted_out["documents"]) == len(failures(opened.qrels, traces).documents)
     way = client.get("/api/v1/traces/topic?topic=t34&doc=gzip.compress&doc=bz2.compress").json()
     assert way["sentences"] == list(why(traces, "t34", ["gzip.compress", "bz2.compress"], qrels=opened.qrels).sentences)
 

@@ -1,4 +1,4 @@
-"""What `check_responses` finds, rule by rule; and what queries tell of themselves."""
+"""Findings of `check_responses` by rule, and attributes of queries by `query_facts`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judged.pipelines.traces.traces import Kind
 
 _REWRITE: tuple[str, Kind] = ("rewrite", "rewrite")
 _FIRST: tuple[str, Kind] = ("bm25", "candidates")
-GIVEN: dict[str, Any] = {
+TABLES: dict[str, Any] = {
     "answers": [{"query_id": topic, "run_id": run, "text": "x"} for topic, run in (("1", "a"), ("1", "b"), ("2", "a"))],
     "sentences": [{"query_id": "1", "run_id": "a", "sentence": 1, "text": "it is"},
                   {"query_id": "1", "run_id": "a", "sentence": 2}],
@@ -30,14 +30,14 @@ GIVEN: dict[str, Any] = {
 
 
 def rules(*args: Any, **options: Any) -> dict[tuple[str, str], int]:
-    return {(one.severity, one.rule): one.count for one in check_responses(*args, **options)}
+    return {(finding.severity, finding.rule): finding.count for finding in check_responses(*args, **options)}
 
 
-def test_every_rule_is_found_with_its_count() -> None:
-    found = rules(
-        GIVEN, {"1": {"x": 1}, "3": {"x": 1}}, runs={"r": {"1": {"x": 1.0, "y": 0.5}}}, corpus=["x", "y", "z"]
+def test_each_rule_has_its_count() -> None:
+    counts = rules(
+        TABLES, {"1": {"x": 1}, "3": {"x": 1}}, runs={"r": {"1": {"x": 1.0, "y": 0.5}}}, corpus=["x", "y", "z"]
     )
-    assert found == {
+    assert counts == {
         ("warning", "missing-answers"): 1,  # b did not answer 2
         ("warning", "empty-contexts"): 1,  # of 2 by a
         ("warning", "no-nuggets"): 1,  # 2
@@ -46,7 +46,7 @@ def test_every_rule_is_found_with_its_count() -> None:
         ("warning", "not-answered"): 1,  # 3
         ("warning", "no-text"): 1,  # sentence 2
         ("warning", "failed-verdicts"): 1,  # of j
-        ("warning", "absent-verdicts"): 1,  # support of 2 by w; and whether b says m
+        ("warning", "absent-verdicts"): 1,  # support of sentence 2 by w; assignment of m to b
         ("warning", "cited-from-elsewhere"): 1,  # w
         ("info", "unknown-documents"): 1,  # w and others are not judged
         ("warning", "unknown-documents"): 1,  # w is in no run and not in the corpus
@@ -54,10 +54,10 @@ def test_every_rule_is_found_with_its_count() -> None:
     }
 
 
-def test_ids_of_another_kind_are_an_error_and_files_that_do_not_go_together_too() -> None:
-    assert rules(GIVEN, {"1": {"x#1": 1}})["error", "foreign-ids"] == 2
-    twice = {"answers": [*GIVEN["answers"], GIVEN["answers"][0]]}
-    assert [one.severity for one in check_responses(twice)] == ["error"]
+def test_foreign_ids_and_duplicate_answers_are_errors() -> None:
+    assert rules(TABLES, {"1": {"x#1": 1}})["error", "foreign-ids"] == 2
+    duplicated = {"answers": [*TABLES["answers"], TABLES["answers"][0]]}
+    assert [finding.severity for finding in check_responses(duplicated)] == ["error"]
 
 
 @pytest.mark.parametrize(("verdict", "code"), [("support", 0), ("perhaps", 1)])
@@ -65,23 +65,23 @@ def test_exit_codes(tmp_path: Any, verdict: str, code: int) -> None:
     (tmp_path / "answers.csv").write_text("query_id,text\n1,x\n")
     (tmp_path / "correctness.csv").write_text(f"query_id,verdict\n1,{verdict}\n")
     assert CliRunner().invoke(app, ["rag", "check", str(tmp_path)]).exit_code == code
-    with pytest.raises(InputError, match="no such"):  # which the command line makes a 2
+    with pytest.raises(InputError, match="no such"):  # exit code 2 on the command line
         check_responses(str(tmp_path / "absent"))
 
 
-def test_queries_tell_whether_they_were_rewritten_and_what_they_are_about() -> None:
-    asked = {"q1": ("a zip", "zip file"), "q2": ("tar", "tar")}
+def test_query_facts_are_rewritten_and_entity() -> None:
+    rewrites = {"q1": ("a zip", "zip file"), "q2": ("tar", "tar")}
     spans = [
         Span(topic, topic, stage, kind, query=text)
-        for topic, (query, made) in asked.items()
-        for stage, kind, text in ((*_REWRITE, made), (*_FIRST, query))
+        for topic, (query, rewritten) in rewrites.items()
+        for stage, kind, text in ((*_REWRITE, rewritten), (*_FIRST, query))
     ]
     facts = query_facts(Traces(tuple(spans)), entities=[{"entity": "zip", "parent": "archives"}])
     assert facts.column("rewritten").to_pylist() == [True, False]
     assert facts.column("entity").to_pylist() == [["zip", "archives"], None]
 
 
-def test_what_one_path_lacks_is_named_table_by_table() -> None:
-    """Findings of several files that are alike stand in one line; those of one file differ."""
-    said = str(check_responses({"answers": [{"query_id": "q", "text": "x"}]}))
-    assert all(f"nothing is recorded of {name}:" in said for name in ("context", "citations", "nuggets", "support"))
+def test_each_missing_table_has_its_own_line() -> None:
+    """Only equal findings of several files are combined into one line."""
+    text = str(check_responses({"answers": [{"query_id": "q", "text": "x"}]}))
+    assert all(f"nothing is recorded of {name}:" in text for name in ("context", "citations", "nuggets", "support"))

@@ -1,4 +1,4 @@
-"""What is said of judges: biases and variances at their limits, sentences, tables, and how verdicts met, by hand."""
+"""Results about judges: limits of biases and variances, sentences, tables, and confusion tables by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judged.pipelines.rag.judge_error import (
     OwnVariance,
     VerdictAgreement,
     VerdictCalibration,
-    _twice,
+    _scores_of_repeated,
     _variance_interval,
     calibrate,
     verdict_labels,
@@ -33,7 +33,7 @@ NAN = math.nan
 
 
 @pytest.mark.parametrize(
-    ("n", "ci", "p", "said"),
+    ("n", "ci", "p", "expected"),
     [
         (25, (-0.05, 0.05), NAN, "yes"), (24, (-0.05, 0.05), NAN, "not tested"), (25, None, NAN, "not tested"),
         (25, (-0.051, 0.05), NAN, "undecided"), (25, (-0.05, 0.051), NAN, "undecided"),
@@ -42,47 +42,47 @@ NAN = math.nan
         (25, (0.1, 0.2), 0.01, "no"), (25, (-0.2, 0.2), 0.01, "undecided"),
     ],
 )  # fmt: skip
-def test_what_is_shown_of_a_bias_with_a_margin_of_a_twentieth(n: int, ci: Any, p: float, said: str) -> None:
-    assert believed(n, ci, 0.05, selection_p=p) == said
-    assert believed(n, ci, 0.05, selection_p=p, alpha=0.05) == said
+def test_verdicts_about_a_bias_with_a_margin_of_a_twentieth(n: int, ci: Any, p: float, expected: str) -> None:
+    assert believed(n, ci, 0.05, selection_p=p) == expected
+    assert believed(n, ci, 0.05, selection_p=p, alpha=0.05) == expected
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
-def test_the_bias_of_a_judge_by_scipy(level: float) -> None:
+def test_bias_of_a_judge_equals_scipy(level: float) -> None:
     rng = np.random.default_rng(1)
-    people, model, rest = rng.random(30), rng.random(30), rng.random(11) + 0.1
-    found = judge_bias(people, model, rest, margin=0.5, level=level)
+    people, model, others = rng.random(30), rng.random(30), rng.random(11) + 0.1
+    bias = judge_bias(people, model, others, margin=0.5, level=level)
     errors = model - people
-    assert (found.n, found.mean) == (30, pytest.approx(errors.mean()))
-    assert found.ci == pytest.approx(stats.t.interval(level, 29, errors.mean(), stats.sem(errors)))
-    assert found.selection_p == pytest.approx(stats.ttest_ind(model, rest, equal_var=False).pvalue)
-    assert found.believed == "yes"
+    assert (bias.n, bias.mean) == (30, pytest.approx(errors.mean()))
+    assert bias.ci == pytest.approx(stats.t.interval(level, 29, errors.mean(), stats.sem(errors)))
+    assert bias.selection_p == pytest.approx(stats.ttest_ind(model, others, equal_var=False).pvalue)
+    assert bias.believed == "yes"
     if level == 0.95:
-        assert judge_bias(people, model, rest, margin=0.5) == found
-    for some, more, known in ((6, 6, True), (5, 6, False), (6, 5, False)):
-        part = judge_bias(people[:some], model[:some], rest[:more], margin=0.5)
-        assert math.isnan(part.selection_p) == (not known)
-        assert (part.believed, part.few_topics) == ("not tested", ())
-    assert math.isnan(judge_bias(people, np.full(30, 0.5), rest, margin=0.5).selection_p)
+        assert judge_bias(people, model, others, margin=0.5) == bias
+    for n_people, n_others, has_test in ((6, 6, True), (5, 6, False), (6, 5, False)):
+        smaller = judge_bias(people[:n_people], model[:n_people], others[:n_others], margin=0.5)
+        assert math.isnan(smaller.selection_p) == (not has_test)
+        assert (smaller.believed, smaller.few_topics) == ("not tested", ())
+    assert math.isnan(judge_bias(people, np.full(30, 0.5), others, margin=0.5).selection_p)
     assert math.isnan(judge_bias(people, model, np.full(9, 0.5), margin=0.5).selection_p)
-    none = judge_bias(people[:0], model[:0], rest, margin=0.5)
-    assert (none.n, none.ci, none.believed) == (0, None, "not tested")
-    assert math.isnan(none.mean)
-    # people's topics are not like the others: at a level of 90% that is seen, at 95% it is not
-    p = judge_bias(people, model, rest, margin=0.5).selection_p
-    shifted = judge_bias(people, model, rest + 0.12, margin=0.5, level=level)
+    empty = judge_bias(people[:0], model[:0], others, margin=0.5)
+    assert (empty.n, empty.ci, empty.believed) == (0, None, "not tested")
+    assert math.isnan(empty.mean)
+    # people's topics differ from the others: significant at a level of 90%, not at 95%
+    p = judge_bias(people, model, others, margin=0.5).selection_p
+    shifted = judge_bias(people, model, others + 0.12, margin=0.5, level=level)
     assert p > shifted.selection_p
     assert (shifted.believed == "undecided") == (shifted.selection_p <= 1 - level)
 
 
-def test_a_few_topics_that_could_undo_what_is_shown_of_a_bias() -> None:
-    """A topic with an error of 1 among 48 of 0.01: rarer or more frequent, it carries the bias across the margin."""
+def test_few_topics_that_could_change_the_verdict_about_a_bias() -> None:
+    """If one topic with an error of 1 among 48 of 0.01 were rarer or more frequent, the bias would cross the margin."""
     errors = np.array([*np.tile([0.0, 0.02], 24), 1.0])
     alpha = 0.05
     assert _few_topics(errors, "yes", 0.05, alpha) == tuple(few_topics(0.05 - errors, alpha).tolist()) == (48,)
     assert _few_topics(-errors, "yes", 0.05, alpha) == (48,)
-    both = np.array([*errors, -1.0])
-    assert _few_topics(both, "yes", 0.05, alpha) == (48, 49)
+    two_outliers = np.array([*errors, -1.0])
+    assert _few_topics(two_outliers, "yes", 0.05, alpha) == (48, 49)
     assert _few_topics(errors, "no", 0.011, alpha) == _few_topics(-errors, "no", 0.011, alpha) == (48,)
     assert _few_topics(errors, "undecided", 0.05, alpha) == _few_topics(errors, "not tested", 0.05, alpha) == ()
     assert _few_topics(np.tile([0.0, 0.02], 24), "yes", 0.05, alpha) == ()
@@ -90,67 +90,67 @@ def test_a_few_topics_that_could_undo_what_is_shown_of_a_bias() -> None:
 
 
 def test_the_judges_own_variance_at_its_limits() -> None:
-    """Differences of 0.2 and 0: half of the mean square is 0.01; of scores with a variance of 0.02 that is a half."""
-    first, again = np.array([[0.5, 0.5]]), np.array([[0.7, 0.5]])
-    found = OwnVariance.of(first, again, np.array([0.4, 0.6]))
-    assert (found.topics, found.variance, found.share, found.share_ci) == (
+    """Differences of 0.2 and 0: half the mean square is 0.01, half of the scores' variance of 0.02."""
+    first, second = np.array([[0.5, 0.5]]), np.array([[0.7, 0.5]])
+    estimate = OwnVariance.of(first, second, np.array([0.4, 0.6]))
+    assert (estimate.topics, estimate.variance, estimate.share, estimate.share_ci) == (
         2,
         pytest.approx(0.01),
         pytest.approx(0.5),
         None,
     )
-    whole = OwnVariance.of(first, again, np.array([0.5, 0.6]))  # a variance of 0.005: all of it at most
-    assert whole.share == 1.0
+    complete = OwnVariance.of(first, second, np.array([0.5, 0.6]))  # a variance of 0.005: the share is truncated to 1
+    assert complete.share == 1.0
     for scores in ([0.5], [], [0.5, 0.5]):
-        odd = OwnVariance.of(first, again, np.array(scores))
-        assert (odd.topics, odd.variance, odd.share_ci) == (2, pytest.approx(0.01), None)
-        assert math.isnan(odd.share)
-    none = OwnVariance.of(np.empty((1, 0)), np.empty((1, 0)), np.array([0.4, 0.6]))
-    assert (none.topics, none.share_ci) == (0, None)
-    assert np.isnan([none.variance, none.share]).all()
+        without_share = OwnVariance.of(first, second, np.array(scores))
+        assert (without_share.topics, without_share.variance, without_share.share_ci) == (2, pytest.approx(0.01), None)
+        assert math.isnan(without_share.share)
+    empty = OwnVariance.of(np.empty((1, 0)), np.empty((1, 0)), np.array([0.4, 0.6]))
+    assert (empty.topics, empty.share_ci) == (0, None)
+    assert np.isnan([empty.variance, empty.share]).all()
     rng = np.random.default_rng(2)
-    first, again = rng.random((2, 1, 12))
+    first, second = rng.random((2, 1, 12))
     scores = rng.random(20)
-    wide, whole = (OwnVariance.of(first, again, times * scores) for times in (1.0, 0.6))
+    wide, complete = (OwnVariance.of(first, second, factor * scores) for factor in (1.0, 0.6))
     assert wide.share_ci is not None
     assert 0 < wide.share_ci[0] < wide.share < 1.0
-    assert (wide.share_ci[1], whole.share, whole.share_ci) == (1.0, 1.0, (1.0, 1.0))
-    assert OwnVariance.of(first[:, :11], again[:, :11], rng.random(20)).share_ci is None
+    assert (wide.share_ci[1], complete.share, complete.share_ci) == (1.0, 1.0, (1.0, 1.0))
+    assert OwnVariance.of(first[:, :11], second[:, :11], rng.random(20)).share_ci is None
 
 
 def test_degrees_of_freedom_of_a_variance() -> None:
-    """Of 12 topics and 4 systems, even differences have n times systems at most; uneven ones fewer."""
+    """Even differences of 12 topics and 4 systems have n times systems degrees of freedom, uneven ones fewer."""
     even = np.array([0.9, 1.0, 1.1] * 4)
     freedom = 48
-    ends = freedom * even.mean() / stats.chi2.ppf([0.95, 0.05], freedom)
-    assert _variance_interval(even, 4, 0.9) == pytest.approx(tuple(ends))
-    assert _variance_interval(np.ones(12), 4, 0.9) is None  # they do not vary
+    limits = freedom * even.mean() / stats.chi2.ppf([0.95, 0.05], freedom)
+    assert _variance_interval(even, 4, 0.9) == pytest.approx(tuple(limits))
+    assert _variance_interval(np.ones(12), 4, 0.9) is None  # no variance
     assert _variance_interval(even[:11], 4, 0.9) is None
     assert _variance_interval(even[:0], 4, 0.9) is None
-    rare = np.array([1.0] + [0.0] * 11)
-    relative = (12 * np.var(rare, ddof=1) * 144 + 5 * 5.0) / 17
-    freedom = 24 / relative
-    ends = freedom / 12 / stats.chi2.ppf([0.95, 0.05], freedom)
-    assert _variance_interval(rare, 1, 0.9) == pytest.approx(tuple(ends))
+    outlier = np.array([1.0] + [0.0] * 11)
+    relative_variance = (12 * np.var(outlier, ddof=1) * 144 + 5 * 5.0) / 17
+    freedom = 24 / relative_variance
+    limits = freedom / 12 / stats.chi2.ppf([0.95, 0.05], freedom)
+    assert _variance_interval(outlier, 1, 0.9) == pytest.approx(tuple(limits))
 
 
 MEAN = JudgedMean(
-    judge="m", measure="SupportP", run="a", labeled=40, known=0.5, model=0.625, model_judged=0.5625, bias=0.0625,
+    judge="m", measure="SupportP", run="a", labeled=40, people=0.5, model=0.625, model_judged=0.5625, bias=0.0625,
     bias_ci=(0.03, 0.095), believed="yes", few_topics=(), selection_p=0.5, value=0.55, ci=(0.5, 0.6), weight=0.75,
     repeated=20, own_sd=0.125, own_share=0.25, own_share_ci=(0.2, 0.375),
 )  # fmt: skip
-AGREED = VerdictAgreement("m", "support", 1234, 1001, 0.755, 0.5, (0.25, 0.75), 0.625, -0.125)
+AGREEMENT = VerdictAgreement("m", "support", 1234, 1001, 0.755, 0.5, (0.25, 0.75), 0.625, -0.125)
 
 
 def answer(
-    *means: JudgedMean, agreement: Any = (AGREED,), grades: Any = None, level: float = 0.95
+    *means: JudgedMean, agreement: Any = (AGREEMENT,), grades: Any = None, level: float = 0.95
 ) -> VerdictCalibration:
     return VerdictCalibration(0.05, level, tuple(agreement), means, grades or {})
 
 
 def test_sentences_of_judges() -> None:
-    other = replace(AGREED, judge="n", verdicts="assignments", shared=1, failed=0, same=1.0, kappa=NAN)
-    assert answer(agreement=(AGREED, other)).sentences == (
+    second = replace(AGREEMENT, judge="n", verdicts="assignments", shared=1, failed=0, same=1.0, kappa=NAN)
+    assert answer(agreement=(AGREEMENT, second)).sentences == (
         "m gives 76% of 1,234 verdicts on support as people do (kappa 0.500); 1,001 failed.",
         "n gives 100% of 1 verdict on assignments as people do (kappa nan); 0 failed.",
     )
@@ -163,17 +163,17 @@ def test_sentences_of_judges() -> None:
         replace(MEAN, judge="o", run="a", believed="undecided", repeated=1, selection_p=0.051),
     )  # fmt: skip
     # 1 - 0.05^(1/25): errors on more topics are in the sample in 95 of 100 samples
-    rare = f"errors on up to {1 - 0.05 ** (1 / 25):.0%} of all topics can go unseen, and the bias can be larger."
-    unlike = "people's topics are not like the others, so that its bias on these is not known."
+    unseen = f"errors on up to {1 - 0.05 ** (1 / 25):.0%} of all topics can go unseen, and the bias can be larger."
+    not_random = "people's topics are not like the others, so that its bias on these is not known."
     expected = f"""
-        Within 0.05 of people's, by m: SupportP of a and SupportP of b. With 25 topics judged by people, {rare}
+        Within 0.05 of people's, by m: SupportP of a and SupportP of b. With 25 topics judged by people, {unseen}
         Not to be reported as if people had said it, by m: SupportP of c.
         Not shown either way by the topics that people judged, for m: SupportP of d.
         Not tested, as people judged fewer than 25 topics or no error varies, for m: SupportP of e.
         Sensitive to a few topics, SupportP of c by m: if topics such as q1, q2 and q3 are as rare or as frequent as \
 the sample allows, this verdict does not hold.
-        SupportP of d by m is 0.562 on the topics that people judged, and 0.625 on all (p 0.0123): {unlike}
-        SupportP of e by m is 0.562 on the topics that people judged, and 0.625 on all (p 0.0500): {unlike}
+        SupportP of d by m is 0.562 on the topics that people judged, and 0.625 on all (p 0.0123): {not_random}
+        SupportP of e by m is 0.562 on the topics that people judged, and 0.625 on all (p 0.0500): {not_random}
         Asked again on 21 topics, m is itself the cause of 25% to 50% of the variance of a mean.
         Not to be reported as if people had said it, by n: SupportP of a.
         Not shown either way by the topics that people judged, for o: SupportP of a.
@@ -186,10 +186,10 @@ the sample allows, this verdict does not hold.
 def test_tables_of_judges() -> None:
     confusion = Table("support", (Column("people", [1], COUNT),))
     grades = {("m", "support"): confusion, ("m", "assignments"): confusion}
-    found = answer(replace(MEAN, few_topics=("q1", "q2")), grades=grades)
-    said, agreement, means, *rest = found.blocks()
-    assert said.name == "sentences"
-    assert rest == [confusion, confusion]
+    result = answer(replace(MEAN, few_topics=("q1", "q2")), grades=grades)
+    sentences, agreement, means, *other_blocks = result.blocks()
+    assert sentences.name == "sentences"
+    assert other_blocks == [confusion, confusion]
     assert (agreement.labels, means.labels) == (2, 3)  # type: ignore[attr-defined]
     grid = agreement.grid()  # type: ignore[attr-defined]
     assert grid.header == ("judge", "verdicts", "shared", "failed", "same", "kappa", "quadratic", "shift")
@@ -208,9 +208,9 @@ def test_tables_of_judges() -> None:
     ]  # fmt: skip
     row = means.records()[0]  # type: ignore[attr-defined]
     assert (row["bias_ci"], row["own_share_ci"]) == ([0.03, 0.095], [0.2, 0.375])
-    two = {("m", "support"): confusion, ("n", "support"): confusion}
-    assert [block.name for block in answer(grades=two).blocks()] == ["sentences", "agreement"]
-    assert found.facts() == {"margin": 0.05, "level": 0.95, "grades": ["contradicts", "not", "partial", "support"]}
+    two_judges = {("m", "support"): confusion, ("n", "support"): confusion}
+    assert [block.name for block in answer(grades=two_judges).blocks()] == ["sentences", "agreement"]
+    assert result.facts() == {"margin": 0.05, "level": 0.95, "grades": ["contradicts", "not", "partial", "support"]}
 
 
 SUPPORTS = [
@@ -222,46 +222,56 @@ SUPPORTS = [
 
 
 def supports() -> Responses:
-    key = [{"query_id": query, "sentence": sentence, "doc_id": "d"} for query, sentence, *_ in SUPPORTS]
-    said = [
-        {**where, "judge": judge, "repeat": repeat, "verdict": verdict}
-        for where, (_, _, person, first, second) in zip(key, SUPPORTS, strict=True)
+    keys = [{"query_id": query, "sentence": sentence, "doc_id": "d"} for query, sentence, *_ in SUPPORTS]
+    rows = [
+        {**key, "judge": judge, "repeat": repeat, "verdict": verdict}
+        for key, (_, _, person, first, second) in zip(keys, SUPPORTS, strict=True)
         for judge, repeat, verdict in (("ann", 0, person), ("m", 0, first), ("m", 1, second))
         if verdict is not None
     ]
-    return Responses.of({"answers": [{"query_id": f"q{at}"} for at in range(1, 7)], "citations": key, "support": said})
+    return Responses.of(
+        {"answers": [{"query_id": f"q{number}"} for number in range(1, 7)], "citations": keys, "support": rows}
+    )
 
 
-def test_how_verdicts_met() -> None:
-    """Both said something of q1, q2, and q3; of the five the model failed once, and two of four are the same.
+def test_agreement_and_confusion_table_by_hand() -> None:
+    """Both judged q1, q2, and q3: of five verdicts of the model one failed, and two of four are equal.
 
     Grades of people 3 3 1 1, of the model 3 2 0 1: the mean shift is -1/2.
     """
-    found = calibrate(supports(), "ann", ())
-    (agreed,) = found.agreement
-    assert (agreed.judge, agreed.verdicts, agreed.shared, agreed.failed, agreed.same) == ("m", "support", 4, 1, 0.5)
-    assert agreed.shift == pytest.approx(-0.5)
+    result = calibrate(supports(), "ann", ())
+    (agreement,) = result.agreement
+    assert (agreement.judge, agreement.verdicts, agreement.shared, agreement.failed, agreement.same) == (
+        "m",
+        "support",
+        4,
+        1,
+        0.5,
+    )
+    assert agreement.shift == pytest.approx(-0.5)
     # expected by chance: 3 of 2/4 * 1/4 and 1 of 2/4 * 1/4
-    assert agreed.kappa == pytest.approx((0.5 - 0.25) / 0.75)
-    # squared distances: 0 1 1 0 against, by chance, those of all 16 pairs
-    by_chance = np.mean([(one - other) ** 2 for one in (3, 3, 1, 1) for other in (3, 2, 0, 1)])
-    assert agreed.quadratic == pytest.approx(1 - 0.5 / by_chance)
-    table = found.grades["m", "support"]
+    assert agreement.kappa == pytest.approx((0.5 - 0.25) / 0.75)
+    # squared distances: 0 1 1 0; expected by chance: the mean over all 16 pairs
+    by_chance = np.mean(
+        [(people_grade - model_grade) ** 2 for people_grade in (3, 3, 1, 1) for model_grade in (3, 2, 0, 1)]
+    )
+    assert agreement.quadratic == pytest.approx(1 - 0.5 / by_chance)
+    table = result.grades["m", "support"]
     assert (table.name, table.title, table.folded) == ("support", "What m said of support, by what people said", True)
     assert [tuple(row.values()) for row in table.records()] == [
         ("contradicts", 0, 0, 0, 0, 0), ("not", 1, 1, 0, 0, 0), ("partial", 0, 0, 0, 0, 1), ("support", 0, 0, 1, 1, 0),
     ]  # fmt: skip
     assert [column.name for column in table.columns] == ["people", "contradicts", "not", "partial", "support", "failed"]
-    assert (found.margin, found.level, found.means, found.notes) == (0.05, 0.95, (), supports().notes)
-    assert found.blocks()[-1] is table
+    assert (result.margin, result.level, result.means, result.notes) == (0.05, 0.95, (), supports().notes)
+    assert result.blocks()[-1] is table
 
 
-def test_means_of_a_model_beside_peoples() -> None:
-    """SupportP of q1 1 and 3/4, q2 1/4 and 0, q3 0 and 0; the model scored q4 and q5, too, and again q1 and q3."""
-    found = calibrate(supports(), ["ann"], "SupportP")
-    (mean,) = found.means
+def test_means_of_people_and_of_a_model_by_hand() -> None:
+    """SupportP by people and model: q1 1 and 3/4, q2 1/4 and 0, q3 0 and 0; the model repeated q1 and q3."""
+    result = calibrate(supports(), ["ann"], "SupportP")
+    (mean,) = result.means
     assert (mean.judge, mean.measure, mean.run, mean.labeled) == ("m", "SupportP", "run", 3)
-    assert mean.known == pytest.approx((1 + 1 / 4 + 0) / 3)
+    assert mean.people == pytest.approx((1 + 1 / 4 + 0) / 3)
     assert mean.model_judged == pytest.approx((3 / 4 + 0 + 0) / 3)
     assert mean.model == pytest.approx((3 / 4 + 0 + 0 + 1 + 1) / 5)
     assert mean.bias == pytest.approx(-1 / 6)
@@ -274,33 +284,33 @@ def test_means_of_a_model_beside_peoples() -> None:
     assert mean.own_share == pytest.approx(variance / np.var([3 / 4, 0, 0, 1, 1], ddof=1))
     assert mean.own_share_ci is None
     assert not math.isnan(mean.value)
-    (note,) = [note for note in found.notes if note.rule == "few-topics"]
+    (note,) = [note for note in result.notes if note.rule == "few-topics"]
     assert note.text.startswith(
         "Not enough data: 3 topics, at least 25 are required. So intervals do not hold their level"
     )
-    two = calibrate(supports(), "ann", "SupportP", labeled=["q1", "q2", "other"])
-    assert two.means[0].labeled == 2
-    assert two.means[0].known == pytest.approx(5 / 8)
-    assert (two.means[0].ci, math.isnan(two.means[0].value)) == (None, True)
-    assert "So there are no intervals, and" in two.notes[-1].text
-    assert two.agreement == found.agreement
-    usual = {name: one.default for name, one in inspect.signature(calibrate).parameters.items()}
-    assert [usual[name] for name in ("margin", "level", "resamples", "seed")] == [0.05, 0.95, 1000, 0]
-    with pytest.raises(InputError, match="a margin of 0"):
+    labeled_only = calibrate(supports(), "ann", "SupportP", labeled=["q1", "q2", "other"])
+    assert labeled_only.means[0].labeled == 2
+    assert labeled_only.means[0].people == pytest.approx(5 / 8)
+    assert (labeled_only.means[0].ci, math.isnan(labeled_only.means[0].value)) == (None, True)
+    assert "So there are no intervals, and" in labeled_only.notes[-1].text
+    assert labeled_only.agreement == result.agreement
+    defaults = {name: parameter.default for name, parameter in inspect.signature(calibrate).parameters.items()}
+    assert [defaults[name] for name in ("margin", "level", "resamples", "seed")] == [0.05, 0.95, 1000, 0]
+    with pytest.raises(InputError, match="`margin` must be above 0, got 0"):
         calibrate(supports(), "ann", "SupportP", margin=0.0)
 
 
 def test_topics_that_were_scored_twice_for_all_systems() -> None:
-    """Of q1 one system has no first score, of q2 none again; q4 was not asked again, and the order differs."""
+    """q1 lacks a first score of one system, q2 a second one; q4 was not repeated; the order differs."""
     first: Any = SimpleNamespace(run_names=("a", "b"), query_ids=("q1", "q2", "q3", "q4"), values=np.array(
         [[[NAN, 0.1, 0.2, 0.3]], [[0.5, 0.6, 0.7, 0.8]]]))  # fmt: skip
-    again: Any = SimpleNamespace(run_names=("a", "b"), query_ids=("q3", "q2", "q1"), values=np.array(
+    repeated: Any = SimpleNamespace(run_names=("a", "b"), query_ids=("q3", "q2", "q1"), values=np.array(
         [[[0.25, 0.15, 0.05]], [[0.75, NAN, 0.45]]]))  # fmt: skip
-    one, two = _twice(first, again)
-    assert (one.tolist(), two.tolist()) == ([[0.2], [0.7]], [[0.25], [0.75]])
-    other: Any = SimpleNamespace(**{**vars(again), "run_names": ("a",)})
-    for none in (None, other):
-        assert [part.shape for part in _twice(first, none)] == [(1, 0), (1, 0)]
+    first_scores, second_scores = _scores_of_repeated(first, repeated)
+    assert (first_scores.tolist(), second_scores.tolist()) == ([[0.2], [0.7]], [[0.25], [0.75]])
+    missing_system: Any = SimpleNamespace(**{**vars(repeated), "run_names": ("a",)})
+    for unusable in (None, missing_system):
+        assert [scores.shape for scores in _scores_of_repeated(first, unusable)] == [(1, 0), (1, 0)]
 
 
 def test_labels_of_verdicts() -> None:

@@ -1,4 +1,4 @@
-"""Layouts of other tools: what is taken, what is refused, and what is left out and said."""
+"""Formats of other tools: values that are read, invalid records, and notes about rows left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TREC = {
 }  # fmt: skip
 NUGGETS = {"query": "cats?", "qid": "1", "nuggets": [
     {"text": "cats sleep", "importance": "vital"}, {"text": "cats purr", "importance": "okay"}]}  # fmt: skip
-ASSIGNED = {"query": "cats?", "qid": "1", "run_id": "r", "answer_text": "Cats sleep. A lot.", "nuggets": [
+ASSIGNMENTS = {"query": "cats?", "qid": "1", "run_id": "r", "answer_text": "Cats sleep. A lot.", "nuggets": [
     {"text": "cats purr", "importance": "okay", "assignment": "failed"},
     {"text": "cats sleep", "importance": "vital", "assignment": "partial_support"}]}  # fmt: skip
 SUPPORT = {"topic_id": "1", "run_id": "r", "sentences": [
@@ -38,7 +38,7 @@ DEEPEVAL = {"input": "Do cats sleep?", "actual_output": "Yes.", "retrieval_conte
             "expected_output": "They do.", "context": ["The right passage."]}  # fmt: skip
 
 
-def file(folder: Path, name: str, *records: Any) -> Path:
+def write_file(folder: Path, name: str, *records: Any) -> Path:
     path = folder / name
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path
@@ -48,60 +48,66 @@ def rows(responses: Responses, table: str, *columns: str) -> list[tuple[Any, ...
     return [tuple(row[name] for name in columns) for row in responses[table].to_pylist()]
 
 
-def test_files_of_trec_rag_go_together(tmp_path: Path) -> None:
-    given = (("answers", TREC), ("nuggets", NUGGETS), ("assigned", ASSIGNED), ("support", SUPPORT))
-    made = read_responses([file(tmp_path, f"{name}.jsonl", record) for name, record in given], judge="nist")
-    assert rows(made, "answers", "query_id", "run_id", "text") == [("1", "r", "Cats sleep. A lot.")]
-    assert rows(made, "citations", "sentence", "doc_id", "place") == [(1, "d8", 1), (1, "d7", 2)]
-    assert made["context"].num_rows == 0  # references are not what the generator was given
-    assert rows(made, "nuggets", "nugget_id", "text", "importance") == [
+def test_files_of_trec_rag_are_combined(tmp_path: Path) -> None:
+    files = (("answers", TREC), ("nuggets", NUGGETS), ("assignments", ASSIGNMENTS), ("support", SUPPORT))
+    responses = read_responses([write_file(tmp_path, f"{name}.jsonl", record) for name, record in files], judge="nist")
+    assert rows(responses, "answers", "query_id", "run_id", "text") == [("1", "r", "Cats sleep. A lot.")]
+    assert rows(responses, "citations", "sentence", "doc_id", "place") == [(1, "d8", 1), (1, "d7", 2)]
+    assert responses["context"].num_rows == 0  # references are not the context
+    assert rows(responses, "nuggets", "nugget_id", "text", "importance") == [
         ("1", "cats sleep", "vital"),
         ("2", "cats purr", "okay"),
     ]
-    assert rows(made, "assignments", "nugget_id", "verdict", "judge") == [
+    assert rows(responses, "assignments", "nugget_id", "verdict", "judge") == [
         ("2", "failed", "nist"),
         ("1", "partial", "nist"),
     ]
-    assert rows(made, "support", "sentence", "doc_id", "verdict") == [(1, "d8", "support"), (1, "d7", "failed")]
+    assert rows(responses, "support", "sentence", "doc_id", "verdict") == [(1, "d8", "support"), (1, "d7", "failed")]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_the_order_of_files_does_not_matter(tmp_path: Path, order: tuple[int, int]) -> None:
-    paths = [file(tmp_path, "answers.jsonl", TREC), file(tmp_path, "support.jsonl", SUPPORT)]
-    made = read_responses([paths[at] for at in order])
-    assert sorted(rows(made, "citations", "sentence", "doc_id")) == [(1, "d7"), (1, "d8")]
-    assert len(made) == 1
+    paths = [write_file(tmp_path, "answers.jsonl", TREC), write_file(tmp_path, "support.jsonl", SUPPORT)]
+    responses = read_responses([paths[i] for i in order])
+    assert sorted(rows(responses, "citations", "sentence", "doc_id")) == [(1, "d7"), (1, "d8")]
+    assert len(responses) == 1
 
 
-def test_exports_take_only_what_was_retrieved_for_the_context(tmp_path: Path) -> None:
+def test_the_context_of_exports_has_only_retrieved_passages(tmp_path: Path) -> None:
     for name, record in (("ragas", RAGAS), ("deepeval", DEEPEVAL)):
-        made = read_responses(file(tmp_path, f"{name}.jsonl", record), texts={"d1": "Cats sleep.", "d9": "Cats sleep."})
-        shown = rows(made, "context", "query_id", "run_id", "doc_id", "rank")
-        assert shown[0] == ("do cats sleep?", name, "d1", 1)
-        assert "The right passage." not in made["context"]["text"].to_pylist()
-        assert rows(made, "references", "text") == [("They do.",)]
-        assert any("not what the generator was given" in str(note) for note in made.notes)
-    named = read_responses(tmp_path / "ragas.jsonl", topics={"q7": "do cats sleep?"})
-    assert rows(named, "sentences", "query_id", "sentence", "text") == [("q7", 1, "Yes."), ("q7", 2, "A lot.")]
-    assert [doc for (doc,) in rows(named, "context", "doc_id")] == [
+        responses = read_responses(
+            write_file(tmp_path, f"{name}.jsonl", record), texts={"d1": "Cats sleep.", "d9": "Cats sleep."}
+        )
+        context = rows(responses, "context", "query_id", "run_id", "doc_id", "rank")
+        assert context[0] == ("do cats sleep?", name, "d1", 1)
+        assert "The right passage." not in responses["context"]["text"].to_pylist()
+        assert rows(responses, "references", "text") == [("They do.",)]
+        assert any("not what the generator was given" in str(note) for note in responses.notes)
+    with_topics = read_responses(tmp_path / "ragas.jsonl", topics={"q7": "do cats sleep?"})
+    assert rows(with_topics, "sentences", "query_id", "sentence", "text") == [("q7", 1, "Yes."), ("q7", 2, "A lot.")]
+    assert [doc for (doc,) in rows(with_topics, "context", "doc_id")] == [
         f"text-{sha256(text.encode()).hexdigest()[:12]}" for text in RAGAS["retrieved_contexts"]
     ]
 
 
 @pytest.mark.parametrize("texts", [None, {"d1": "Cats sleep."}])
-def test_ids_of_exports_decide_before_texts(tmp_path: Path, texts: dict[str, str] | None) -> None:
+def test_ids_of_exports_have_priority_over_texts(tmp_path: Path, texts: dict[str, str] | None) -> None:
     record = {**RAGAS, "retrieved_context_ids": ["p7", 8], "reference_context_ids": ["p7"], "model": "m"}
-    made = read_responses(file(tmp_path, "a.jsonl", record), texts=texts)
-    assert rows(made, "context", "doc_id", "text") == [("p7", "Cats sleep."), ("8", "Dogs bark.")]
-    alone = {name: value for name, value in record.items() if name not in {"retrieved_contexts", "reference_contexts"}}
-    bare = read_responses(file(tmp_path, "b.jsonl", alone))
-    assert rows(bare, "context", "doc_id", "text") == [("p7", None), ("8", None)]
-    for answers in (made, bare):
-        noted = " ".join(map(str, answers.notes))
-        assert ("'model'" in noted, "'faithfulness'" in noted, "hash" in noted) == (True, True, False)
-        assert "not what the generator was given" in noted
+    responses = read_responses(write_file(tmp_path, "a.jsonl", record), texts=texts)
+    assert rows(responses, "context", "doc_id", "text") == [("p7", "Cats sleep."), ("8", "Dogs bark.")]
+    ids_only = {
+        name: value for name, value in record.items() if name not in {"retrieved_contexts", "reference_contexts"}
+    }
+    without_texts = read_responses(write_file(tmp_path, "b.jsonl", ids_only))
+    assert rows(without_texts, "context", "doc_id", "text") == [("p7", None), ("8", None)]
+    for loaded in (responses, without_texts):
+        notes = " ".join(map(str, loaded.notes))
+        assert ("'model'" in notes, "'faithfulness'" in notes, "hash" in notes) == (True, True, False)
+        assert "not what the generator was given" in notes
     with pytest.raises(InputError) as caught:
-        read_responses(file(tmp_path, "c.jsonl", RAGAS, {**record, "retrieved_context_ids": ["p7"], "user_input": "x"}))
+        read_responses(
+            write_file(tmp_path, "c.jsonl", RAGAS, {**record, "retrieved_context_ids": ["p7"], "user_input": "x"})
+        )
     assert caught.value.line == 2
 
 
@@ -113,40 +119,40 @@ def test_parquet_and_json_of_exports(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "words"),
+    ("record", "message"),
     [
-        ({"question": "q", "contexts": [], "answer": "a"}, "no answers are known by the fields"),
-        ({**TREC, "answer": [{"text": "a", "citations": [2]}]}, "cites 2, and there are 2 references"),
-        ({**TREC, "answer": [{"text": "a", "citations": [True]}]}, "a citation is True"),
-        ({**TREC, "answer": "Cats sleep."}, "no list"),
+        ({"question": "q", "contexts": [], "answer": "a"}, "unknown format of responses, with the fields"),
+        ({**TREC, "answer": [{"text": "a", "citations": [2]}]}, "cites index 2 of 2 references"),
+        ({**TREC, "answer": [{"text": "a", "citations": [True]}]}, "index or an id, got True"),
+        ({**TREC, "answer": "Cats sleep."}, "must be a list"),
         ({**NUGGETS, "docid": "d1"}, "assignments to documents"),
-        ({**ASSIGNED, "nuggets": [{"text": "a", "assignment": "supported"}]}, "no assignment 'supported'"),
+        ({**ASSIGNMENTS, "nuggets": [{"text": "a", "assignment": "supported"}]}, "unknown assignment 'supported'"),
         ({**SUPPORT, "sentences": [{"sentenceID": 0, "text": "a", "citations": [{"reference": "d", "support": "3"}]}]},
-         "no support '3'"),
-        ({**SUPPORT, "sentences": [{"sentenceID": "x", "text": "a"}]}, "sentenceID is 'x'"),
-        ({**SUPPORT, "sentences": [{"sentenceID": -1, "text": "a"}]}, "sentenceID is -1"),
-        ({**RAGAS, "retrieved_contexts": "['Cats sleep.']"}, "no list"),
-        ({**RAGAS, "user_input": [{"content": "hi", "type": "human"}]}, "user_input is"),
+         "unknown support '3'"),
+        ({**SUPPORT, "sentences": [{"sentenceID": "x", "text": "a"}]}, "sentenceID must be a whole number, got 'x'"),
+        ({**SUPPORT, "sentences": [{"sentenceID": -1, "text": "a"}]}, "sentenceID must be a whole number, got -1"),
+        ({**RAGAS, "retrieved_contexts": "['Cats sleep.']"}, "must be a list"),
+        ({**RAGAS, "user_input": [{"content": "hi", "type": "human"}]}, "user_input must be a text"),
     ],
 )  # fmt: skip
-def test_what_only_looks_right_is_refused_with_its_line(tmp_path: Path, record: dict[str, Any], words: str) -> None:
+def test_invalid_records_raise_with_their_line(tmp_path: Path, record: dict[str, Any], message: str) -> None:
     first = TREC if "references" in record else record
-    path = file(tmp_path, "a.jsonl", first, {**record, "metadata": {"narrative_id": "2"}})
-    with pytest.raises(InputError, match=words) as caught:
+    path = write_file(tmp_path, "a.jsonl", first, {**record, "metadata": {"narrative_id": "2"}})
+    with pytest.raises(InputError, match=message) as caught:
         read_responses(path)
     assert caught.value.line == (2 if "references" in record else 1)
 
 
-def test_two_answers_of_one_system_to_one_question_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="was there before") as caught:
-        read_responses(file(tmp_path, "a.jsonl", RAGAS, {**RAGAS, "response": "No."}))
+def test_two_answers_of_a_system_to_a_question_raise(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="another row has") as caught:
+        read_responses(write_file(tmp_path, "a.jsonl", RAGAS, {**RAGAS, "response": "No."}))
     assert caught.value.line == 2
 
 
 def test_rows_without_an_answer_are_left_out_and_counted(tmp_path: Path) -> None:
-    made = read_responses(file(tmp_path, "a.jsonl", RAGAS, {"user_input": "Do dogs?", "reference": "No."}))
-    assert (len(made), made["references"].num_rows) == (1, 2)
-    assert any("without an answer" in str(note) for note in made.notes)
+    responses = read_responses(write_file(tmp_path, "a.jsonl", RAGAS, {"user_input": "Do dogs?", "reference": "No."}))
+    assert (len(responses), responses["references"].num_rows) == (1, 2)
+    assert any("without an answer" in str(note) for note in responses.notes)
 
 
 def test_traces_with_context_and_answer(tmp_path: Path) -> None:
@@ -156,34 +162,34 @@ def test_traces_with_context_and_answer(tmp_path: Path) -> None:
         return {"name": name, "context": context, "parent_id": parent, "attributes": attributes, **times}
 
     kind = "openinference.span.kind"
-    docs = {f"retrieval.documents.{at}.document.id": f"d{at}" for at in range(2)}
+    docs = {f"retrieval.documents.{i}.document.id": f"d{i}" for i in range(2)}
     spans = [
         span("rewrite", 1, "9", **{kind: "LLM", "output.value": "cats sleeping"}),
         span("search", 2, "9", **{kind: "RETRIEVER", "input.value": "cats sleeping", **docs}),
         span("write", 3, "9", **{kind: "LLM", "llm.output_messages.0.message.content": "They do."}),
         span("query", 9, "", **{kind: "CHAIN", "input.value": "Do cats sleep?"}),
     ]
-    made = read_responses(file(tmp_path, "spans.jsonl", *spans), texts={"d0": "Cats sleep."})
-    assert rows(made, "answers", "query_id", "text") == [("do cats sleep?", "They do.")]  # the last model's
-    assert rows(made, "context", "doc_id", "rank", "text") == [("d0", 1, "Cats sleep."), ("d1", 2, None)]
+    responses = read_responses(write_file(tmp_path, "spans.jsonl", *spans), texts={"d0": "Cats sleep."})
+    assert rows(responses, "answers", "query_id", "text") == [("do cats sleep?", "They do.")]  # of the last model
+    assert rows(responses, "context", "doc_id", "rank", "text") == [("d0", 1, "Cats sleep."), ("d1", 2, None)]
     spans[-1]["attributes"]["output.value"] = '{"answer": "Yes."}'
-    assert rows(read_responses(file(tmp_path, "spans.jsonl", *spans)), "answers", "text") == [("Yes.",)]
-    own = {"trace_id": "t", "query_id": "q", "stage": "bm25", "documents": ["d1"], "facts": {"answer": "Yes."}}
+    assert rows(read_responses(write_file(tmp_path, "spans.jsonl", *spans)), "answers", "text") == [("Yes.",)]
+    stage = {"trace_id": "t", "query_id": "q", "stage": "bm25", "documents": ["d1"], "facts": {"answer": "Yes."}}
     cited = {"trace_id": "t", "query_id": "q", "stage": "cited", "kind": "cited", "parents": ["bm25"], "documents": []}
-    traces = read_traces(file(tmp_path, "own.jsonl", own, cited))
-    made = responses_of_traces(traces, run="new")
-    assert rows(made, "context", "query_id", "run_id", "doc_id") == [("q", "new", "d1")]
+    traces = read_traces(write_file(tmp_path, "own.jsonl", stage, cited))
+    responses = responses_of_traces(traces, run="new")
+    assert rows(responses, "context", "query_id", "run_id", "doc_id") == [("q", "new", "d1")]
 
 
-def test_a_file_is_read_as_a_folder_of_its_tables_is(tmp_path: Path) -> None:
-    made = read_responses([file(tmp_path, "a.jsonl", TREC), file(tmp_path, "s.jsonl", SUPPORT)])
-    write_responses(made, tmp_path / "out")
-    again = read_responses(tmp_path / "out")
-    assert {name: sorted(map(str, again[name].to_pylist())) for name in made.tables} == {
-        name: sorted(map(str, table.to_pylist())) for name, table in made.tables.items()
+def test_written_tables_are_read_unchanged(tmp_path: Path) -> None:
+    responses = read_responses([write_file(tmp_path, "a.jsonl", TREC), write_file(tmp_path, "s.jsonl", SUPPORT)])
+    write_responses(responses, tmp_path / "out")
+    loaded = read_responses(tmp_path / "out")
+    assert {name: sorted(map(str, loaded[name].to_pylist())) for name in responses.tables} == {
+        name: sorted(map(str, table.to_pylist())) for name, table in responses.tables.items()
     }
     (tmp_path / "out" / "support.csv").write_text("query_id\n", encoding="utf-8")
-    with pytest.raises(InputError, match="two files"):
+    with pytest.raises(InputError, match="in two files"):
         read_responses(tmp_path / "out")
     with pytest.raises(InputError, match="already"):
-        write_responses(made, tmp_path / "out", ["support"])
+        write_responses(responses, tmp_path / "out", ["support"])

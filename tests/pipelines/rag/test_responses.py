@@ -1,4 +1,4 @@
-"""Tables of answers: what they refuse, and what they fill in."""
+"""Tables of responses: invalid input, and defaults."""
 
 import json
 from pathlib import Path
@@ -11,16 +11,16 @@ from judged.pipelines.rag import Responses, check_responses
 ANSWER = {"query_id": "q", "run_id": "a", "text": "It is 7. Or 8."}
 
 
-def test_what_is_not_given_is_usual() -> None:
+def test_missing_columns_have_defaults() -> None:
     rows = [{"query_id": "q", "sentence": 1, "doc_id": "d2"}, {"query_id": "q", "sentence": "1", "doc_id": "d1"}]
-    made = Responses.of({"answers": [{"query_id": "q"}], "citations": rows})
-    assert made.run_names == ("run",)
-    assert made["citations"]["place"].to_pylist() == [1, 2]
-    assert made["sentences"].num_rows == 1
-    assert made.run("citations", "run").table["doc_id"].to_pylist() == ["d2", "d1"]
+    responses = Responses.of({"answers": [{"query_id": "q"}], "citations": rows})
+    assert responses.run_names == ("run",)
+    assert responses["citations"]["place"].to_pylist() == [1, 2]
+    assert responses["sentences"].num_rows == 1
+    assert responses.run("citations", "run").table["doc_id"].to_pylist() == ["d2", "d1"]
 
 
-def test_a_document_cited_twice_stands_where_it_is_cited_first() -> None:
+def test_a_document_cited_twice_has_its_first_rank() -> None:
     cited = [(1, "b"), (2, "a"), (3, "b")]
     rows = [{**ANSWER, "sentence": sentence, "doc_id": document} for sentence, document in cited]
     assert Responses.of({"answers": [ANSWER], "citations": rows}).run("citations", "a").table["doc_id"].to_pylist() == [
@@ -30,9 +30,9 @@ def test_a_document_cited_twice_stands_where_it_is_cited_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tables", "words"),
+    ("tables", "message"),
     [
-        ({}, "no answers"),
+        ({}, "answers is empty"),
         ({"answers": [ANSWER, ANSWER]}, "two rows"),
         ({"answers": [{"text": "x"}]}, "no query_id"),
         ({"anwsers": [ANSWER]}, "no table 'anwsers'"),
@@ -43,31 +43,31 @@ def test_a_document_cited_twice_stands_where_it_is_cited_first() -> None:
         ({"answers": [ANSWER], "correctness": [{**ANSWER, "verdict": "right"}]}, "no verdict 'right'"),
     ],
 )
-def test_what_does_not_go_together_is_refused(tables: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+def test_inconsistent_tables_raise(tables: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Responses.of(tables)
 
 
-def test_one_system_of_several() -> None:
-    made = Responses.of({"answers": [ANSWER, {**ANSWER, "run_id": "b"}, {**ANSWER, "query_id": "r"}]})
-    assert (len(made), len(made.of_run("a")), len(made.of_topics(["r"]))) == (3, 2, 1)
+def test_select_systems_and_topics() -> None:
+    responses = Responses.of({"answers": [ANSWER, {**ANSWER, "run_id": "b"}, {**ANSWER, "query_id": "r"}]})
+    assert (len(responses), len(responses.of_run("a")), len(responses.of_topics(["r"]))) == (3, 2, 1)
     with pytest.raises(InputError, match="use one of a, b"):
-        made.of_run("c")
+        responses.of_run("c")
 
 
-def test_a_folder_with_a_file_a_table(tmp_path: Path) -> None:
+def test_a_folder_with_one_file_for_each_table(tmp_path: Path) -> None:
     (tmp_path / "answers.jsonl").write_text(json.dumps(ANSWER) + "\n", encoding="utf-8")
     (tmp_path / "nuggets.csv").write_text("query_id,nugget_id,importance\nq,1,vital\nq,2,okay\n", encoding="utf-8")
     (tmp_path / "README.md").write_text("not a table", encoding="utf-8")
-    made = Responses.of(tmp_path)
-    assert (len(made), made["nuggets"]["importance"].to_pylist()) == (1, ["vital", "okay"])
+    responses = Responses.of(tmp_path)
+    assert (len(responses), responses["nuggets"]["importance"].to_pylist()) == (1, ["vital", "okay"])
     (tmp_path / "nuggets.csv").write_text("query_id,nugget_id\nq,1\n,2\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"nuggets\.csv:3"):
         Responses.of(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "words"),
+    ("column", "value", "message"),
     [
         ("rank", 1.7, "rank is 1.7"),
         ("rank", 10**20, "rank is 1000"),
@@ -76,28 +76,28 @@ def test_a_folder_with_a_file_a_table(tmp_path: Path) -> None:
         ("text", {"a": 1}, "text is"),
     ],
 )
-def test_a_cell_that_is_no_single_value_of_its_column_is_refused(column: str, value: object, words: str) -> None:
+def test_cells_of_the_wrong_type_raise(column: str, value: object, message: str) -> None:
     row = {"query_id": "q", "doc_id": "d", column: value}
-    with pytest.raises(InputError, match=f"context: {words}"):
+    with pytest.raises(InputError, match=f"context: {message}"):
         Responses.of({"answers": [{"query_id": "q"}], "context": [row]})
 
 
-def test_whole_numbers_may_be_written_as_others() -> None:
-    """Tables with a gap have their whole numbers as fractions."""
-    made = Responses.of({"answers": [{"query_id": 1}], "context": [{"query_id": 1, "doc_id": 7, "rank": 2.0}]})
-    assert made["context"].select(["query_id", "doc_id", "rank"]).to_pylist() == [
+def test_whole_numbers_can_be_floats() -> None:
+    """Data frames with missing values store whole numbers as floats."""
+    responses = Responses.of({"answers": [{"query_id": 1}], "context": [{"query_id": 1, "doc_id": 7, "rank": 2.0}]})
+    assert responses["context"].select(["query_id", "doc_id", "rank"]).to_pylist() == [
         {"query_id": "1", "doc_id": "7", "rank": 2}
     ]
 
 
-def test_what_is_not_read_of_a_folder_is_said(tmp_path: Path) -> None:
+def test_notes_list_files_and_columns_that_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("query_id,txt\nq,x\n", encoding="utf-8")
     (tmp_path / "nugets.csv").write_text("query_id,nugget_id\nq,1\n", encoding="utf-8")
     (tmp_path / "support.json").write_text('"x"', encoding="utf-8")
     (tmp_path / "README.md").write_text("not a table", encoding="utf-8")
-    told = {note.rule: note.text for note in Responses.of(tmp_path).notes}
-    assert set(told) == {"columns-not-read", "empty-table", "files-not-read"}
-    assert told["columns-not-read"].endswith("txt")
-    assert told["files-not-read"].endswith("nugets.csv")
+    notes = {note.rule: note.text for note in Responses.of(tmp_path).notes}
+    assert set(notes) == {"columns-not-read", "empty-table", "files-not-read"}
+    assert notes["columns-not-read"].endswith("txt")
+    assert notes["files-not-read"].endswith("nugets.csv")
     rules = {finding.rule for finding in check_responses(tmp_path) if finding.severity == "warning"}
-    assert rules >= set(told)
+    assert rules >= set(notes)

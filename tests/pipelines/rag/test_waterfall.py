@@ -1,4 +1,4 @@
-"""The waterfall: sums as fractions, chains by hand, what is unjudged, planted losses, and what it names by chance."""
+"""The waterfall: sums as fractions, chains by hand, unjudged items, simulated losses, and false positives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipelines.rag.planted_losses import CHAIN, planted
 BY_HAND: dict[str, Any] = {
     "answers": [{"query_id": topic, "text": "x", "abstained": topic == "q3"} for topic in ("q1", "q2", "q3")],
     "context": [{"query_id": "q1", "doc_id": doc} for doc in "abx"] + [{"query_id": "q2", "doc_id": "a"}],
-    "sentences": [{"query_id": "q1", "sentence": at} for at in (1, 2, 3)] + [{"query_id": "q3", "sentence": 1}],
+    "sentences": [{"query_id": "q1", "sentence": number} for number in (1, 2, 3)] + [{"query_id": "q3", "sentence": 1}],
     "citations": [{"query_id": "q1", "sentence": 1, "doc_id": "a"}, {"query_id": "q1", "sentence": 1, "doc_id": "x"},
                   {"query_id": "q1", "sentence": 2, "doc_id": "d"}],
     "support": [{"query_id": "q1", "sentence": 1, "doc_id": "a", "verdict": "partial"},
@@ -36,38 +36,38 @@ BY_HAND: dict[str, Any] = {
 QRELS = {"q1": {"a": 1, "b": 1, "c": 1, "d": 1, "x": 0}, "q2": {"a": 2, "b": 1}, "q3": {"a": 0}, "q4": {"a": 1}}
 
 
-def counts(made: Any, unit: str, run: str | None = None) -> list[tuple[str, int, int, int, int]]:
-    """Give step, given, n, unjudged and around of a chain."""
+def counts(result: Any, unit: str, run: str | None = None) -> list[tuple[str, int, int, int, int]]:
+    """Return step, n_reached, n, unjudged, and reappeared of a chain."""
     return [
-        (one.step, one.given, one.n, one.unjudged, one.around)
-        for one in made.steps
-        if one.unit == unit and run in {None, one.run}
+        (step.step, step.n_reached, step.n, step.unjudged, step.reappeared)
+        for step in result.steps
+        if step.unit == unit and run in {None, step.run}
     ]
 
 
 def test_documents_by_hand() -> None:
-    """Q1: a, b of a, b, c, d are in the context; a is cited, and only partly supports; d is cited from elsewhere."""
-    made = waterfall(BY_HAND, QRELS)
-    assert counts(made, "document") == [("context", 6, 3, 0, 0), ("cited", 3, 1, 0, 1), ("supported", 1, 0, 0, 0)]
+    """In q1 a and b of a, b, c, d are in the context; a is cited with partial support; d is cited without context."""
+    result = waterfall(BY_HAND, QRELS)
+    assert counts(result, "document") == [("context", 6, 3, 0, 0), ("cited", 3, 1, 0, 1), ("supported", 1, 0, 0, 0)]
     assert counts(waterfall(BY_HAND, QRELS, strict=False), "document")[-1] == ("supported", 1, 1, 0, 0)
-    assert made.lead == "answer"
-    assert ("run", "document", "q1", "d", "context", False) in made.lost
+    assert result.main_unit == "answer"
+    assert ("run", "document", "q1", "d", "context", False) in result.lost
 
 
-def test_units_change_unless_a_table_links_them() -> None:
-    """Sentences begin anew; users go on from the answers that they were given; abstentions have no sentences."""
-    made = waterfall(BY_HAND, QRELS)
-    # sentence 3 cites nothing; 2 cites d, which was not in the context: what supports it is d, and has no verdict
-    assert counts(made, "sentence") == [("cited", 3, 2, 0, 0), ("context", 2, 1, 0, 0), ("supported", 1, 1, 0, 0)]
-    # q3 has no relevant document; q2 has one in the context, and cites nothing
-    assert counts(made, "answer") == [("context", 2, 2, 0, 0), ("cited", 2, 1, 0, 0), ("supported", 1, 0, 0, 0),
+def test_chains_of_other_units_restart_unless_a_table_links_them() -> None:
+    """Sentences start a new chain; users continue the answers they rated; abstentions have no sentences."""
+    result = waterfall(BY_HAND, QRELS)
+    # Sentence 3 cites nothing; sentence 2 cites d, which is not in the context and has no verdict.
+    assert counts(result, "sentence") == [("cited", 3, 2, 0, 0), ("context", 2, 1, 0, 0), ("supported", 1, 1, 0, 0)]
+    # q3 has no relevant document; q2 has one in the context and cites nothing.
+    assert counts(result, "answer") == [("context", 2, 2, 0, 0), ("cited", 2, 1, 0, 0), ("supported", 1, 0, 0, 0),
                                       ("answered", 0, 0, 0, 2), ("correct", 0, 0, 0, 1)]  # fmt: skip
-    assert counts(made, "user") == [("answered", 2, 2, 0, 0), ("correct", 2, 2, 0, 0), ("satisfied", 2, 1, 0, 0)]
-    assert {note.rule for note in made.notes} >= {"topics-not-answered", "topics-not-judged", "steps-not-recorded"}
+    assert counts(result, "user") == [("answered", 2, 2, 0, 0), ("correct", 2, 2, 0, 0), ("satisfied", 2, 1, 0, 0)]
+    assert {note.rule for note in result.notes} >= {"topics-not-answered", "topics-not-judged", "steps-not-recorded"}
 
 
 def test_nuggets_are_linked_by_evidence_only() -> None:
-    """Without evidence nuggets begin anew; with it they come through if one of their documents does."""
+    """Without evidence, nuggets start a new chain; with evidence, they pass if one of their documents does."""
     tables = {**BY_HAND, "nuggets": [{"query_id": "q1", "nugget_id": name} for name in "mno"],
               "assignments": [{"query_id": "q1", "nugget_id": name, "verdict": verdict}
                               for name, verdict in (("m", "support"), ("n", "failed"))]}  # fmt: skip
@@ -76,17 +76,17 @@ def test_nuggets_are_linked_by_evidence_only() -> None:
         {"query_id": "q1", "nugget_id": name, "doc_id": doc} for name, doc in (("m", "c"), ("n", "x"), ("n", "d"))
     ]
     linked = waterfall({**tables, "evidence": evidence}, QRELS)
-    # m stands in c, which is not in the context, and yet is said; n in x, which is cited and supports
+    # m is in c, which is not in the context, but the answer covers m; n is in x, which is cited and supports it.
     assert counts(linked, "nugget") == [("context", 2, 1, 0, 0), ("cited", 1, 1, 0, 0), ("supported", 1, 1, 0, 0),
                                         ("covered", 1, 0, 1, 1)]  # fmt: skip
-    assert linked.lead == "nugget"
+    assert linked.main_unit == "nugget"
     covered = linked.steps[3]
     assert (np.isnan(covered.overall.value), covered.lowest, covered.highest) == (True, 0.0, 0.5)
     assert "nuggets-without-evidence" in {note.rule for note in linked.notes}
 
 
-def test_who_abstains_says_and_cites_nothing_here_as_in_scores() -> None:
-    """Both answers cite a, and nobody judged what the second one says, for it abstains: that is lost, not unknown."""
+def test_abstentions_claim_and_cite_nothing_as_in_scores() -> None:
+    """Both answers cite a; the second one abstains and has no verdicts: its items are lost, not unjudged."""
     tables = {
         "answers": [{"query_id": name, "abstained": name == "p"} for name in "op"],
         "citations": [{"query_id": name, "sentence": 1, "doc_id": "a"} for name in "op"],
@@ -94,16 +94,18 @@ def test_who_abstains_says_and_cites_nothing_here_as_in_scores() -> None:
         "assignments": [{"query_id": "o", "nugget_id": "n", "verdict": "support"}],
     }
     qrels = {"o": {"a": 1}, "p": {"a": 1}}
-    made, scores = waterfall(tables, qrels), evaluate(tables, ["NuggetRecall", "CitationRecall"], qrels=qrels)
-    assert counts(made, "nugget") == [("covered", 2, 1, 0, 0)]
-    assert counts(made, "document") == [("cited", 2, 1, 0, 0)]
-    assert (made.steps[0].share.value, 0.5) == (scores.value("NuggetRecall"), scores.value("CitationRecall"))
-    silent = {**tables, "answers": [{"query_id": name, "abstained": True} for name in "op"]}
-    assert counts(waterfall(silent, qrels), "document") == [("cited", 2, 0, 0, 0)]  # recorded, and none that counts
+    result, scores = waterfall(tables, qrels), evaluate(tables, ["NuggetRecall", "CitationRecall"], qrels=qrels)
+    assert counts(result, "nugget") == [("covered", 2, 1, 0, 0)]
+    assert counts(result, "document") == [("cited", 2, 1, 0, 0)]
+    assert (result.steps[0].share.value, 0.5) == (scores.value("NuggetRecall"), scores.value("CitationRecall"))
+    abstaining = {**tables, "answers": [{"query_id": name, "abstained": True} for name in "op"]}
+    assert counts(waterfall(abstaining, qrels), "document") == [
+        ("cited", 2, 0, 0, 0)
+    ]  # citations are recorded, but none counts
 
 
-def test_what_a_step_that_passes_nothing_on_would_gain_is_unknown() -> None:
-    """What nothing came to has no share that could be kept: there is no number to name."""
+def test_share_if_perfect_is_unknown_if_no_item_reached_a_later_step() -> None:
+    """A step that no judged item reached has no share to extrapolate from."""
     verdict = {"query_id": "q", "sentence": 1, "doc_id": "d", "verdict": "not"}
     tables = {
         "answers": [{"query_id": "q"}],
@@ -112,74 +114,76 @@ def test_what_a_step_that_passes_nothing_on_would_gain_is_unknown() -> None:
         "citations": [verdict],
         "correctness": [{"query_id": "q", "verdict": "support"}],
     }
-    made = waterfall(tables, {"q": {"d": 1}})
-    (weakest,) = made.weakest.values()
-    assert (weakest.step.step, np.isnan(weakest.step.perfect.value)) == ("supported", True)
-    worst = next(iter(made.weakest.values()))
-    assert math.isnan(worst.step.perfect.value)
-    assert worst.lacking is not None  # one topic: which step loses most is not tested
-    assert " - of " not in made.sentences[0]
+    result = waterfall(tables, {"q": {"d": 1}})
+    (weakest,) = result.weakest.values()
+    assert (weakest.step.step, np.isnan(weakest.step.if_perfect.value)) == ("supported", True)
+    worst = next(iter(result.weakest.values()))
+    assert math.isnan(worst.step.if_perfect.value)
+    assert worst.insufficiency is not None  # no test with one topic
+    assert " - of " not in result.sentences[0]
 
 
 def test_failed_and_absent_verdicts_are_unjudged_and_bounded() -> None:
-    """Of four citations two support, one verdict failed, one is absent: 2 of 2, and 50 % to 100 %."""
+    """Four citations: two support, one verdict failed, one is missing. The share is 2 of 2, within 50% to 100%."""
     tables = {
         "answers": [{"query_id": "q", "text": "x"}],
-        "citations": [{"query_id": "q", "sentence": at, "doc_id": "d"} for at in range(4)],
-        "support": [{"query_id": "q", "sentence": at, "doc_id": "d", "verdict": verdict}
-                    for at, verdict in enumerate(("support", "support", "failed"))],
+        "citations": [{"query_id": "q", "sentence": number, "doc_id": "d"} for number in range(4)],
+        "support": [{"query_id": "q", "sentence": number, "doc_id": "d", "verdict": verdict}
+                    for number, verdict in enumerate(("support", "support", "failed"))],
     }  # fmt: skip
-    made = waterfall(tables)
-    supported = made.steps[-1]
-    assert (supported.given, supported.n, supported.unjudged) == (4, 2, 2)
+    result = waterfall(tables)
+    supported = result.steps[-1]
+    assert (supported.n_reached, supported.n, supported.unjudged) == (4, 2, 2)
     assert (supported.share.value, supported.lowest, supported.highest) == (1.0, 0.5, 1.0)
-    assert {one[-1] for one in made.lost} == {True}
+    assert {item.is_unjudged for item in result.lost} == {True}
 
 
-ONE = {"query_id": "q", "nugget_id": "n"}
+NUGGET = {"query_id": "q", "nugget_id": "n"}
 
 
 @pytest.mark.parametrize(
-    ("said", "word", "score", "passes"),
+    ("verdicts", "consensus", "score", "n_passed"),
     [
         ("a:support b:support c:not d:failed", "support", 2 / 3, 1),
-        ("a:support b:not", "not", 0.5, 0),  # of two the one that supports less
+        ("a:support b:not", "not", 0.5, 0),  # two verdicts: the lower one
         ("a:support b:partial", "partial", 0.75, 0),
-        ("a:not b:support b:support", "not", 0.5, 0),  # who is asked twice does not gain weight
+        ("a:not b:support b:support", "not", 0.5, 0),  # two verdicts of one judge weigh like one
         ("a:support b:support b:not", "support", 0.75, 1),
         ("a:failed", "failed", None, None),
     ],
 )
-def test_one_rule_makes_scores_and_steps_of_several_verdicts(
-    said: str, word: str, score: float | None, passes: int | None
+def test_scores_and_steps_combine_several_verdicts_by_the_same_rule(
+    verdicts: str, consensus: str, score: float | None, n_passed: int | None
 ) -> None:
     rows: list[dict[str, Any]] = []
-    for judge, _, verdict in (one.partition(":") for one in said.split()):
+    for judge, _, verdict in (judge_verdict.partition(":") for judge_verdict in verdicts.split()):
         repeat = sum(row["judge"] == judge for row in rows)
-        rows.append({**ONE, "judge": judge, "repeat": repeat, "verdict": verdict})
-    given = Responses.of({"answers": [{"query_id": "q", "text": "x"}], "nuggets": [ONE], "assignments": rows})
-    assert middle_verdicts(given["assignments"], "query_id") == {("q",): word}
+        rows.append({**NUGGET, "judge": judge, "repeat": repeat, "verdict": verdict})
+    responses = Responses.of({"answers": [{"query_id": "q", "text": "x"}], "nuggets": [NUGGET], "assignments": rows})
+    assert middle_verdicts(responses["assignments"], "query_id") == {("q",): consensus}
     if score is not None:
-        assert evaluate(given, "NuggetRecall(partial=0.5)").value("NuggetRecall(partial=0.5)") == pytest.approx(score)
-    (step,) = waterfall(given).steps
-    assert (step.n, step.unjudged) == ((passes, 0) if passes is not None else (0, 1))
+        assert evaluate(responses, "NuggetRecall(partial=0.5)").value("NuggetRecall(partial=0.5)") == pytest.approx(
+            score
+        )
+    (step,) = waterfall(responses).steps
+    assert (step.n, step.unjudged) == ((n_passed, 0) if n_passed is not None else (0, 1))
 
 
-def test_stages_come_from_traces_and_queries_that_were_not_traced_are_unknown() -> None:
-    """The second of two first stages finds b; the last one keeps a; q2 was not traced."""
+def test_stages_come_from_traces_and_untraced_queries_are_unjudged() -> None:
+    """The second of two first stages returns b; the last stage returns a; q2 has no trace."""
     spans = [Span("t", "q1", "bm25", "candidates", (), (Document("a", 1),)),
              Span("t", "q1", "dense", "candidates", (), (Document("b", 1), Document("c", 101))),
              Span("t", "q1", "rerank", "rerank", ("bm25", "dense"), (Document("a", 1), Document("b", 11)))]  # fmt: skip
-    made = waterfall(BY_HAND, QRELS, traces=Traces(tuple(spans)), corpus="abd")
-    assert counts(made, "document")[:3] == [("corpus", 6, 5, 0, 0), ("retrieved", 5, 2, 2, 0), ("ranked", 2, 1, 0, 0)]
+    result = waterfall(BY_HAND, QRELS, traces=Traces(tuple(spans)), corpus="abd")
+    assert counts(result, "document")[:3] == [("corpus", 6, 5, 0, 0), ("retrieved", 5, 2, 2, 0), ("ranked", 2, 1, 0, 0)]
     runs = {"bm25": {"q1": {"a": 1.0}}}
     assert counts(waterfall(BY_HAND, QRELS, runs=runs), "document")[0] == ("retrieved", 6, 1, 0, 0)
 
 
-def test_what_cannot_be_followed_is_refused() -> None:
-    with pytest.raises(InputError, match="followed"):
+def test_inputs_without_a_step_raise() -> None:
+    with pytest.raises(InputError, match="no step"):
         waterfall({"answers": [{"query_id": "q", "text": "x"}]})
-    with pytest.raises(InputError, match="both"):
+    with pytest.raises(InputError, match="cannot be combined"):
         waterfall(BY_HAND, QRELS, runs={}, traces=Traces(()))
 
 
@@ -189,83 +193,90 @@ LOSSES = st.dictionaries(st.sampled_from((*CHAIN, "correct", "satisfied")), st.f
 @settings(max_examples=40, deadline=None)
 @given(LOSSES, LOSSES, st.integers(0, 1000))
 def test_shares_multiply_exactly(first: dict[str, float], second: dict[str, float], seed: int) -> None:
-    """Over all topics together, in each slice and within each topic, as fractions of counts."""
-    made = planted({"a": first, "b": second}, topics=6, relevant=3, seed=seed)
-    slicing = slice_topics({topic: {"half": str(at % 2)} for at, topic in enumerate(made.qrels)}, "half")
-    found = waterfall(*made[:2], runs=made.runs, corpus=made.corpus, slicing=slicing)
+    """Over all topics, in each slice, and within each topic, as fractions of counts."""
+    data = planted({"a": first, "b": second}, topics=6, relevant=3, seed=seed)
+    slicing = slice_topics({topic: {"half": str(i % 2)} for i, topic in enumerate(data.qrels)}, "half")
+    result = waterfall(*data[:2], runs=data.runs, corpus=data.corpus, slicing=slicing)
     chains: dict[Any, list[Any]] = {}
-    for step in (*found.steps, *found.by_slice):
+    for step in (*result.steps, *result.by_slice):
         chains.setdefault((step.run, step.slice, step.unit), []).append(step)
     for steps in chains.values():
-        for at, step in enumerate(steps):
-            passed = [Fraction(one.n, one.given) if one.given else Fraction(0) for one in steps[: at + 1]]
-            share = Fraction(step.n, steps[0].given)
+        for i, step in enumerate(steps):
+            passed = [
+                Fraction(earlier.n, earlier.n_reached) if earlier.n_reached else Fraction(0)
+                for earlier in steps[: i + 1]
+            ]
+            share = Fraction(step.n, steps[0].n_reached)
             assert prod(passed) == share
             assert step.overall.value == pytest.approx(float(share), abs=1e-12)
             assert step.lowest == step.highest
-    for _, _, behind in found.topics:
-        assert prod(Fraction(n, max(given, 1)) for given, n in pairwise(behind)) == Fraction(behind[-1], behind[0])
+    for _, _, remaining in result.topics:
+        assert prod(Fraction(after, max(before, 1)) for before, after in pairwise(remaining)) == Fraction(
+            remaining[-1], remaining[0]
+        )
 
 
-def test_the_error_of_a_product_is_that_of_the_ratio_that_it_is() -> None:
-    """Where all is judged: the delta method on what is there at the end, by what was there at the begin."""
-    made = planted({"a": {"context": 0.3, "cited": 0.2}}, seed=4)
-    last = [one for one in waterfall(*made[:2], runs=made.runs).steps if one.unit == "document"][-1]
-    begin, end = np.full(40, 4.0), np.array(last.share.passed)
-    error = np.sqrt(((end - last.overall.value * begin) ** 2).sum() / (40 * 39)) / 4
-    assert last.overall.sums.error == pytest.approx(error, rel=1e-9)
+def test_standard_error_of_a_product_equals_that_of_the_overall_ratio() -> None:
+    """If all items are judged: the delta method for the ratio of items at the end to items at the start."""
+    data = planted({"a": {"context": 0.3, "cited": 0.2}}, seed=4)
+    last = [step for step in waterfall(*data[:2], runs=data.runs).steps if step.unit == "document"][-1]
+    initial, final = np.full(40, 4.0), np.array(last.share.passed)
+    expected = np.sqrt(((final - last.overall.value * initial) ** 2).sum() / (40 * 39)) / 4
+    assert last.overall.sums.error == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("step", [*CHAIN, "correct", "satisfied"])
 @pytest.mark.parametrize("severity", [0.35, 0.7])
 def test_planted_losses_are_found(step: str, severity: float) -> None:
-    """One step loses much more than the others: it is the one to work on, and its share is found again."""
+    """If one step loses much more than the others, it is the weakest, and its share is estimated."""
     losses = dict.fromkeys((*CHAIN, "correct", "satisfied"), 0.05) | {step: severity}
-    made = planted({"a": losses}, topics=150, seed=7)
-    found = waterfall(*made[:2], runs=made.runs, corpus=made.corpus)
+    data = planted({"a": losses}, topics=150, seed=7)
+    result = waterfall(*data[:2], runs=data.runs, corpus=data.corpus)
     if step in CHAIN:
-        worst = found.weakest["a"]
+        worst = result.weakest["a"]
         assert (worst.step.step, worst.p <= 0.05) == (step, True)
         others = 0.95 ** (len(CHAIN) - 1)
-        assert worst.step.perfect.value == pytest.approx(others, abs=0.1)
+        assert worst.step.if_perfect.value == pytest.approx(others, abs=0.1)
     unit = {"correct": "answer", "satisfied": "user"}.get(step, "nugget")
-    share = next(one.share for one in found.steps if (one.unit, one.step) == (unit, step))
+    share = next(estimate.share for estimate in result.steps if (estimate.unit, estimate.step) == (unit, step))
     assert share.value == pytest.approx(1 - severity, abs=0.12)
 
 
-def test_a_system_that_loses_more_is_found_at_that_step_alone() -> None:
-    made = planted({"a": {"context": 0.1, "cited": 0.1}, "b": {"context": 0.1, "cited": 0.5}}, topics=100, seed=2)
-    shown = [one for one in waterfall(*made[:2], runs=made.runs).differences if one.p <= 0.05]
-    assert {(one.run, one.step) for one in shown} == {("b", "cited")}
-    assert all(one.share.value < 0 for one in shown)
+def test_only_the_step_with_a_true_difference_differs() -> None:
+    data = planted({"a": {"context": 0.1, "cited": 0.1}, "b": {"context": 0.1, "cited": 0.5}}, topics=100, seed=2)
+    significant = [
+        difference for difference in waterfall(*data[:2], runs=data.runs).differences if difference.p <= 0.05
+    ]
+    assert {(difference.run, difference.step) for difference in significant} == {("b", "cited")}
+    assert all(difference.share.value < 0 for difference in significant)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [0.0, 0.2])
-def test_undamaged_chains_show_nothing_at_the_declared_rate(more: float) -> None:
-    """40 pairs of equal systems: no step is named where all, or two of them, lose alike, and none differs."""
-    same = {step: 0.05 + more * (step in {"context", "cited"}) for step in CHAIN[3:]}
-    named = differ = 0
+@pytest.mark.parametrize("extra_loss", [0.0, 0.2])
+def test_false_positives_of_equal_systems_stay_at_the_significance_level(extra_loss: float) -> None:
+    """40 pairs of equal systems: no step is weakest if all steps, or two of them, lose equally; none differs."""
+    losses = {step: 0.05 + extra_loss * (step in {"context", "cited"}) for step in CHAIN[3:]}
+    n_weakest = n_different = 0
     for seed in range(40):
-        made = planted({"a": same, "b": same}, topics=40, seed=seed)
-        found = waterfall(*made[:2])
-        named += "a" in found.weakest and found.weakest["a"].p <= 0.05
-        differ += any(one.p <= 0.05 for one in found.differences)
-    assert named <= 6  # P(more | 0.05) < 0.01
-    assert differ <= 6
+        data = planted({"a": losses, "b": losses}, topics=40, seed=seed)
+        result = waterfall(*data[:2])
+        n_weakest += "a" in result.weakest and result.weakest["a"].p <= 0.05
+        n_different += any(difference.p <= 0.05 for difference in result.differences)
+    assert n_weakest <= 6  # P(more | 0.05) < 0.01
+    assert n_different <= 6
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_planted_shares() -> None:
-    """The share of a step and that of the whole chain, 120 times: at least 90 % where 95 % are said."""
+def test_intervals_cover_the_simulated_shares() -> None:
+    """Coverage for a step and for the chain in 120 simulations: at least 90% for 95% intervals."""
     losses = {"context": 0.2, "cited": 0.3, "supported": 0.1}
-    held = np.zeros(2)
+    n_covered = np.zeros(2)
     for seed in range(120):
-        made = planted({"a": losses}, topics=40, seed=seed)
-        tables = {name: made.responses[name] for name in ("answers", "context", "citations", "support")}
-        last = [one for one in waterfall(tables, made.qrels).steps if one.unit == "document"]
+        data = planted({"a": losses}, topics=40, seed=seed)
+        tables = {name: data.responses[name] for name in ("answers", "context", "citations", "support")}
+        steps = [step for step in waterfall(tables, data.qrels).steps if step.unit == "document"]
         truths = (0.7, 0.8 * 0.7 * 0.9)
-        for at, (share, truth) in enumerate(zip((last[1].share, last[2].overall), truths, strict=True)):
+        for i, (share, truth) in enumerate(zip((steps[1].share, steps[2].overall), truths, strict=True)):
             low, high = share.ci or (np.nan, np.nan)
-            held[at] += low <= truth <= high
-    assert (held >= 0.90 * 120).all(), held
+            n_covered[i] += low <= truth <= high
+    assert (n_covered >= 0.90 * 120).all(), n_covered

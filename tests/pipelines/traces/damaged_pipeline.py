@@ -1,9 +1,9 @@
-"""A made pipeline that can be damaged: what is done to it is written down here, and nothing of how that is found.
+"""Simulated pipeline with optional damage, as ground truth for kinds of failure.
 
-Every topic has 40 documents of its own, 8 of them relevant (grades 1 to 3), dated evenly over two years. Two sources
-each index three quarters of them and score what they hold (0.8 a grade, and noise of one); the better score of the two
-merges them, a reranker with a better view of grades orders the first 30, and the first ten are shown. Users are shown
-each list 50 times and click by grade, a little less further down.
+Each topic has its own 40 documents, 8 of them relevant (grades 1 to 3), with dates over two years. Two sources
+index three quarters of them each, with scores of 0.8 per grade and standard normal noise; the higher score of the two
+merges them, a reranker with less noise orders the top 30, and users see the top ten. Each list is shown 50 times,
+and clicks depend on grades, with a slow decrease by rank.
 """
 
 from __future__ import annotations
@@ -33,74 +33,78 @@ CLASSES = ("name", "how-to", "broad")
 
 
 class World(NamedTuple):
-    """A pipeline's traces, and all that is known about what they hold."""
+    """Traces of a pipeline, and the ground truth."""
 
     qrels: dict[str, dict[str, int]]
     traces: Traces
     documents: dict[str, dict[str, str]]
     attributes: dict[str, dict[str, str]]
     clicks: list[dict[str, object]]
-    gone: frozenset[str]  # deleted
-    unindexed: frozenset[str]  # in no index
-    unrecorded: frozenset[str]  # topics
+    deleted: frozenset[str]  # documents that are not in the corpus
+    unindexed: frozenset[str]  # documents that are in no index
+    unrecorded: frozenset[str]  # topics with an unrecorded stage
 
 
-def world(damage: str, seed: int) -> World:
-    """Run the pipeline over all topics, with one thing damaged."""
+def simulate(damage: str, seed: int) -> World:
+    """Simulate the pipeline over all topics, with one kind of damage."""
     rng = np.random.default_rng(seed)
     qrels: dict[str, dict[str, int]] = {}
     documents: dict[str, dict[str, str]] = {}
     attributes: dict[str, dict[str, str]] = {}
     clicks: list[dict[str, object]] = []
     spans: list[Span] = []
-    gone, unindexed, unrecorded = set[str](), set[str](), set[str]()
-    for number in range(TOPICS):
-        topic = f"t{number}"
-        docs = [f"{topic}-{one}" for one in range(DOCUMENTS)]
-        grade = np.concatenate([rng.integers(1, 4, RELEVANT), np.zeros(DOCUMENTS - RELEVANT, dtype=np.int64)])
+    deleted, unindexed, unrecorded = set[str](), set[str](), set[str]()
+    for topic_index in range(TOPICS):
+        topic = f"t{topic_index}"
+        docs = [f"{topic}-{i}" for i in range(DOCUMENTS)]
+        grades = np.concatenate([rng.integers(1, 4, RELEVANT), np.zeros(DOCUMENTS - RELEVANT, dtype=np.int64)])
         days = rng.integers(0, 730, DOCUMENTS)
-        attributes[topic] = {"class": CLASSES[number % len(CLASSES)]}
-        qrels[topic] = dict(zip(docs, grade.tolist(), strict=True))
-        for doc, ago in zip(docs, days.tolist(), strict=True):
-            documents[doc] = {"date": (TODAY - dt.timedelta(days=ago)).isoformat()}
-        lost = rng.random(DOCUMENTS) < 0.25
-        there = ~lost if damage in {"content removed", "lost shard"} else np.ones(DOCUMENTS, dtype=np.bool_)
+        attributes[topic] = {"class": CLASSES[topic_index % len(CLASSES)]}
+        qrels[topic] = dict(zip(docs, grades.tolist(), strict=True))
+        for doc, age in zip(docs, days.tolist(), strict=True):
+            documents[doc] = {"date": (TODAY - dt.timedelta(days=age)).isoformat()}
+        is_lost = rng.random(DOCUMENTS) < 0.25
+        is_indexed = ~is_lost if damage in {"content removed", "lost shard"} else np.ones(DOCUMENTS, dtype=np.bool_)
         if damage == "stopped index":
-            there = days >= (TODAY - STOPPED).days
-        gone |= {doc for doc, kept in zip(docs, there, strict=True) if not kept and damage == "content removed"}
-        unindexed |= {doc for doc, kept in zip(docs, there, strict=True) if not kept and damage != "content removed"}
+            is_indexed = days >= (TODAY - STOPPED).days
+        deleted |= {
+            doc for doc, indexed in zip(docs, is_indexed, strict=True) if not indexed and damage == "content removed"
+        }
+        unindexed |= {
+            doc for doc, indexed in zip(docs, is_indexed, strict=True) if not indexed and damage != "content removed"
+        }
         merged = np.full(DOCUMENTS, -np.inf)
         for source in ("sparse", "dense"):
-            holds = there & (rng.random(DOCUMENTS) < 0.75)
-            score = 0.8 * grade + rng.normal(size=DOCUMENTS)
+            is_held = is_indexed & (rng.random(DOCUMENTS) < 0.75)
+            scores = 0.8 * grades + rng.normal(size=DOCUMENTS)
             if source == "dense" and damage == "shifted scores":
-                score += 1.5
-            found = [at for at in np.argsort(-score, kind="stable").tolist() if holds[at]][:20]
-            listed = _listed(docs, score, found)
+                scores += 1.5
+            top = [i for i in np.argsort(-scores, kind="stable").tolist() if is_held[i]][:20]
+            documents_listed = _documents(docs, scores, top)
             if source == "dense" and damage == "unrecorded" and rng.random() < 1 / 3:
                 unrecorded.add(topic)
                 spans.append(Span(topic, topic, source, "candidates", (), None))
             else:
-                spans.append(Span(topic, topic, source, "candidates", (), listed))
-            merged[found] = np.maximum(merged[found], score[found])
+                spans.append(Span(topic, topic, source, "candidates", (), documents_listed))
+            merged[top] = np.maximum(merged[top], scores[top])
         depth = 8 if damage == "cut candidates" else 30
-        first = [at for at in np.argsort(-merged, kind="stable").tolist() if merged[at] > -np.inf][:depth]
-        spans.append(Span(topic, topic, "merge", "fuse", ("sparse", "dense"), _listed(docs, merged, first)))
-        better = grade + 0.3 * np.where(np.isinf(merged), 0.0, merged) + 0.7 * rng.normal(size=DOCUMENTS)
+        candidates = [i for i in np.argsort(-merged, kind="stable").tolist() if merged[i] > -np.inf][:depth]
+        spans.append(Span(topic, topic, "merge", "fuse", ("sparse", "dense"), _documents(docs, merged, candidates)))
+        rerank_scores = grades + 0.3 * np.where(np.isinf(merged), 0.0, merged) + 0.7 * rng.normal(size=DOCUMENTS)
         if damage == "class ranker" and attributes[topic]["class"] == "broad":
-            better = rng.normal(size=DOCUMENTS)
-        order = sorted(first, key=lambda at, by=better: -by[at])
-        spans.append(Span(topic, topic, "rerank", "rerank", ("merge",), _listed(docs, better, order)))
-        spans.append(Span(topic, topic, "shown", "shown", ("rerank",), _listed(docs, better, order[:10])))
-        for rank, at in enumerate(order[:10], 1):
-            chance = 0.5 / rank if damage == "clicks by position" else (0.03 + 0.2 * grade[at]) * rank**-0.3
-            times = int(rng.binomial(50, chance))
-            clicks.append({"query_id": topic, "doc_id": docs[at], "clicks": times})
-    parts = frozenset(gone), frozenset(unindexed), frozenset(unrecorded)
-    return World(qrels, Traces(tuple(spans), damage), documents, attributes, clicks, *parts)
+            rerank_scores = rng.normal(size=DOCUMENTS)
+        order = sorted(candidates, key=(-rerank_scores).__getitem__)
+        spans.append(Span(topic, topic, "rerank", "rerank", ("merge",), _documents(docs, rerank_scores, order)))
+        spans.append(Span(topic, topic, "shown", "shown", ("rerank",), _documents(docs, rerank_scores, order[:10])))
+        for rank, i in enumerate(order[:10], 1):
+            click_rate = 0.5 / rank if damage == "clicks by position" else (0.03 + 0.2 * grades[i]) * rank**-0.3
+            count = int(rng.binomial(50, click_rate))
+            clicks.append({"query_id": topic, "doc_id": docs[i], "clicks": count})
+    damaged = frozenset(deleted), frozenset(unindexed), frozenset(unrecorded)
+    return World(qrels, Traces(tuple(spans), damage), documents, attributes, clicks, *damaged)
 
 
-def _listed(
-    docs: list[str], score: np.ndarray[tuple[int], np.dtype[np.float64]], order: list[int]
+def _documents(
+    docs: list[str], scores: np.ndarray[tuple[int], np.dtype[np.float64]], order: list[int]
 ) -> tuple[Document, ...]:
-    return tuple(Document(docs[at], rank, float(score[at])) for rank, at in enumerate(order, 1))
+    return tuple(Document(docs[i], rank, float(scores[i])) for rank, i in enumerate(order, 1))

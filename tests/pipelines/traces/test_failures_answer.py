@@ -1,4 +1,4 @@
-"""The answer about kinds of failure from losses and tests that are given: what is first, sentences, and tables."""
+"""Result of `failures` for given losses and tests: sentences and tables."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ NAN = math.nan
 TOPICS = ("t0", "t1", "t2", "t3")
 
 
-def made(
-    losses: Any = None, bounds: Any = None, *, topics: Any = TOPICS, slicing: Any = None, found: Any = (), **more: Any
+def failures_of(
+    losses: Any = None,
+    bounds: Any = None,
+    *,
+    topics: Any = TOPICS,
+    slicing: Any = None,
+    documents: Any = (),
+    **fields: Any,
 ) -> Failures:
-    """Return an answer; without bounds the losses are known."""
+    """Return a result; without bounds the losses are exact."""
     losses = {"candidate": [0.0] * 4, "scoring": [0.0] * 4, "debugging": [0.0] * 4} if losses is None else losses
     recoverable = {kind: np.array(values, dtype=float) for kind, values in losses.items()}
-    known = {kind: np.stack([values, values]) for kind, values in recoverable.items()}
-    limits = known | {kind: np.array(ends, dtype=float) for kind, ends in (bounds or {}).items()}
+    exact = {kind: np.stack([values, values]) for kind, values in recoverable.items()}
+    limits = exact | {kind: np.array(kind_limits, dtype=float) for kind, kind_limits in (bounds or {}).items()}
     funnel: Any = SimpleNamespace(
         traces=SimpleNamespace(name="log"), measure="RR", query_ids=tuple(topics), slicing=slicing
     )
-    return Failures(funnel, tuple(found), recoverable, limits, **more)
+    return Failures(funnel, tuple(documents), recoverable, limits, **fields)
 
 
 def cells(table: Any) -> list[tuple[str, ...]]:
@@ -42,7 +48,7 @@ def cells(table: Any) -> list[tuple[str, ...]]:
     ("candidate", "scoring", "debugging", "first"),
     [
         ((0.25, 0.25), (0.5, 0.5), (0.0, 0.0), "scoring"),
-        ((0.25, 0.5), (0.5, 0.75), (0.0, 0.9), "scoring"),  # at worst it loses as much as the other one at most
+        ((0.25, 0.5), (0.5, 0.75), (0.0, 0.9), "scoring"),  # its lowest loss is the highest one of the other
         ((0.25, 0.51), (0.5, 0.75), (0.0, 0.0), None),
         ((0.5, 0.5), (0.5, 0.5), (0.0, 0.0), "candidate"),
         ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), None),
@@ -50,95 +56,106 @@ def cells(table: Any) -> list[tuple[str, ...]]:
         ((0.0, 0.2), (0.0, 0.0), (0.1, 0.2), None),
     ],
 )
-def test_what_is_first_loses_most_whatever_was_not_recorded(
+def test_the_first_kind_loses_most_within_all_bounds(
     candidate: Any, scoring: Any, debugging: Any, first: str | None
 ) -> None:
-    ends = {"candidate": candidate, "scoring": scoring, "debugging": debugging}
-    found = made(bounds={kind: [[2 * low, 0.0], [high, high]] for kind, (low, high) in ends.items()}, topics=TOPICS[:2])
-    assert found.first == first
+    bounds = {"candidate": candidate, "scoring": scoring, "debugging": debugging}
+    result = failures_of(
+        bounds={kind: [[2 * low, 0.0], [high, high]] for kind, (low, high) in bounds.items()}, topics=TOPICS[:2]
+    )
+    assert result.first == first
     mask = np.array([True, False])
-    for kind, (low, high) in ends.items():
-        assert found.bounds(kind) == pytest.approx((low, high))
-        assert found.bounds(kind, mask) == (2 * low, high)
+    for kind, (low, high) in bounds.items():
+        assert result.bounds(kind) == pytest.approx((low, high))
+        assert result.bounds(kind, mask) == (2 * low, high)
 
 
 def test_the_first_sentence() -> None:
-    known = FAILURES["scoring"]
-    helps = f" What usually helps: {known.remedy}. Cost: {known.cost}."
+    failure = FAILURES["scoring"]
+    helps = f" What usually helps: {failure.remedy}. Cost: {failure.cost}."
     losses = {"candidate": [0.0] * 4, "scoring": [0.5, 0.0, 0.25, 0.25], "debugging": [0.0] * 4}
-    assert made(losses).sentences == (f"To do first: scoring, which loses 0.2500 of RR.{helps}",)
-    apart = {"scoring": [[0.5, 0, 0, 0], [0.5, 0.5, 0, 0]]}
-    assert made(losses, apart).sentences == (f"To do first: scoring, which loses 0.1250 to 0.2500 of RR.{helps}",)
-    near = {"scoring": [[0.5] * 4, [0.5 + 1e-13] * 4]}  # but for rounding
-    assert made(losses, near).sentences[0].startswith("To do first: scoring, which loses 0.5000 of RR.")
-    far = {"scoring": [[0.5] * 4, [0.5 + 1e-11] * 4]}
-    assert made(losses, far).sentences[0].startswith("To do first: scoring, which loses 0.5000 to 0.5000 of RR.")
+    assert failures_of(losses).sentences == (f"To do first: scoring, which loses 0.2500 of RR.{helps}",)
+    wide = {"scoring": [[0.5, 0, 0, 0], [0.5, 0.5, 0, 0]]}
+    assert failures_of(losses, wide).sentences == (f"To do first: scoring, which loses 0.1250 to 0.2500 of RR.{helps}",)
+    narrow = {"scoring": [[0.5] * 4, [0.5 + 1e-13] * 4]}  # but for rounding
+    assert failures_of(losses, narrow).sentences[0].startswith("To do first: scoring, which loses 0.5000 of RR.")
+    rounded = {"scoring": [[0.5] * 4, [0.5 + 1e-11] * 4]}
+    assert (
+        failures_of(losses, rounded)
+        .sentences[0]
+        .startswith("To do first: scoring, which loses 0.5000 to 0.5000 of RR.")
+    )
     unknown = {
         "scoring": [[0.0] * 4, [0.5] * 4],
         "candidate": [[0.0] * 4, [0.5] * 4],
         "debugging": [[0.0] * 4, [0.5] * 4],
     }
-    assert made(losses, unknown).sentences == (
+    assert failures_of(losses, unknown).sentences == (
         (
             f"To do first: debugging, {FAILURES['debugging'].remedy}. Up to 0.5000 of RR is lost where a stage is not"
             " recorded, so that it is not known which other kind loses most."
         ),
     )
-    assert made().sentences == ("Nothing is lost that could be recovered.",)
-    assert made().title == "log: kinds of failure, RR"
+    assert failures_of().sentences == ("Nothing is lost that could be recovered.",)
+    assert failures_of().title == "log: kinds of failure, RR"
 
 
-FRESH = FailureTest("freshness", "all topics", "pairs", 10, 0.25, (0.125, 0.375), 0.0123, values={"t0": 0.5},
+FRESHNESS = FailureTest("freshness", "all topics", "pairs", 10, 0.25, (0.125, 0.375), 0.0123, values={"t0": 0.5},
                     adjusted=0.0246, found=True)  # fmt: skip
-AWAY = FailureTest("intent", "kind=a", "loss", 25, -0.5, None, 0.7, 0.125, {"t0": 0.5}, frozenset(["t0"]), 0.9)
-NEAR = FailureTest("intent", "kind=b", "loss", 100, 0.5, (0.25, 0.75), 0.001, -0.125, {"t0": 0.5}, frozenset(["t1"]),
-                   0.003, True)  # fmt: skip
-PARTS = FailureTest(
+UNLIKELY = FailureTest("intent", "kind=a", "loss", 25, -0.5, None, 0.7, 0.125, {"t0": 0.5}, frozenset(["t0"]), 0.9)
+SIGNIFICANT = FailureTest("intent", "kind=b", "loss", 100, 0.5, (0.25, 0.75), 0.001, -0.125, {"t0": 0.5},
+                          frozenset(["t1"]), 0.003, True)  # fmt: skip
+SUBTOPICS = FailureTest(
     "intent", "subtopics", "share", 12, 0.375, None, 0.02, values={"t0": 0.5}, adjusted=0.03, found=True
 )
 
 
 def test_sentences_of_tests_over_topics() -> None:
-    lacking = (Untested("feedback", "clicks", "no-data", "none"), Untested("feedback", "labels", "no-data", "none"),
+    untested = (Untested("feedback", "clicks", "no-data", "none"), Untested("feedback", "labels", "no-data", "none"),
                Untested("calibration", "merged sources", "no-data", "none"))  # fmt: skip
-    said = made(tests=(AWAY, FRESH, NEAR), untested=lacking).sentences[1:]
-    assert said == (
+    sentences = failures_of(tests=(UNLIKELY, FRESHNESS, SIGNIFICANT), untested=untested).sentences[1:]
+    assert sentences == (
         (
             "Tests over topics (3, false-discovery rate 0.05) show freshness: all topics +0.250;"
             " intent (which could also be feedback or freshness): kind=b +0.500."
         ),
         "Not tested, for the reasons in the table: feedback (clicks, labels) and calibration (merged sources).",
     )
-    assert made(tests=(NEAR, PARTS), fdr=0.1).sentences[1:] == (
+    assert failures_of(tests=(SIGNIFICANT, SUBTOPICS), fdr=0.1).sentences[1:] == (
         "Tests over topics (2, false-discovery rate 0.1) show intent: kind=b +0.500, subtopics +0.375.",
     )
-    assert made(tests=(AWAY,)).sentences[1:] == ("Tests over topics (1, false-discovery rate 0.05) show nothing.",)
-    named = made(tests=(NEAR._replace(failure=CLASS),), untested=lacking[:1])
-    assert f"{CLASS} (which could also be feedback): kind=b" in named.sentences[1]
-    assert named.alternatives == ("feedback",)
-    assert made(tests=(FRESH._replace(found=False), PARTS)).alternatives == ()
-    assert made(tests=(NEAR._replace(failure=CLASS),)).alternatives == ()
+    assert failures_of(tests=(UNLIKELY,)).sentences[1:] == (
+        "Tests over topics (1, false-discovery rate 0.05) show nothing.",
+    )
+    class_result = failures_of(tests=(SIGNIFICANT._replace(failure=CLASS),), untested=untested[:1])
+    assert f"{CLASS} (which could also be feedback): kind=b" in class_result.sentences[1]
+    assert class_result.alternatives == ("feedback",)
+    assert failures_of(tests=(FRESHNESS._replace(found=False), SUBTOPICS)).alternatives == ()
+    assert failures_of(tests=(SIGNIFICANT._replace(failure=CLASS),)).alternatives == ()
 
 
 def test_the_table_of_tests() -> None:
-    """What was found first, then by adjusted p; a class could also be what else was found."""
-    lacking = (Untested("feedback", "clicks", "no-data", "none"),)
-    found = made(tests=(AWAY, FRESH, PARTS, NEAR, AWAY._replace(failure=CLASS, adjusted=0.8)), untested=lacking)
-    table = found.table("tests")
+    """Significant tests come first, then by adjusted p-value; other significant kinds are alternatives of a class."""
+    untested = (Untested("feedback", "clicks", "no-data", "none"),)
+    result = failures_of(
+        tests=(UNLIKELY, FRESHNESS, SUBTOPICS, SIGNIFICANT, UNLIKELY._replace(failure=CLASS, adjusted=0.8)),
+        untested=untested,
+    )
+    table = result.table("tests")
     assert table.labels == 2
-    also = "feedback, freshness"
+    alternatives = "feedback, freshness"
     assert cells(table) == [
         ("failure", "where", "topics", "difference", "adjusted p", "recoverable RR", "could also be", "difference of"),
-        ("intent", "kind=b", "100", "+0.5000 [+0.250, +0.750]", "0.003 *", "-0.1250", also, "loss"),
+        ("intent", "kind=b", "100", "+0.5000 [+0.250, +0.750]", "0.003 *", "-0.1250", alternatives, "loss"),
         ("freshness", "all topics", "10", "+0.2500 [+0.125, +0.375]", "0.025 *", "-", "", "pairs"),
         ("intent", "subtopics", "12", "+0.3750", "0.03 *", "-", "", "share"),
-        (CLASS, "kind=a", "25", "-0.5000", "0.8", "+0.1250", also, "loss"),
-        ("intent", "kind=a", "25", "-0.5000", "0.9", "+0.1250", also, "loss"),
+        (CLASS, "kind=a", "25", "-0.5000", "0.8", "+0.1250", alternatives, "loss"),
+        ("intent", "kind=a", "25", "-0.5000", "0.9", "+0.1250", alternatives, "loss"),
     ]
     rows = table.records()
     assert [row["p"] for row in rows] == [0.001, 0.0123, 0.02, 0.7, 0.7]
     assert [row["found"] for row in rows] == [True, True, True, False, False]
-    # the share of all topics of which a sample of n has none in 5 of 100 samples
+    # the share of all topics that a sample of n misses in 5 of 100 cases
     assert [(1 - row["missed"]) ** row["n"] for row in rows] == pytest.approx([0.05] * 5)
     assert [row["remedy"] for row in rows] == [
         FAILURES[kind].remedy if kind in FAILURES else None
@@ -147,19 +164,21 @@ def test_the_table_of_tests() -> None:
     assert rows[1]["cost"] == FAILURES["freshness"].cost
     assert rows[3]["cost"] is None
     assert [column.name for column in table.columns if column.below] == ["of"]
-    assert "could also be" not in cells(made(tests=(NEAR,)).table("tests"))[0]  # nothing else could
-    assert "could also be" not in cells(made(tests=(PARTS,), untested=lacking).table("tests"))[0]  # no class
+    assert "could also be" not in cells(failures_of(tests=(SIGNIFICANT,)).table("tests"))[0]  # no alternatives
+    assert (
+        "could also be" not in cells(failures_of(tests=(SUBTOPICS,), untested=untested).table("tests"))[0]
+    )  # no class
 
 
-SLICING = slice_topics({topic: {"k": "xy"[at % 2]} for at, topic in enumerate(TOPICS)}, "k", min_topics=1)
+SLICING = slice_topics({topic: {"k": "xy"[i % 2]} for i, topic in enumerate(TOPICS)}, "k", min_topics=1)
 LOST = (("t0", "a", "scoring", "rerank", 2.0), ("t0", "b", "scoring", "order", 1.0),
         ("t1", "a", "candidate", "bm25", 1.0), ("t2", "a", "scoring", "rerank", 1.0))  # fmt: skip
 LOSSES = {"candidate": [0.0, 0.5, 0.0, 0.0], "scoring": [1.0, 0.0, 0.25, 0.0], "debugging": [0.0] * 4}
 
 
 def test_the_table_of_kinds() -> None:
-    found = made(LOSSES, found=LOST)
-    table = found.table("kinds")
+    result = failures_of(LOSSES, documents=LOST)
+    table = result.table("kinds")
     assert (table.labels, table.note) == (1, "")
     assert [row[:4] for row in cells(table)] == [
         ("failure", "documents", "topics", "recoverable RR"), ("scoring", "3", "2", "0.3125"),
@@ -173,20 +192,20 @@ def test_the_table_of_kinds() -> None:
         "all topics", "scoring", 2.0, 0.3125, 0.3125, 0.3125, FAILURES["scoring"].remedy, FAILURES["scoring"].cost
     )  # fmt: skip
     assert "helps" not in table.records()[0]
-    document = found.table("documents")
+    document = result.table("documents")
     assert (document.title, document.labels, document.folded) == ("4 relevant documents not seen", 4, True)
     assert cells(document)[:2] == [
         ("topic", "document", "failure", "lost at", "grade"), ("t0", "a", "scoring", "rerank", "2"),
     ]  # fmt: skip
-    assert made(LOSSES, found=LOST[:1]).table("documents").title == "1 relevant document not seen"
+    assert failures_of(LOSSES, documents=LOST[:1]).table("documents").title == "1 relevant document not seen"
 
 
 def test_the_table_of_kinds_by_slice_and_traffic() -> None:
-    """Slices have the kinds that occur; what is not recorded has bounds, and no mean of debugging."""
+    """Slices have the kinds that occur; unrecorded losses have bounds, and no mean of debugging."""
     losses = {**LOSSES, "scoring": [1.0, 0.0, NAN, 0.0], "debugging": [0.0, 0.0, NAN, 0.0]}
-    ends = {"scoring": [[1, 0, 0, 0], [1, 0, 0.5, 0]], "debugging": [[0] * 4, [0, 0, 0.5, 0]]}
-    found = made(losses, ends, slicing=SLICING, found=LOST, traffic=np.array([10.0, 5.0, 2.0, 1.0]))
-    table = found.table("kinds")
+    bounds = {"scoring": [[1, 0, 0, 0], [1, 0, 0.5, 0]], "debugging": [[0] * 4, [0, 0, 0.5, 0]]}
+    result = failures_of(losses, bounds, slicing=SLICING, documents=LOST, traffic=np.array([10.0, 5.0, 2.0, 1.0]))
+    table = result.table("kinds")
     assert table.labels == 2
     assert table.note.startswith("recoverable: means over the topics of which it is known")
     assert [row[:8] for row in cells(table)] == [
@@ -204,11 +223,11 @@ def test_the_table_of_kinds_by_slice_and_traffic() -> None:
 
 
 def test_other_tables_and_facts() -> None:
-    assert [block.name for block in made(found=LOST).blocks()] == ["sentences", "kinds", "documents"]
+    assert [block.name for block in failures_of(documents=LOST).blocks()] == ["sentences", "kinds", "documents"]
     curves = (ScoreBand("s at merge", 5, 0.5, 2.25, 0.4),)
-    lacking = (Untested("feedback", "clicks", "no-data", "no clicks are given"),)
-    found = made(found=LOST, tests=(FRESH,), untested=lacking, curves=curves)
-    assert [block.name for block in found.blocks()] == [
+    untested = (Untested("feedback", "clicks", "no-data", "no clicks are given"),)
+    result = failures_of(documents=LOST, tests=(FRESHNESS,), untested=untested, curves=curves)
+    assert [block.name for block in result.blocks()] == [
         "sentences",
         "kinds",
         "tests",
@@ -216,14 +235,14 @@ def test_other_tables_and_facts() -> None:
         "curves",
         "documents",
     ]
-    assert cells(found.table("curves")) == [
+    assert cells(result.table("curves")) == [
         ("where", "scores from", "to", "documents", "relevant"), ("s at merge", "0.5000", "2.2500", "5", "40%"),
     ]  # fmt: skip
-    table = found.table("untested")
+    table = result.table("untested")
     assert table.labels == 2
     assert cells(table) == [("failure", "what", "reason"), ("feedback", "clicks", "no clicks are given")]
     assert table.records()[0]["code"] == "no-data"
-    facts = found.facts()
+    facts = result.facts()
     assert (facts["traces"], facts["measure"], facts["fdr"]) == ("log", "RR", 0.05)
     assert facts["definitions"].keys() == FAILURES.keys()
     assert [name for name, kind in FAILURES.items() if kind.over_topics] == [
@@ -238,37 +257,37 @@ def span(topic: str, stage: str, kind: Any, ids: str, parents: Any = ()) -> Span
 
 
 def test_losses_of_a_pipeline_by_kind() -> None:
-    """R@2 of a, b, c, d: of t1 d is not in the corpus, c no candidate, b cut by the reranker, and a ranked third."""
+    """R@2 of a, b, c, d for t1: the corpus lacks d, bm25 c, the reranker b; a has rank 3."""
     spans = [
         span("t2", "bm25", "candidates", "xyab"), span("t2", "rerank", "rerank", "abxy", ["bm25"]),
         span("t1", "bm25", "candidates", "xyab"), span("t1", "rerank", "rerank", "xya", ["bm25"]),
     ]  # fmt: skip
     qrels = {"t1": dict.fromkeys("abcd", 1), "t2": {"b": 2, "a": 1}}
-    given = Traces(tuple(spans))
-    found = failures(qrels, given, "R@2", corpus="abcxy")
-    assert found.found == (
+    traces = Traces(tuple(spans))
+    result = failures(qrels, traces, "R@2", corpus="abcxy")
+    assert result.documents == (
         ("t1", "a", "scoring", "order", 1.0), ("t1", "b", "scoring", "rerank", 1.0),
         ("t1", "c", "candidate", "bm25", 1.0), ("t1", "d", "missing content", "corpus", 1.0),
     )  # fmt: skip
-    # the best two of four are half of the relevant ones, with or without d and c; the reranker left one of two
-    assert {kind: losses.tolist() for kind, losses in found.recoverable.items()} == {
+    # the best two of four are half of the relevant ones, with or without d and c; the reranker lost one of two
+    assert {kind: losses.tolist() for kind, losses in result.recoverable.items()} == {
         "missing content": [0.0, 0.0], "candidate": [0.0, 0.0], "scoring": [0.5, 0.0], "debugging": [0.0, 0.0],
     }  # fmt: skip
-    assert {kind: ends.tolist() for kind, ends in found.limits.items()} == {
-        kind: [losses.tolist()] * 2 for kind, losses in found.recoverable.items()
+    assert {kind: kind_limits.tolist() for kind, kind_limits in result.limits.items()} == {
+        kind: [losses.tolist()] * 2 for kind, losses in result.recoverable.items()
     }
-    assert (found.cutoff, found.fdr, found.notes) == (2, 0.05, found.funnel.notes)
-    assert found.traffic is None  # each query was traced once
-    usual = {name: one.default for name, one in inspect.signature(failures).parameters.items()}
-    assert [usual[name] for name in ("fdr", "level", "seed")] == [0.05, 0.95, 0]
-    without = failures(qrels, given, "RR")
+    assert (result.cutoff, result.fdr, result.notes) == (2, 0.05, result.funnel.notes)
+    assert result.traffic is None  # each query was traced once
+    defaults = {name: parameter.default for name, parameter in inspect.signature(failures).parameters.items()}
+    assert [defaults[name] for name in ("fdr", "level", "seed")] == [0.05, 0.95, 0]
+    without = failures(qrels, traces, "RR")
     assert without.cutoff == math.inf
     assert "missing content" not in without.recoverable
     assert "missing content" not in without.limits
-    asked = failures(
-        qrels, given, "R@2", attributes={"t1": {"traffic": 7}, "t2": {"traffic": None}, "t3": {"traffic": 2}}
+    with_traffic = failures(
+        qrels, traces, "R@2", attributes={"t1": {"traffic": 7}, "t2": {"traffic": None}, "t3": {"traffic": 2}}
     )
-    assert asked.traffic is not None
-    assert asked.traffic.tolist() == [7.0, 0.0]
-    other = failures(qrels, given, "R@2", attributes={"t1": {"kind": "x"}, "t2": {"kind": "y"}})
-    assert other.traffic is None
+    assert with_traffic.traffic is not None
+    assert with_traffic.traffic.tolist() == [7.0, 0.0]
+    without_traffic = failures(qrels, traces, "R@2", attributes={"t1": {"kind": "x"}, "t2": {"kind": "y"}})
+    assert without_traffic.traffic is None

@@ -1,4 +1,4 @@
-"""Entities and content gaps: hand counts, another matcher, a graph that rolls up, and the declared rate."""
+"""Entities and content gaps: hand counts, a second matcher, ancestors, and the false discovery rate."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_the_longest_name_from_the_left_and_what_is_ambiguous() -> None:
     assert entities.mentioned("MERCURY PLANET").entities == ("Mercury (planet)",)
 
 
-def test_a_part_of_two_things_rolls_up_once() -> None:
+def test_entities_with_two_parents_roll_up_once() -> None:
     entities = Entities.of(ROWS)
     assert set(entities.above("tar")) == {"tar", "archive", "unix", "file"}
     assert set(entities.rolled_up(["tar", "zip file"])) == {"tar", "zip file", "archive", "unix", "file"}
 
 
 def other_matcher(words: tuple[str, ...], aliases: dict[tuple[str, ...], tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Leftmost, longest, by looking at every alias at every word."""
+    """Find the leftmost longest names by testing all aliases at each word."""
     while words:
         fitting = [alias for alias in aliases if words[: len(alias)] == alias]
         best = max(fitting, key=len, default=None)
@@ -59,10 +59,10 @@ NAMES = st.lists(
 @given(names=NAMES, text=st.lists(st.sampled_from("abcd"), max_size=10).map(" ".join))
 def test_against_another_matcher(names: list[str], text: str) -> None:
     entities = Entities.of([{"entity": f"e{number % 4}", "alias": name} for number, name in enumerate(names)])
-    found, ambiguous = entities.mentioned(text)
-    called = list(other_matcher(words_of(text), dict(entities.aliases)))
-    assert set(found) == {some[0] for some in called if len(some) == 1}
-    assert bool(ambiguous) == any(len(some) > 1 for some in called)
+    entities_found, ambiguous = entities.mentioned(text)
+    matches = list(other_matcher(words_of(text), dict(entities.aliases)))
+    assert set(entities_found) == {candidates[0] for candidates in matches if len(candidates) == 1}
+    assert bool(ambiguous) == any(len(candidates) > 1 for candidates in matches)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_against_another_matcher(names: list[str], text: str) -> None:
         ("entity,alias\na,x\n,y\n", 3),
     ],
 )
-def test_circles_and_rows_without_entity_are_refused_with_their_line(rows: str, line: int, tmp_path: Path) -> None:
+def test_cycles_and_rows_without_entity_raise_with_their_line(rows: str, line: int, tmp_path: Path) -> None:
     file = tmp_path / "entities.csv"
     file.write_text(rows)
     with pytest.raises(InputError) as caught:
@@ -91,12 +91,12 @@ def test_by_hand() -> None:
     attributes = {"q1": {"traffic": 10}, "q2": {"traffic": 5}, "q4": {"traffic": 2}, "q5": {"traffic": 1}}
     traces = traces_of_runs({"bm25": RUN})
     traces = Traces((*traces.spans, Span("q3", "q3", "bm25", "candidates", (), ())))
-    found = gaps(QRELS | {"q6": {"b": 1}}, traces, "R@1", entities=ROWS, queries=QUERIES,
+    result = gaps(QRELS | {"q6": {"b": 1}}, traces, "R@1", entities=ROWS, queries=QUERIES,
                  attributes=attributes, documents=documents)  # fmt: skip
-    rows = {row.entity: row for row in found.rows}
-    # q1: R@1 is 1 of 2; q2: 0 of 1; q4 has no judgments; q5 was not traced
+    rows = {row.entity: row for row in result.rows}
+    # q1: R@1 is 1 of 2; q2: 0 of 1; q4 has no judgments; q5 has no trace
     counts = {
-        name: (row.n, row.traffic, row.judged, row.found, row.relevant, row.documents) for name, row in rows.items()
+        name: (row.n, row.traffic, row.judged, row.listed, row.relevant, row.documents) for name, row in rows.items()
     }
     assert counts == {
         "zip file": (2, 12, 1, 1, 2, 1),
@@ -106,57 +106,57 @@ def test_by_hand() -> None:
         "unix": (2, 7, 1, 1, 1, 1),
     }
     assert rows["archive"].score == pytest.approx(0.25)
-    assert found.documents == 3
-    # q1, q2 and q6 need b, which is not there; q3 was shown nothing; q6 was not traced, so of it that is not known
-    assert [(topic, traffic, why) for topic, _, _, traffic, why in found.wanted] == [
+    assert result.documents == 3
+    # The corpus lacks b, relevant for q1, q2, and q6; q3 has an empty list; q6 has no trace
+    assert [(topic, traffic, reason) for topic, _, _, traffic, reason in result.missing_content] == [
         ("q1", 10, "relevant documents are not in the corpus"),
         ("q2", 5, "relevant documents are not in the corpus"),
         ("q3", 0, "nothing is found"),
         ("q6", 0, "relevant documents are not in the corpus"),
     ]
-    assert {note.rule for note in found.notes} == {"ambiguous-name", "no-entity"}
-    assert found.table("wanted").records()[0]["query"] == "zip it"
+    assert {note.rule for note in result.notes} == {"ambiguous-name", "no-entity"}
+    assert result.table("wanted").records()[0]["query"] == "zip it"
 
 
 def test_an_attribute_may_name_several() -> None:
     about = {"q1": {"about": ["law", "tax"]}, "q2": {"about": ["tax"]}, "q3": {"about": []}}
-    found = gaps(QRELS, traces_of_runs({"bm25": RUN}), "R@1", by="about", attributes=about)
-    assert {row.entity: row.n for row in found.rows} == {"law": 1, "tax": 2}
+    result = gaps(QRELS, traces_of_runs({"bm25": RUN}), "R@1", by="about", attributes=about)
+    assert {row.entity: row.n for row in result.rows} == {"law": 1, "tax": 2}
 
 
 @pytest.mark.parametrize("options", [{}, {"by": "x"}, {"by": "x", "entities": ROWS}])
-def test_what_queries_are_about_must_be_said(options: dict[str, Any]) -> None:
+def test_exactly_one_source_of_entities_is_required(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         gaps(QRELS, traces_of_runs({"bm25": RUN}), **options)
 
 
-def test_traffic_is_how_often_a_query_was_traced(tmp_path: Path) -> None:
-    asked = [("zip it", ["a"]), ("a tarball", []), ("zip it", ["a"]), ("Zip  it", ["x"]), ("a tarball", [])]
+def test_traffic_is_the_number_of_traces(tmp_path: Path) -> None:
+    queries = [("zip it", ["a"]), ("a tarball", []), ("zip it", ["a"]), ("Zip  it", ["x"]), ("a tarball", [])]
     rows = [
-        {"query_id": f"u{at}", "user_query": text, "query_response_hit_ids": ids}
-        for at, (text, ids) in enumerate(asked)
+        {"query_id": f"u{i}", "user_query": text, "query_response_hit_ids": ids}
+        for i, (text, ids) in enumerate(queries)
     ]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
     traces = read_traces(tmp_path / "log.jsonl", topics={"q1": "zip it", "q2": "a tarball"})
-    found = gaps(QRELS, traces, "R@1", entities=ROWS)
-    rows_of = {row.entity: (row.n, row.traffic, row.empty) for row in found.rows}
+    result = gaps(QRELS, traces, "R@1", entities=ROWS)
+    rows_of = {row.entity: (row.n, row.traffic, row.empty) for row in result.rows}
     assert (rows_of["zip file"], rows_of["tar"]) == ((1, 3, 0), (1, 2, 1))
 
 
 def simulated(rng: np.random.Generator, worse: float) -> Any:
-    """120 topics of 8 entities; the list finds the one relevant document at a rank that entity 0 makes worse."""
+    """Simulate 120 topics of 8 entities; topics of entity 0 have their relevant document at rank 10 more often."""
     qrels = {f"q{topic}": {"r": 1} for topic in range(120)}
     run = {}
     for topic in range(120):
         rank = int(rng.integers(0, 9)) if topic % 8 or rng.random() > worse else 9
-        run[f"q{topic}"] = [f"x{place}" for place in range(rank)] + ["r"] + [f"y{place}" for place in range(9 - rank)]
-    about = {f"q{topic}": {"about": f"kind {topic % 8}"} for topic in range(120)}
-    return gaps(qrels, traces_of_runs({"bm25": run}), "RR", by="about", attributes=about, fdr=0.1)
+        run[f"q{topic}"] = [f"x{i}" for i in range(rank)] + ["r"] + [f"y{i}" for i in range(9 - rank)]
+    entities = {f"q{topic}": {"about": f"kind {topic % 8}"} for topic in range(120)}
+    return gaps(qrels, traces_of_runs({"bm25": run}), "RR", by="about", attributes=entities, fdr=0.1)
 
 
-def test_false_discoveries_at_the_declared_rate_and_a_planted_gap_is_found() -> None:
+def test_false_discovery_rate_and_power() -> None:
     rng = np.random.default_rng(3)
-    false = [bool(simulated(rng, 0).worse) for _ in range(60)]
-    found = [[row.entity for row in simulated(rng, 1).worse] for _ in range(20)]
-    assert np.mean(false) <= 0.1 + 2 * np.sqrt(0.1 * 0.9 / 60)
-    assert sum("kind 0" in names for names in found) >= 18
+    has_false_discovery = [bool(simulated(rng, 0).worse) for _ in range(60)]
+    discoveries = [[row.entity for row in simulated(rng, 1).worse] for _ in range(20)]
+    assert np.mean(has_false_discovery) <= 0.1 + 2 * np.sqrt(0.1 * 0.9 / 60)
+    assert sum("kind 0" in names for names in discoveries) >= 18

@@ -1,4 +1,4 @@
-"""One pipeline in every layout gives the same stages; what cannot be read is counted."""
+"""Readers: a pipeline has the same stages in all formats, and unreadable records are counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import spans_made as made
+import spans_made as sample_spans
 from command_line import process
 from judged.comparison.fusion import fuse
 from judged.data.run import Run
@@ -29,7 +29,7 @@ def lines(rows: list[Row]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-def of(tmp_path: Path, rows: list[Row], **options: Any) -> Traces:
+def read(tmp_path: Path, rows: list[Row], **options: Any) -> Traces:
     path = tmp_path / "spans.jsonl"
     path.write_text(lines(rows))
     return read_traces(path, **options)
@@ -40,11 +40,11 @@ def stage(traces: Traces, name: str) -> Span:
 
 
 def ids(span: Span) -> str | None:
-    return None if span.documents is None else "".join(one.doc_id for one in span.documents)
+    return None if span.documents is None else "".join(document.doc_id for document in span.documents)
 
 
 def phoenix(rows: list[Row], path: Path) -> None:
-    """Write the data frame of Phoenix: a column an attribute, lists of documents as they are."""
+    """Write a data frame as Phoenix does: one column for each attribute, with nested lists of documents."""
     flat = [
         {
             "name": row["name"],
@@ -61,23 +61,33 @@ def phoenix(rows: list[Row], path: Path) -> None:
 
 
 WRITERS: dict[str, Callable[[Path], None]] = {
-    "flat lines": lambda path: path.write_text(lines(made.pipeline())) and None,
-    "nested lines": lambda path: path.write_text(lines(made.pipeline(nested=True))) and None,
-    "a list": lambda path: path.write_text(json.dumps(made.pipeline(), indent=1)) and None,
-    "javascript": lambda path: path.write_text(json.dumps(made.javascript(made.pipeline()))) and None,
-    "console": lambda path: path.write_text("\n".join(json.dumps(row, indent=4) for row in made.pipeline())) and None,
-    "dump": lambda path: path.write_text(lines([{"_index": "s", "_source": row} for row in made.pipeline()])) and None,
-    "bulk": lambda path: (
-        path.write_text("".join(lines([{"index": {"_id": "1"}}, row]) for row in made.pipeline())) and None
+    "flat lines": lambda path: path.write_text(lines(sample_spans.pipeline())) and None,
+    "nested lines": lambda path: path.write_text(lines(sample_spans.pipeline(nested=True))) and None,
+    "a list": lambda path: path.write_text(json.dumps(sample_spans.pipeline(), indent=1)) and None,
+    "javascript": lambda path: path.write_text(json.dumps(sample_spans.javascript(sample_spans.pipeline()))) and None,
+    "console": lambda path: (
+        path.write_text("\n".join(json.dumps(row, indent=4) for row in sample_spans.pipeline())) and None
     ),
-    "otlp": lambda path: path.write_text(json.dumps(made.otlp(made.pipeline()), indent=1)) and None,
-    "otlp nested": lambda path: path.write_text(json.dumps(made.otlp(made.pipeline(nested=True)))) and None,
-    "otlp lines": lambda path: path.write_text(lines([made.otlp([row]) for row in made.pipeline()])) and None,
-    "phoenix's api": lambda path: path.write_text(json.dumps({"data": made.pipeline(), "next_cursor": None})) and None,
-    "gzip": lambda path: path.write_bytes(gzip.compress(lines(made.pipeline()).encode())) and None,
-    "parquet": lambda path: phoenix(made.pipeline(nested=True), path),
-    "parquet flat": lambda path: phoenix(made.pipeline(), path),
-    "out of order": lambda path: path.write_text(lines(made.pipeline()[::-1])) and None,
+    "dump": lambda path: (
+        path.write_text(lines([{"_index": "s", "_source": row} for row in sample_spans.pipeline()])) and None
+    ),
+    "bulk": lambda path: (
+        path.write_text("".join(lines([{"index": {"_id": "1"}}, row]) for row in sample_spans.pipeline())) and None
+    ),
+    "otlp": lambda path: path.write_text(json.dumps(sample_spans.otlp(sample_spans.pipeline()), indent=1)) and None,
+    "otlp nested": lambda path: (
+        path.write_text(json.dumps(sample_spans.otlp(sample_spans.pipeline(nested=True)))) and None
+    ),
+    "otlp lines": lambda path: (
+        path.write_text(lines([sample_spans.otlp([row]) for row in sample_spans.pipeline()])) and None
+    ),
+    "phoenix's api": lambda path: (
+        path.write_text(json.dumps({"data": sample_spans.pipeline(), "next_cursor": None})) and None
+    ),
+    "gzip": lambda path: path.write_bytes(gzip.compress(lines(sample_spans.pipeline()).encode())) and None,
+    "parquet": lambda path: phoenix(sample_spans.pipeline(nested=True), path),
+    "parquet flat": lambda path: phoenix(sample_spans.pipeline(), path),
+    "out of order": lambda path: path.write_text(lines(sample_spans.pipeline()[::-1])) and None,
 }
 
 
@@ -86,7 +96,7 @@ def test_every_layout_gives_the_same_stages(layout: str, tmp_path: Path) -> None
     path = tmp_path / "spans"
     WRITERS[layout](path)
     traces = read_traces(path)
-    assert [(one.name, one.kind, one.parents) for one in traces.stages] == [
+    assert [(recorded.name, recorded.kind, recorded.parents) for recorded in traces.stages] == [
         ("bm25", "candidates", ()),
         ("dense", "candidates", ()),
         ("rerank input", "candidates", ("bm25", "dense")),
@@ -97,7 +107,11 @@ def test_every_layout_gives_the_same_stages(layout: str, tmp_path: Path) -> None
     ]  # fmt: skip
     last = stage(traces, "rerank")
     assert (last.query_id, last.query, last.model, last.trace_id) == ("cheap flights", "Cheap  Flights", "cross", "t1")
-    assert [(one.rank, one.score) for one in last.documents or ()] == [(1, 0.9), (2, 0.8), (3, pytest.approx(0.7))]
+    assert [(recorded.rank, recorded.score) for recorded in last.documents or ()] == [
+        (1, 0.9),
+        (2, 0.8),
+        (3, pytest.approx(0.7)),
+    ]
     assert last.latency_ms == pytest.approx(500)
     assert last.facts == {
         "session_id": "s1",
@@ -110,79 +124,85 @@ def test_every_layout_gives_the_same_stages(layout: str, tmp_path: Path) -> None
     assert funnel({"cheap flights": {"c": 1}}, traces, "R@5").lost == (("cheap flights", "c", "rerank", 1.0),)
 
 
-def test_an_input_that_is_what_was_passed_on_is_no_stage(tmp_path: Path) -> None:
-    rows = [made.span("search", 0, 1, made.retriever("abc")), made.span("rerank", 1, 2, made.reranker("abc", "b"))]
-    assert [one.name for one in of(tmp_path, rows).stages] == ["search", "rerank"]
-    again = [made.span("search", 0, 1, made.retriever("abc", "other"), trace="t2"),
-             made.span("rerank", 1, 2, made.reranker("ab", "b"), trace="t2")]  # fmt: skip
-    traces = of(tmp_path, rows + again)
-    assert [one.name for one in traces.stages] == ["search", "rerank input", "rerank"]
+def test_an_input_equal_to_the_previous_output_is_no_stage(tmp_path: Path) -> None:
+    rows = [
+        sample_spans.span("search", 0, 1, sample_spans.retriever("abc")),
+        sample_spans.span("rerank", 1, 2, sample_spans.reranker("abc", "b")),
+    ]
+    assert [recorded.name for recorded in read(tmp_path, rows).stages] == ["search", "rerank"]
+    different = [sample_spans.span("search", 0, 1, sample_spans.retriever("abc", "other"), trace="t2"),
+             sample_spans.span("rerank", 1, 2, sample_spans.reranker("ab", "b"), trace="t2")]  # fmt: skip
+    traces = read(tmp_path, rows + different)
+    assert [recorded.name for recorded in traces.stages] == ["search", "rerank input", "rerank"]
     assert len(traces.run("rerank input").table) == 3 + 2
 
 
-def test_the_tree_tells_which_retriever_a_reranker_follows(tmp_path: Path) -> None:
-    """Two tools of an agent, each with a retriever and a reranker; in the second one a retriever inside another."""
+def test_parents_of_rerankers_follow_the_tree_of_spans(tmp_path: Path) -> None:
+    """Two tools of an agent, each with a retriever and a reranker; the second one has nested retrievers."""
     kind = {"openinference.span.kind": "TOOL"}
     rows = [
-        made.span("search", 0.1, 1, made.retriever("ab"), inside="one"),
-        made.span("rerank", 1, 1.5, made.reranker("ab", "b"), inside="one"),
-        made.span("one", 0, 1.5, kind),
-        made.span("vector", 2.1, 2.5, made.retriever("cd"), inside="search"),
-        made.span("search", 0, 3, made.retriever("dc"), inside="two"),
-        made.span("rerank", 3, 3.5, made.reranker("cd", "d"), inside="two"),
-        made.span("two", 0, 4, kind),
-        made.span("root", 0, 5, made.chain(), inside=""),
+        sample_spans.span("search", 0.1, 1, sample_spans.retriever("ab"), inside="one"),
+        sample_spans.span("rerank", 1, 1.5, sample_spans.reranker("ab", "b"), inside="one"),
+        sample_spans.span("one", 0, 1.5, kind),
+        sample_spans.span("vector", 2.1, 2.5, sample_spans.retriever("cd"), inside="search"),
+        sample_spans.span("search", 0, 3, sample_spans.retriever("dc"), inside="two"),
+        sample_spans.span("rerank", 3, 3.5, sample_spans.reranker("cd", "d"), inside="two"),
+        sample_spans.span("two", 0, 4, kind),
+        sample_spans.span("root", 0, 5, sample_spans.chain(), inside=""),
     ]
-    got = {one.name: one.parents for one in of(tmp_path, rows).stages}
-    assert got == {
+    parents = {recorded.name: recorded.parents for recorded in read(tmp_path, rows).stages}
+    assert parents == {
         "search": (), "vector": (), "rerank": ("search",), "search 2": ("vector",), "rerank 2": ("search 2",)
     }  # fmt: skip
 
 
 def test_a_second_reranker_follows_the_first(tmp_path: Path) -> None:
     rows = [
-        made.span("search", 0, 1, made.retriever("abc")),
-        made.span("light", 1, 2, made.reranker("abc", "ab")),
-        made.span("heavy", 2, 3, made.reranker("ab", "b")),
+        sample_spans.span("search", 0, 1, sample_spans.retriever("abc")),
+        sample_spans.span("light", 1, 2, sample_spans.reranker("abc", "ab")),
+        sample_spans.span("heavy", 2, 3, sample_spans.reranker("ab", "b")),
     ]
-    assert {one.name: one.parents for one in of(tmp_path, rows).stages} == {
+    assert {recorded.name: recorded.parents for recorded in read(tmp_path, rows).stages} == {
         "search": (), "light": ("search",), "heavy": ("light",)
     }  # fmt: skip
 
 
-def test_stages_of_two_kinds_with_one_name_are_told_apart(tmp_path: Path) -> None:
-    rows = [made.span("run", 0, 1, made.retriever("ab")), made.span("run", 1, 2, made.reranker("ab", "b"))]
-    assert [one.name for one in of(tmp_path, rows).stages] == ["run (candidates)", "run (rerank)"]
+def test_stages_of_two_kinds_with_the_same_name_are_renamed(tmp_path: Path) -> None:
+    rows = [
+        sample_spans.span("run", 0, 1, sample_spans.retriever("ab")),
+        sample_spans.span("run", 1, 2, sample_spans.reranker("ab", "b")),
+    ]
+    assert [recorded.name for recorded in read(tmp_path, rows).stages] == ["run (candidates)", "run (rerank)"]
 
 
-def test_the_topic_is_an_attribute_or_a_text(tmp_path: Path) -> None:
-    rows = made.pipeline()
-    assert of(tmp_path, rows, topic_from="metadata.topic").query_ids == ("t7",)
-    assert of(tmp_path, rows, topics={"9": "cheap flights", "8": "else"}).query_ids == ("9",)
-    unknown = of(tmp_path, rows, topics={"9": "trains"})
+def test_topics_come_from_an_attribute_or_a_text(tmp_path: Path) -> None:
+    rows = sample_spans.pipeline()
+    assert read(tmp_path, rows, topic_from="metadata.topic").query_ids == ("t7",)
+    assert read(tmp_path, rows, topics={"9": "cheap flights", "8": "else"}).query_ids == ("9",)
+    unknown = read(tmp_path, rows, topics={"9": "trains"})
     assert unknown.query_ids == ("cheap flights",)
     assert any("no topic" in note.text for note in unknown.notes)
-    twice = of(tmp_path, rows, topics={"9": "cheap flights", "8": "Cheap Flights"})
-    assert twice.query_ids == ("cheap flights",)
-    absent = of(tmp_path, rows, topic_from="metadata.nothing")
+    ambiguous = read(tmp_path, rows, topics={"9": "cheap flights", "8": "Cheap Flights"})
+    assert ambiguous.query_ids == ("cheap flights",)
+    absent = read(tmp_path, rows, topic_from="metadata.nothing")
     assert absent.query_ids == ("cheap flights",)
     assert any("without metadata.nothing" in note.text for note in absent.notes)
 
 
-def test_of_a_rewritten_query_the_first_text_counts(tmp_path: Path) -> None:
+def test_rewritten_queries_have_the_topic_of_the_original_text(tmp_path: Path) -> None:
     rows = [
-        made.span("search", 1, 2, made.retriever("ab", "flight ticket low price")),
-        made.span("root", 0, 3, made.chain(), inside=""),
+        sample_spans.span("search", 1, 2, sample_spans.retriever("ab", "flight ticket low price")),
+        sample_spans.span("root", 0, 3, sample_spans.chain(), inside=""),
     ]
-    assert of(tmp_path, rows).query_ids == ("cheap flights",)
-    assert of(tmp_path, rows, topics={"9": "flight ticket low price"}).query_ids == ("9",)
-    wrapped = [made.span("search", 1, 2, made.retriever("ab", '{"query": "Jazz", "top_k": 3}'))]
-    assert of(tmp_path, wrapped).query_ids == ("jazz",)
+    assert read(tmp_path, rows).query_ids == ("cheap flights",)
+    assert read(tmp_path, rows, topics={"9": "flight ticket low price"}).query_ids == ("9",)
+    wrapped = [sample_spans.span("search", 1, 2, sample_spans.retriever("ab", '{"query": "Jazz", "top_k": 3}'))]
+    assert read(tmp_path, wrapped).query_ids == ("jazz",)
 
 
 def genai(operation: str, name: str = "op", **attributes: Any) -> list[Row]:
-    known = {f"gen_ai.{key.replace('__', '.')}": value for key, value in attributes.items()}
-    return [made.span(name, 0, 1, {"gen_ai.operation.name": operation, **known}, inside="")]
+    prefixed = {f"gen_ai.{key.replace('__', '.')}": value for key, value in attributes.items()}
+    return [sample_spans.span(name, 0, 1, {"gen_ai.operation.name": operation, **prefixed}, inside="")]
 
 
 @pytest.mark.parametrize(
@@ -198,30 +218,30 @@ def genai(operation: str, name: str = "op", **attributes: Any) -> list[Row]:
         ([], []),
     ],
 )
-@pytest.mark.parametrize("encoded", ["", "whole", "each"])
+@pytest.mark.parametrize("encoded", ["", "list", "elements"])
 def test_documents_of_genai(documents: list[Any], expected: list[Any], encoded: str, tmp_path: Path) -> None:
-    given: Any = json.dumps(documents) if encoded == "whole" else documents
-    if encoded == "each":
-        given = [json.dumps(one) if isinstance(one, dict) else one for one in documents]
-    rows = genai("retrieval", data_source__id="kb", retrieval__query__text="Jazz", retrieval__documents=given)
-    [span] = of(tmp_path, rows).spans
-    assert [(one.doc_id, one.rank, one.score) for one in span.documents or ()] == expected
+    recorded: Any = json.dumps(documents) if encoded == "list" else documents
+    if encoded == "elements":
+        recorded = [json.dumps(document) if isinstance(document, dict) else document for document in documents]
+    rows = genai("retrieval", data_source__id="kb", retrieval__query__text="Jazz", retrieval__documents=recorded)
+    [span] = read(tmp_path, rows).spans
+    assert [(document.doc_id, document.rank, document.score) for document in span.documents or ()] == expected
     assert (span.stage, span.kind, span.query_id) == ("kb", "candidates", "jazz")
 
 
 @pytest.mark.parametrize("key", ["retrieval__top_k", "request__top_k"])
 def test_both_names_of_top_k(key: str, tmp_path: Path) -> None:
-    given = {key: 3.0, "retrieval__query__text": "q", "retrieval__documents": [{"id": "a", "score": 1}]}
-    assert of(tmp_path, genai("retrieval", **given)).spans[0].facts == {"top_k": 3.0}
+    attributes = {key: 3.0, "retrieval__query__text": "q", "retrieval__documents": [{"id": "a", "score": 1}]}
+    assert read(tmp_path, genai("retrieval", **attributes)).spans[0].facts == {"top_k": 3.0}
 
 
 def test_reranking_of_genai(tmp_path: Path) -> None:
-    """As proposed without documents; and Alibaba's, whose documents may be indices into what was given."""
+    """Test the proposal without documents, and Alibaba's format, in which documents can be indices of the input."""
     proposed = genai("rerank", rerank__candidate__count=3, rerank__top_n=2, rerank__scores=[0.9, 0.1])
-    first = genai("retrieval", "search", retrieval__query__text="q", retrieval__documents=[{"id": "a", "score": 1}])
-    proposed[0] |= {"start_time": first[0]["end_time"], "end_time": "2026-02-03T15:20:00Z"}
-    traces = of(tmp_path, first + proposed)
-    assert [(one.stage, ids(one), one.parents, one.facts) for one in traces.spans] == [
+    retrieval = genai("retrieval", "search", retrieval__query__text="q", retrieval__documents=[{"id": "a", "score": 1}])
+    proposed[0] |= {"start_time": retrieval[0]["end_time"], "end_time": "2026-02-03T15:20:00Z"}
+    traces = read(tmp_path, retrieval + proposed)
+    assert [(span.stage, ids(span), span.parents, span.facts) for span in traces.spans] == [
         ("search", "a", (), {}), ("op", None, ("search",), {"top_k": 2})
     ]  # fmt: skip
     alibaba = genai(
@@ -234,23 +254,25 @@ def test_reranking_of_genai(tmp_path: Path) -> None:
             {"index": 0, "relevance_score": 0.2, "id": "a"},
         ],
     )
-    traces = of(tmp_path, alibaba)
-    assert [(one.stage, ids(one)) for one in traces.spans] == [("op input", "abc"), ("op", "ca")]
-    assert [one.score for one in traces.spans[1].documents or ()] == [0.9, 0.2]
+    traces = read(tmp_path, alibaba)
+    assert [(span.stage, ids(span)) for span in traces.spans] == [("op input", "abc"), ("op", "ca")]
+    assert [span.score for span in traces.spans[1].documents or ()] == [0.9, 0.2]
     assert traces.spans[1].model == "gte-rerank"
 
 
-def test_one_of_two_conventions_can_be_asked_for(tmp_path: Path) -> None:
+def test_format_selects_one_of_two_conventions(tmp_path: Path) -> None:
     [second] = genai("retrieval", data_source__id="kb", retrieval__query__text="q", retrieval__documents=["c"])
-    both = made.retriever("ab", "q") | second["attributes"]
-    rows = [made.span("search", 0, 1, both)]
-    assert [(one.stage, ids(one)) for one in of(tmp_path, rows, format="openinference").spans] == [("search", "ab")]
-    assert [(one.stage, ids(one)) for one in of(tmp_path, rows, format="opentelemetry").spans] == [("kb", "c")]
+    attributes = sample_spans.retriever("ab", "q") | second["attributes"]
+    rows = [sample_spans.span("search", 0, 1, attributes)]
+    assert [(span.stage, ids(span)) for span in read(tmp_path, rows, format="openinference").spans] == [
+        ("search", "ab")
+    ]
+    assert [(span.stage, ids(span)) for span in read(tmp_path, rows, format="opentelemetry").spans] == [("kb", "c")]
     with pytest.raises(InputError, match="not of the format ubi"):
-        of(tmp_path, rows, format="ubi")
+        read(tmp_path, rows, format="ubi")
 
 
-def test_ubi_queries_are_what_was_shown(tmp_path: Path) -> None:
+def test_ubi_queries_are_displayed_lists(tmp_path: Path) -> None:
     page = {"query_id": "p1", "client_id": "u", "user_query": "Jazz ", "timestamp": "2026-01-01T00:00:00Z",
             "query_attributes": {"topic": 4}}  # fmt: skip
     rows = [
@@ -259,24 +281,32 @@ def test_ubi_queries_are_what_was_shown(tmp_path: Path) -> None:
         page | {"query_id": "p3", "user_query": "soul"},
         {"action_name": "click", "query_id": "p1", "timestamp": "2026-01-01T00:00:01Z"},
     ]
-    traces = of(tmp_path, rows)
-    got = [
-        (one.query_id, one.trace_id, one.kind, None if one.documents is None else len(one.documents))
-        for one in traces.spans
+    traces = read(tmp_path, rows)
+    pages = [
+        (
+            page_span.query_id,
+            page_span.trace_id,
+            page_span.kind,
+            None if page_span.documents is None else len(page_span.documents),
+        )
+        for page_span in traces.spans
     ]
-    assert got == [("jazz", "p1", "shown", 2), ("blues", "p2", "shown", 0), ("soul", "p3", "shown", None)]
+    assert pages == [("jazz", "p1", "shown", 2), ("blues", "p2", "shown", 0), ("soul", "p3", "shown", None)]
     assert traces.spans[0].facts == {"user_id": "u"}
     assert [note.rule for note in traces.notes] == ["odd-records"]
-    assert of(tmp_path, rows[:1], topic_from="query_attributes.topic").query_ids == ("4",)
+    assert read(tmp_path, rows[:1], topic_from="query_attributes.topic").query_ids == ("4",)
 
 
-def test_what_was_redacted_is_not_recorded(tmp_path: Path) -> None:
-    hidden = made.retriever("ab", "q") | {"retrieval.documents.0.document.id": "__REDACTED__"}
-    whole = {"openinference.span.kind": "RETRIEVER", "input.value": "r", "retrieval.documents": "__REDACTED__"}
-    silent = made.retriever("ab", "__REDACTED__")
-    rows = [made.span("s", 0, 1, one, inside="", trace=f"t{at}") for at, one in enumerate((hidden, whole, silent))]
-    traces = of(tmp_path, rows)
-    assert [(one.query_id, ids(one)) for one in traces.spans] == [("q", "b"), ("r", None)]
+def test_redacted_values_are_unrecorded(tmp_path: Path) -> None:
+    without_id = sample_spans.retriever("ab", "q") | {"retrieval.documents.0.document.id": "__REDACTED__"}
+    without_list = {"openinference.span.kind": "RETRIEVER", "input.value": "r", "retrieval.documents": "__REDACTED__"}
+    without_query = sample_spans.retriever("ab", "__REDACTED__")
+    rows = [
+        sample_spans.span("s", 0, 1, attributes, inside="", trace=f"t{i}")
+        for i, attributes in enumerate((without_id, without_list, without_query))
+    ]
+    traces = read(tmp_path, rows)
+    assert [(span.query_id, ids(span)) for span in traces.spans] == [("q", "b"), ("r", None)]
     assert sorted(note.text for note in traces.notes) == [
         "documents whose id was redacted: 1", "lists of documents that were redacted: 1",
         "traces without the text of a query: 1",
@@ -284,34 +314,36 @@ def test_what_was_redacted_is_not_recorded(tmp_path: Path) -> None:
 
 
 def test_ids_from_metadata(tmp_path: Path) -> None:
-    bare = {key: value for key, value in made.retriever("ab", "q").items() if not key.endswith("document.id")}
-    rows = [made.span("s", 0, 1, bare)]
-    without = of(tmp_path, rows)
-    assert [one.documents for one in without.spans] == [None]
-    assert "documents without an id: 2" in [note.text for note in without.notes]
-    [span] = of(tmp_path, rows, id_from="source").spans
-    assert [one.doc_id for one in span.documents or ()] == ["file-a", "file-b"]
+    attributes = {
+        key: value for key, value in sample_spans.retriever("ab", "q").items() if not key.endswith("document.id")
+    }
+    rows = [sample_spans.span("s", 0, 1, attributes)]
+    unidentified = read(tmp_path, rows)
+    assert [span.documents for span in unidentified.spans] == [None]
+    assert "documents without an id: 2" in [note.text for note in unidentified.notes]
+    [span] = read(tmp_path, rows, id_from="source").spans
+    assert [document.doc_id for document in span.documents or ()] == ["file-a", "file-b"]
 
 
-def test_a_stage_that_some_traces_lack_is_named(tmp_path: Path) -> None:
-    rows = [made.span("s", 0, 1, made.retriever("a", "one"), trace="t1"),
-            made.span("s", 0, 1, made.retriever("a", "Cheap flights"), trace="t2"),
-            made.span("r", 1, 2, made.reranker("a", "a"), trace="t2")]  # fmt: skip
-    [note] = of(tmp_path, rows).notes
+def test_stages_missing_from_some_traces_are_mentioned_in_a_note(tmp_path: Path) -> None:
+    rows = [sample_spans.span("s", 0, 1, sample_spans.retriever("a", "one"), trace="t1"),
+            sample_spans.span("s", 0, 1, sample_spans.retriever("a", "Cheap flights"), trace="t2"),
+            sample_spans.span("r", 1, 2, sample_spans.reranker("a", "a"), trace="t2")]  # fmt: skip
+    [note] = read(tmp_path, rows).notes
     assert (note.rule, note.subject, note.weight) == ("absent-stages", "r", 1)
 
 
 @needs_shared
 def test_spans_without_retrieval_are_counted_by_kind() -> None:
     path = SHARED / "spans" / "openinference_vercel_all_spans.json"
-    with pytest.raises(InputError, match="no stage of a trace") as caught:
+    with pytest.raises(InputError, match="no stages of traces") as caught:
         read_traces(path)
     for kind in ("2 ai.generateText.doGenerate", "1 ai.embed ", "10 spans"):
         assert kind in str(caught.value)
 
 
 def test_the_command_reads_spans(tmp_path: Path) -> None:
-    (tmp_path / "spans.json").write_text(json.dumps(made.otlp(made.pipeline())))
+    (tmp_path / "spans.json").write_text(json.dumps(sample_spans.otlp(sample_spans.pipeline())))
     (tmp_path / "topics.jsonl").write_text('{"query_id": "9", "text": "cheap flights"}\n')
     arguments = [
         "traces",
@@ -327,67 +359,75 @@ def test_the_command_reads_spans(tmp_path: Path) -> None:
     assert "rerank input" in result.out
 
 
-JUNK = st.sampled_from(
+INVALID_VALUES = st.sampled_from(
     [None, 1, -1.5, "", True, [], {}, [None], {"a": 1}, "__REDACTED__", "[1", {"0": {}}, float("nan")]
 )
 
 
-def places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Give the path of every value of JSON."""
-    inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    return [path, *(one for key, value in inner for one in places(value, (*path, key)))]
+def paths_of(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the paths of all values of JSON."""
+    children = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    return [path, *(child_path for key, value in children for child_path in paths_of(value, (*path, key)))]
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.data(), st.sampled_from([made.pipeline(), made.pipeline(nested=True), [made.otlp(made.pipeline())]]))
-def test_whatever_stands_somewhere_is_read_or_counted(
+@given(
+    st.data(),
+    st.sampled_from(
+        [sample_spans.pipeline(), sample_spans.pipeline(nested=True), [sample_spans.otlp(sample_spans.pipeline())]]
+    ),
+)
+def test_invalid_values_are_read_or_counted(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, rows: list[Row]
 ) -> None:
     rows = json.loads(json.dumps(rows))
-    *above, last = data.draw(st.sampled_from(places(rows)[1:]))
+    *parents, last = data.draw(st.sampled_from(paths_of(rows)[1:]))
     tree: Any = rows
-    for key in above:
+    for key in parents:
         tree = tree[key]
-    tree[last] = data.draw(JUNK)
+    tree[last] = data.draw(INVALID_VALUES)
     try:
-        traces = of(tmp_path_factory.mktemp("junk"), rows)
+        traces = read(tmp_path_factory.mktemp("junk"), rows)
     except InputError:
         return
     sizes = [
-        sum(len(one.documents or ()) for one in traces.spans if one.stage == stage.name) for stage in traces.stages
+        sum(len(span.documents or ()) for span in traces.spans if span.stage == stage.name) for stage in traces.stages
     ]
     assert [len(run.table) for run in traces.runs()] == [size for size in sizes if size]
 
 
-def test_a_stage_that_records_no_documents_is_a_stage_whose_documents_are_unknown(tmp_path: Path) -> None:
-    silent = {"openinference.span.kind": "RERANKER", "reranker.query": "q"}
+def test_stages_without_recorded_documents_are_unrecorded(tmp_path: Path) -> None:
+    without_documents = {"openinference.span.kind": "RERANKER", "reranker.query": "q"}
     rows = [
-        made.span("search", 0, 1, made.retriever("ab", "q")),
-        made.span("silent", 1, 2, silent),
-        made.span("last", 2, 3, made.reranker("", "b")),
+        sample_spans.span("search", 0, 1, sample_spans.retriever("ab", "q")),
+        sample_spans.span("silent", 1, 2, without_documents),
+        sample_spans.span("last", 2, 3, sample_spans.reranker("", "b")),
     ]
-    traces = of(tmp_path, rows)
+    traces = read(tmp_path, rows)
     assert stage(traces, "last").parents == ("silent",)
-    assert [(one.name, one.parents) for one in traces.stages] == [
+    assert [(recorded.name, recorded.parents) for recorded in traces.stages] == [
         ("search", ()), ("silent", ("search",)), ("last", ("silent",))
     ]  # fmt: skip
     assert traces.state("q", "silent") == "unrecorded"
 
 
-def test_a_list_that_breaks_off_is_read_up_to_there(tmp_path: Path) -> None:
+def test_truncated_lists_are_read_up_to_the_end(tmp_path: Path) -> None:
     path = tmp_path / "spans.json"
-    path.write_text(json.dumps(made.pipeline())[:-10])
+    path.write_text(json.dumps(sample_spans.pipeline())[:-10])
     traces = read_traces(path)
-    assert [one.name for one in traces.stages] == ["bm25", "dense", "rerank input", "rerank"]
+    assert [recorded.name for recorded in traces.stages] == ["bm25", "dense", "rerank input", "rerank"]
     assert traces.notes[0].text == f"1 record left out, first {path}, record 5: no JSON object"
     path.write_text("")
     with pytest.raises(InputError, match="empty"):
         read_traces(path)
 
 
-def test_clicks_of_ubi_go_with_the_list_they_are_of(tmp_path: Path) -> None:
-    """A list that nobody clicked on has none, once there are clicks at all; other events are counted."""
-    pages = [{"query_id": f"u{at}", "user_query": f"text {at}", "query_response_hit_ids": ["a", "b"]} for at in (1, 2)]
+def test_clicks_of_ubi_are_added_to_their_list(tmp_path: Path) -> None:
+    """If there are click events, lists without any have no clicks; other events are counted."""
+    pages = [
+        {"query_id": f"u{number}", "user_query": f"text {number}", "query_response_hit_ids": ["a", "b"]}
+        for number in (1, 2)
+    ]
     objects = {"event_attributes": {"object": {"object_id": "b"}}}
     events = [{"action_name": name, "query_id": "u1", **objects} for name in ("click", "click", "impression")]
     for name, rows in (("pages", pages), ("both", [*events, *pages])):
@@ -398,7 +438,7 @@ def test_clicks_of_ubi_go_with_the_list_they_are_of(tmp_path: Path) -> None:
     assert [note.text for note in traces.notes] == ["events other than clicks: 1"]
 
 
-def test_files_that_are_something_else_are_refused_with_their_line(tmp_path: Path) -> None:
+def test_files_in_other_formats_raise_with_their_line(tmp_path: Path) -> None:
     write_traces(traces_of_runs({"../a": {"q": ["x"]}}), tmp_path / "traces.jsonl")
     (tmp_path / "qrels").write_text("q 0 x 1\n")
     (tmp_path / "clicks.csv").write_text("query_id,grade\nq,1\n")
@@ -408,14 +448,14 @@ def test_files_that_are_something_else_are_refused_with_their_line(tmp_path: Pat
         assert (result.code, line in result.err) == (2, True), result.err
     assert process("traces", "runs", traces, "--to", qrels).code == 2
     assert process("traces", "runs", traces, "--to", str(tmp_path / "runs")).code == 0
-    assert [one.name for one in (tmp_path / "runs").iterdir()] == [".._a.run"]
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [".._a.run"]
 
 
 @pytest.mark.parametrize(
-    ("documents", "kept"),
+    ("documents", "has_scores"),
     [
         ((("b", 7.5), ("a", 5.0)), True),
-        ((("b", 5.0), ("a", 5.0)), True),  # equal scores stand by falling id, as every run is read
+        ((("b", 5.0), ("a", 5.0)), True),  # equal scores by falling id, as in all runs
         ((("a", 5.0), ("b", 5.0)), False),
         ((("a", 5.0 + 1e-12), ("b", 5.0)), False),  # equal in single precision
         ((("a", 5.0), ("b", None)), False),
@@ -423,32 +463,32 @@ def test_files_that_are_something_else_are_refused_with_their_line(tmp_path: Pat
         ((("a", float("inf")), ("b", 7.0)), False),
     ],
 )
-def test_a_run_has_the_recorded_scores_where_they_give_the_recorded_order(
-    documents: tuple[tuple[str, float | None], ...], kept: bool
+def test_runs_have_recorded_scores_that_give_the_recorded_order(
+    documents: tuple[tuple[str, float | None], ...], has_scores: bool
 ) -> None:
-    """One query that says otherwise decides for the whole stage, whose scores are then ranks."""
-    listed = tuple(Document(doc, rank, score) for rank, (doc, score) in enumerate(documents, 1))
-    usual = (Document("y", 1, 1.5), Document("x", 2, 0.5))
-    spans = (Span("t1", "p", "s", "candidates", (), usual), Span("t2", "q", "s", "candidates", (), listed))
+    """A single query in another order is enough for a stage to have ranks as scores."""
+    ranked = tuple(Document(doc, rank, score) for rank, (doc, score) in enumerate(documents, 1))
+    consistent = (Document("y", 1, 1.5), Document("x", 2, 0.5))
+    spans = (Span("t1", "p", "s", "candidates", (), consistent), Span("t2", "q", "s", "candidates", (), ranked))
     traces = Traces(spans)
     run = traces.run("s")
-    assert traces.has_scores("s") == kept
-    expected = [1.5, 0.5, *(score for _, score in documents)] if kept else [-1.0, -2.0, -1.0, -2.0]
+    assert traces.has_scores("s") == has_scores
+    expected = [1.5, 0.5, *(score for _, score in documents)] if has_scores else [-1.0, -2.0, -1.0, -2.0]
     assert run.table["score"].to_pylist() == expected
     for precision in ("double", "single"):
-        both = align(run, run, precision=precision)
-        assert both.doc.take([2, 3]).to_pylist() == [doc for doc, _ in documents]
+        aligned = align(run, run, precision=precision)
+        assert aligned.doc.take([2, 3]).to_pylist() == [doc for doc, _ in documents]
 
 
-def test_runs_that_were_traced_are_written_as_they_were_and_fuse_as_they_did(tmp_path: Path) -> None:
+def test_traced_runs_are_written_unchanged(tmp_path: Path) -> None:
     runs = {"one": {"q": {"a": 9.0, "b": 2.0, "c": 1.0}}, "two": {"q": {"c": 9.5, "b": 2.0}}}
-    bare = Span("q", "q", "bare", "rerank", ("two",), (Document("b", 1), Document("a", 2)))
-    write_traces(Traces((*traces_of_runs(runs).spans, bare)), tmp_path / "traces.jsonl")
+    unscored = Span("q", "q", "bare", "rerank", ("two",), (Document("b", 1), Document("a", 2)))
+    write_traces(Traces((*traces_of_runs(runs).spans, unscored)), tmp_path / "traces.jsonl")
     result = process("traces", "runs", str(tmp_path / "traces.jsonl"), "--to", str(tmp_path / "runs"))
-    said = [line.rpartition(": ")[2] for line in result.out.splitlines()]
-    assert said == ["recorded scores", "recorded scores", "ranks as scores, negative"]
+    descriptions = [line.rpartition(": ")[2] for line in result.out.splitlines()]
+    assert descriptions == ["recorded scores", "recorded scores", "ranks as scores, negative"]
     fused = [
-        fuse([Run.of(one) for one in sources], algorithm="sum").table.to_pylist()
+        fuse([Run.of(source) for source in sources], algorithm="sum").table.to_pylist()
         for sources in ([runs["one"], runs["two"]], [tmp_path / "runs" / "one.run", tmp_path / "runs" / "two.run"])
     ]
     assert fused[0] == fused[1]

@@ -17,7 +17,7 @@ from judged.online import abtest, interleaving, read_log
 from judged.online.watch.config import Event
 from judged.online.watch.watched import Rollback
 from judged.pipelines.traces import failures
-from judged.pipelines.traces.own import sample_traces
+from judged.pipelines.traces.recorder import sample_traces
 from judged.reports.changes import review
 from judged.reports.changes.questions import costs, false_positives, mended
 from judged.stats.paired import paired_test

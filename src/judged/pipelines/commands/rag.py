@@ -72,7 +72,7 @@ def responses_at(texts: Sequence[str], queries: str | None = None, documents: st
         if path not in files[1:] or name:
             together = not name and path in files
             made = read_responses(files if together else path, topics=queries, texts=documents)
-            parts.append(made.called(name) if name else made)
+            parts.append(made.with_run_name(name) if name else made)
     return Responses.of(parts)
 
 

@@ -96,7 +96,7 @@ def sample_parts() -> dict[str, Any]:
     from judged.pipelines.experiments import Plan
     from judged.pipelines.experiments.trial import Trials
     from judged.pipelines.rag import Responses
-    from judged.pipelines.traces.own import sample_traces
+    from judged.pipelines.traces.recorder import sample_traces
 
     parts: dict[str, Any] = {"traces": sample_traces(), "trials": Trials(Plan.read(sample.FOLDER / "experiment.toml"))}
     answers = sample.FOLDER / "responses"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from judged.data.json_rows import check_shape, load_json
 from judged.errors import InputError
 from judged.pipelines.experiments.worker import ANSWERS
-from judged.pipelines.rag.generation import GENERATED, together
+from judged.pipelines.rag.generation import GENERATED, merge_systems
 from judged.pipelines.rag.readers import read_responses
 from judged.pipelines.rag.responses import TABLES, Responses, write_responses
 from judged.scoring.default_measures import DEFAULT_MEASURE
@@ -40,7 +40,7 @@ def responses_of(places: Mapping[str, Path], folder: Path) -> Responses | None:
     tables = {run: _read_tables(file) for run, file in files.items() if file.exists()}
     if not any(of["answers"] for of in tables.values()):
         return None
-    made, place = Responses.of(together(tables)), folder / FOLDER
+    made, place = Responses.of(merge_systems(tables)), folder / FOLDER
     if not (place / "answers.jsonl").exists():
         return made
     before = read_responses(place)

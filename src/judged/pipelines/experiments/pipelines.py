@@ -16,14 +16,14 @@ from judged.comparison.fusion import ALGORITHMS, NORMALIZATIONS, fuse
 from judged.errors import InputError
 from judged.pipelines.experiments.engines import ENGINES, engine_named
 from judged.pipelines.experiments.engines.base import QueryRefusedError, Setting, called
-from judged.pipelines.rag.generation import answered, passages_of
+from judged.pipelines.rag.generation import passages_of, time_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged.data.texts import Text
     from judged.pipelines.experiments.engines.base import Engine, Hit
-    from judged.pipelines.rag.generation import Answered
+    from judged.pipelines.rag.generation import TimedAnswer
     from judged.pipelines.traces.traces import Kind
 
 FUSION: Mapping[str, Setting] = {
@@ -240,10 +240,10 @@ class Generating(_Pipeline):
         """Give the list of what is below."""
         return self._below[0].search(query, k, told)
 
-    def answer(self, query: str, hits: list[Hit], clock: Callable[[], float]) -> Answered:
+    def answer(self, query: str, hits: list[Hit], clock: Callable[[], float]) -> TimedAnswer:
         """Ask the generator."""
         first = [doc for doc, _ in hits[: self._part.settings["passages"]]]
-        return answered(self._generate, query, passages_of(first, self._documents), self._part.name, clock)
+        return time_answer(self._generate, query, passages_of(first, self._documents), self._part.name, clock)
 
 
 def _ranked(hits: list[Hit]) -> list[Hit]:

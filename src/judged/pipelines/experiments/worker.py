@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from judged.pipelines.experiments.engines.base import Hit
     from judged.pipelines.experiments.limits import Clock
     from judged.pipelines.experiments.pipelines import System
-    from judged.pipelines.rag.generation import Answered
+    from judged.pipelines.rag.generation import TimedAnswer
 
 RUN, TRACES, COSTS, FAILURE = "run.parquet", "traces.jsonl", "costs.json", "failure.json"
 WORKER = "judged.pipelines.experiments.worker"
@@ -184,7 +184,7 @@ def _asked(
     rows: list[tuple[str, str, float]] = []
     refused: dict[str, list[tuple[str, str]]] = {}
     cold_ms: list[float] = []
-    answers: dict[str, Answered] = {}
+    answers: dict[str, TimedAnswer] = {}
     for query, text in queries.items():
         told: list[Asked] = []
         with steps.step(f"query {query}", seconds):
@@ -214,7 +214,7 @@ def _asked(
     return refused, cold_ms, costs_of(answers.values())
 
 
-def _answer(system: Generating, query: str, text: str, hits: list[Hit], clock: Clock) -> Answered:
+def _answer(system: Generating, query: str, text: str, hits: list[Hit], clock: Clock) -> TimedAnswer:
     try:
         return system.answer(text, hits, clock)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The chains along which evidence is followed: which of their items passed each step, and of which nobody knows."""
+"""Chains of steps: which nuggets, answers, documents, sentences, and users pass each step, and which are unjudged."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from judged.results.types import Ints
 
 LOST, UNJUDGED, PASSED = 0, 1, 2
-"""What is known of an item at a step; in this order the least of several steps and the most of several documents
-is what is known of them together."""
+"""Status of an item at a step. The order matters: over several steps the minimum holds, over several documents of the
+same item the maximum."""
 STEPS: Mapping[str, str] = {
     "corpus": "in the corpus",
     "retrieved": "retrieved",
@@ -35,7 +35,7 @@ STEPS: Mapping[str, str] = {
     "correct": "answered correctly",
     "satisfied": "the user is satisfied",
 }
-"""The steps, in order, and what people call them."""
+"""Steps in pipeline order, and their names for people."""
 UNITS: Mapping[str, tuple[str, str]] = {
     "nugget": ("nuggets with evidence", "nuggets: some document with the evidence comes through"),
     "answer": ("answers to topics with a relevant document", "answers: some relevant document comes through"),
@@ -43,20 +43,21 @@ UNITS: Mapping[str, tuple[str, str]] = {
     "sentence": ("sentences", "sentences: some citation comes through"),
     "user": ("users' opinions", "users"),
 }
-"""What is followed, the chain that reaches farthest first: what its items are, and its heading."""
-_Code: TypeAlias = Callable[[tuple[Any, ...]], int]
+"""Units that are followed, the one with the longest chain first: name of its items, and title."""
+_Key: TypeAlias = tuple[Any, ...]  # topic, and ids within the topic
+_StatusOf: TypeAlias = Callable[[_Key], int]
 
 
 @dataclass(frozen=True, eq=False)
 class Chain(ReadOnly):
-    """The way of I items of one system through S steps."""
+    """Status of I items of one system at S steps."""
 
     run: str
     unit: str
-    items: tuple[tuple[str, ...], ...]  # the topic of each, and its id within it
+    items: tuple[tuple[str, ...], ...]  # topic of each item, and its id within the topic
     steps: tuple[str, ...]
-    seen: Ints = field(repr=False)  # (S, I): what is known at the step, whatever came before
-    held: Ints = field(repr=False)  # (S, I): what is known of it and of all steps before
+    status: Ints = field(repr=False)  # (S, I): status at the step, regardless of earlier steps
+    cumulative: Ints = field(repr=False)  # (S, I): minimum of the status at the step and at all earlier ones
 
 
 def chains(
@@ -69,176 +70,181 @@ def chains(
     cutoffs: tuple[int, int] = (100, 10),
     strict: bool = True,
 ) -> tuple[Chain, ...]:
-    """Follow nuggets, answers, documents, sentences and users of one system, each as far as tables reach.
+    """Follow nuggets, answers, documents, sentences, and users of one system, over the steps that tables record.
 
     Parameters
     ----------
     responses, run
-        What was answered, and the system.
+        Responses, and the name of the system.
     relevant
-        The relevant documents of each topic.
+        Relevant documents by topic.
     traces
-        The stages before the context. What they do not record is unjudged.
+        Stages before the context. Topics without a record of a stage are unjudged there.
     corpus, cutoffs, strict
         As for `waterfall`.
     """
-    own = _System(responses.of_run(run), relevant or {}, (SUPPORT,) if strict else (SUPPORT, PARTIAL))
-    before: dict[str, _Code] = {}
+    system = _System(responses.of_run(run), relevant or {}, (SUPPORT,) if strict else (SUPPORT, PARTIAL))
+    steps: dict[str, _StatusOf] = {}
     if corpus is not None:
-        before["corpus"] = lambda pair: PASSED * (pair[1] in corpus)
+        steps["corpus"] = lambda pair: PASSED * (pair[1] in corpus)
     if traces is not None:
-        first = [stage.name for stage in traces.stages if stage.step == 1]
-        before["retrieved"] = _listed(traces, first, cutoffs[0])
-        before["ranked"] = _listed(traces, [traces.final.name], cutoffs[1])
-    steps = {**before, **own.of_documents()}
+        first_stages = [stage.name for stage in traces.stages if stage.step == 1]
+        steps["retrieved"] = _status_in_stages(traces, first_stages, cutoffs[0])
+        steps["ranked"] = _status_in_stages(traces, [traces.final.name], cutoffs[1])
+    steps |= system.document_steps()
     return tuple(
-        Chain(run, unit, items, names, seen, held)
-        for unit, (items, names, seen, held) in {
-            "nugget": own.nuggets(steps),
-            "answer": own.answers(steps),
-            "document": own.documents(steps),
-            "sentence": own.sentences(),
-            "user": own.users(),
+        Chain(run, unit, items, names, status, cumulative)
+        for unit, (items, names, status, cumulative) in {
+            "nugget": system.nuggets(steps),
+            "answer": system.answer_items(steps),
+            "document": system.documents(steps),
+            "sentence": system.sentences(),
+            "user": system.users(),
         }.items()
         if items and names
     )
 
 
-_Way: TypeAlias = tuple[tuple[tuple[str, ...], ...], tuple[str, ...], "Ints", "Ints"]
+_ChainFields: TypeAlias = tuple[tuple[tuple[str, ...], ...], tuple[str, ...], "Ints", "Ints"]
+"""Items, steps, status, and cumulative status, as in `Chain`."""
 
 
 class _System:
-    """What one system answered, and what is known of it, as it is looked up."""
+    """Lookup tables of one system's answers, citations, and verdicts."""
 
-    def __init__(self, own: Responses, relevant: Mapping[str, Sequence[str]], passing: tuple[str, ...]) -> None:
-        self.own, self.passing = own, passing
-        self.answered = {row["query_id"]: row for row in own["answers"].to_pylist()}
-        self.silent = {topic for topic, row in self.answered.items() if row["abstained"]}  # claims and cites nothing
-        cited = [(row["query_id"], row["sentence"], row["doc_id"]) for row in own["citations"].to_pylist()]
-        self.cited = [triple for triple in cited if triple[0] not in self.silent]
-        self.context = {(row["query_id"], row["doc_id"]) for row in own["context"].to_pylist()}
-        self.support = self.verdicts("support", "query_id", "sentence", "doc_id")
-        self.judged = any(doc for _, _, doc in self.support)
-        unanswerable = {row["query_id"] for row in own["references"].to_pylist() if row["answerable"] is False}
-        self.relevant = {topic: relevant.get(topic, ()) for topic in self.answered}
-        self.wanted = [
-            topic for topic in self.answered if topic not in unanswerable and (self.relevant[topic] or not relevant)
-        ]
+    def __init__(self, responses: Responses, relevant: Mapping[str, Sequence[str]], passing: tuple[str, ...]) -> None:
+        self.responses, self.passing_verdicts = responses, passing
+        self.answers = {row["query_id"]: row for row in responses["answers"].to_pylist()}
+        # Abstentions make no claims and cite nothing.
+        self.abstained = {topic for topic, row in self.answers.items() if row["abstained"]}
+        citations = [(row["query_id"], row["sentence"], row["doc_id"]) for row in responses["citations"].to_pylist()]
+        self.citations = [citation for citation in citations if citation[0] not in self.abstained]
+        self.context = {(row["query_id"], row["doc_id"]) for row in responses["context"].to_pylist()}
+        self.support = self.verdict_status("support", "query_id", "sentence", "doc_id")
+        self.has_citation_verdicts = any(doc for _, _, doc in self.support)
+        unanswerable = {row["query_id"] for row in responses["references"].to_pylist() if row["answerable"] is False}
+        self.relevant = {topic: relevant.get(topic, ()) for topic in self.answers}
+        with_relevant = [topic for topic in self.answers if self.relevant[topic] or not relevant]
+        self.answerable = [topic for topic in with_relevant if topic not in unanswerable]
 
-    def verdicts(self, table: str, *key: str) -> dict[tuple[Any, ...], int]:
-        """Give what the verdicts of a table say of passing."""
-        found = middle_verdicts(self.own[table], *key)
-        return {place: UNJUDGED if it == FAILED else PASSED * (it in self.passing) for place, it in found.items()}
+    def verdict_status(self, table: str, *key_columns: str) -> dict[_Key, int]:
+        status = {FAILED: UNJUDGED, **dict.fromkeys(self.passing_verdicts, PASSED)}
+        verdicts = middle_verdicts(self.responses[table], *key_columns)
+        return {key: status.get(verdict, LOST) for key, verdict in verdicts.items()}
 
-    def of_documents(self) -> dict[str, _Code]:
-        """Give the steps of a topic's documents that the answers themselves tell."""
-        supporting: dict[tuple[Any, ...], int] = {}
-        for topic, sentence, doc in self.cited:
-            code = self.support.get((topic, sentence, doc), UNJUDGED)
-            supporting[topic, doc] = max(code, supporting.get((topic, doc), LOST))
-        steps: dict[str, _Code] = {
+    def document_steps(self) -> dict[str, _StatusOf]:
+        """Return the steps of (topic, document) pairs that the tables record."""
+        best_support: dict[_Key, int] = {}
+        for topic, sentence, doc in self.citations:
+            status = self.support.get((topic, sentence, doc), UNJUDGED)
+            best_support[topic, doc] = max(status, best_support.get((topic, doc), LOST))
+        steps: dict[str, _StatusOf] = {
             "context": lambda pair: PASSED * (pair in self.context),
-            "cited": lambda pair: PASSED * (pair in supporting),
-            "supported": lambda pair: supporting.get(pair, LOST),
+            "cited": lambda pair: PASSED * (pair in best_support),
+            "supported": lambda pair: best_support.get(pair, LOST),
         }
-        return {name: code for name, code in steps.items() if name in self._told()}
+        return {name: status for name, status in steps.items() if name in self._recorded_steps()}
 
-    def _told(self) -> set[str]:
-        told = {"context"} if self.context else set[str]()
-        return told | ({"cited", *(["supported"] if self.judged else [])} if self.own["citations"].num_rows else set())
+    def _recorded_steps(self) -> set[str]:
+        steps = {"context"} if self.context else set[str]()
+        if self.responses["citations"].num_rows:
+            steps |= {"cited", "supported"} if self.has_citation_verdicts else {"cited"}
+        return steps
 
-    def nuggets(self, steps: Mapping[str, _Code]) -> _Way:
-        """Follow nuggets by the documents that they stand in, and to the answer; all of them where none is linked."""
-        rows = (*self.own["nuggets"].to_pylist(), *(evidence := self.own["evidence"].to_pylist()))
-        every = dict.fromkeys((row["query_id"], row["nugget_id"]) for row in rows if row["query_id"] in self.answered)
+    def nuggets(self, steps: Mapping[str, _StatusOf]) -> _ChainFields:
+        """Follow nuggets through the documents that contain them to the answer; all nuggets if none has evidence."""
+        rows = (*self.responses["nuggets"].to_pylist(), *(evidence := self.responses["evidence"].to_pylist()))
+        nuggets = dict.fromkeys((row["query_id"], row["nugget_id"]) for row in rows if row["query_id"] in self.answers)
         links = [((row["query_id"], row["nugget_id"]), (row["query_id"], row["doc_id"])) for row in evidence]
-        links = [link for link in links if link[0] in every and steps]
-        assigned = self.verdicts("assignments", "query_id", "nugget_id")
-        items = list(dict.fromkeys(item for item, _ in links) if links else every)
-        said = [assigned.get(item, LOST if item[0] in self.silent else UNJUDGED) for item in items]
-        covered = {"covered": said} if assigned else {}
-        return _followed(items, links, steps if links else {}, covered)
+        links = [link for link in links if link[0] in nuggets and steps]
+        assigned = self.verdict_status("assignments", "query_id", "nugget_id")
+        items = list(dict.fromkeys(item for item, _ in links) if links else nuggets)
+        coverage = [assigned.get(item, LOST if item[0] in self.abstained else UNJUDGED) for item in items]
+        return _follow(items, links, steps if links else {}, {"covered": coverage} if assigned else {})
 
-    def answers(self, steps: Mapping[str, _Code]) -> _Way:
-        """Follow answers to what can be answered by the relevant documents, and to whether they are correct."""
-        links = [((topic,), (topic, doc)) for topic in self.wanted for doc in self.relevant[topic]]
-        items = [(topic,) for topic in self.wanted]
-        return _followed(items, links, steps if links else {}, self._outcomes(self.wanted))
+    def answer_items(self, steps: Mapping[str, _StatusOf]) -> _ChainFields:
+        links = [((topic,), (topic, doc)) for topic in self.answerable for doc in self.relevant[topic]]
+        items = [(topic,) for topic in self.answerable]
+        return _follow(items, links, steps if links else {}, self._outcomes(self.answerable))
 
     def _outcomes(self, topics: Sequence[str]) -> dict[str, list[int]]:
-        """Tell whether questions were answered, and correctly."""
-        found: dict[str, list[int]] = {}
-        if any(row["abstained"] is not None for row in self.answered.values()):
-            said = (self.answered[topic]["abstained"] for topic in topics)
-            found["answered"] = [UNJUDGED if no is None else PASSED * (not no) for no in said]
-        if correct := self.verdicts("correctness", "query_id"):
-            found["correct"] = [correct.get((topic,), UNJUDGED) for topic in topics]
-        return found
+        """Return the status of answering at all, and of answering correctly."""
+        outcomes: dict[str, list[int]] = {}
+        if any(row["abstained"] is not None for row in self.answers.values()):
+            status = {None: UNJUDGED, True: LOST, False: PASSED}
+            outcomes["answered"] = [status[self.answers[topic]["abstained"]] for topic in topics]
+        if correct := self.verdict_status("correctness", "query_id"):
+            outcomes["correct"] = [correct.get((topic,), UNJUDGED) for topic in topics]
+        return outcomes
 
-    def documents(self, steps: Mapping[str, _Code]) -> _Way:
-        """Follow relevant documents."""
+    def documents(self, steps: Mapping[str, _StatusOf]) -> _ChainFields:
         items = [(topic, doc) for topic, docs in self.relevant.items() for doc in docs]
-        return _followed(items, [(item, item) for item in items], steps, {})
+        return _follow(items, [(item, item) for item in items], steps, {})
 
-    def sentences(self) -> _Way:
-        """Follow what was said by its citations, and first of all by the whole context where that was judged."""
-        items = [
-            (row["query_id"], row["sentence"])
-            for row in self.own["sentences"].to_pylist()
-            if row["query_id"] not in self.silent
-        ]
-        known = set(items)
-        links = [(triple[:2], triple) for triple in self.cited if triple[:2] in known]
-        told, whole = self._told(), {place[:2]: code for place, code in self.support.items() if not place[2]}
-        steps: dict[str, _Code] = {
+    def sentences(self) -> _ChainFields:
+        """Follow sentences through their citations, and before that through the context if support by it was judged."""
+        rows = self.responses["sentences"].to_pylist()
+        items = [(row["query_id"], row["sentence"]) for row in rows if row["query_id"] not in self.abstained]
+        item_set = set(items)
+        links = [(citation[:2], citation) for citation in self.citations if citation[:2] in item_set]
+        recorded = self._recorded_steps()
+        by_context = {key[:2]: status for key, status in self.support.items() if not key[2]}
+        steps: dict[str, _StatusOf] = {
             "cited": lambda _: PASSED,
-            "context": lambda triple: PASSED * ((triple[0], triple[2]) in self.context),
-            "supported": lambda triple: self.support.get(triple, UNJUDGED),
+            "context": lambda citation: PASSED * ((citation[0], citation[2]) in self.context),
+            "supported": lambda citation: self.support.get(citation, UNJUDGED),
         }
-        steps = {name: code for name, code in steps.items() if name in told and "cited" in told}
-        grounded = {"grounded": [whole.get(item, UNJUDGED) for item in items]} if whole else {}
-        return _followed(items, links, steps, {}, first=grounded)
+        steps = {name: status for name, status in steps.items() if name in recorded and "cited" in recorded}
+        grounded = {"grounded": [by_context.get(item, UNJUDGED) for item in items]} if by_context else {}
+        return _follow(items, links, steps, {}, first_steps=grounded)
 
-    def users(self) -> _Way:
-        """Follow users by the outcomes of the answers that they were given."""
-        known = set(self.wanted)
-        rows = [row for row in self.own["feedback"].to_pylist() if row["query_id"] in known]
+    def users(self) -> _ChainFields:
+        topics = set(self.answerable)
+        rows = [row for row in self.responses["feedback"].to_pylist() if row["query_id"] in topics]
         satisfied = [UNJUDGED if row["satisfied"] is None else PASSED * row["satisfied"] for row in rows]
         outcomes = self._outcomes([row["query_id"] for row in rows])
         items = [(row["query_id"], row["user_id"]) for row in rows]
-        return _followed(items, (), {}, {**outcomes, "satisfied": satisfied})
+        return _follow(items, (), {}, {**outcomes, "satisfied": satisfied})
 
 
-def _followed(
-    items: Sequence[tuple[Any, ...]],
-    links: Sequence[tuple[tuple[Any, ...], tuple[Any, ...]]],
-    linked: Mapping[str, _Code],
-    last: Mapping[str, Sequence[int]],
-    first: Mapping[str, Sequence[int]] = MappingProxyType({}),
-) -> _Way:
-    """Follow items by what they are linked to, of which one has to come through, and before and after by their own."""
-    place = {item: at for at, item in enumerate(items)}
-    of = np.array([place[item] for item, _ in links], dtype=np.int64)
-    codes = np.array([[code(to) for _, to in links] for code in linked.values()], dtype=np.int64)
-    codes = codes.reshape(len(linked), len(links))
-    seen, held = (np.full((len(linked), len(items)), LOST, dtype=np.int64) for _ in range(2))
-    for step, (here, so_far) in enumerate(zip(codes, np.minimum.accumulate(codes, axis=0), strict=True)):
-        np.maximum.at(seen[step], of, here)
-        np.maximum.at(held[step], of, so_far)
-    before, behind = (np.array(list(of.values()), dtype=np.int64).reshape(len(of), len(items)) for of in (first, last))
-    held = np.minimum.accumulate(np.concatenate([before, held, behind]), axis=0)
+def _follow(
+    items: Sequence[_Key],
+    links: Sequence[tuple[_Key, _Key]],
+    linked_steps: Mapping[str, _StatusOf],
+    last_steps: Mapping[str, Sequence[int]],
+    first_steps: Mapping[str, Sequence[int]] = MappingProxyType({}),
+) -> _ChainFields:
+    """Compute the status of items, of which one linked document suffices in `linked_steps`.
+
+    The steps before and after these, `first_steps` and `last_steps`, have one status for each item.
+    """
+    columns = {item: i for i, item in enumerate(items)}
+    column_of_link = np.array([columns[item] for item, _ in links], dtype=np.int64)
+    link_status = np.array([[status_of(key) for _, key in links] for status_of in linked_steps.values()], np.int64)
+    link_status = link_status.reshape(len(linked_steps), len(links))
+    status, cumulative = (np.full((len(linked_steps), len(items)), LOST, dtype=np.int64) for _ in range(2))
+    # The minimum over steps comes first: one and the same document has to pass all linked steps.
+    link_cumulative = np.minimum.accumulate(link_status, axis=0)
+    for i in range(len(linked_steps)):
+        np.maximum.at(status[i], column_of_link, link_status[i])
+        np.maximum.at(cumulative[i], column_of_link, link_cumulative[i])
+    tables, size = (first_steps, last_steps), len(items)
+    first, last = (np.array([*rows.values()], np.int64).reshape(len(rows), size) for rows in tables)
+    cumulative = np.minimum.accumulate(np.concatenate([first, cumulative, last]), axis=0)
     names = tuple(tuple(map(str, item)) for item in items)
-    return names, (*first, *linked, *last), np.concatenate([before, seen, behind]), held
+    return names, (*first_steps, *linked_steps, *last_steps), np.concatenate([first, status, last]), cumulative
 
 
-def _listed(traces: Traces, stages: Sequence[str], cutoff: int) -> _Code:
-    """Look whether a document stands in the first ones of any of some stages; unjudged where one is not recorded."""
+def _status_in_stages(traces: Traces, stages: Sequence[str], cutoff: int) -> _StatusOf:
+    """Return a function that checks if any of `stages` has a document up to rank `cutoff`."""
 
-    def code(pair: tuple[Any, ...]) -> int:
+    def status_of(pair: _Key) -> int:
         topic, doc = pair
-        lists = [traces.documents(topic, stage) for stage in stages]
-        if any(one.doc_id == doc and one.rank <= cutoff for documents in lists for one in documents or ()):
+        rankings = [traces.documents(topic, stage) for stage in stages]
+        if any(
+            document.doc_id == doc and document.rank <= cutoff for ranking in rankings for document in ranking or ()
+        ):
             return PASSED
-        return UNJUDGED if any(documents is None for documents in lists) else LOST
+        return UNJUDGED if any(ranking is None for ranking in rankings) else LOST
 
-    return cache(code)
+    return cache(status_of)

@@ -1,4 +1,4 @@
-"""A model asked, and its replies as rows of a table: what is not in the form that was asked for is failed."""
+"""Requests to a model that fill a table of responses, and parsing of its replies; malformed replies become `failed`."""
 
 from __future__ import annotations
 
@@ -40,44 +40,42 @@ if TYPE_CHECKING:
     from judged.results import Block
 
 
-AT_ONCE = 10
-"""So many nuggets are asked about in one request."""
-MOST_WORDS = 12
-"""The longest nugget."""
-_LINE = 32  # tokens of a line with a nugget, at most
-_LEAST_REPEATED = 2  # topics: of fewer there is no variance
-_ANSWER = ("query_id", "run_id")
+NUGGETS_PER_REQUEST = 10
+MAX_NUGGET_WORDS = 12
+_TOKENS_PER_NUGGET = 32  # limit for a line with a nugget
+_MIN_REPEATED_TOPICS = 2  # a variance needs two
+_ANSWER_KEY = ("query_id", "run_id")
 
 
 class _Question(NamedTuple):
-    """What one request is about."""
+    """Content of one request."""
 
-    row: RequestTarget  # the key of what it fills, without judge and repeat
-    values: Mapping[str, str]  # of places of the prompt
-    names: Sequence[str]  # of the texts in it, as `RequestTexts.addressed` has them
+    row: RequestTarget  # key of the row that the reply fills, without judge and repeat
+    values: Mapping[str, str]  # values of the prompt's placeholders
+    names: Sequence[str]  # names of its texts, as in `RequestTexts.addressed`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Filling(Prepared):
-    """Requests that will fill a table, as `judged.labels.asking.Prepared` has them.
+    """Requests whose replies fill a table, like `judged.labels.asking.Prepared`.
 
     Attributes
     ----------
-    responses, fills
-        What the table belongs to, and its name.
-    unasked
-        Rows that are failed without a request: a text in it addresses the judge.
+    responses, table_name
+        Responses, and name of the table.
+    skipped
+        Rows that become `failed` without a request, as one of their texts addresses the judge.
     """
 
     kind: ClassVar[str] = "filling"
 
     responses: Responses | None = None
-    fills: str = ""
-    unasked: tuple[RequestTarget, ...] = ()
+    table_name: str = ""
+    skipped: tuple[RequestTarget, ...] = ()
 
 
 def prepare_table(
-    fills: str,
+    table_name: str,
     responses: Responses,
     endpoint: Endpoint,
     *,
@@ -95,114 +93,115 @@ def prepare_table(
     depth: int = 10,
     limit: int = 30,
 ) -> Filling:
-    """Write what a model will be asked so that its replies fill a table.
+    """Prepare the requests to a model whose replies fill a table.
 
     Parameters
     ----------
-    fills
-        ``assignments``: how far each answer says each nugget of its topic. ``support``: how far each document that a
-        sentence cites supports it. ``correctness``: how far each answer agrees with the references of its topic.
-        ``nuggets``: what answers should say, from the documents that were judged relevant, for topics that have none.
+    table_name
+        ``assignments``: how well each answer covers each nugget of its topic. ``support``: how well each cited document
+        supports its sentence. ``correctness``: how well each answer agrees with the references of its topic.
+        ``nuggets``: facts that answers should contain, from relevant documents, for topics without nuggets.
     responses, queries
-        The answers, and the texts of the queries as `Topics.of` takes them; support needs none.
+        Responses, and texts of queries as for `Topics.of`; support needs no queries.
     endpoint, store
-        Where the model is asked, and where its replies are kept: in memory, or in a `LabelStore` or the path of one.
+        Endpoint of the model, and cache of its replies: a `LabelStore` or its path. Default: in memory.
     texts
-        Texts of documents that the context does not have, as `Texts.of` takes them: the judge of support is shown what
-        stood in the context.
+        Texts of documents that the context lacks, as for `Texts.of`. Support is judged on the text in the context.
     judge
-        The model's name as a judge; empty for its name at the endpoint.
+        Name of the judge. Default: name of the model at the endpoint.
     repeats
-        The share of topics, from 0 to 1, of which all verdicts are asked for again with another seed, two at least: the
-        judge's own variance is estimated of them.
+        Share of topics, from 0 to 1, of which all verdicts are requested again with another seed, at least two topics.
+        The judge's own variance is estimated from these.
     characters
-        Texts are cut to so many; None: not cut.
+        Maximum length to which texts are truncated. Default: no limit.
     keep_addressed
-        Whether a text that addresses the judge is asked about; if not, the verdicts that rest on it are failed.
+        Whether to send texts that address the judge. If not, the verdicts that depend on them are failed.
     families
-        The model behind a system, by its name: a judge of the same family is marked.
+        Model behind each system, by its name: a judge of the same family is mentioned in a note.
     context
-        Of support: whether each sentence is set against all of its context together, instead of what it cites.
+        For support: whether each sentence is compared with its complete context instead of each cited document.
     qrels, rel, depth, limit
-        Of nuggets: judgments as `Qrels.of` takes them; documents from the grade `rel` on are shown, those of the
-        highest grades, at most `depth` of a topic, but none that addresses the judge; and the most nuggets of a topic.
+        For nuggets: judgments as for `Qrels.of`; lowest relevant grade; maximum number of documents of a topic, highest
+        grades first, without documents that address the judge; and maximum number of nuggets of a topic.
 
     Raises
     ------
     InputError
-        If what the questions are about is not there, or something cannot be read.
+        If the tables that the questions need are missing, or an input is invalid.
     """
-    if fills not in _TASKS:
-        raise InputError(f"no table {fills!r} is filled by models", fix=f"use one of {', '.join(_TASKS)}")
+    if table_name not in _TASKS:
+        raise InputError(f"models cannot fill the table {table_name!r}", fix=f"use one of {', '.join(_TASKS)}")
     if not 0 <= repeats <= 1:
-        raise InputError(f"a share of {repeats:g} cannot be repeated", fix="give a number from 0 to 1")
+        raise InputError(f"`repeats` must be a share from 0 to 1, got {repeats:g}", fix="use 0.1")
     judge = judge or endpoint.model
-    source = _source(responses, store, queries, texts, characters)
-    words = tuple(word for word in VERDICTS.get(fills, ()) if word != FAILED)
-    more: dict[str, Any] = {"tokens": AT_ONCE * 8} if fills == "assignments" else {}
-    if fills == "nuggets":
-        more, repeats = {"tokens": limit * _LINE, "values": {"limit": str(limit)}}, 0.0
-    prompt = Prompt.read(fills, words, "judged.pipelines.rag", **more)
-    asked, unasked = list[_Question](), list[RequestTarget]()
-    for question in _TASKS[fills](responses, source, _Chosen(context, qrels, rel, depth)):
+    source = _request_texts(responses, store, queries, texts, characters)
+    verdicts = tuple(word for word in VERDICTS.get(table_name, ()) if word != FAILED)
+    options: dict[str, Any] = {"tokens": NUGGETS_PER_REQUEST * 8} if table_name == "assignments" else {}
+    if table_name == "nuggets":
+        options, repeats = {"tokens": limit * _TOKENS_PER_NUGGET, "values": {"limit": str(limit)}}, 0.0
+    prompt = Prompt.read(table_name, verdicts, "judged.pipelines.rag", **options)
+    questions, skipped = list[_Question](), list[RequestTarget]()
+    for question in _TASKS[table_name](responses, source, _TableOptions(context, qrels, rel, depth)):
         if not keep_addressed and any(name in source.addressed for name in question.names):
-            unasked.append((*question.row, 0))
+            skipped.append((*question.row, 0))
         else:
-            asked.append(question)
-    base = prepare_requests(source, endpoint, judge, prompt, *_requests(endpoint, prompt, judge, asked, repeats))
+            questions.append(question)
+    base = prepare_requests(source, endpoint, judge, prompt, *_requests(endpoint, prompt, judge, questions, repeats))
     notes = list(base.notes)
-    if unasked:
-        what = f"{counted(len(unasked), 'question')} not asked, and failed: a text in it addresses the judge"
-        notes.append(Note("not-asked", what))
-    own = family_of(endpoint.model)
-    if alike := sorted(run for run, model in (families or {}).items() if own and family_of(model) == own):
-        text = f"{judge} is of the family {own}, as are the models behind {first_few(alike)}: it may favor them"
+    if skipped:
+        text = f"{counted(len(skipped), 'question')} not asked, and failed: a text in it addresses the judge"
+        notes.append(Note("not-asked", text))
+    family = family_of(endpoint.model)
+    if siblings := sorted(run for run, model in (families or {}).items() if family and family_of(model) == family):
+        text = f"{judge} is of the family {family}, as are the models behind {first_few(siblings)}: it may favor them"
         notes.append(Note("same-family", text))
     sends = "texts of queries, answers, documents, nuggets and references, and our prompt"
-    parts: dict[str, Any] = {**vars(base), "sends": sends, "notes": tuple(notes)}
-    return Filling(**parts, responses=responses, fills=fills, unasked=tuple(unasked))
+    fields: dict[str, Any] = {**vars(base), "sends": sends, "notes": tuple(notes)}
+    return Filling(**fields, responses=responses, table_name=table_name, skipped=tuple(skipped))
 
 
-def _source(responses: Responses, store: LabelStore | str, queries: Any, texts: Any, characters: int | None) -> _Source:
-    opened = store if isinstance(store, LabelStore) else LabelStore.open(store)
+def _request_texts(
+    responses: Responses, store: LabelStore | str, queries: Any, texts: Any, characters: int | None
+) -> _RequestTexts:
+    label_store = store if isinstance(store, LabelStore) else LabelStore.open(store)
     if queries is not None:
-        opened.add_topics(queries)
+        label_store.add_topics(queries)
     if texts is None:
         rows = responses["context"].select(["doc_id", "text"]).to_pylist()
         texts = {row["doc_id"]: row["text"] for row in rows if row["text"]}
-    return _Source(opened, texts, characters)
+    return _RequestTexts(label_store, texts, characters)
 
 
 def _requests(
-    endpoint: Endpoint, prompt: Prompt, judge: str, asked: Sequence[_Question], repeats: float
+    endpoint: Endpoint, prompt: Prompt, judge: str, questions: Sequence[_Question], repeats: float
 ) -> tuple[dict[str, RequestBuilder], dict[str, list[RequestTarget]]]:
-    """Write the requests, and again those of some topics; and what each is about."""
-    topics = sorted({question.row[0] for question in asked}, key=lambda topic: hash_fraction(judge, topic))
-    again = set(topics[: max(_LEAST_REPEATED, ceil(repeats * len(topics)))] if repeats else ())
-    requests, about = dict[str, RequestBuilder](), dict[str, list[RequestTarget]]()
-    for question in asked:
-        for repeat in (0, 1) if question.row[0] in again else (0,):
-            make = partial(_body, endpoint, prompt, question.values, repeat)
-            key = request_key(make(), repeat)
-            requests[key] = make
-            about.setdefault(key, []).append((*question.row, repeat))
-    return requests, about
+    """Return functions that build the request bodies, and the rows that each reply fills, both by request key."""
+    # The order by hash of judge and topic selects repeated topics at random, but the same ones in every call.
+    topics = sorted({question.row[0] for question in questions}, key=lambda topic: hash_fraction(judge, topic))
+    repeated = set(topics[: max(_MIN_REPEATED_TOPICS, ceil(repeats * len(topics)))] if repeats else ())
+    requests, rows_of = dict[str, RequestBuilder](), dict[str, list[RequestTarget]]()
+    for question in questions:
+        for repeat in (0, 1) if question.row[0] in repeated else (0,):
+            build = partial(_body, endpoint, prompt, question.values, repeat)
+            key = request_key(build(), repeat)
+            requests[key] = build
+            rows_of.setdefault(key, []).append((*question.row, repeat))
+    return requests, rows_of
 
 
 def _body(endpoint: Endpoint, prompt: Prompt, values: Mapping[str, str], repeat: int) -> dict[str, Any]:
     return endpoint.request(prompt.messages(values), repeat, prompt.tokens)
 
 
-class _Source(RequestTexts):
-    """Texts of queries and documents, and what is shown of answers."""
+class _RequestTexts(RequestTexts):
+    """Texts of queries, documents, and answers for requests."""
 
     def query(self, query_id: str) -> dict[str, str]:
-        """Give the text of a query as the value of its place."""
         return {"query": self._topics[query_id]["text"]}
 
 
-class _Chosen(NamedTuple):
-    """What some questions are made of: parameters of `prepare_table`."""
+class _TableOptions(NamedTuple):
+    """Parameters of `prepare_table` that only some tables need."""
 
     context: bool
     qrels: Any
@@ -210,115 +209,119 @@ class _Chosen(NamedTuple):
     depth: int
 
 
-def _of_nuggets(responses: Responses, source: _Source, chosen: _Chosen) -> Iterator[_Question]:
-    if chosen.qrels is None:
-        raise InputError("nuggets are made from relevant documents", fix="give qrels")
-    judgments = Qrels.of(chosen.qrels).table
+def _nugget_questions(responses: Responses, source: _RequestTexts, options: _TableOptions) -> Iterator[_Question]:
+    if options.qrels is None:
+        raise InputError("nuggets need judgments of documents", fix="give `qrels`")
+    judgments = Qrels.of(options.qrels).table
     columns = (judgments[name].to_pylist() for name in ("query_id", "doc_id", "relevance"))
     relevant: dict[str, list[tuple[float, str]]] = {}
     for query, doc, grade in zip(*columns, strict=True):
-        if grade >= chosen.rel:
+        if grade >= options.rel:
             relevant.setdefault(query, []).append((-grade, doc))
-    answered, have = (set(responses[name]["query_id"].to_pylist()) for name in ("answers", "nuggets"))
-    for query in sorted((relevant.keys() & answered) - have):
+    answered, with_nuggets = (set(responses[name]["query_id"].to_pylist()) for name in ("answers", "nuggets"))
+    for query in sorted((relevant.keys() & answered) - with_nuggets):
         docs = [doc for _, doc in sorted(relevant[query])]
-        known = [doc for doc in docs if source.has_texts(query, doc) and doc not in source.addressed][: chosen.depth]
-        if known:
-            values = {**source.query(query), "documents": numbered("document", map(source.document, known))}
-            yield _Question((query, tuple(known)), values, ())
+        usable = [doc for doc in docs if source.has_texts(query, doc) and doc not in source.addressed][: options.depth]
+        if usable:
+            values = {**source.query(query), "documents": format_numbered("document", map(source.document, usable))}
+            yield _Question((query, tuple(usable)), values, ())
 
 
-def _of_assignments(responses: Responses, source: _Source, _: _Chosen) -> Iterator[_Question]:
+def _assignment_questions(responses: Responses, source: _RequestTexts, _: _TableOptions) -> Iterator[_Question]:
     if not responses["nuggets"].num_rows:
-        raise InputError("there are no nuggets", fix="give them, or have them made: judged rag nuggets")
+        raise InputError("the table of nuggets is missing", fix="give it, or create it with: judged rag nuggets")
     nuggets = responses.grouped("nuggets", ("query_id",))
     for query, run, name, text in _answers(responses, source):
-        given = nuggets.get((query,), [])
-        for start in range(0, len(given), AT_ONCE):
-            batch = given[start : start + AT_ONCE]
-            listed = "\n".join(f"{at}: {row['text'] or ''}" for at, row in enumerate(batch, 1))
-            values = {**source.query(query), "answer": text, "nuggets": listed}
+        rows = nuggets.get((query,), [])
+        for start in range(0, len(rows), NUGGETS_PER_REQUEST):
+            batch = rows[start : start + NUGGETS_PER_REQUEST]
+            numbered = "\n".join(f"{number}: {row['text'] or ''}" for number, row in enumerate(batch, 1))
+            values = {**source.query(query), "answer": text, "nuggets": numbered}
             yield _Question((query, run, tuple(row["nugget_id"] for row in batch)), values, (name,))
 
 
-def _of_support(responses: Responses, source: _Source, chosen: _Chosen) -> Iterator[_Question]:
-    if not responses["context" if chosen.context else "citations"].num_rows:
-        problem, fix = "there are no citations", "give citations, or ask about the context"
-        if chosen.context:
-            problem, fix = "there is no context", "give a table of the context"
+def _support_questions(responses: Responses, source: _RequestTexts, options: _TableOptions) -> Iterator[_Question]:
+    if not responses["context" if options.context else "citations"].num_rows:
+        problem, fix = "the table of citations is missing", "give citations, or use the context"
+        if options.context:
+            problem, fix = "the table of the context is missing", "give a table of the context"
         raise InputError(problem, fix=fix, path=responses.where)
-    shown = {(row["query_id"], row["run_id"], row["doc_id"]): row["text"] for row in responses["context"].to_pylist()}
-    whole = responses.grouped("context", _ANSWER, "rank")
-    cited = responses.grouped("citations", (*_ANSWER, "sentence"), "place")
+    rows = responses["context"].to_pylist()
+    passage_texts = {(row["query_id"], row["run_id"], row["doc_id"]): row["text"] for row in rows}
+    contexts = responses.grouped("context", _ANSWER_KEY, "rank")
+    citations = responses.grouped("citations", (*_ANSWER_KEY, "sentence"), "place")
     for row in responses["sentences"].to_pylist():
         key = query, run, number = row["query_id"], row["run_id"], row["sentence"]
-        together = [[one["doc_id"] for one in whole.get((query, run), ())]]
-        for docs in filter(None, together if chosen.context else [[one["doc_id"]] for one in cited.get(key, ())]):
+        doc_lists = [[citation["doc_id"]] for citation in citations.get(key, ())]
+        if options.context:
+            doc_lists = [[passage["doc_id"] for passage in contexts.get((query, run), ())]]
+        for docs in filter(None, doc_lists):
             name = f"sentence {number} of {run} on {query}"
             sentence = source.clip(name, row["text"] or "")
             passages = [
-                source.clip(doc, kept) if (kept := shown.get((query, run, doc))) else source.document(doc)
+                source.clip(doc, text) if (text := passage_texts.get((query, run, doc))) else source.document(doc)
                 for doc in docs
             ]
             if not sentence or not all(passages):
                 source.missing.add((*map(str, key), *docs))
                 continue
-            values = {"sentence": sentence, "documents": numbered("document", passages)}
-            yield _Question((*key, "" if chosen.context else docs[0]), values, (name, *docs))
+            values = {"sentence": sentence, "documents": format_numbered("document", passages)}
+            yield _Question((*key, "" if options.context else docs[0]), values, (name, *docs))
 
 
-def _of_correctness(responses: Responses, source: _Source, _: _Chosen) -> Iterator[_Question]:
-    right: dict[str, list[str]] = {}
+def _correctness_questions(responses: Responses, source: _RequestTexts, _: _TableOptions) -> Iterator[_Question]:
+    references: dict[str, list[str]] = {}
     for row in responses["references"].to_pylist():
         if row["text"]:
-            right.setdefault(row["query_id"], []).append(row["text"])
-    if not right:
-        raise InputError("there are no references", fix="give a table of right answers", path=responses.where)
+            references.setdefault(row["query_id"], []).append(row["text"])
+    if not references:
+        raise InputError("the table of references is missing", fix="give right answers", path=responses.where)
     for query, run, name, text in _answers(responses, source):
-        if query in right:
-            values = {"answer": text, "references": numbered("right answer", right[query])}
+        if query in references:
+            values = {"answer": text, "references": format_numbered("right answer", references[query])}
             yield _Question((query, run), {**source.query(query), **values}, (name,))
 
 
-_TASKS: Mapping[str, Callable[[Responses, _Source, _Chosen], Iterator[_Question]]] = {
-    "nuggets": _of_nuggets,
-    "assignments": _of_assignments,
-    "support": _of_support,
-    "correctness": _of_correctness,
+_TASKS: Mapping[str, Callable[[Responses, _RequestTexts, _TableOptions], Iterator[_Question]]] = {
+    "nuggets": _nugget_questions,
+    "assignments": _assignment_questions,
+    "support": _support_questions,
+    "correctness": _correctness_questions,
 }
 
 
-def _answers(responses: Responses, source: _Source) -> Iterator[tuple[str, str, str, str]]:
-    """Give topic, system, name and text of the answers that have one; that of its sentences where it has none."""
-    parts = responses.grouped("sentences", _ANSWER, "sentence")
+def _answers(responses: Responses, source: _RequestTexts) -> Iterator[tuple[str, str, str, str]]:
+    """Yield topic, system, name, and text of each answer; without a text of its own, that of its sentences."""
+    sentences = responses.grouped("sentences", _ANSWER_KEY, "sentence")
     for row in responses["answers"].to_pylist():
         query, run = row["query_id"], row["run_id"]
-        name, said = f"answer of {run} to {query}", (one["text"] or "" for one in parts.get((query, run), ()))
-        text = source.clip(name, row["text"] or " ".join(said))
+        sentence_texts = (sentence["text"] or "" for sentence in sentences.get((query, run), ()))
+        name = f"answer of {run} to {query}"
+        text = source.clip(name, row["text"] or " ".join(sentence_texts))
         if source.has_texts(query) and text:
             yield query, run, name, text
         else:
             source.missing.add((query, run))
 
 
-def numbered(what: str, texts: Iterable[str]) -> str:
-    """Set texts between lines with their numbers and a code that is a hash of them all.
+def format_numbered(noun: str, texts: Iterable[str]) -> str:
+    """Format texts between numbered lines with a code, a hash of all texts that none of them can contain.
 
-    >>> print(numbered("document", ["Cats sleep."]))
+    >>> print(format_numbered("document", ["Cats sleep."]))
     ----- document 1 4437f5d1a467 begins -----
     Cats sleep.
     ----- document 1 4437f5d1a467 ends -----
     """
-    given = list(texts)
-    code = sha256("\0".join(given).encode()).hexdigest()[:12]
+    passages = list(texts)
+    code = sha256("\0".join(passages).encode()).hexdigest()[:12]
     return "\n\n".join(
-        f"----- {what} {at} {code} begins -----\n{text}\n----- {what} {at} {code} ends -----"
-        for at, text in enumerate(given, 1)
+        f"----- {noun} {number} {code} begins -----\n{text}\n----- {noun} {number} {code} ends -----"
+        for number, text in enumerate(passages, 1)
     )
 
 
 def family_of(model: str) -> str:
-    """Give the family of a model by its name: the word with which it begins, behind whoever publishes it.
+    """Return the family of a model: the first word of its name, without the publisher.
 
     >>> family_of("meta-llama/Llama-3.1-8B"), family_of("gpt-4o-mini"), family_of("models/GPT4.1")
     ('llama', 'gpt', 'gpt')
@@ -332,35 +335,35 @@ _NUGGET = re.compile(r"(vital|okay) *\| *(\d{1,3}(?: *, *\d{1,3})*) *\| *(\S[^|\
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Filled(AskResult):
-    """What `fill` returns.
+    """Result of `fill`.
 
     Attributes
     ----------
     responses
-        The answers with the table that was filled.
-    fills
-        Its name.
+        Responses with the filled table.
+    table_name
+        Name of the table.
     """
 
     kind: ClassVar[str] = "filled"
     main: ClassVar[str] = "filled"
 
     responses: Responses | None = None
-    fills: str = ""
+    table_name: str = ""
     rows: tuple[Mapping[str, Any], ...] = ()
 
     def reply_blocks(self) -> tuple[Block, ...]:
-        """Give how often each verdict was given; of nuggets, how many are vital and okay."""
-        title = f"What {self.prepared.judge} said: {self.fills}"
-        if self.fills == "nuggets":
-            times = Counter(row["importance"] for row in self.rows if "importance" in row)
-            columns = [Column("importance", [VITAL, OKAY], TEXT), Column("count", [times[VITAL], times[OKAY]], COUNT)]
+        """Return a table with the number of each verdict, or of vital and okay nuggets."""
+        title = f"What {self.prepared.judge} said: {self.table_name}"
+        if self.table_name == "nuggets":
+            counts = Counter(row["importance"] for row in self.rows if "importance" in row)
+            columns = [Column("importance", [VITAL, OKAY], TEXT), Column("count", [counts[VITAL], counts[OKAY]], COUNT)]
             return (Table("filled", tuple(columns), title),)
-        words = VERDICTS[self.fills]
-        columns = [Column("verdict", list(words), TEXT)]
+        verdicts = VERDICTS[self.table_name]
+        columns = [Column("verdict", list(verdicts), TEXT)]
         for name, repeat in (("count", 0), ("again", 1)):
-            times = Counter(row["verdict"] for row in self.rows if row["repeat"] == repeat)
-            columns.append(Column(name, [times[word] for word in words], COUNT))
+            counts = Counter(row["verdict"] for row in self.rows if row["repeat"] == repeat)
+            columns.append(Column(name, [counts[verdict] for verdict in verdicts], COUNT))
         return (Table("filled", tuple(columns), title),)
 
 
@@ -371,58 +374,57 @@ def fill(
     budget_money: float | None = None,
     progress: Callable[[Tally], None] | None = None,
 ) -> Filled:
-    """Send what was prepared, and put what comes back into the table.
+    """Send the prepared requests, and fill the table with the replies.
 
-    A reply in any other form than the one that was asked for is counted, and what it was about is `failed`. What is not
-    answered yet has no row; the same calls of `prepare_table` and `fill` go on with what is left, if the store is a
-    file. Rows that the same judge gave before for the same are replaced. The parameters are those of
-    `judged.labels.asking.ask`.
+    Replies in another format are counted, and their rows are `failed`. Requests without a reply have no row: if the
+    store is a file, the same calls of `prepare_table` and `fill` continue with them. Earlier rows of the same judge
+    with the same key are replaced. For the parameters see `judged.labels.asking.ask`.
 
     Raises
     ------
     InputError
-        If there is no key, or the budget is in money and prices or lengths are not known.
+        If the API key is missing, or the budget is in money and prices or lengths are unknown.
     MissingExtraError
         If httpx is not installed.
     """
-    responses, table = prepared.responses, prepared.fills
+    responses, table_name = prepared.responses, prepared.table_name
     if responses is None:
-        raise InputError("nothing was prepared", fix="use what prepare_table gave")
+        raise InputError("no requests were prepared", fix="pass the result of prepare_table")
     tally = Tally(Budget(prepared.endpoint, budget_calls, budget_money))
-    made, without = list[dict[str, Any]](), list[str]()
-    for about in prepared.unasked:
-        made += _verdicts(table, prepared.judge, about, None)
+    new_rows, without_nuggets = list[dict[str, Any]](), list[str]()
+    for row in prepared.skipped:
+        new_rows += _verdict_rows(table_name, prepared.judge, row, None)
     for answered, rows in replies_with_targets(prepared, tally, progress):
-        for at, about in enumerate(rows):
-            if table == "nuggets":
-                query, docs, _ = about
-                found, invalid = nuggets_of(answered.reply, docs, int(prepared.prompt.values["limit"]))
-                made += ({"query_id": query, **row} for row in found)
-                without += [] if found else [query]
-            elif table == "assignments":
-                given, invalid = verdicts_of(answered.reply, len(about[2]), prepared.prompt.allowed_answers)
-                made += _verdicts(table, prepared.judge, about, given)
+        for i, row in enumerate(rows):
+            if table_name == "nuggets":
+                query, docs, _ = row
+                nuggets, invalid = parse_nuggets(answered.reply, docs, int(prepared.prompt.values["limit"]))
+                new_rows += ({"query_id": query, **nugget} for nugget in nuggets)
+                without_nuggets += [] if nuggets else [query]
+            elif table_name == "assignments":
+                verdicts, invalid = parse_verdicts(answered.reply, len(row[2]), prepared.prompt.allowed_answers)
+                new_rows += _verdict_rows(table_name, prepared.judge, row, verdicts)
             else:
-                form, invalid = parse_reply(answered.reply, prepared.prompt.allowed_answers)
-                made += _verdicts(table, prepared.judge, about, None if form is None else [form])
-            if invalid and not at:
+                verdict, invalid = parse_reply(answered.reply, prepared.prompt.allowed_answers)
+                new_rows += _verdict_rows(table_name, prepared.judge, row, None if verdict is None else [verdict])
+            if invalid and not i:  # several rows can share one reply
                 tally.invalid[invalid] += 1
     notes = request_notes(prepared, tally)
-    if without:
-        text = f"no nuggets for {counted(len(without), 'topic')}: {first_few(sorted(without))}"
+    if without_nuggets:
+        text = f"no nuggets for {counted(len(without_nuggets), 'topic')}: {first_few(sorted(without_nuggets))}"
         notes = (*notes, Note("no-nuggets", text))
-    tables = ("nuggets", "evidence") if table == "nuggets" else (table,)
-    parts = {name: _with_rows(responses, name, made) for name in tables}
-    return Filled(prepared, tally, notes, responses.with_tables(**parts), table, tuple(made))
+    table_names = ("nuggets", "evidence") if table_name == "nuggets" else (table_name,)
+    tables = {name: _with_rows(responses, name, new_rows) for name in table_names}
+    return Filled(prepared, tally, notes, responses.with_tables(**tables), table_name, tuple(new_rows))
 
 
-def nuggets_of(reply: Reply, docs: Sequence[str], limit: int) -> tuple[list[dict[str, Any]], Invalid | None]:
-    """Read nuggets and the documents they stand in strictly: one line other than asked for, and there are none.
+def parse_nuggets(reply: Reply, docs: Sequence[str], limit: int) -> tuple[list[dict[str, Any]], Invalid | None]:
+    """Parse nuggets and the documents that contain them; a malformed line invalidates the reply.
 
     >>> from judged.labels.asking.client import Reply
-    >>> nuggets_of(Reply("vital | 2 | Goethe wrote Faust"), ["a", "b"], 5)[0][0]
+    >>> parse_nuggets(Reply("vital | 2 | Goethe wrote Faust"), ["a", "b"], 5)[0][0]
     {'nugget_id': '1', 'text': 'Goethe wrote Faust', 'importance': 'vital'}
-    >>> nuggets_of(Reply("- Goethe wrote Faust"), ["a", "b"], 5)
+    >>> parse_nuggets(Reply("- Goethe wrote Faust"), ["a", "b"], 5)
     ([], 'no answer')
     """
     text, invalid = reply_text(reply)
@@ -430,30 +432,34 @@ def nuggets_of(reply: Reply, docs: Sequence[str], limit: int) -> tuple[list[dict
         return [], invalid
     if text == "NONE":
         return [], None
-    known: dict[str, tuple[str, str, set[int]]] = {}
+    nuggets: dict[str, tuple[str, str, set[int]]] = {}
     for line in filter(str.strip, text.split("\n")):
         match = _NUGGET.fullmatch(line.strip())
-        places = [int(number) for number in match[2].split(",")] if match else []
-        if match is None or not all(1 <= place <= len(docs) for place in places) or len(match[3].split()) > MOST_WORDS:
+        doc_numbers = [int(number) for number in match[2].split(",")] if match else []
+        if (
+            match is None
+            or not all(1 <= number <= len(docs) for number in doc_numbers)
+            or len(match[3].split()) > MAX_NUGGET_WORDS
+        ):
             return [], "another form" if match else invalid_reason(text, ())
         nugget = match[3].strip()
-        known.setdefault(normalize_query(nugget), (nugget, match[1].casefold(), set()))[2].update(places)
-    if len(known) > limit:
+        nuggets.setdefault(normalize_query(nugget), (nugget, match[1].casefold(), set()))[2].update(doc_numbers)
+    if len(nuggets) > limit:
         return [], "another form"
     rows: list[dict[str, Any]] = []
-    for at, (nugget, importance, places) in enumerate(known.values(), 1):
-        rows.append({"nugget_id": str(at), "text": nugget, "importance": importance})
-        rows += ({"nugget_id": str(at), "doc_id": docs[place - 1]} for place in sorted(places))
+    for nugget_number, (nugget, importance, doc_numbers) in enumerate(nuggets.values(), 1):
+        rows.append({"nugget_id": str(nugget_number), "text": nugget, "importance": importance})
+        rows += ({"nugget_id": str(nugget_number), "doc_id": docs[number - 1]} for number in sorted(doc_numbers))
     return rows, None
 
 
-def verdicts_of(reply: Reply, n: int, forms: Sequence[str]) -> tuple[list[str] | None, Invalid | None]:
-    r"""Read a verdict for each of `n` numbered facts strictly: all of them, in order, and nothing else.
+def parse_verdicts(reply: Reply, n: int, forms: Sequence[str]) -> tuple[list[str] | None, Invalid | None]:
+    r"""Parse the verdicts on `n` numbered facts; all are required, in order, without other text.
 
     >>> from judged.labels.asking.client import Reply
-    >>> verdicts_of(Reply("1: support\n2: not"), 2, ("support", "not"))
+    >>> parse_verdicts(Reply("1: support\n2: not"), 2, ("support", "not"))
     (['support', 'not'], None)
-    >>> verdicts_of(Reply("1: support"), 2, ("support", "not"))
+    >>> parse_verdicts(Reply("1: support"), 2, ("support", "not"))
     (None, 'another form')
     """
     text, invalid = reply_text(reply)
@@ -461,29 +467,29 @@ def verdicts_of(reply: Reply, n: int, forms: Sequence[str]) -> tuple[list[str] |
         return None, invalid
     lines = [line.strip().casefold() for line in text.split("\n") if line.strip()]
     numbers = [line.partition(":")[0].strip() for line in lines]
-    words = [line.partition(":")[2].strip() for line in lines]
-    if numbers == [str(at) for at in range(1, n + 1)] and set(words) <= set(forms):
-        return words, None
+    verdicts = [line.partition(":")[2].strip() for line in lines]
+    if numbers == [str(number) for number in range(1, n + 1)] and set(verdicts) <= set(forms):
+        return verdicts, None
     return None, "another form" if ":" in text else invalid_reason(text, ())
 
 
-def _verdicts(table: str, judge: str, about: RequestTarget, verdicts: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Give the rows of a reply; None: there is no verdict."""
-    names = [name for name in KEYS[table] if name not in ("judge", "repeat")]
-    *key, repeat = about
+def _verdict_rows(table: str, judge: str, row: RequestTarget, verdicts: Sequence[str] | None) -> list[dict[str, Any]]:
+    """Return the rows that a reply fills; without verdicts they are failed."""
+    key_columns = [name for name in KEYS[table] if name not in ("judge", "repeat")]
+    *key, repeat = row
     keys = [(*key[:-1], nugget) for nugget in key[-1]] if table == "assignments" else [tuple(key)]
-    usual = {"judge": judge, "repeat": repeat}
-    given = verdicts or [FAILED] * len(keys)
     return [
-        {**dict(zip(names, one, strict=True)), **usual, "verdict": verdict}
-        for one, verdict in zip(keys, given, strict=True)
+        {**dict(zip(key_columns, row_key, strict=True)), "judge": judge, "repeat": repeat, "verdict": verdict}
+        for row_key, verdict in zip(keys, verdicts or [FAILED] * len(keys), strict=True)
     ]
 
 
-def _with_rows(responses: Responses, table: str, made: Sequence[Mapping[str, Any]]) -> Any:
-    """Put rows beside those of a table, or in the place of those with the same key."""
-    own = [row for row in made if table not in ("nuggets", "evidence") or ("doc_id" in row) == (table == "evidence")]
-    added = table_of_records(table, ((None, dict(row)) for row in own), f"<{table}>")
-    kept = responses[table].join(added.select(KEYS[table]), list(KEYS[table]), join_type="left anti")
-    whole = pa.concat_tables([kept.select(added.column_names), added])
-    return whole.sort_by([(name, "ascending") for name in KEYS[table]])  # replies come in any order
+def _with_rows(responses: Responses, table: str, new_rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Add rows to a table; they replace rows with the same key."""
+    # Replies about nuggets have rows of both tables; only those of evidence have a document.
+    is_evidence, is_either = table == "evidence", table in ("nuggets", "evidence")
+    rows = [row for row in new_rows if not is_either or ("doc_id" in row) == is_evidence]
+    added = table_of_records(table, ((None, dict(row)) for row in rows), f"<{table}>")
+    unchanged = responses[table].join(added.select(KEYS[table]), list(KEYS[table]), join_type="left anti")
+    combined = pa.concat_tables([unchanged.select(added.column_names), added])
+    return combined.sort_by([(name, "ascending") for name in KEYS[table]])  # replies arrive in any order

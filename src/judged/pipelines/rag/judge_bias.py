@@ -1,4 +1,4 @@
-"""Whether a model may stand for people: the bias of its scores over topics, against a margin."""
+"""Bias of a model's scores over topics compared with people's, and whether it is within a margin."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Believed: TypeAlias = Literal["yes", "no", "undecided", "not tested"]
 
 @dataclass(frozen=True)
 class JudgeBias:
-    """Mean error of a model's scores, over the topics that people judged, too.
+    """Mean error of a model's scores, over the topics that people judged.
 
     Parameters
     ----------
     n
         Number of topics.
     mean
-        The model's scores less people's; NaN without topics.
+        Mean of the model's scores minus people's; NaN without topics.
     ci
         Interval over topics; None if there is not enough data for one.
     selection_p
@@ -37,7 +37,7 @@ class JudgeBias:
     believed
         Whether the bias is shown to be within the margin (``yes``) or beyond it (``no``).
     few_topics
-        Topics (places) whose uncertain share of all topics could undo ``yes`` or ``no``; usually none.
+        Indices of topics whose uncertain share of all topics could undo ``yes`` or ``no``; usually none.
     """
 
     n: int
@@ -48,7 +48,7 @@ class JudgeBias:
     few_topics: tuple[int, ...]
 
 
-def judge_bias(people: Floats, model: Floats, rest: Floats, *, margin: float, level: float = 0.95) -> JudgeBias:
+def judge_bias(people: Floats, model: Floats, others: Floats, *, margin: float, level: float = 0.95) -> JudgeBias:
     """Decide whether the bias of a model's scores is within a margin.
 
     Parameters
@@ -58,21 +58,21 @@ def judge_bias(people: Floats, model: Floats, rest: Floats, *, margin: float, le
     rest
         Scores of all other topics by the model.
     margin
-        A bias that does not matter, in units of the measure.
+        Largest bias that does not matter, in units of the measure.
     level
-        Of the interval.
+        Confidence level of the interval.
 
     Examples
     --------
     >>> import numpy as np
     >>> people = np.linspace(0.2, 0.9, 40)
-    >>> found = judge_bias(people, people + [0.01, -0.02] * 20, people, margin=0.05)
-    >>> round(found.mean, 3), found.believed, found.few_topics
+    >>> bias = judge_bias(people, people + [0.01, -0.02] * 20, people, margin=0.05)
+    >>> round(bias.mean, 3), bias.believed, bias.few_topics
     (-0.005, 'yes', ())
     """
     errors, alpha = model - people, 1 - level
     ci = topic_interval(errors, level)
-    selection_p = _selection_p(model, rest)
+    selection_p = _selection_p(model, others)
     verdict = believed(len(errors), ci, margin, selection_p=selection_p, alpha=alpha)
     mean = float(errors.mean()) if len(errors) else math.nan
     return JudgeBias(len(errors), mean, ci, selection_p, verdict, _few_topics(errors, verdict, margin, alpha))
@@ -81,10 +81,10 @@ def judge_bias(people: Floats, model: Floats, rest: Floats, *, margin: float, le
 def believed(
     n: int, ci: Sequence[float] | None, margin: float, *, selection_p: float = math.nan, alpha: float = 0.05
 ) -> Believed:
-    """Return whether a bias is shown to lie within a margin, or beyond it; with too few topics that is not tested.
+    """Return whether a bias is significantly within a margin or beyond it; with too few topics it is not tested.
 
-    A bias within the margin is not shown for topics that the model scores otherwise than those that people judged, that
-    is, if `selection_p` is at most `alpha`.
+    A bias within the margin is undecided if the model scores the topics that people judged differently from the others,
+    that is, if `selection_p` is at most `alpha`.
 
     >>> believed(40, (-0.01, 0.03), 0.05), believed(40, (0.06, 0.2), 0.05), believed(40, (0.01, 0.2), 0.05)
     ('yes', 'no', 'undecided')
@@ -99,24 +99,24 @@ def believed(
     return "no" if low > margin or high < -margin else "undecided"
 
 
-def _selection_p(judged: Floats, rest: Floats) -> float:
+def _selection_p(judged: Floats, others: Floats) -> float:
     """Test whether a model's mean is the same on the topics that people judged and on all others (Welch's t-test).
 
-    Topics chosen at random are like the others, so a small p-value says that people's topics are not.
+    A small p-value means that people's topics are not a random sample of all topics.
     """
     from scipy.stats import ttest_ind
 
-    if insufficiency(min(len(judged), len(rest)), "verdict", variance=min(spread(judged), spread(rest))):
+    if insufficiency(min(len(judged), len(others)), "verdict", variance=min(spread(judged), spread(others))):
         return math.nan
-    found: Any = ttest_ind(judged, rest, equal_var=False)
-    return float(found.pvalue)
+    test: Any = ttest_ind(judged, others, equal_var=False)
+    return float(test.pvalue)
 
 
 def _few_topics(errors: Floats, verdict: Believed, margin: float, alpha: float) -> tuple[int, ...]:
-    """Return the few topics (places) whose uncertain share of all topics could undo the verdict about the bias."""
+    """Return the indices of topics whose uncertain share of all topics could change the verdict about the bias."""
     if verdict == "yes":
-        both = (few_topics(margin - errors, alpha), few_topics(errors + margin, alpha))
-        return tuple(sorted({topic for few in both for topic in few.tolist()}))
+        limits = (few_topics(margin - errors, alpha), few_topics(errors + margin, alpha))
+        return tuple(sorted({topic for topics in limits for topic in topics.tolist()}))
     if verdict == "no":
         return tuple(few_topics(errors - margin if errors.mean() > 0 else -errors - margin, alpha).tolist())
     return ()

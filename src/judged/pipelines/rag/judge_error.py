@@ -1,4 +1,4 @@
-"""A model's verdicts against people's: may it be believed, what its error does to means, and how far it wavers."""
+"""Comparison of a model's verdicts with people's: agreement, bias of means, and the judge's own variance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -35,89 +35,90 @@ if TYPE_CHECKING:
     from judged.results.types import Floats
     from judged.scoring.evaluation import Scores
 
-LEAST_REPEATED = 12
+MIN_REPEATED_TOPICS = 12
 """Minimum number of topics that were judged twice for an interval of the judge's own variance."""
-_ADDED = 5  # topics
+_PRIOR_TOPICS = 5  # topics of Laplace noise that stabilize the estimated spread
 _PEOPLE = "people"
 _NAMES = Show(", ".join, "string")
-_GRADES = (CONTRADICTS, NOT, PARTIAL, SUPPORT)  # the grade of a verdict is its place: kappa and shift need an order
+_Options: TypeAlias = tuple[float, float, int, int]  # margin, level, resamples, seed
+_GRADES = (CONTRADICTS, NOT, PARTIAL, SUPPORT)  # grade of a verdict: its index; kappa and shift need an order
 
 
 @dataclass(frozen=True)
 class OwnVariance:
-    """How much of the variance of a mean over topics is the judge's own: it says something else when asked again."""
+    """Share of the variance of a mean over topics that comes from the judge, whose verdicts vary when repeated."""
 
-    topics: int  # that were asked twice
-    variance: float  # of a topic's score, by the judge alone; NaN where nothing was asked twice
-    share: float  # of the variance of the mean over topics; NaN also where topics do not differ
+    topics: int  # judged twice
+    variance: float  # of a topic's score, caused by the judge; NaN if no topic was judged twice
+    share: float  # of the variance of the mean over topics; NaN also if topics do not vary
     share_ci: tuple[float, float] | None
 
     @classmethod
-    def of(cls, first: Floats, again: Floats, scores: Floats, level: float = 0.95) -> OwnVariance:
-        """Estimate it of topics that were scored twice, (R, K) and (R, K) of R systems, for one system's scores, (T,).
+    def of(cls, first: Floats, repeated: Floats, scores: Floats, level: float = 0.95) -> OwnVariance:
+        """Estimate it from (R, K) scores of R systems on K topics that were judged twice, and one system's (T,) scores.
 
-        Half the mean squared difference of two independent scores is the judge's variance, without bias; it is taken to
-        be the same for all systems. The variance of scores over topics holds it already, so an interval over topics
-        needs nothing added. The interval is that of a variance (chi-square), with fewer degrees of freedom the more the
-        squared differences vary; from 12 topics. It and the share are kept from 0 to 1.
+        Half the mean squared difference of two independent scores is an unbiased estimate of the judge's variance,
+        assumed equal for all systems. The variance of scores over topics already contains it: intervals over topics
+        need no correction. Its interval is that of a variance (chi-square), with fewer degrees of freedom the more the
+        squared differences vary, from 12 topics. Interval and share are truncated to [0, 1].
 
-        >>> found = OwnVariance.of(np.array([[0.5, 0.5]]), np.array([[0.7, 0.5]]), np.array([0.5, 0.5, 0.1, 0.9]))
-        >>> round(found.variance, 3), round(found.share, 3)
+        >>> own = OwnVariance.of(np.array([[0.5, 0.5]]), np.array([[0.7, 0.5]]), np.array([0.5, 0.5, 0.1, 0.9]))
+        >>> round(own.variance, 3), round(own.share, 3)
         (0.01, 0.094)
         """
-        halves = ((first - again) ** 2 / 2).mean(axis=0)
-        whole = float(scores.var(ddof=1)) if len(scores) > 1 else 0.0
-        if not len(halves) or not whole > 0:
-            return cls(len(halves), float(halves.mean()) if len(halves) else math.nan, math.nan, None)
-        ends = _variance_interval(halves, len(first), level)
-        share = min(float(halves.mean()) / whole, 1.0)
-        limits = None if ends is None else (min(ends[0] / whole, 1.0), min(ends[1] / whole, 1.0))
-        return cls(len(halves), float(halves.mean()), share, limits)
+        half_squares = ((first - repeated) ** 2 / 2).mean(axis=0)
+        total = float(scores.var(ddof=1)) if len(scores) > 1 else 0.0
+        if not len(half_squares) or not total > 0:
+            return cls(len(half_squares), float(half_squares.mean()) if len(half_squares) else math.nan, math.nan, None)
+        limits = _variance_interval(half_squares, len(first), level)
+        share = min(float(half_squares.mean()) / total, 1.0)
+        share_ci = None if limits is None else (min(limits[0] / total, 1.0), min(limits[1] / total, 1.0))
+        return cls(len(half_squares), float(half_squares.mean()), share, share_ci)
 
 
 @dataclass(frozen=True)
 class VerdictAgreement:
-    """How far a model and people give the same verdicts, in one table."""
+    """Agreement of the verdicts of a model and of people in one table."""
 
     judge: str
-    verdicts: str  # the table
-    shared: int
-    failed: int  # of the model's, among those that people judged
-    same: float
+    verdicts: str  # name of the table
+    shared: int  # pieces that both judged
+    failed: int  # verdicts of the model that failed, on pieces that people judged
+    same: float  # share of equal verdicts
     kappa: float
     kappa_ci: tuple[float, float] | None
-    quadratic: float
-    shift: float  # in grades: contradicts 0, not 1, partial 2, support 3
+    quadratic: float  # kappa with quadratic weights
+    shift: float  # mean difference in grades: contradicts 0, not 1, partial 2, support 3
 
 
 @dataclass(frozen=True)
 class JudgedMean:
-    """A system's mean by people, by a model, and by both."""
+    """Mean of a measure for one system, by people, by a model, and corrected by both."""
 
     judge: str
     measure: str
     run: str
     labeled: int  # topics that both scored
-    known: float  # by people
-    model: float  # by the model, over all its topics
-    model_judged: float  # by the model, over the topics that both scored
-    bias: float  # the model's less people's, over the topics that both scored
+    people: float  # mean of people's scores
+    model: float  # mean of the model's scores over all its topics
+    model_judged: float  # mean of the model's scores over the topics that both scored
+    bias: float  # the model's mean minus people's mean, over the topics that both scored
     bias_ci: tuple[float, float] | None
-    believed: Believed  # whether the bias is shown to be within the margin, or beyond it
-    few_topics: tuple[str, ...]  # whose uncertain share of all topics could undo that; empty: none
-    selection_p: float  # of the model's means on the topics that people judged, and on all others; NaN: not tested
-    value: float  # corrected; NaN where the model judged no topics beside people's
+    believed: Believed  # whether the bias is within the margin
+    few_topics: tuple[str, ...]  # topics whose uncertain share of all topics could change `believed`
+    selection_p: float  # of equal model means on topics with and without people's verdicts; NaN if not tested
+    value: float  # corrected mean; NaN if the model judged only the topics that people judged
     ci: tuple[float, float] | None
-    weight: float  # how far the model is believed in it
+    weight: float  # weight of the model's scores in the corrected mean
     repeated: int  # topics that the model judged twice
-    own_sd: float  # of a topic's score, by the judge alone, over all systems
-    own_share: float  # of the variance of the model's mean
+    own_sd: float  # standard deviation of a topic's score caused by the judge, pooled over systems
+    own_share: float  # share of the variance of the model's mean that is caused by the judge
     own_share_ci: tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VerdictCalibration(Answer):
-    """What `calibrate` returns."""
+    """Result of `calibrate`."""
 
     kind: ClassVar[str] = "verdict-calibration"
     main: ClassVar[str] = "agreement"
@@ -131,19 +132,19 @@ class VerdictCalibration(Answer):
 
     @property
     def title(self) -> str:
-        """What is set against what."""
+        """Title of the result."""
         return "Verdicts of models, against people's"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Whether each judge may be believed, and how far it wavers."""
-        said = [
-            f"{one.judge} gives {one.same:.0%} of {counted(one.shared, 'verdict')} on {one.verdicts} as people do"
-            f" (kappa {one.kappa:.3f}); {one.failed:,} failed."
-            for one in self.agreement
+        """Agreement of each judge, whether its bias is within the margin, and its own variance."""
+        texts = [
+            f"{row.judge} gives {row.same:.0%} of {counted(row.shared, 'verdict')} on {row.verdicts} as people do"
+            f" (kappa {row.kappa:.3f}); {row.failed:,} failed."
+            for row in self.agreement
         ]
-        for judge in dict.fromkeys(one.judge for one in self.means):
-            own = [one for one in self.means if one.judge == judge]
+        for judge in dict.fromkeys(row.judge for row in self.means):
+            judge_means = [row for row in self.means if row.judge == judge]
             for key, text in (
                 ("yes", f"Within {self.margin:g} of people's, by {judge}"),
                 ("no", f"Not to be reported as if people had said it, by {judge}"),
@@ -153,44 +154,46 @@ class VerdictCalibration(Answer):
                     f"Not tested, as people judged fewer than {MIN_N} topics or no error varies, for {judge}",
                 ),
             ):
-                if names := [f"{one.measure} of {one.run}" for one in own if one.believed == key]:
-                    said.append(f"{text}: {listed(names)}.{self._unseen(own) if key == 'yes' else ''}")
-            said += [
-                f"Sensitive to a few topics, {one.measure} of {one.run} by {judge}: if topics such as"
-                f" {listed(one.few_topics[:3])} are as rare or as frequent as the sample allows, this verdict does not"
+                if scores := [f"{row.measure} of {row.run}" for row in judge_means if row.believed == key]:
+                    texts.append(f"{text}: {listed(scores)}.{self._unseen(judge_means) if key == 'yes' else ''}")
+            texts += [
+                f"Sensitive to a few topics, {row.measure} of {row.run} by {judge}: if topics such as"
+                f" {listed(row.few_topics[:3])} are as rare or as frequent as the sample allows, this verdict does not"
                 " hold."
-                for one in own
-                if one.few_topics
+                for row in judge_means
+                if row.few_topics
             ]
-            said += [
-                f"{one.measure} of {one.run} by {judge} is {one.model_judged:.3f} on the topics that people judged, and"
-                f" {one.model:.3f} on all (p {one.selection_p:.4f}): people's topics are not like the others, so that"
+            texts += [
+                f"{row.measure} of {row.run} by {judge} is {row.model_judged:.3f} on the topics that people judged, and"
+                f" {row.model:.3f} on all (p {row.selection_p:.4f}): people's topics are not like the others, so that"
                 " its bias on these is not known."
-                for one in own
-                if one.selection_p <= 1 - self.level
+                for row in judge_means
+                if row.selection_p <= 1 - self.level
             ]
-            shares = [one.own_share for one in own if not math.isnan(one.own_share)]
+            shares = [row.own_share for row in judge_means if not math.isnan(row.own_share)]
             if shares:
-                twice = counted(max(one.repeated for one in own), "topic")
+                repeated = counted(max(row.repeated for row in judge_means), "topic")
                 span = f"{min(shares):.0%} to {max(shares):.0%}" if len(shares) > 1 else f"{shares[0]:.0%}"
-                said.append(f"Asked again on {twice}, {judge} is itself the cause of {span} of the variance of a mean.")
-        return tuple(said)
+                cause = f"{judge} is itself the cause of {span} of the variance of a mean"
+                texts.append(f"Asked again on {repeated}, {cause}.")
+        return tuple(texts)
 
     @staticmethod
     def _unseen(means: Sequence[JudgedMean]) -> str:
-        """Say how rare topics can be that people's sample does not show, in 5 of 100 samples."""
-        n = min(one.labeled for one in means if one.believed == "yes")
+        # A kind of topic with share q is absent from n topics with probability (1 - q)^n, which is 0.05 at this q.
+        n = min(mean.labeled for mean in means if mean.believed == "yes")
         topics = f"{1 - 0.05 ** (1 / n):.0%} of all topics"
         return f" With {n} topics judged by people, errors on up to {topics} can go unseen, and the bias can be larger."
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the sentences, agreement by table, means, and how verdicts met."""
-        means = columns_of(
-            self.means, ("judge", TEXT), ("measure", TEXT), ("run", TEXT), ("labeled", COUNT, "topics"),
-            ("known", NUMBER, "people"), ("model", NUMBER), ("bias", number(4, "+")), "bias_ci", ("believed", TEXT),
+        """Return the sentences, agreement by table, means, and confusion tables."""
+        means = (
+            *columns_of(self.means, ("judge", TEXT), ("measure", TEXT), ("run", TEXT), ("labeled", COUNT, "topics")),
+            Column("known", [row.people for row in self.means], NUMBER, "people"),
+            *columns_of(self.means, ("model", NUMBER), ("bias", number(4, "+")), "bias_ci", ("believed", TEXT),
             ("few_topics", _NAMES, "few topics"), ("selection_p", P_VALUE, "selection p"),
             ("value", NUMBER, "corrected"), ("weight", number(2)), ("repeated", COUNT), ("own_sd", NUMBER, "own sd"),
-            ("own_share", SHARE, "own share"), "own_share_ci",
+            ("own_share", SHARE, "own share"), "own_share_ci"),
         )  # fmt: skip
         agreement = columns_of(
             self.agreement, ("judge", TEXT), ("verdicts", TEXT), ("shared", COUNT), ("failed", COUNT), ("same", SHARE),
@@ -204,7 +207,7 @@ class VerdictCalibration(Answer):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Give what the numbers are of."""
+        """Return margin, level, and grades."""
         return {"margin": self.margin, "level": self.level, "grades": list(_GRADES)}
 
 
@@ -219,219 +222,214 @@ def calibrate(
     resamples: int = 1000,
     seed: int = 0,
 ) -> VerdictCalibration:
-    """Set the verdicts of models against people's on a share of topics, and correct the means of measures by them.
+    """Compare verdicts of models with those of people on a sample of topics, and correct the means of measures.
 
-    Whether a model may be believed is decided by what its errors do to means: by the interval of its bias over the
-    topics that people judged, against a margin. Agreement and kappa stand beside it and decide nothing. Corrected means
-    (`judged.stats.prediction_powered`, over topics) are of the population of topics; they take those that people judged
-    to be chosen at random and judged fully. All intervals hold the judge's own variance, for it is in the scores that
-    they are made of; bias is in none but the corrected ones.
+    A model is accepted if the interval of the bias of its means, over the topics that people judged, is within the
+    margin. Agreement and kappa are shown for information. Corrected means (`judged.stats.prediction_powered`, over
+    topics) estimate the population of topics; they assume that the topics that people judged are a random sample and
+    fully judged. All intervals include the judge's own variance, as scores contain it; only the corrected intervals
+    account for bias.
 
     Parameters
     ----------
     responses
-        `Responses`, or what `Responses.of` takes, with verdicts of people and of models.
+        `Responses`, or an argument of `Responses.of`, with verdicts of people and of models.
     people
-        The judges who are people; of several the middle verdict counts. All others are models.
+        Judges who are people; the middle of their verdicts is used. All other judges are models.
     measures
-        Measures of answers; None: those that the verdicts allow; ``()``: none, only verdicts are compared.
+        Measures of answers. Default: those that the verdicts allow; ``()``: compare only verdicts.
     labeled
-        The topics that people judged fully; None: all of theirs.
+        Topics that people judged completely. Default: all topics with verdicts of people.
     margin
-        A bias that does not matter.
+        Largest bias that does not matter, in units of the measure.
     level, resamples, seed
-        Of intervals, and of the bootstrap that says what a judge is worth.
+        Confidence level of intervals, and bootstrap of the corrected means.
 
     Raises
     ------
     InputError
-        If there is nothing to compare.
+        If no model and people judged the same.
     """
     check_share("level", level)
     check_resampling(resamples, seed)
     if not margin > 0:
-        raise InputError(f"a margin of {margin:g} decides nothing", fix="give a number above 0")
-    given = Responses.of(responses)
+        raise InputError(f"`margin` must be above 0, got {margin:g}", fix="use 0.05")
+    source = Responses.of(responses)
     humans = {people} if isinstance(people, str) else set(people)
-    names = {judge for table in VERDICTS for judge in given[table]["judge"].unique().to_pylist()}
-    if strange := sorted(humans - names):
-        raise InputError(
-            f"nobody called {strange[0]!r} gave a verdict",
-            fix=f"use some of {', '.join(sorted(names))}",
-            path=given.where,
-        )
+    judges = {judge for table in VERDICTS for judge in source[table]["judge"].unique().to_pylist()}
+    if unknown := sorted(humans - judges):
+        fix = f"use some of {', '.join(sorted(judges))}"
+        raise InputError(f"judge {unknown[0]!r} has no verdict", fix=fix, path=source.where)
     agreement: list[VerdictAgreement] = []
     means: list[JudgedMean] = []
     grades: dict[tuple[str, str], Table] = {}
-    known = _of_people(given, humans)
-    topics = {topic for table in VERDICTS for topic in known[table]["query_id"].to_pylist()}
+    by_people = _middle_of_people(source, humans)
+    topics = {topic for table in VERDICTS for topic in by_people[table]["query_id"].to_pylist()}
     topics &= topics if labeled is None else set(labeled)
-    for judge in sorted(names - humans):
-        own = _of_judge(given, judge)
-        both = [table for table in VERDICTS if known[table].num_rows and own[table].num_rows]
-        for table in both:
-            found = _agreement(known, own, table, judge, level)
-            if found is not None:
-                agreement.append(found[0])
-                grades |= {(judge, table): found[1]}
-        if any(one.judge == judge for one in agreement) and measures != ():
-            means += _means(known.of_topics(topics), own, _of_judge(given, judge, 1), measures, judge,
-                            (margin, level, resamples, seed))  # fmt: skip
+    for judge in sorted(judges - humans):
+        by_model = _verdicts_of(source, judge)
+        for table in VERDICTS:
+            comparison = _agreement(by_people, by_model, table, judge, level)
+            if comparison is not None:
+                agreement.append(comparison[0])
+                grades |= {(judge, table): comparison[1]}
+        if any(row.judge == judge for row in agreement) and measures != ():
+            by_people_labeled, repeated = by_people.of_topics(topics), _verdicts_of(source, judge, 1)
+            means += _means(by_people_labeled, by_model, repeated, measures, judge, (margin, level, resamples, seed))
     if not agreement:
-        fix = "have a model judge some of what people judged"
-        raise InputError("no model and people judged the same", fix=fix, path=given.where)
-    fewest = min([MIN_N, *(one.labeled for one in means)])
-    lacking = insufficiency(fewest, "verdict", min_units=MIN_N)
+        fix = "have a model judge topics that people judged"
+        raise InputError("no model judged the same as people", fix=fix, path=source.where)
+    fewest = min([MIN_N, *(mean.labeled for mean in means)])
+    shortage = insufficiency(fewest, "verdict", min_units=MIN_N)
     result = "there are no intervals" if insufficiency(fewest) else "intervals do not hold their level"
-    said = lacking.sentence("topic") if lacking else ""
-    text = f"{said} So {result}, and whether a judge can be believed is not tested"
+    reason = shortage.sentence("topic") if shortage else ""
+    text = f"{reason} So {result}, and whether a judge can be believed is not tested"
     notes = (Note("few-topics", text),) if fewest < MIN_N else ()
-    return VerdictCalibration(margin, level, tuple(agreement), tuple(means), grades, (*given.notes, *notes))
+    return VerdictCalibration(margin, level, tuple(agreement), tuple(means), grades, (*source.notes, *notes))
 
 
-def _of_judge(given: Responses, judge: str, repeat: int = 0) -> Responses:
-    """Leave the verdicts of one judge, and of those what it said first, or again."""
+def _verdicts_of(responses: Responses, judge: str, repeat: int = 0) -> Responses:
     tables = {
-        name: given[name].filter(
-            pc.and_(pc.equal(given[name]["judge"], judge), pc.equal(given[name]["repeat"], repeat))
+        name: responses[name].filter(
+            pc.and_(pc.equal(responses[name]["judge"], judge), pc.equal(responses[name]["repeat"], repeat))
         )
         for name in VERDICTS
     }
-    return given.with_tables(**tables)
+    return responses.with_tables(**tables)
 
 
-def verdict_labels(given: Responses, table: str, kind: Literal["human", "model"]) -> Labels | None:
-    """Make labels of verdicts: what was judged is the document, and the grade is how far; None where there are none."""
-    key = [name for name in KEYS[table] if name not in ("query_id", "judge", "repeat")]
+def verdict_labels(responses: Responses, table: str, kind: Literal["human", "model"]) -> Labels | None:
+    """Convert verdicts to labels of documents: the judged piece becomes the document id; None without verdicts."""
+    key_columns = [name for name in KEYS[table] if name not in ("query_id", "judge", "repeat")]
     rows = [
         {
             "query_id": row["query_id"],
-            "doc_id": json.dumps([row[name] for name in key]),
+            "doc_id": json.dumps([row[name] for name in key_columns]),
             "judge": row["judge"],
             "repeat": row["repeat"],
             "grade": None if row["verdict"] == FAILED else float(_GRADES.index(row["verdict"])),
             "valid": row["verdict"] != FAILED,
         }
-        for row in given[table].to_pylist()
+        for row in responses[table].to_pylist()
     ]
-    return Labels(complete_columns(pa.Table.from_pylist(rows), kind, given.where), table, given.where) if rows else None
+    where = responses.where
+    return Labels(complete_columns(pa.Table.from_pylist(rows), kind, where), table, where) if rows else None
 
 
-def _of_people(given: Responses, humans: Collection[str]) -> Responses:
-    """Put the middle verdict of people in the place of all verdicts."""
+def _middle_of_people(responses: Responses, humans: Collection[str]) -> Responses:
+    """Replace all verdicts by the middle verdict of people."""
     tables: dict[str, Any] = {}
-    chosen = pa.array(sorted(humans), pa.string())
+    judges = pa.array(sorted(humans), pa.string())
     for name in VERDICTS:
-        key = [column for column in KEYS[name] if column not in ("judge", "repeat")]
-        theirs = given[name].filter(pc.is_in(given[name]["judge"], value_set=chosen))
+        key_columns = [column for column in KEYS[name] if column not in ("judge", "repeat")]
+        rows = responses[name].filter(pc.is_in(responses[name]["judge"], value_set=judges))
         tables[name] = [
-            {**dict(zip(key, place, strict=True)), "judge": _PEOPLE, "verdict": verdict}
-            for place, verdict in middle_verdicts(theirs, *key).items()
+            {**dict(zip(key_columns, key, strict=True)), "judge": _PEOPLE, "verdict": verdict}
+            for key, verdict in middle_verdicts(rows, *key_columns).items()
             if verdict != FAILED
         ]
-    return given.with_tables(**tables)
+    return responses.with_tables(**tables)
 
 
 def _agreement(
-    known: Responses, own: Responses, table: str, judge: str, level: float
+    by_people: Responses, by_model: Responses, table: str, judge: str, level: float
 ) -> tuple[VerdictAgreement, Table] | None:
-    """Compare verdicts on what both judged; None where that is nothing."""
-    people, model = verdict_labels(known, table, "human"), verdict_labels(own, table, "model")
+    people, model = verdict_labels(by_people, table, "human"), verdict_labels(by_model, table, "model")
     if people is None or model is None:
         return None
     pairs = {(row["query_id"], row["doc_id"]) for row in people.table.to_pylist()}
     shared = [row for row in model.table.to_pylist() if (row["query_id"], row["doc_id"]) in pairs]
     if not any(row["valid"] for row in shared):
         return None
-    both = Labels(pa.concat_tables([people.table, pa.Table.from_pylist(shared, schema=people.table.schema)]))
-    made = calibration.calibrate(both, rel=len(_GRADES) - 1, highest=len(_GRADES) - 1, level=level)
-    one: JudgeCalibration = made.judges[0]
+    labels = Labels(pa.concat_tables([people.table, pa.Table.from_pylist(shared, schema=people.table.schema)]))
+    calibrated = calibration.calibrate(labels, rel=len(_GRADES) - 1, highest=len(_GRADES) - 1, level=level)
     failed = sum(not row["valid"] for row in shared)
-    said = {(row["query_id"], row["doc_id"]): row["grade"] for row in people.table.to_pylist()}
-    met = Counter((said[row["query_id"], row["doc_id"]], row["grade"]) for row in shared)
-    words = [word for word in (*_GRADES, FAILED) if word in VERDICTS[table]]
-    columns = [Column(_PEOPLE, words[:-1], TEXT)]
-    for model_word in words:
-        grade = None if model_word == FAILED else float(_GRADES.index(model_word))
-        times = [met[float(_GRADES.index(word)), grade] for word in words[:-1]]
-        columns.append(Column(model_word, times, COUNT))
+    grade_of = {(row["query_id"], row["doc_id"]): row["grade"] for row in people.table.to_pylist()}
+    pair_counts = Counter((grade_of[row["query_id"], row["doc_id"]], row["grade"]) for row in shared)
+    verdicts = [verdict for verdict in (*_GRADES, FAILED) if verdict in VERDICTS[table]]
+    columns = [Column(_PEOPLE, verdicts[:-1], TEXT)]
+    for model_verdict in verdicts:
+        grade = None if model_verdict == FAILED else float(_GRADES.index(model_verdict))
+        counts = [pair_counts[float(_GRADES.index(verdict)), grade] for verdict in verdicts[:-1]]
+        columns.append(Column(model_verdict, counts, COUNT))
     confusion = Table(table, tuple(columns), f"What {judge} said of {table}, by what people said", folded=True)
-    found = VerdictAgreement(
-        judge, table, one.shared, failed, one.same, one.kappa, one.kappa_ci, one.quadratic, one.shift
-    )
-    return found, confusion
+    row: JudgeCalibration = calibrated.judges[0]
+    kappas = (row.kappa, row.kappa_ci, row.quadratic)
+    return VerdictAgreement(judge, table, row.shared, failed, row.same, *kappas, row.shift), confusion
 
 
 def _means(
-    known: Responses, own: Responses, again: Responses, measures: Any, judge: str, how: tuple[float, float, int, int]
+    by_people: Responses, by_model: Responses, repeats: Responses, measures: Any, judge: str, options: _Options
 ) -> list[JudgedMean]:
-    """Give each system's mean of each measure by people, by the model, and corrected."""
-    from judged.pipelines.rag.scoring import asked, evaluate, usual_measures
+    from judged.pipelines.rag.scoring import evaluate, judged_pieces, usual_measures
 
-    margin, level, resamples, seed = how
-    counts = [[Counter(one[table]["query_id"].to_pylist()) for table in VERDICTS] for one in (own, again)]
-    repeated = {  # as a whole: half a topic would be scored on other pieces than before
-        topic for count in counts[1] for topic in count
+    margin, level, resamples, seed = options
+    counts = [[Counter(rows[table]["query_id"].to_pylist()) for table in VERDICTS] for rows in (by_model, repeats)]
+    complete = {  # a topic with fewer verdicts in the repetition would be scored on other pieces
+        topic for topic_counts in counts[1] for topic in topic_counts
         if all(after[topic] in (0, before[topic]) for before, after in zip(*counts, strict=True))
     }  # fmt: skip
-    made: list[JudgedMean] = []
-    for measure in measures_of(usual_measures(asked(known) & asked(own)) if measures is None else measures):
-        scores, model = evaluate(known, measure, unjudged=False), evaluate(own, measure, unjudged=False)
-        if scores.run_names != model.run_names:
-            fix = "leave it out, or have people judge its answers"
-            raise InputError("a system has no answer among the topics that people judged", fix=fix, path=known.where)
-        twice = evaluate(again.of_topics(repeated), measure, unjudged=False) if repeated else None
-        seen = PairedScores.of(scores, model)
-        corrected = seen.prediction_powered_means(level, resamples, seed)
-        for at, run in enumerate(seen.runs):
-            bias = judge_bias(seen.people[at], seen.model[at], seen.model_only[at], margin=margin, level=level)
-            whole = model.values[at, 0][~np.isnan(model.values[at, 0])]
-            variance = OwnVariance.of(*_twice(model, twice), whole, level)
-            found = corrected[at] if corrected else None
-            limits = found.interval if found else None
-            if limits is not None and not limits[0] < limits[1]:
-                limits = None
-            made.append(
+    means: list[JudgedMean] = []
+    if measures is None:
+        measures = usual_measures(judged_pieces(by_people) & judged_pieces(by_model))
+    for measure in measures_of(measures):
+        people_scores = evaluate(by_people, measure, unjudged=False)
+        model_scores = evaluate(by_model, measure, unjudged=False)
+        if people_scores.run_names != model_scores.run_names:
+            fix = "leave the system out, or have people judge its answers"
+            raise InputError("a system has no answer to the topics that people judged", fix=fix, path=by_people.where)
+        repeated = evaluate(repeats.of_topics(complete), measure, unjudged=False) if complete else None
+        both = PairedScores.of(people_scores, model_scores)
+        corrected = both.prediction_powered_means(level, resamples, seed)
+        for i, run in enumerate(both.runs):
+            bias = judge_bias(both.people[i], both.model[i], both.model_only[i], margin=margin, level=level)
+            all_scores = model_scores.values[i, 0][~np.isnan(model_scores.values[i, 0])]
+            variance = OwnVariance.of(*_scores_of_repeated(model_scores, repeated), all_scores, level)
+            estimate = corrected[i] if corrected else None
+            ci = estimate.interval if estimate else None
+            ci = None if ci is None or ci[0] >= ci[1] else ci
+            means.append(
                 JudgedMean(
                     judge=judge, measure=str(measure), run=run, labeled=bias.n,
-                    known=float(seen.people[at].mean()) if bias.n else math.nan,
-                    model=float(whole.mean()) if len(whole) else math.nan,
-                    model_judged=float(seen.model[at].mean()) if bias.n else math.nan,
+                    people=float(both.people[i].mean()) if bias.n else math.nan,
+                    model=float(all_scores.mean()) if len(all_scores) else math.nan,
+                    model_judged=float(both.model[i].mean()) if bias.n else math.nan,
                     bias=bias.mean, bias_ci=bias.ci, believed=bias.believed,
-                    few_topics=tuple(seen.query_ids[topic] for topic in bias.few_topics), selection_p=bias.selection_p,
-                    value=found.value if found else math.nan, ci=limits,
-                    weight=found.weight if found else math.nan, repeated=variance.topics,
+                    few_topics=tuple(both.query_ids[topic] for topic in bias.few_topics), selection_p=bias.selection_p,
+                    value=estimate.value if estimate else math.nan, ci=ci,
+                    weight=estimate.weight if estimate else math.nan, repeated=variance.topics,
                     own_sd=math.sqrt(variance.variance), own_share=variance.share, own_share_ci=variance.share_ci,
                 )
             )  # fmt: skip
-    return made
+    return means
 
 
-def _twice(model: Scores, twice: Scores | None) -> tuple[Floats, Floats]:
-    """Give the scores of the topics that were judged twice for all systems, as they were first and again."""
-    if twice is None or twice.run_names != model.run_names:
+def _scores_of_repeated(model: Scores, repeated: Scores | None) -> tuple[Floats, Floats]:
+    """Return first and repeated scores of the topics that were judged twice for all systems."""
+    if repeated is None or repeated.run_names != model.run_names:
         return np.empty((1, 0)), np.empty((1, 0))
-    place = {topic: at for at, topic in enumerate(model.query_ids)}
-    first = model.values[:, 0][:, [place[topic] for topic in twice.query_ids]]
-    again = twice.values[:, 0]
-    both = ~(np.isnan(first) | np.isnan(again)).any(axis=0)
-    return first[:, both], again[:, both]
+    column = {topic: i for i, topic in enumerate(model.query_ids)}
+    first = model.values[:, 0][:, [column[topic] for topic in repeated.query_ids]]
+    second = repeated.values[:, 0]
+    is_complete = ~(np.isnan(first) | np.isnan(second)).any(axis=0)
+    return first[:, is_complete], second[:, is_complete]
 
 
-def _variance_interval(halves: Floats, systems: int, level: float) -> tuple[float, float] | None:
-    """Return an interval of the mean of halves of squared differences; None where there is not enough data for one.
+def _variance_interval(half_squares: Floats, systems: int, level: float) -> tuple[float, float] | None:
+    """Return an interval of the mean of halves of squared differences; None if there is not enough data.
 
-    Of normal noise, n of them are a multiple of chi-square with n degrees of freedom, and their variance is 2 squared
-    means. Heavier tails leave fewer degrees (Satterthwaite). Their variance is estimated roughly, so five topics of
-    Laplace noise, of which it is 5 squared means, are added to the estimate: see docs/calibration.md.
+    For normal noise, n times their mean is a multiple of chi-square with n degrees of freedom, and their variance is
+    twice the squared mean. Heavier tails reduce the degrees of freedom (Satterthwaite). As the variance of few values
+    is uncertain, five topics of Laplace noise, with a variance of 5 squared means, are added: see docs/calibration.md.
     """
     from scipy.special import gammaincinv
 
-    n = len(halves)
-    if insufficiency(n, variance=float(halves.var()) if n else 0.0, min_units=LEAST_REPEATED):
+    n = len(half_squares)
+    if insufficiency(n, variance=float(half_squares.var()) if n else 0.0, min_units=MIN_REPEATED_TOPICS):
         return None
-    mean = float(halves.mean())
-    spread = (n * float(halves.var(ddof=1)) / mean**2 + _ADDED * 5.0 / systems) / (n + _ADDED)
-    freedom = min(2.0 * n / spread, float(n * systems))
+    mean = float(half_squares.mean())
+    squares = n * float(half_squares.var(ddof=1)) / mean**2
+    relative_variance = (squares + _PRIOR_TOPICS * 5.0 / systems) / (n + _PRIOR_TOPICS)
+    freedom = min(2.0 * n / relative_variance, float(n * systems))
     low, high = (2.0 * float(gammaincinv(freedom / 2.0, q)) for q in ((1 + level) / 2, (1 - level) / 2))
     return freedom * mean / low, freedom * mean / high

@@ -1,4 +1,4 @@
-"""Answers, and what is known of them, read from files of any tool."""
+"""Readers of responses in the formats of TREC RAG, nuggetizer, ragas, deepeval, and traces."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from judged.pipelines.traces.traces import Traces
 
 
-_ASSIGNED = {"support": SUPPORT, "partial_support": PARTIAL, "not_support": NOT, "failed": FAILED}
-_SUPPORTS = {"2": SUPPORT, "1": PARTIAL, "0": NOT, "-1": FAILED}  # -1: shown to somebody, and not judged
-_IDS, _IDEAL_IDS = "retrieved_context_ids", "reference_context_ids"
+_ASSIGNMENT_VERDICTS = {"support": SUPPORT, "partial_support": PARTIAL, "not_support": NOT, "failed": FAILED}
+_SUPPORT_VERDICTS = {"2": SUPPORT, "1": PARTIAL, "0": NOT, "-1": FAILED}  # -1: an assessor saw it and gave no grade
+_IDS, _REFERENCE_IDS = "retrieved_context_ids", "reference_context_ids"
 _RAGAS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
 _DEEPEVAL = ("input", "actual_output", "retrieval_context", "expected_output", "context")
-_KNOWN = "answers of TREC RAG, nuggets and assignments of nuggetizer, support judgments, ragas, deepeval or traces"
+_FORMATS = "answers of TREC RAG, nuggets and assignments of nuggetizer, support judgments, ragas, deepeval or traces"
 
 
-class Rows:
-    """Rows of tables as they are read; what two files say of the same must be the same."""
+class _TableBuilder:
+    """Rows of tables from several files and formats, which must not contradict each other, and counts for notes."""
 
     def __init__(
         self, judge: str = "", queries: Mapping[str, str] | None = None, passages: Mapping[str, str] | None = None
@@ -46,103 +46,92 @@ class Rows:
         self.judge = judge
         self.queries, self.passages = queries or {}, passages or {}  # ids by text
         self.tables: defaultdict[str, dict[tuple[Any, ...], Record]] = defaultdict(dict)
-        self.odd: Counter[str] = Counter()
-        self.nuggets: defaultdict[str, dict[str, str]] = defaultdict(dict)  # by topic, ids by text
-        self.told: dict[tuple[str, str], Any] = {}  # texts of answers as files of verdicts have them
-        self.where, self.line = "", None  # of the record that is being read
+        self.note_counts: Counter[str] = Counter()
+        self.nuggets: defaultdict[str, dict[str, str]] = defaultdict(dict)  # by topic: ids by text
+        self.answer_texts: dict[tuple[str, str], Any] = {}  # copies of answers in files of verdicts
+        self.where, self.line = "", None  # of the current record
 
-    def at(self, where: str, line: int | None) -> Rows:
-        """Say where what comes next stands."""
+    def locate(self, where: str, line: int | None) -> _TableBuilder:
+        """Set the file and line of the current record, for messages."""
         self.where, self.line = where, line
         return self
 
-    def refuse(self, problem: str, fix: str) -> NoReturn:
-        """Refuse the record."""
+    def fail(self, problem: str, fix: str) -> NoReturn:
         raise InputError(problem, fix=fix, path=self.where, line=self.line)
 
     def add(self, table: str, row: dict[str, Any]) -> None:
-        """Add a row; one of the same key must say the same."""
-        usual = {"judge": self.judge, "repeat": 0}
-        key = tuple({**usual, **row}.get(column) for column in KEYS[table])
-        before = self.tables[table].get(key)
-        if before is not None and any(before[1].get(name, value) != value for name, value in row.items()):
-            what = ", ".join(f"{name} {value!r}" for name, value in zip(KEYS[table], key, strict=True) if value != "")
-            self.refuse(f"{table}: {what} was there before", "leave one of the two")
-        if before is None:
-            judged = usual if "judge" in KEYS[table] else {}
-            self.tables[table][key] = (self.line, {**judged, **row})
+        """Add a row; an earlier row with the same key must have the same values."""
+        defaults = {"judge": self.judge, "repeat": 0}
+        key = tuple({**defaults, **row}.get(column) for column in KEYS[table])
+        earlier = self.tables[table].get(key)
+        if earlier is not None and any(earlier[1].get(name, value) != value for name, value in row.items()):
+            text = ", ".join(f"{name} {value!r}" for name, value in zip(KEYS[table], key, strict=True) if value != "")
+            self.fail(f"{table}: another row has {text}", "remove one of the two rows")
+        if earlier is None:
+            self.tables[table][key] = (self.line, {**(defaults if "judge" in KEYS[table] else {}), **row})
 
-    def answer(self, key: dict[str, Any], text: str) -> None:
-        """Add an answer that comes as one text, and its sentences."""
+    def add_answer(self, key: dict[str, Any], text: str) -> None:
+        """Add an answer, and split it into sentences."""
         self.add("answers", {**key, "text": text})
-        for at, sentence in enumerate(sentences_of(text), 1):
-            self.add("sentences", {**key, "sentence": at, "text": sentence})
-        self.odd["answers split into sentences by full stops"] += 1
+        for number, sentence in enumerate(sentences_of(text), 1):
+            self.add("sentences", {**key, "sentence": number, "text": sentence})
+        self.note_counts["answers split into sentences by full stops"] += 1
 
-    def made(self, name: str, where: str) -> Responses:
-        """Give the tables, with what should be known of them."""
-        for (query, run), text in self.told.items():
+    def build(self, name: str, where: str) -> Responses:
+        for (query, run), text in self.answer_texts.items():  # files with the answers themselves have priority
             self.tables["answers"].setdefault((query, run), (None, {"query_id": query, "run_id": run, "text": text}))
         tables = {table: table_of_records(table, rows.values(), where) for table, rows in self.tables.items()}
-        notes = (Note("odd-records", f"{what}: {times:,}") for what, times in self.odd.items() if times)
+        notes = (Note("odd-records", f"{text}: {count:,}") for text, count in self.note_counts.items() if count)
         return Responses(tables, name, where, tuple(notes))
 
     @property
-    def run(self) -> str:
-        """How a system is called that nobody names: as its file."""
+    def run_name(self) -> str:
+        """Name of a system for files without one: the name of the file."""
         return Path(self.where).name.partition(".")[0]
 
-    def given(self, value: Any, what: str) -> Any:
-        """Give a value that must be there."""
-        return self.refuse(f"there is no {what}", "give it") if value is None or value == "" else value
+    def require(self, value: Any, field: str) -> Any:
+        return self.fail(f"{field} is missing", f"add {field}") if value is None or value == "" else value
 
-    def number(self, value: Any, what: str) -> int:
-        """Give what must be a whole number from 0."""
-        whole = isinstance(value, int) and value >= 0
-        return value if whole else self.refuse(f"{what} is {value!r:.40}", "give a whole number from 0")
+    def require_count(self, value: Any, field: str) -> int:
+        is_valid = isinstance(value, int) and value >= 0
+        return value if is_valid else self.fail(f"{field} must be a whole number, got {value!r:.40}", "use 0 or more")
 
-    def text(self, value: Any, what: str) -> str:
-        """Give what must be a text."""
-        return value if isinstance(value, str) else self.refuse(f"{what} is {value!r:.40}", "give a text")
+    def require_text(self, value: Any, field: str) -> str:
+        problem = f"{field} must be a text, got {value!r:.40}"
+        return value if isinstance(value, str) else self.fail(problem, "use a text")
 
-    def listed(self, value: Any, what: str) -> list[Any]:
-        """Give what must be a list, or is not there."""
+    def require_list(self, value: Any, field: str) -> list[Any]:
+        """Return a list; an empty one if the field is missing."""
         if isinstance(value, list) or value is None:
             return cast("list[Any]", value or [])
-        fix = "give a list; where a CSV has it as text, export JSON Lines or Parquet"
-        return self.refuse(f"{what} is {value!r:.40}, no list", fix)
+        fix = "use a list; if a CSV has it as text, export JSON Lines or Parquet"
+        return self.fail(f"{field} must be a list, got {value!r:.40}", fix)
 
-    def each(self, value: Any, what: str) -> list[Mapping[str, Any]]:
-        """Give what must be a list of objects, or is not there."""
-        if strange := [one for one in self.listed(value, what) if not isinstance(one, Mapping)]:
-            self.refuse(f"one of {what} is {strange[0]!r:.40}", "give an object")
+    def require_objects(self, value: Any, field: str) -> list[Mapping[str, Any]]:
+        """Return a list of objects; an empty one if the field is missing."""
+        if invalid := [record for record in self.require_list(value, field) if not isinstance(record, Mapping)]:
+            self.fail(f"{field} must contain objects, got {invalid[0]!r:.40}", "use objects")
         return value or []
 
-    def passage_id(self, text: str, given: Any = None) -> str:
-        """Return the id that a passage was given, or that of the document of its text, or else a hash of the text."""
-        if given is not None:
-            return id_text(given, _IDS, path=self.where, line=self.line)
-        known = self.passages.get(text.strip())
-        self.odd["passages that have a hash of their text as their id"] += known is None
-        return known or f"text-{sha256(text.encode()).hexdigest()[:12]}"
+    def passage_id(self, text: str, doc_id: Any = None) -> str:
+        """Return the recorded id of a passage, else that of the document with its text, else a hash of the text."""
+        if doc_id is not None:
+            return id_text(doc_id, _IDS, path=self.where, line=self.line)
+        matching = self.passages.get(text.strip())
+        self.note_counts["passages that have a hash of their text as their id"] += matching is None
+        return matching or f"text-{sha256(text.encode()).hexdigest()[:12]}"
 
-    def word(self, value: Any, words: Mapping[str, str], what: str) -> str:
-        """Give the verdict that a word stands for."""
-        known = words.get(str(value))
-        return known if known is not None else self.refuse(f"no {what} {value!r:.40}", f"use one of {', '.join(words)}")
-
-
-Layout: TypeAlias = Callable[[Mapping[str, Any], Rows], None]
+    def verdict_of(self, value: Any, verdicts: Mapping[str, str], field: str) -> str:
+        if (verdict := verdicts.get(str(value))) is None:
+            self.fail(f"unknown {field} {value!r:.40}", f"use one of {', '.join(verdicts)}")
+        return verdict
 
 
-def layout_of(record: Mapping[str, Any], rows: Rows) -> Layout:
-    """Tell the layout of a file by its first record.
+Layout: TypeAlias = Callable[[Mapping[str, Any], _TableBuilder], None]
 
-    Raises
-    ------
-    InputError
-        If it is none that is known.
-    """
+
+def _layout_of(record: Mapping[str, Any], builder: _TableBuilder) -> Layout:
+    """Return the parser of a file's format, detected from the fields of its first record."""
     keys = set(record)
     if {"answer", "references"} <= keys:
         return _trec
@@ -154,176 +143,179 @@ def layout_of(record: Mapping[str, Any], rows: Rows) -> Layout:
         return partial(_exported, names=_RAGAS)
     if {"input", "actual_output"} <= keys:
         return partial(_exported, names=_DEEPEVAL)
-    problem = f"no answers are known by the fields {', '.join(sorted(keys))[:100]}"
-    return rows.refuse(problem, f"give {_KNOWN}, or a folder of tables")
+    problem = f"unknown format of responses, with the fields {', '.join(sorted(keys))[:100]}"
+    return builder.fail(problem, f"use {_FORMATS}, or a folder of tables")
 
 
-def _trec(record: Mapping[str, Any], rows: Rows) -> None:
-    """Read an answer of TREC RAG: references are what may be cited, and citations are places in them, from 0."""
-    (about,) = rows.each([record.get("metadata") or {}], "metadata")
-    told = {**about, **record}
-    query = rows.given(told.get("narrative_id", told.get("topic_id")), "topic_id or narrative_id")
-    key = {"query_id": str(query), "run_id": str(told.get("run_id") or rows.run)}
-    references = [str(one) for one in rows.listed(rows.given(record.get("references"), "references"), "references")]
-    sentences = rows.each(rows.given(record.get("answer"), "answer"), "answer")
-    texts = [rows.text(one.get("text"), "the text of a sentence") for one in sentences]
-    rows.add("answers", {**key, "text": " ".join(texts)})
-    for number, (text, one) in enumerate(zip(texts, sentences, strict=True), 1):
-        rows.add("sentences", {**key, "sentence": number, "text": text})
-        citations = rows.listed(one.get("citations"), "citations")
-        if strange := [cited for cited in citations if type(cited) not in (int, str)]:
-            rows.refuse(f"a citation is {strange[0]!r:.40}", "give its place among the references, from 0, or its id")
-        for cited in dict.fromkeys(citations):
-            if type(cited) is int and not 0 <= cited < len(references):
-                problem = f"sentence {number} cites {cited}, and there are {len(references)} references"
-                rows.refuse(problem, "count references from 0")
-            doc = references[cited] if type(cited) is int else cited
-            rows.add("citations", {**key, "sentence": number, "doc_id": doc})
-    rows.odd["answers whose references were not taken for the context: nothing says what the generator was given"] += 1
+def _trec(record: Mapping[str, Any], builder: _TableBuilder) -> None:
+    """Parse an answer of TREC RAG: citations are ids, or indices of the references, from 0."""
+    (metadata,) = builder.require_objects([record.get("metadata") or {}], "metadata")
+    fields = {**metadata, **record}
+    query = builder.require(fields.get("narrative_id", fields.get("topic_id")), "topic_id or narrative_id")
+    key = {"query_id": str(query), "run_id": str(fields.get("run_id") or builder.run_name)}
+    references = builder.require_list(builder.require(record.get("references"), "references"), "references")
+    sentences = builder.require_objects(builder.require(record.get("answer"), "answer"), "answer")
+    texts = [builder.require_text(sentence.get("text"), "the text of a sentence") for sentence in sentences]
+    builder.add("answers", {**key, "text": " ".join(texts)})
+    for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), 1):
+        builder.add("sentences", {**key, "sentence": number, "text": text})
+        citations = builder.require_list(sentence.get("citations"), "citations")
+        if invalid := [citation for citation in citations if type(citation) not in (int, str)]:  # bool is an int
+            problem = f"a citation must be an index or an id, got {invalid[0]!r:.40}"
+            builder.fail(problem, "use the index of the reference, from 0, or its id")
+        for citation in dict.fromkeys(citations):
+            if type(citation) is int and not 0 <= citation < len(references):
+                problem = f"sentence {number} cites index {citation} of {len(references)} references"
+                builder.fail(problem, "count references from 0")
+            doc = str(references[citation]) if type(citation) is int else citation
+            builder.add("citations", {**key, "sentence": number, "doc_id": doc})
+    text = "answers whose references were not taken for the context: nothing says what the generator was given"
+    builder.note_counts[text] += 1
 
 
-def _nuggetizer(record: Mapping[str, Any], rows: Rows) -> None:
-    """Read nuggets, and how far an answer says them where it was asked."""
-    query = str(rows.given(record.get("qid"), "qid"))
+def _nuggetizer(record: Mapping[str, Any], builder: _TableBuilder) -> None:
+    """Parse nuggets, and the assignments of an answer."""
+    query = str(builder.require(record.get("qid"), "qid"))
     if "docid" in record:
-        rows.refuse("these are assignments to documents, not to answers", "give those to answers (run_id, answer_text)")
+        builder.fail("assignments to documents cannot be read", "use assignments to answers (run_id, answer_text)")
     key = {"query_id": query, "run_id": str(record.get("run_id") or "run")}
-    for nugget in rows.each(rows.given(record.get("nuggets"), "nuggets"), "nuggets"):
-        text, ids = rows.text(nugget.get("text"), "the text of a nugget"), rows.nuggets[query]
+    for nugget in builder.require_objects(builder.require(record.get("nuggets"), "nuggets"), "nuggets"):
+        text, ids = builder.require_text(nugget.get("text"), "the text of a nugget"), builder.nuggets[query]
         row = {"query_id": query, "nugget_id": ids.setdefault(text, str(len(ids) + 1)), "text": text}
-        rows.add("nuggets", {**row, "importance": nugget.get("importance", VITAL)})
+        builder.add("nuggets", {**row, "importance": nugget.get("importance", VITAL)})
         if "assignment" in nugget:
-            rows.told[query, key["run_id"]] = record.get("answer_text")
-            verdict = rows.word(nugget["assignment"], _ASSIGNED, "assignment")
-            rows.add("assignments", {**key, "nugget_id": row["nugget_id"], "verdict": verdict})
+            builder.answer_texts[query, key["run_id"]] = record.get("answer_text")
+            verdict = builder.verdict_of(nugget["assignment"], _ASSIGNMENT_VERDICTS, "assignment")
+            builder.add("assignments", {**key, "nugget_id": row["nugget_id"], "verdict": verdict})
 
 
-def _support(record: Mapping[str, Any], rows: Rows) -> None:
-    """Read support judgments as TREC RAG 2024 published them: 2, 1, 0, and -1 for none."""
-    query, run = (rows.given(record.get(name), name) for name in ("topic_id", "run_id"))
+def _support(record: Mapping[str, Any], builder: _TableBuilder) -> None:
+    """Parse support judgments of TREC RAG 2024: 2, 1, 0, and -1 for none."""
+    query, run = (builder.require(record.get(name), name) for name in ("topic_id", "run_id"))
     key = {"query_id": str(query), "run_id": str(run)}
     texts: list[str] = []
-    for sentence in rows.each(rows.given(record.get("sentences"), "sentences"), "sentences"):
-        number = rows.number(sentence.get("sentenceID"), "sentenceID") + 1
-        texts.append(rows.text(sentence.get("text"), "the text of a sentence"))
-        rows.add("sentences", {**key, "sentence": number, "text": texts[-1]})
-        for citation in rows.each(sentence.get("citations"), "citations"):
-            row = {**key, "sentence": number, "doc_id": str(rows.given(citation.get("reference"), "reference"))}
-            rows.add("citations", row)
+    for sentence in builder.require_objects(builder.require(record.get("sentences"), "sentences"), "sentences"):
+        number = builder.require_count(sentence.get("sentenceID"), "sentenceID") + 1
+        texts.append(builder.require_text(sentence.get("text"), "the text of a sentence"))
+        builder.add("sentences", {**key, "sentence": number, "text": texts[-1]})
+        for citation in builder.require_objects(sentence.get("citations"), "citations"):
+            row = {**key, "sentence": number, "doc_id": str(builder.require(citation.get("reference"), "reference"))}
+            builder.add("citations", row)
             if citation.get("support") is not None:
-                rows.add("support", {**row, "verdict": rows.word(citation["support"], _SUPPORTS, "support")})
-    rows.told[key["query_id"], key["run_id"]] = " ".join(texts)
+                verdict = builder.verdict_of(citation["support"], _SUPPORT_VERDICTS, "support")
+                builder.add("support", {**row, "verdict": verdict})
+    builder.answer_texts[key["query_id"], key["run_id"]] = " ".join(texts)
 
 
-def _exported(record: Mapping[str, Any], rows: Rows, names: tuple[str, ...]) -> None:
-    """Read question, answer, context and reference; contexts that somebody says are right are none that was given."""
-    question, answer, context, reference, ideal = (record.get(name) for name in names)
-    text = normalize_query(rows.text(question, names[0]))
-    key = {"query_id": rows.queries.get(text, text), "run_id": rows.run}
-    if rows.queries:
-        rows.odd["questions that are no topic's, named by their text"] += text not in rows.queries
+def _exported(record: Mapping[str, Any], builder: _TableBuilder, names: tuple[str, ...]) -> None:
+    """Parse question, answer, context, and reference."""
+    question, answer, context, reference, reference_contexts = (record.get(name) for name in names)
+    question_text = normalize_query(builder.require_text(question, names[0]))
+    key = {"query_id": builder.queries.get(question_text, question_text), "run_id": builder.run_name}
+    if builder.queries:
+        is_unknown = question_text not in builder.queries
+        builder.note_counts["questions that are no topic's, named by their text"] += is_unknown
     if reference not in (None, ""):
-        rows.add("references", {"query_id": key["query_id"], "text": rows.text(reference, names[3])})
-    ideal = ideal or record.get(_IDEAL_IDS)
-    rows.odd[f"rows with {names[4]}: left out, for they are not what the generator was given"] += bool(ideal)
-    for name in set(record) - {*names, _IDS, _IDEAL_IDS}:
-        rows.odd[f"rows with {name!r:.60}, a column that is not read"] += record[name] not in (None, "", [], {})
+        builder.add("references", {"query_id": key["query_id"], "text": builder.require_text(reference, names[3])})
+    reference_contexts = reference_contexts or record.get(_REFERENCE_IDS)
+    text = f"rows with {names[4]}: left out, for they are not what the generator was given"
+    builder.note_counts[text] += bool(reference_contexts)
+    for name in set(record) - {*names, _IDS, _REFERENCE_IDS}:
+        text = f"rows with {name!r:.60}, a column that is not read"
+        builder.note_counts[text] += record[name] not in (None, "", [], {})
     if answer in (None, ""):
-        rows.odd["rows without an answer left out"] += 1
+        builder.note_counts["rows without an answer left out"] += 1
         return
-    rows.answer(key, rows.text(answer, names[1]))
-    passages, ids = rows.listed(context or [], names[2]), rows.listed(record.get(_IDS) or [], _IDS)
+    builder.add_answer(key, builder.require_text(answer, names[1]))
+    passages, ids = builder.require_list(context or [], names[2]), builder.require_list(record.get(_IDS) or [], _IDS)
     if passages and ids and len(passages) != len(ids):
-        rows.refuse(f"there are {len(passages)} {names[2]} and {len(ids)} {_IDS}", "give one id for each passage")
+        builder.fail(f"{len(passages)} {names[2]} have {len(ids)} {_IDS}", "use one id for each passage")
     for passage, doc in zip(passages or [None] * len(ids), ids or [None] * len(passages), strict=True):
-        shown = None if passage is None else rows.text(passage, f"a passage of {names[2]}")
-        rows.add("context", {**key, "doc_id": rows.passage_id(shown or "", doc), "text": shown})
+        text = None if passage is None else builder.require_text(passage, f"a passage of {names[2]}")
+        builder.add("context", {**key, "doc_id": builder.passage_id(text or "", doc), "text": text})
 
 
 def read_responses(
     paths: str | Path | Iterable[str | Path], *, topics: Any = None, texts: Any = None, judge: str = "judge"
 ) -> Responses:
-    """Read answers and what is known of them.
+    """Read responses of RAG systems and verdicts on them.
 
     Parameters
     ----------
     paths
-        A folder with a file for each table, as CSV, TSV, JSON, JSON Lines or Parquet: ``answers.jsonl``,
-        ``nuggets.csv``... Or a file, or several that go together: answers, nuggets, assignments and support judgments
-        of TREC RAG, exports of ragas or deepeval, or traces. The layout is found by content (docs/rag-judges.md).
+        A folder with a file for each table, as CSV, TSV, JSON, JSON Lines, or Parquet: ``answers.jsonl``,
+        ``nuggets.csv``... Or one or several files: answers, nuggets, assignments, and support judgments of TREC RAG,
+        exports of ragas or deepeval, or traces. The format is detected by content (docs/rag-judges.md).
     topics
-        Texts of topics, as `Topics.of` takes them: exports name queries by their texts. Without them a text, in lower
-        case and with single spaces, is its topic's id.
+        Texts of topics, as for `Topics.of`, to find the ids of queries in exports. Default: the query id is the text in
+        lower case with single spaces.
     texts
-        Texts of documents, as `Texts.of` takes them: a passage without an id that is one of them has its id. Without
-        them the id is a hash of the text.
+        Texts of documents, as for `Texts.of`, to find the ids of passages without one. Default: a hash of the text.
     judge
-        Who gave the verdicts, where the file does not say.
+        Judge of verdicts in files that do not name one.
 
     Raises
     ------
     InputError
-        If it cannot be read; the message names the line.
+        If a file is invalid; the message names the line.
     """
-    given = [Path(one) for one in ([paths] if isinstance(paths, (str, Path)) else paths)]
-    if not given:
-        raise InputError("there is no file", fix="name one with answers")
-    if len(given) == 1 and given[0].is_dir():
-        return read_folder(given[0])
-    if any(_is_trace(path) for path in given):
-        traces = read_traces(given, topics=topics)
+    files = [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+    if not files:
+        raise InputError("`paths` must not be empty", fix="give a file with answers")
+    if len(files) == 1 and files[0].is_dir():
+        return read_folder(files[0])
+    if any(_is_trace(path) for path in files):
+        traces = read_traces(files, topics=topics)
         try:
             return responses_of_traces(traces, texts=texts)
-        except InputError as error:  # which names the traces, not their file
-            raise InputError(error.problem, fix=error.fix, path=str(given[0])) from None
-    queries = (
-        {}
-        if topics is None
-        else {normalize_query(row["text"]): row["query_id"] for row in Topics.of(topics).table.to_pylist()}
-    )
+        except InputError as error:  # its path is the name of the traces, not their file
+            raise InputError(error.problem, fix=error.fix, path=str(files[0])) from None
+    rows = [] if topics is None else Topics.of(topics).table.to_pylist()
+    queries = {normalize_query(row["text"]): row["query_id"] for row in rows}
     passages = {} if texts is None else Texts.of(texts).documents
-    rows = Rows(judge, queries, {passages[name].text.strip(): name for name in reversed(list(passages))})
-    for path in given:
+    # Of documents with equal texts, the first one gets the passage.
+    builder = _TableBuilder(judge, queries, {passages[name].text.strip(): name for name in reversed(list(passages))})
+    for path in files:
         layout = None
         for line, record in read_records(path):
-            layout = layout or layout_of(record, rows.at(str(path), line))
-            layout(record, rows.at(str(path), line))
-    return rows.made(given[0].name.partition(".")[0], str(given[0]))
+            layout = layout or _layout_of(record, builder.locate(str(path), line))
+            layout(record, builder.locate(str(path), line))
+    return builder.build(files[0].name.partition(".")[0], str(files[0]))
 
 
 def _is_trace(path: Path) -> bool:
-    """Whether a file begins with a stage or a span."""
+    """Check if a file begins with a stage or a span."""
     if path.is_dir():
-        raise InputError("this is a folder", fix="give it alone, or name files", path=str(path))
+        raise InputError("a folder cannot be combined with files", fix="give it alone, or name files", path=str(path))
     first = next((row for _, row in islice(records(path), 1)), None) or {}
     return "resourceSpans" in first or {"stage", "query_id"} <= set(first) or attributes_of(first) is not None
 
 
 def responses_of_traces(traces: Traces, *, run: str = "", texts: Any = None) -> Responses:
-    """Take answers from traces: the fact ``answer`` of a trace, and the documents of its last stage as the context.
+    """Extract answers from traces: the fact ``answer`` of a trace, and the documents of its last stage as the context.
 
-    Of spans by OpenInference the answer is the output of the outermost span, or else of the last span of a model. A
-    stage of the kind ``cited`` is no context. Texts of passages come from `texts`, as `Texts.of` takes them.
+    For spans of OpenInference the answer is the output of the outermost span, or else of the last span of a model.
+    Stages of the kind ``cited`` are not the context. Texts of passages come from `texts`, as for `Texts.of`.
 
     Raises
     ------
     InputError
         If no trace has an answer.
     """
-    known = None if texts is None else Texts.of(texts)
-    answered = {span.query_id: str(span.facts["answer"]) for span in traces.spans if span.facts.get("answer")}
-    if not answered:
+    known_texts = Texts.of({} if texts is None else texts)
+    answers = {span.query_id: str(span.facts["answer"]) for span in traces.spans if span.facts.get("answer")}
+    if not answers:
         raise InputError("no trace has an answer", fix="record it as the fact `answer` of a stage", path=traces.name)
-    last = {span.query_id: span.documents for span in traces.spans if span.kind not in ("cited", "rewrite")}
-    unknown = sum(last.get(query, ()) is None for query in answered)
-    rows = Rows().at(traces.name, None)
-    for query, text in answered.items():
+    last_documents = {span.query_id: span.documents for span in traces.spans if span.kind not in ("cited", "rewrite")}
+    n_unknown = sum(last_documents.get(query, ()) is None for query in answers)
+    builder = _TableBuilder().locate(traces.name, None)
+    for query, text in answers.items():
         key = {"query_id": query, "run_id": run or traces.name}
-        rows.answer(key, text)
-        for one in last.get(query) or ():
-            passage = None if known is None or one.doc_id not in known else known.text(one.doc_id)
-            rows.add("context", {**key, "doc_id": one.doc_id, "text": passage})
-    rows.odd["answers whose context is not recorded"] = unknown
-    rows.odd["traces without an answer left out"] = len(set(traces.query_ids) - set(answered))
-    made = rows.made(traces.name, traces.name)
-    return replace(made, notes=(*traces.notes, *made.notes))
+        builder.add_answer(key, text)
+        for document in last_documents.get(query) or ():
+            passage = known_texts.text(document.doc_id) if document.doc_id in known_texts else None
+            builder.add("context", {**key, "doc_id": document.doc_id, "text": passage})
+    builder.note_counts["answers whose context is not recorded"] = n_unknown
+    builder.note_counts["traces without an answer left out"] = len(set(traces.query_ids) - set(answers))
+    responses = builder.build(traces.name, traces.name)
+    return replace(responses, notes=(*traces.notes, *responses.notes))

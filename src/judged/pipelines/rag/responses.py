@@ -1,4 +1,4 @@
-"""What systems answered, sentence by sentence, and what is known of it, as a few tables that everything else reads."""
+"""Tables of RAG responses: answers, sentences, contexts, citations, nuggets, and verdicts of people and models."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ TABLES: Mapping[str, pa.Schema] = {
 }
 """The tables and their columns.
 
-``answers``: one row a topic and system; ``abstained``: whether it said that it cannot answer. ``sentences``: its
-sentences, from 1. ``context``: the passages that the generator was given, from rank 1. ``citations``: which documents a
-sentence cites, in their order, from 1. ``nuggets``: what an answer should say, ``vital`` or ``okay``; ``evidence``: in
-which documents that stands. ``assignments``: how far an answer says a nugget, and in which sentence, where that is
-known. ``support``: how far a document supports a sentence; no document: all of the context together.
-``references``: an answer that is right, and whether the corpus can answer the question at all. ``correctness``: how far
-an answer agrees with its reference. ``feedback``: whether a user was satisfied.
+``answers``: one row for each topic and system; ``abstained``: whether the system declined to answer. ``sentences``: the
+sentences of answers, numbered from 1. ``context``: passages in the generator's input, from rank 1. ``citations``:
+documents that a sentence cites, in order, from place 1. ``nuggets``: facts that an answer should contain, ``vital`` or
+``okay``. ``evidence``: documents that contain a nugget. ``assignments``: how well an answer covers a nugget, and the
+sentence that does, if known. ``support``: how well a document supports a sentence; without a document: the complete
+context. ``references``: right answers, and whether the corpus can answer the question. ``correctness``: how well an
+answer agrees with the reference. ``feedback``: whether a user was satisfied.
 """
 KEYS: Mapping[str, tuple[str, ...]] = {
     "answers": ("query_id", "run_id"),
@@ -70,13 +70,13 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "correctness": ("query_id", "run_id", "judge", "repeat"),
     "feedback": ("query_id", "run_id", "user_id"),
 }
-"""Of what there is one row at a time, in each table."""
+"""Columns that identify a row, by table."""
 VERDICTS: Mapping[str, tuple[str, ...]] = {
     "assignments": (SUPPORT, PARTIAL, NOT, FAILED),
     "support": (SUPPORT, PARTIAL, NOT, CONTRADICTS, FAILED),
     "correctness": (SUPPORT, PARTIAL, NOT, FAILED),
 }
-"""The verdicts that each table may hold."""
+"""Valid verdicts, by table."""
 _SET = TableSet(
     TABLES,
     KEYS,
@@ -89,30 +89,30 @@ _SET = TableSet(
 
 @dataclass(frozen=True, eq=False)
 class Responses:
-    """What systems answered, and what people, models or other tools found out about it. Immutable.
+    """Responses of RAG systems, with verdicts of people, models, or other tools. Immutable.
 
     Parameters
     ----------
     tables
-        Arrow tables by name, with the columns of `TABLES`; a table that is not there is one that nobody made.
+        Arrow tables by name, with the columns of `TABLES`; missing tables are empty.
     name, where
-        How messages and results call it, and the path it came from.
+        Name in messages and results, and path of the source.
     notes
-        What was left out or made up when it was read.
+        Rows and files that were skipped or completed when reading.
 
     Raises
     ------
     InputError
-        If a table or a verdict is unknown, something stands twice, or a table speaks of an answer, a sentence or a
-        nugget that there is not.
+        If a table or a verdict is unknown, a row is repeated, or a table refers to an answer, a sentence, or a nugget
+        that does not exist.
 
     Examples
     --------
-    >>> made = Responses.of({
+    >>> responses = Responses.of({
     ...     "answers": [{"query_id": "q", "run_id": "a", "text": "It is 7."}],
     ...     "nuggets": [{"query_id": "q", "nugget_id": "1", "text": "it is 7", "importance": "vital"}],
     ...     "assignments": [{"query_id": "q", "run_id": "a", "nugget_id": "1", "verdict": "support"}]})
-    >>> made, made.run_names, made["assignments"]["verdict"].to_pylist()
+    >>> responses, responses.run_names, responses["assignments"]["verdict"].to_pylist()
     (Responses('responses': 1 answer of 1 system), ('a',), ['support'])
     """
 
@@ -124,28 +124,28 @@ class Responses:
     def __post_init__(self) -> None:
         if not self["answers"].num_rows:
             fix = "give a table `answers` with query_id, run_id and text"
-            raise InputError("there are no answers", fix=fix, path=self.where)
-        known = (
+            raise InputError("the table of answers is empty", fix=fix, path=self.where)
+        references = (
             *((name, ("query_id", "run_id"), "answers") for name in TABLES if "run_id" in TABLES[name].names),
             ("citations", ("query_id", "run_id", "sentence"), "sentences"),
             ("support", ("query_id", "run_id", "sentence"), "sentences"),
             ("evidence", ("query_id", "nugget_id"), "nuggets"),
             ("assignments", ("query_id", "nugget_id"), "nuggets"),
         )
-        _SET.check(self.tables, self.where, known)
+        _SET.check(self.tables, self.where, references)
 
     @classmethod
     def of(cls, data: Any, *, name: str = "responses") -> Responses:
-        """Make them of tables by name, a path that `judged.pipelines.rag.readers` can read, or several of these.
+        """Build responses from tables by name, a path for `read_responses`, or a list of these.
 
-        A table is anything that Arrow takes, a list of dicts, or the path of one. Columns that are not given hold what
-        is usual: one system ``run``, one judge, a vital nugget, ranks and places in the order of the rows; sentences
-        that citations or support name need not be listed where no table has their texts.
+        A table is anything that Arrow accepts, a list of dicts, or a path. Defaults of missing columns: one system
+        ``run``, one judge, vital nuggets, ranks and places in the order of the rows. Without a table of sentences, the
+        sentences of citations and support are used.
 
         Raises
         ------
         InputError
-            If something cannot be read, or does not go together.
+            If an input is invalid or inconsistent.
         """
         if isinstance(data, cls):
             return data
@@ -154,109 +154,100 @@ class Responses:
 
             return read_responses(data)
         if isinstance(data, (list, tuple)) and data:
-            parts = [cls.of(part) for part in data]
-            where, notes = (
-                ", ".join(part.where for part in parts),
-                tuple(dict.fromkeys(n for p in parts for n in p.notes)),
-            )
-            return parts[0] if len(parts) == 1 else cls(_together(parts), name, where, notes)
+            parts = [cls.of(responses) for responses in data]
+            where = ", ".join(responses.where for responses in parts)
+            notes = tuple(dict.fromkeys(note for responses in parts for note in responses.notes))
+            return parts[0] if len(parts) == 1 else cls(_merge_tables(parts), name, where, notes)
         if not isinstance(data, Mapping):
-            raise InputError("no answers can be read from it", fix="give tables by name, a path, or a list of these")
-        return cls.of_tables({str(key): _SET.table(str(key), given) for key, given in data.items()}, name, "<tables>")
+            problem = f"responses must be tables by name, a path, or a list of these, got {type(data).__name__}"
+            raise InputError(problem, fix="pass the path of a folder with answers.jsonl")
+        return cls.of_tables({str(key): _SET.table(str(key), table) for key, table in data.items()}, name, "<tables>")
 
     @classmethod
     def of_tables(cls, tables: Mapping[str, Table], name: str, where: str) -> Responses:
-        """Make them of tables that have all their columns; sentences that nobody lists are those that others name."""
-        named = [tables[key].select(KEYS["sentences"]) for key in ("citations", "support") if key in tables]
-        if named and "sentences" not in tables:
-            known = pa.concat_tables(named).group_by(KEYS["sentences"]).aggregate([])
-            tables = {**tables, "sentences": _SET.typed("sentences", known, where)}
+        """Build responses from tables with all their columns; missing sentences are those that other tables name."""
+        sentence_keys = [tables[key].select(KEYS["sentences"]) for key in ("citations", "support") if key in tables]
+        if sentence_keys and "sentences" not in tables:
+            sentences = pa.concat_tables(sentence_keys).group_by(KEYS["sentences"]).aggregate([])
+            tables = {**tables, "sentences": _SET.typed("sentences", sentences, where)}
         return cls(tables, name, where)
 
     def __getitem__(self, name: str) -> Table:
-        """Give a table, with no rows where nobody made it."""
+        """Return a table; an empty one if it is missing."""
         return _SET.of(self.tables, name, self.where)
 
     @cached_property
     def run_names(self) -> tuple[str, ...]:
-        """The systems, in the order in which they came."""
+        """Names of the systems, in the order of the answers."""
         return tuple(self["answers"]["run_id"].unique().to_pylist())
 
     @cached_property
     def query_ids(self) -> tuple[str, ...]:
-        """The topics that some system answered, or that have nuggets or a reference, in the order of their ids."""
-        named = (self[name]["query_id"].unique().to_pylist() for name in ("answers", "nuggets", "references"))
-        return tuple(sorted({topic for topics in named for topic in topics}))
+        """Topics with an answer of any system, a nugget, or a reference, in sorted order."""
+        topic_lists = (self[name]["query_id"].unique().to_pylist() for name in ("answers", "nuggets", "references"))
+        return tuple(sorted({topic for topics in topic_lists for topic in topics}))
 
     def of_run(self, run: str) -> Responses:
-        """Leave one system; nuggets, evidence and references stay."""
+        """Select one system; nuggets, evidence, and references are unchanged."""
         if run not in self.run_names:
             fix = f"use one of {', '.join(self.run_names)}"
-            raise InputError(f"there are no answers of {run!r}", fix=fix, path=self.where)
-        return self._kept("run_id", (run,))
+            raise InputError(f"no answers of system {run!r}", fix=fix, path=self.where)
+        return self._select("run_id", (run,))
 
-    def called(self, name: str) -> Responses:
-        """Leave the system of this name; where there is only one, with another name, call it so."""
+    def with_run_name(self, name: str) -> Responses:
+        """Select the system of this name; a single system with another name is renamed."""
         if name in self.run_names or len(self.run_names) > 1:
             return self.of_run(name)
-        run = pa.scalar(name, pa.string())
-        return replace(
-            self,
-            tables={
-                key: table.set_column(at, "run_id", pa.repeat(run, table.num_rows))
-                if (at := table.column_names.index("run_id") if "run_id" in table.column_names else -1) >= 0
-                else table
-                for key, table in self.tables.items()
-            },
-        )
+        tables = dict(self.tables)
+        for key, table in self.tables.items():
+            if "run_id" in table.column_names:
+                run_ids = pa.repeat(pa.scalar(name, pa.string()), table.num_rows)
+                tables[key] = table.set_column(table.column_names.index("run_id"), "run_id", run_ids)
+        return replace(self, tables=tables)
 
     def of_topics(self, topics: Collection[str]) -> Responses:
-        """Leave some topics."""
-        return self._kept("query_id", topics)
+        """Select topics."""
+        return self._select("query_id", topics)
 
     def with_tables(self, **tables: Any) -> Responses:
-        """Give the same with other tables in the place of those of their names."""
-        return replace(
-            self, tables={**self.tables, **{name: _SET.table(name, given) for name, given in tables.items()}}
-        )
+        """Return a copy with some tables replaced."""
+        return replace(self, tables={**self.tables, **{name: _SET.table(name, tables[name]) for name in tables}})
 
     def run(self, table: str, run: str) -> Run:
-        """Give the documents of ``context`` or ``citations`` of a system as a run, in their order.
+        """Convert the documents of ``context`` or ``citations`` of a system to a run.
 
-        A document that is cited several times stands where it is cited first.
+        A document that is cited several times has the rank of its first citation.
         """
         rows = self[table].filter(pc.equal(self[table]["run_id"], run))
         order = ["rank"] if table == "context" else ["sentence", "place"]
         rows = rows.sort_by([("query_id", "ascending"), *((name, "ascending") for name in order)])
-        lists: dict[str, dict[str, float]] = {
-            topic: {} for topic in self.of_run(run)["answers"]["query_id"].to_pylist()
-        }
+        topics = self.of_run(run)["answers"]["query_id"].to_pylist()
+        scores: dict[str, dict[str, float]] = {topic: {} for topic in topics}
         for topic, document in zip(rows["query_id"].to_pylist(), rows["doc_id"].to_pylist(), strict=True):
-            lists[topic].setdefault(document, float(-len(lists[topic])))
-        return Run.of(lists, name=run)
+            scores[topic].setdefault(document, float(-len(scores[topic])))
+        return Run.of(scores, name=run)
 
     def keys(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
-        """Give what stands in these columns of a table, each once, in its order."""
+        """Return the sorted distinct values of some columns of a table."""
         rows = self[table]
         return sorted(set(zip(*(rows[name].to_pylist() for name in columns), strict=True)))
 
     def grouped(self, table: str, by: Sequence[str], order: str = "") -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-        """Give the rows of a table by some of its columns, in the order of another one."""
+        """Group the rows of a table by some columns; within groups, sort by `order`."""
         rows = self[table].sort_by(order) if order else self[table]
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
         for row in rows.to_pylist():
             groups.setdefault(tuple(row[name] for name in by), []).append(row)
         return groups
 
-    def _kept(self, column: str, values: Collection[str]) -> Responses:
-        wanted = pa.array(sorted(values), pa.string())
-        return replace(
-            self,
-            tables={
-                name: table.filter(pc.is_in(table[column], value_set=wanted)) if column in table.column_names else table
-                for name, table in self.tables.items()
-            },
-        )
+    def _select(self, column: str, values: Collection[str]) -> Responses:
+        selected = pa.array(sorted(values), pa.string())
+        tables = {
+            name: table.filter(pc.is_in(table[column], value_set=selected))
+            for name, table in self.tables.items()
+            if column in table.column_names
+        }
+        return replace(self, tables={**self.tables, **tables})
 
     def __len__(self) -> int:
         return self["answers"].num_rows
@@ -269,12 +260,12 @@ class Responses:
         )
 
 
-def _together(parts: Sequence[Responses]) -> dict[str, Table]:
-    """Put the tables of several below each other; what they share, such as nuggets, stands there once."""
-    names = [run for part in parts for run in part.run_names]
-    if twice := [run for run in names if names.count(run) > 1]:
-        raise InputError(f"two systems are called {twice[0]!r}", fix="name one of them: OTHER=PATH")
-    tables = {name: pa.concat_tables([part[name] for part in parts]) for name in TABLES}
+def _merge_tables(parts: Sequence[Responses]) -> dict[str, Table]:
+    """Concatenate tables; rows that do not belong to a system, such as nuggets, are not repeated."""
+    names = [run for responses in parts for run in responses.run_names]
+    if repeated := [run for run in names if names.count(run) > 1]:
+        raise InputError(f"two systems have the name {repeated[0]!r}", fix="name one of them: OTHER=PATH")
+    tables = {name: pa.concat_tables([responses[name] for responses in parts]) for name in TABLES}
     return {
         name: table if "run_id" in table.column_names else table.group_by(table.column_names).aggregate([])
         for name, table in tables.items()
@@ -283,26 +274,26 @@ def _together(parts: Sequence[Responses]) -> dict[str, Table]:
 
 
 def table_of_records(name: str, records: Iterable[Record], where: str) -> Table:
-    """Make one of the tables of records, each with its line or None; an error names the line."""
+    """Build a table from records with their line numbers, or None; errors name the line."""
     return _SET.of_records(name, records, where)
 
 
 def read_folder(folder: Path) -> Responses:
-    """Read a folder with a file for each table."""
+    """Read a folder with one file for each table."""
     tables, notes = _SET.read(folder)
-    made = Responses.of_tables(tables, folder.name, str(folder))
-    return replace(made, notes=(*made.notes, *notes))
+    responses = Responses.of_tables(tables, folder.name, str(folder))
+    return replace(responses, notes=(*responses.notes, *notes))
 
 
 def write_responses(responses: Responses, folder: str | Path, names: Collection[str] = tuple(TABLES)) -> None:
-    """Write each table that is there as JSON Lines, ``answers.jsonl`` and so on, its rows in the order of their keys.
+    """Write each table as JSON Lines, ``answers.jsonl`` and so on, sorted by key.
 
-    Equal tables give equal bytes. Cells that are empty are left out; tables that are not named stay as they are.
+    Equal tables give equal bytes. Empty cells are left out; other tables in the folder are unchanged.
 
     Raises
     ------
     JudgedError
-        If nothing can be written there.
+        If the folder cannot be written.
     """
     order = {
         "context": ("query_id", "run_id", "rank", "doc_id"),
@@ -312,41 +303,44 @@ def write_responses(responses: Responses, folder: str | Path, names: Collection[
 
 
 SHARES = (SUPPORT, PARTIAL, CONTRADICTS)
-"""The words whose shares are kept; what is left is the share of those who said ``not``."""
-_HALF = 0.5 + 1e-9  # sums of shares are off by rounding
+"""Verdicts whose shares are stored; the remaining share is that of ``not``."""
+_HALF = 0.5 + 1e-9  # tolerance for rounding of sums of shares
 
 
 def verdict_shares(table: Table, *key: str) -> dict[Key, tuple[float, ...]]:
-    """Average what was said of each thing: the shares of `SHARES`; what only failed is left out."""
-    known = table.filter(pc.not_equal(table["verdict"], FAILED))
-    names = [f"is_{word}" for word in SHARES]
-    for name, word in zip(names, SHARES, strict=True):
-        known = known.append_column(name, pc.cast(pc.equal(known["verdict"], word), pa.float64()))
-    for by in ([*key, "judge"], list(key)):
-        means = known.group_by(by, use_threads=False).aggregate([(name, "mean") for name in names])
-        known = means.select([*by, *(f"{name}_mean" for name in names)]).rename_columns([*by, *names])
-    columns = [known[name].to_pylist() for name in (*key, *names)]
-    return {row[: len(key)]: row[len(key) :] for row in zip(*columns, strict=True)}
+    """Compute the shares of the verdicts `SHARES` by key, without failed verdicts.
+
+    Repeats are averaged within judges first, so that each judge has the same weight.
+    """
+    valid = table.filter(pc.not_equal(table["verdict"], FAILED))
+    names = [f"is_{verdict}" for verdict in SHARES]
+    for name, verdict in zip(names, SHARES, strict=True):
+        valid = valid.append_column(name, pc.cast(pc.equal(valid["verdict"], verdict), pa.float64()))
+    for columns in ([*key, "judge"], list(key)):
+        means = valid.group_by(columns, use_threads=False).aggregate([(name, "mean") for name in names])
+        valid = means.select([*columns, *(f"{name}_mean" for name in names)]).rename_columns([*columns, *names])
+    values = [valid[name].to_pylist() for name in (*key, *names)]
+    return {row[: len(key)]: row[len(key) :] for row in zip(*values, strict=True)}
 
 
 def middle_verdicts(table: Table, *key: str) -> dict[Key, str]:
-    """Give one word for each thing: the most that more than half of its judges give it; ``failed`` where all failed.
+    """Return one verdict by key: the best one that more than half of the judges reach; ``failed`` if all failed.
 
     >>> from judged.pipelines.rag.responses import Responses
-    >>> said = [{"query_id": "q", "judge": judge, "verdict": verdict} for judge, verdict in
+    >>> rows = [{"query_id": "q", "judge": judge, "verdict": verdict} for judge, verdict in
     ...         (("a", "support"), ("b", "failed"), ("c", "not"))]
-    >>> middle_verdicts(Responses.of({"answers": [{"query_id": "q"}], "correctness": said})["correctness"], "query_id")
+    >>> middle_verdicts(Responses.of({"answers": [{"query_id": "q"}], "correctness": rows})["correctness"], "query_id")
     {('q',): 'not'}
     """
-    every = table.group_by(list(key), use_threads=False).aggregate([])
+    distinct = table.group_by(list(key), use_threads=False).aggregate([])
     shares = verdict_shares(table, *key)
-    keys = zip(*(every[name].to_pylist() for name in key), strict=True)
-    return {place: _middle(*shares[place]) if place in shares else FAILED for place in keys}
+    keys = zip(*(distinct[name].to_pylist() for name in key), strict=True)
+    return {row_key: _middle(*shares[row_key]) if row_key in shares else FAILED for row_key in keys}
 
 
-def _middle(full: float, partial: float, against: float) -> str:
-    if full > _HALF:
+def _middle(support: float, partial: float, contradicts: float) -> str:
+    if support > _HALF:
         return SUPPORT
-    if full + partial > _HALF:
+    if support + partial > _HALF:
         return PARTIAL
-    return NOT if 1 - against > _HALF else CONTRADICTS
+    return NOT if 1 - contradicts > _HALF else CONTRADICTS

@@ -1,4 +1,4 @@
-"""`evaluate`: from answers and measures to scores."""
+"""`evaluate`: scores of RAG responses by measures of answers, citations, and contexts."""
 
 from __future__ import annotations
 
@@ -37,80 +37,76 @@ if TYPE_CHECKING:
 
 
 def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> JudgedAnswers:
-    """Collect the pieces of what one system answered, over all topics of the tables.
+    """Collect the nuggets, sentences, citations, and documents of one system's answers, over all topics of the tables.
 
-    An answer that abstained, or that there is not, says no nugget and has no sentence to support. With an empty
-    context nothing is grounded, whoever says otherwise. Support by documents that a sentence does not cite counts
-    nowhere. Without qrels, documents that hold a nugget have grade 1.
+    A missing answer or an abstention covers no nugget and has no sentences. Without a context no sentence is grounded,
+    whatever the verdicts are. Verdicts on documents that a sentence does not cite are ignored. Without qrels, documents
+    that contain a nugget have grade 1.
     """
-    own, topics = responses.of_run(run), responses.query_ids
-    place = {topic: at for at, topic in enumerate(topics)}
-    size = len(topics)
-    answers = {row["query_id"]: row for row in own["answers"].to_pylist()}
+    system, topics = responses.of_run(run), responses.query_ids
+    index_of = {topic: i for i, topic in enumerate(topics)}
+    answers = {row["query_id"]: row for row in system["answers"].to_pylist()}
     rows = [answers.get(topic, {}) for topic in topics]
-    given = np.array([bool(row) for row in rows], dtype=np.bool_)
-    abstained = _numbers(row.get("abstained") for row in rows)
-    silent = ~given | (abstained == 1)
+    has_answer = np.array([bool(row) for row in rows], dtype=np.bool_)
+    abstained = _floats(row.get("abstained") for row in rows)
+    is_silent = ~has_answer | (abstained == 1)
     references = responses["references"].to_pylist()
-    said = {row["query_id"]: row["answerable"] for row in references if row["answerable"] is not None}
-    answerable = _numbers(said.get(topic) for topic in topics)
-    correct = verdict_shares(own["correctness"], "query_id")
-    right = {row["query_id"] for row in references if row["text"] is not None}
-    referenced = np.array([topic in right or (topic,) in correct for topic in topics], dtype=np.bool_)
-    correctness = _looked_up(correct, range(size), [(topic,) for topic in topics])
-    referenced &= ~(correctness.is_missing & silent & (answerable == 0))
+    answerable_of = {row["query_id"]: row["answerable"] for row in references if row["answerable"] is not None}
+    answerable = _floats(answerable_of.get(topic) for topic in topics)
+    correctness_of = verdict_shares(system["correctness"], "query_id")
+    with_text = {row["query_id"] for row in references if row["text"] is not None}
+    has_reference = np.array([topic in with_text or (topic,) in correctness_of for topic in topics], dtype=np.bool_)
+    correctness = _verdicts(correctness_of, range(len(topics)), [(topic,) for topic in topics])
+    # To abstain is right for unanswerable topics: without a verdict these do not count for correctness.
+    has_reference &= ~(correctness.is_missing & is_silent & (answerable == 0))
 
     nuggets = responses["nuggets"].sort_by([("query_id", "ascending"), ("nugget_id", "ascending")]).to_pylist()
     nugget_keys = [(row["query_id"], row["nugget_id"]) for row in nuggets]
-    assigned = verdict_shares(own["assignments"], "query_id", "nugget_id")
-    carried = _looked_up(assigned, [place[topic] for topic, _ in nugget_keys], nugget_keys)
+    assigned = verdict_shares(system["assignments"], "query_id", "nugget_id")
+    coverage = _verdicts(assigned, [index_of[topic] for topic, _ in nugget_keys], nugget_keys)
 
-    sentences = [
-        key for key in own.keys("sentences", "query_id", "sentence") if not silent[place[key[0]]]
-    ]  # what abstains claims nothing
-    row_of = {key: at for at, key in enumerate(sentences)}
-    support = verdict_shares(own["support"], "query_id", "sentence", "doc_id")
-    grounded = _looked_up(support, [place[topic] for topic, _ in sentences], [(*key, "") for key in sentences])
-    contexts = set(own["context"]["query_id"].to_pylist())
-    empty = np.array([bool(contexts) and topic not in contexts for topic, _ in sentences], dtype=np.bool_)
-    cited = [key for key in own.keys("citations", "query_id", "sentence", "place", "doc_id") if key[:2] in row_of]
-    pairs = _looked_up(support, [place[key[0]] for key in cited], [(key[0], key[1], key[3]) for key in cited])
+    sentences = [key for key in system.keys("sentences", "query_id", "sentence") if not is_silent[index_of[key[0]]]]
+    row_of = {key: i for i, key in enumerate(sentences)}
+    support = verdict_shares(system["support"], "query_id", "sentence", "doc_id")
+    grounded = _verdicts(support, [index_of[topic] for topic, _ in sentences], [(*key, "") for key in sentences])
+    contexts = set(system["context"]["query_id"].to_pylist())
+    lacks_context = np.array([bool(contexts) and topic not in contexts for topic, _ in sentences], dtype=np.bool_)
+    cited = [key for key in system.keys("citations", "query_id", "sentence", "place", "doc_id") if key[:2] in row_of]
+    citations = _verdicts(support, [index_of[key[0]] for key in cited], [(key[0], key[1], key[3]) for key in cited])
 
-    documents, grades, ranks = _documents(own, responses, qrels)
-    at = {key: number for number, key in enumerate(documents)}
-    held = [
-        (nugget, document)
-        for nugget, document in (
-            (key[:2], (key[0], key[2])) for key in responses.keys("evidence", "query_id", "nugget_id", "doc_id")
-        )
-        if document in at
+    documents, grades, ranks = _documents(system, responses, qrels)
+    document_indices = {key: i for i, key in enumerate(documents)}
+    evidence = [
+        (key[:2], (key[0], key[2]))
+        for key in responses.keys("evidence", "query_id", "nugget_id", "doc_id")
+        if (key[0], key[2]) in document_indices
     ]
-    number_of = {key: number for number, key in enumerate(nugget_keys)}
-    known = {(topic, document) for topic, _, _, document in cited}
+    nugget_indices = {key: i for i, key in enumerate(nugget_keys)}
+    cited_documents = {(topic, document) for topic, _, _, document in cited}
     grade = np.array([grades.get(key, np.nan) for key in documents], dtype=np.float64)
     return JudgedAnswers(
         query_ids=topics,
         name=run,
-        has_answer=given,
+        has_answer=has_answer,
         abstained=abstained,
         answerable=answerable,
-        words=_numbers(None if (text := row.get("text")) is None else len(text.split()) for row in rows),
-        correctness=correctness.replace_where(correctness.is_missing & silent, 0.0),
-        has_reference=referenced,
-        nuggets=carried.replace_where(carried.is_missing & silent[carried.topic], 0.0),
+        words=_floats(None if (text := row.get("text")) is None else len(text.split()) for row in rows),
+        correctness=correctness.replace_where(correctness.is_missing & is_silent, 0.0),
+        has_reference=has_reference,
+        nuggets=coverage.replace_where(coverage.is_missing & is_silent[coverage.topic], 0.0),
         vital=np.array([row["importance"] == VITAL for row in nuggets], dtype=np.bool_),
-        grounded=grounded.replace_where(empty, 0.0),
-        citations=pairs,
-        sentence=_whole(row_of[key[:2]] for key in cited),
-        citation_position=_whole(_counted(key[:2] for key in cited)),
-        document_topic=_whole(place[topic] for topic, _ in documents),
+        grounded=grounded.replace_where(lacks_context, 0.0),
+        citations=citations,
+        sentence=_ints(row_of[key[:2]] for key in cited),
+        citation_position=_ints(_count_within(key[:2] for key in cited)),
+        document_topic=_ints(index_of[topic] for topic, _ in documents),
         grade=grade,
         is_judged=~np.isnan(grade),
-        rank=_whole(ranks.get(key, 0) for key in documents),
-        cited=np.array([key in known for key in documents], dtype=np.bool_),
-        evidence_nugget=_whole(number_of[nugget] for nugget, _ in held),
-        evidence_document=_whole(at[document] for _, document in held),
-        judged_kinds=asked(responses),
+        rank=_ints(ranks.get(key, 0) for key in documents),
+        cited=np.array([key in cited_documents for key in documents], dtype=np.bool_),
+        evidence_nugget=_ints(nugget_indices[nugget] for nugget, _ in evidence),
+        evidence_document=_ints(document_indices[document] for _, document in evidence),
+        judged_kinds=judged_pieces(responses),
         highest=max([1.0, *grades.values()]),
         names={
             "answers": topics,
@@ -122,20 +118,20 @@ def answered_of(responses: Responses, run: str, qrels: Qrels | None = None) -> J
     )
 
 
-def asked(responses: Responses) -> frozenset[str]:
-    """Tell of which pieces somebody was asked at all."""
+def judged_pieces(responses: Responses) -> frozenset[str]:
+    """Return the kinds of pieces that have verdicts."""
     documents = set(responses["support"]["doc_id"].unique().to_pylist())
-    found = {
+    counts = {
         "nuggets": responses["assignments"].num_rows,
         "correctness": responses["correctness"].num_rows,
         "grounded": "" in documents,
         "citations": documents - {""},
     }
-    return frozenset(name for name, there in found.items() if there)
+    return frozenset(name for name, count in counts.items() if count)
 
 
 def evidence_qrels(responses: Responses) -> Qrels | None:
-    """Make judgments of the evidence: a document that holds a nugget has grade 1; None where there is no evidence."""
+    """Build judgments from evidence: documents that contain a nugget have grade 1; None without evidence."""
     grades: dict[str, dict[str, int]] = {}
     for topic, document in responses.keys("evidence", "query_id", "doc_id"):
         grades.setdefault(topic, {})[document] = 1
@@ -143,50 +139,50 @@ def evidence_qrels(responses: Responses) -> Qrels | None:
 
 
 def _documents(
-    own: Responses, responses: Responses, qrels: Qrels | None
+    system: Responses, responses: Responses, qrels: Qrels | None
 ) -> tuple[list[tuple[str, str]], dict[tuple[str, str], float], dict[tuple[str, str], int]]:
-    """List the documents by topic, with their grades and their ranks in the context, where they have one."""
+    """Return all (topic, document) pairs, their grades, and their ranks in the context."""
     judgments = evidence_qrels(responses) if qrels is None else qrels
     grades: dict[tuple[str, str], float] = {}
     if judgments is not None:
-        wanted = pa.array(responses.query_ids, pa.string())
-        table = judgments.table.filter(pc.is_in(judgments.table["query_id"], value_set=wanted))
+        topics = pa.array(responses.query_ids, pa.string())
+        table = judgments.table.filter(pc.is_in(judgments.table["query_id"], value_set=topics))
         for topic, document, grade in zip(
             *(table[name].to_pylist() for name in ("query_id", "doc_id", "relevance")), strict=True
         ):
             grades[topic, document] = max(float(grade), grades.get((topic, document), -np.inf))
-    shown = [(topic, document) for topic, _, document in own.keys("context", "query_id", "rank", "doc_id")]
-    ranks = dict(zip(shown, _counted(topic for topic, _ in shown), strict=True))
-    cited = {(topic, document) for topic, document in own.keys("citations", "query_id", "doc_id")}
+    context = [(topic, document) for topic, _, document in system.keys("context", "query_id", "rank", "doc_id")]
+    ranks = dict(zip(context, _count_within(topic for topic, _ in context), strict=True))
+    cited = {(topic, document) for topic, document in system.keys("citations", "query_id", "doc_id")}
     evidence = {(topic, document) for topic, document in responses.keys("evidence", "query_id", "doc_id")}
     return sorted({*grades, *ranks, *cited, *evidence}), grades, ranks
 
 
-def _looked_up(verdicts: Mapping[Key, tuple[float, ...]], topic: Iterable[int], keys: Sequence[Key]) -> Verdicts:
-    nothing = (np.nan,) * len(SHARES)
-    shares = np.array([verdicts.get(key, nothing) for key in keys], dtype=np.float64).reshape(-1, len(SHARES))
-    return Verdicts(_whole(topic), *shares.T)
+def _verdicts(shares_of: Mapping[Key, tuple[float, ...]], topic: Iterable[int], keys: Sequence[Key]) -> Verdicts:
+    missing = (np.nan,) * len(SHARES)
+    shares = np.array([shares_of.get(key, missing) for key in keys], dtype=np.float64).reshape(-1, len(SHARES))
+    return Verdicts(_ints(topic), *shares.T)
 
 
-def _counted(groups: Iterable[object]) -> list[int]:
-    """Number what belongs to each group from 1, in its order.
+def _count_within(groups: Iterable[object]) -> list[int]:
+    """Return the position of each element within its group, from 1.
 
-    >>> _counted("aab")
+    >>> _count_within("aab")
     [1, 2, 1]
     """
     counts: Counter[object] = Counter()
     return [counts[group] for group in groups if not counts.update((group,))]
 
 
-def _numbers(values: Iterable[float | None]) -> Floats:
+def _floats(values: Iterable[float | None]) -> Floats:
     return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
 
 
-def _whole(values: Iterable[int]) -> Ints:
+def _ints(values: Iterable[int]) -> Ints:
     return np.array(list(values), dtype=np.int64)
 
 
-_CALLED = {
+_PIECE_NAMES = {
     "nuggets": ("nugget", "nuggets"),
     "citations": ("cited pair", "cited pairs"),
     "grounded": ("sentence with its context", "sentences with their context"),
@@ -195,76 +191,78 @@ _CALLED = {
 
 
 def notes_of_answers(
-    lists: Sequence[JudgedAnswers], responses: Responses, measures: Sequence[Measure], values: Floats, *, evidence: bool
+    all_answers: Sequence[JudgedAnswers],
+    responses: Responses,
+    measures: Sequence[Measure],
+    values: Floats,
+    *,
+    no_qrels: bool,
 ) -> tuple[Note, ...]:
-    """Say what changes how scores are to be read; `evidence`: it stood in for judgments of documents."""
-    notes = [Note("few-topics", few)] if (few := few_topics_note(len(responses.query_ids))) else []
-    if evidence and responses["evidence"].num_rows:
+    """Return the notes about answers; `no_qrels`: whether evidence replaces qrels."""
+    notes = [Note("few-topics", few_text)] if (few_text := few_topics_note(len(responses.query_ids))) else []
+    if no_qrels and responses["evidence"].num_rows:
         text = "no qrels: documents that hold a nugget count as relevant, and others as unjudged"
         notes.append(Note("evidence-as-qrels", text))
-    for at, answered in enumerate(lists):
-        own = responses.of_run(answered.name)
-        notes += [Note(rule, text, answered.name) for rule, text in _of_system(answered, own) if text]
-        notes += [Note(rule, text, answered.name) for rule, text in _left_out(answered, measures, values[at])]
+    for i, answered in enumerate(all_answers):
+        system = responses.of_run(answered.name)
+        notes += [Note(rule, text, answered.name) for rule, text in _run_notes(answered, system) if text]
+        notes += [Note(rule, text, answered.name) for rule, text in _left_out_notes(answered, measures, values[i])]
         if not any((~answered.verdicts_on(name).is_missing).any() for name in answered.judged_kinds):
             text = "nothing was measured by verdicts: there is none on its answers"
             notes.append(Note("nothing-judged", text, answered.name, severity="error"))
     return tuple(notes)
 
 
-def _of_system(answered: JudgedAnswers, own: Responses) -> Iterator[tuple[str, str]]:
+def _run_notes(answered: JudgedAnswers, system: Responses) -> Iterator[tuple[str, str]]:
     topics = np.array(answered.query_ids, dtype=object)
     if (~answered.has_answer).any():
         missing = topics[~answered.has_answer].tolist()
-        text = (
-            f"no answer to {len(missing)} of {len(topics)} topics; it says none of their nuggets: {first_few(missing)}"
-        )
-        yield "missing-topics", text
-    opened = [
-        f"{int(opened.sum())} of {counted(len(opened), *_CALLED[name])}"
+        text = f"no answer to {len(missing)} of {len(topics)} topics; it says none of their nuggets"
+        yield "missing-topics", f"{text}: {first_few(missing)}"
+    unjudged = [
+        f"{int(is_missing.sum())} of {counted(len(is_missing), *_PIECE_NAMES[name])}"
         for name in sorted(answered.judged_kinds)
-        if (opened := _countable(answered, name)).any()
+        if (is_missing := _is_missing(answered, name)).any()
     ]
-    failed = sum(int(np.count_nonzero(np.array(own[name]["verdict"].to_pylist()) == FAILED)) for name in VERDICTS)
-    if opened:
-        tried = f"; {counted(failed, 'verdict')} failed" if failed else ""
-        yield "unjudged", f"no verdict on {', '.join(opened)}{tried}; they are left out, and bounded"
-    contexts = {*own["context"]["query_id"].to_pylist()}
-    if contexts and (bare := [topic for topic in topics[answered.has_answer].tolist() if topic not in contexts]):
-        yield (
-            "empty-context",
-            f"an empty context for {counted(len(bare), 'answer')}; nothing is grounded: {first_few(bare)}",
-        )
-    shown, cited, judged = (set(own.keys(name, "query_id", "doc_id")) for name in ("context", "citations", "support"))
-    if contexts and (outside := cited - shown):
+    failed = sum(system[name]["verdict"].to_pylist().count(FAILED) for name in VERDICTS)
+    if unjudged:
+        failed_text = f"; {counted(failed, 'verdict')} failed" if failed else ""
+        yield "unjudged", f"no verdict on {', '.join(unjudged)}{failed_text}; they are left out, and bounded"
+    contexts = {*system["context"]["query_id"].to_pylist()}
+    empty = [topic for topic in topics[answered.has_answer].tolist() if topic not in contexts]
+    if contexts and empty:
+        text = f"an empty context for {counted(len(empty), 'answer')}; nothing is grounded: {first_few(empty)}"
+        yield "empty-context", text
+    tables = ("context", "citations", "support")
+    in_context, cited, judged = (set(system.keys(name, "query_id", "doc_id")) for name in tables)
+    if contexts and (outside := cited - in_context):
         yield "cited-outside-context", f"{counted(len(outside), 'cited document')} did not stand in the context"
-    if foreign := {pair for pair in judged - cited - shown if pair[1]}:
-        text = f"support was judged by {counted(len(foreign), 'document')} that no sentence cites and the context lacks"
+    if uncited := {pair for pair in judged - cited - in_context if pair[1]}:
+        text = f"support was judged by {counted(len(uncited), 'document')} that no sentence cites and the context lacks"
         yield "foreign-support", f"{text}; these verdicts count nowhere"
 
 
-def _countable(answered: JudgedAnswers, name: str) -> Bools:
-    """Mark the pieces without a verdict, among those that need one."""
-    opened = answered.verdicts_on(name).is_missing
-    return opened[answered.has_reference] if name == "correctness" else opened
+def _is_missing(answered: JudgedAnswers, name: str) -> Bools:
+    """Return a mask of the pieces without a verdict, among those that need one."""
+    is_missing = answered.verdicts_on(name).is_missing
+    return is_missing[answered.has_reference] if name == "correctness" else is_missing
 
 
-def _left_out(answered: JudgedAnswers, measures: Sequence[Measure], values: Floats) -> Iterator[tuple[str, str]]:
-    """Say which topics measures leave out: those that leave out the same together."""
-    by_topics: dict[tuple[int, ...], list[Measure]] = {}
+def _left_out_notes(answered: JudgedAnswers, measures: Sequence[Measure], values: Floats) -> Iterator[tuple[str, str]]:
+    measures_by_topics: dict[tuple[int, ...], list[Measure]] = {}  # by the topics that they leave out
     for measure, scores in zip(measures, values, strict=True):
-        if (left := np.flatnonzero(np.isnan(scores))).size:
-            by_topics.setdefault(tuple(left.tolist()), []).append(measure)
+        if (left_out := np.flatnonzero(np.isnan(scores))).size:
+            measures_by_topics.setdefault(tuple(left_out.tolist()), []).append(measure)
     parts = [
-        f"by {name_measures(alike)} {first_few([answered.query_ids[topic] for topic in left])}"
-        for left, alike in by_topics.items()
+        f"by {name_measures(group)} {first_few([answered.query_ids[topic] for topic in left_out])}"
+        for left_out, group in measures_by_topics.items()
     ]
     if parts:
         text = f"left out, of {len(answered)} topics, with nothing to score or no verdict"
         yield "topics-left-out", f"{text}: {'; '.join(parts)}"
 
 
-_SHARED = ("nuggets", "evidence", "references")
+_SHARED_TABLES = ("nuggets", "evidence", "references")
 
 
 @with_parameter_hints
@@ -278,81 +276,85 @@ def evaluate(
     attributes: Any = None,
     where: str | None = None,
 ) -> Scores:
-    """Score answers: what they say, what they cite, and what stood in their context.
+    """Score RAG responses by measures of nuggets, support, citations, and correctness, and their contexts as rankings.
 
     Parameters
     ----------
     responses
-        `Responses`, tables by name, a path; or a list of these, whose systems stand beside each other.
+        `Responses`, tables by name, a path; or a list of these, whose systems are compared.
     measures
-        Measures or names, one or several; None: those that the tables allow. A measure of rankings, such as ``R@10``,
-        scores the context as a ranking.
+        Measures or their names. A measure of rankings, such as ``R@10``, scores the context as a ranking. Default: the
+        measures that the tables allow.
     qrels
-        Judgments of documents, as `evaluate` takes them. None: documents that hold a nugget (`evidence`) are relevant.
+        Judgments of documents, as for `judged.evaluate`. Default: documents that contain a nugget are relevant.
     unjudged
-        Whether the least and the greatest score that missing and failed verdicts leave open stand beside each score.
+        Whether to compute the lowest and highest scores that missing and failed verdicts allow.
     rel, attributes, where
         As for `judged.evaluate`.
 
     Returns
     -------
     Scores
-        Over all topics that some system answered, or that have nuggets or a reference. Scores rest on what is judged;
-        a topic where nothing is, or where there is nothing to score, is left out, and a note says so.
+        Scores over all topics with an answer of any system, a nugget, or a reference, based on verdicts only. Topics
+        with nothing to score, or without verdicts, are left out, with a note.
 
     Raises
     ------
     InputError
-        If something cannot be read, or a measure needs a table that there is not.
+        If an input is invalid, or a measure needs a table that is missing.
     MeasureError
         If a measure does not exist.
 
     Examples
     --------
-    >>> made = {
+    >>> tables = {
     ...     "answers": [{"query_id": "q", "text": "It is 7."}],
     ...     "nuggets": [{"query_id": "q", "nugget_id": n, "importance": "vital"} for n in "123"],
     ...     "assignments": [{"query_id": "q", "nugget_id": n, "verdict": v}
     ...                     for n, v in (("1", "support"), ("2", "not"), ("3", "failed"))]}
-    >>> scores = evaluate(made, "NuggetRecall")
+    >>> scores = evaluate(tables, "NuggetRecall")
     >>> scores.value("NuggetRecall"), scores.ranges[0].low.round(3).item(), scores.ranges[0].high.round(3).item()
     (0.5, 0.333, 0.667)
     """
-    given = Responses.of(responses)
+    selected = Responses.of(responses)
     notes: tuple[Note, ...] = ()
     if where is not None:
-        kept, notes = select_topics(given.query_ids, where, attributes)
-        given = given.of_topics(kept)
-    judgments = evidence_qrels(given) if qrels is None else Qrels.of(qrels)
-    wanted = measures_of(default_measures(given, judgments) if measures is None else measures, rel=rel)
-    plain = tuple(dict.fromkeys(measure.without_condition for measure in wanted))
-    shape = (len(given.run_names), len(plain), len(given.query_ids))
+        topics, notes = select_topics(selected.query_ids, where, attributes)
+        selected = selected.of_topics(topics)
+    judgments = evidence_qrels(selected) if qrels is None else Qrels.of(qrels)
+    requested = measures_of(default_measures(selected, judgments) if measures is None else measures, rel=rel)
+    plain_measures = tuple(dict.fromkeys(measure.without_condition for measure in requested))
+    shape = (len(selected.run_names), len(plain_measures), len(selected.query_ids))
     values, low, high = (np.full(shape, np.nan) for _ in range(3))
     kind, shares = np.full(shape, "exact", dtype="<U7"), np.full(shape[:2], np.nan)
-    lists = [answered_of(given, run, judgments) for run in given.run_names]
-    for at, answered in enumerate(lists):
-        for row, measure in enumerate(plain):
-            place, found = (at, row), _scored(measure, answered, given, judgments, unjudged=unjudged)
-            values[place], low[place], high[place], kind[place], shares[place] = found
-    runs = tuple(_run_facts(answered, given) for answered in lists)
-    grades = any(not isinstance(measure, AnswerMeasure) or hasattr(measure, "rel") for measure in plain)
-    ranges = (TopicRanges("unjudged", low, high, kind, shares),) if unjudged else ()
+    all_answers = [answered_of(selected, run, judgments) for run in selected.run_names]
+    for run_index, answered in enumerate(all_answers):
+        for measure_index, measure in enumerate(plain_measures):
+            scored = _scored(measure, answered, selected, judgments, unjudged=unjudged)
+            cell = run_index, measure_index
+            values[cell], low[cell], high[cell], kind[cell], shares[cell] = scored
+    runs = tuple(_run_facts(answered, selected) for answered in all_answers)
+    needs_grades = any(not isinstance(measure, AnswerMeasure) or hasattr(measure, "rel") for measure in plain_measures)
     scores = Scores(
         runs=runs,
-        measures=plain,
-        query_ids=given.query_ids,
+        measures=plain_measures,
+        query_ids=selected.query_ids,
         values=values,
         counted=np.ones((shape[0], shape[2]), dtype=np.bool_),
         policies=Policies(),
-        qrels=_facts(given, judgments, where or ""),
-        notes=(*given.notes, *notes, *notes_of_answers(lists, given, plain, values, evidence=qrels is None and grades)),
+        qrels=_facts(selected, judgments, where or ""),
+        notes=(
+            *selected.notes,
+            *notes,
+            *notes_of_answers(all_answers, selected, plain_measures, values, no_qrels=qrels is None and needs_grades),
+        ),
         versions=versions(),
-        ranges=ranges,
+        ranges=(TopicRanges("unjudged", low, high, kind, shares),) if unjudged else (),
     )
-    return apply_conditions(scores, wanted, attributes)
+    return apply_conditions(scores, requested, attributes)
 
 
-_DEFAULTS = (
+_DEFAULTS = (  # default measures, and the pieces or table that they need
     (("NuggetRecall", "NuggetRecall(vital=true,partial=0)"), "nuggets"),
     (("SupportP", "SupportR"), "citations"),
     (("Groundedness",), "grounded"),
@@ -365,71 +367,72 @@ _DEFAULTS = (
 
 
 def default_measures(responses: Responses, qrels: Qrels | None) -> list[str]:
-    """Name the measures that the tables allow.
+    """Return the names of the measures that the tables allow.
 
     >>> default_measures(Responses.of({"answers": [{"query_id": "q"}]}), None)
     ['AnswerLength']
     """
-    known = responses["references"]["answerable"]
-    of_documents = {"context": "context", "cited": "citations"} if qrels is not None else {}
-    there = {"answers", *asked(responses), *(name for name, table in of_documents.items() if responses[table].num_rows)}
-    return usual_measures(there | {"answerable"} if known.null_count < len(known) else there)
+    answerable = responses["references"]["answerable"]
+    tables = {"context": "context", "cited": "citations"} if qrels is not None else {}
+    available = {"answers", *judged_pieces(responses)}
+    available |= {name for name, table in tables.items() if responses[table].num_rows}
+    return usual_measures(available | {"answerable"} if answerable.null_count < len(answerable) else available)
 
 
-def usual_measures(there: Collection[str]) -> list[str]:
-    """Name the measures of what there is: verdicts on pieces, as `asked` names them, and tables."""
-    return [name for names, needed in _DEFAULTS if needed in there for name in names]
+def usual_measures(available: Collection[str]) -> list[str]:
+    """Return the default measures of pieces with verdicts, named as by `judged_pieces`, and of tables."""
+    return [name for names, needed in _DEFAULTS if needed in available for name in names]
 
 
 class _Scored(NamedTuple):
-    """What one measure says of one system: by topic, but for the last."""
+    """Scores of one system by one measure."""
 
-    values: Floats
+    values: Floats  # (T,), like the next two
     low: Floats
     high: Floats
-    kind: Any
-    share: float  # of what it looks at, how much is judged
+    kind: Any  # "exact" or "outer" bounds
+    share: float  # judged share of the pieces that the measure uses
 
 
 def _scored(
-    measure: Measure, answered: JudgedAnswers, given: Responses, qrels: Qrels | None, *, unjudged: bool
+    measure: Measure, answered: JudgedAnswers, responses: Responses, qrels: Qrels | None, *, unjudged: bool
 ) -> _Scored:
-    """Score by a measure of answers, or the context by one of rankings, where topics without judgments are left out."""
+    # A measure of rankings scores the context, and leaves out topics without judgments.
     if isinstance(measure, AnswerMeasure):
         scores, share = measure(answered), measure.decided_share(answered)
-        ends = measure.score_bounds(answered) if unjudged else (scores, scores)
-        return _Scored(scores, *ends, "exact" if measure.exact else "outer", share)
-    if qrels is None or not given["context"].num_rows:
+        bounds = measure.score_bounds(answered) if unjudged else (scores, scores)
+        return _Scored(scores, *bounds, "exact" if measure.exact else "outer", share)
+    if qrels is None or not responses["context"].num_rows:
         needs, fix = (
             ("judgments of documents", "give qrels, or a table `evidence`")
             if qrels is None
             else ("a table `context`", "give the passages that the generator was given")
         )
-        raise InputError(f"{measure} scores the context as a ranking, and needs {needs}", fix=fix, path=given.where)
-    judged = judge(qrels.over(set(qrels.topics) & set(answered.query_ids)), given.run("context", answered.name))
-    place = {topic: at for at, topic in enumerate(answered.query_ids)}
-    columns = [place[topic] for topic in judged.query_ids]
+        raise InputError(f"{measure} scores the context as a ranking, and needs {needs}", fix=fix, path=responses.where)
+    judged = judge(qrels.over(set(qrels.topics) & set(answered.query_ids)), responses.run("context", answered.name))
+    index_of = {topic: i for i, topic in enumerate(answered.query_ids)}
+    columns = [index_of[topic] for topic in judged.query_ids]
 
-    def wide(part: Any, empty: Any = np.nan) -> Any:
-        spread = np.full(len(answered), empty, dtype=np.asarray(part).dtype)
-        spread[columns] = part
-        return spread
+    def expand(judged_values: Any, missing: Any = np.nan) -> Any:
+        expanded = np.full(len(answered), missing, dtype=np.asarray(judged_values).dtype)
+        expanded[columns] = judged_values
+        return expanded
 
-    values, shown = measure(judged), int(judged.returned.sum())
-    share = len(judged.topic) / shown if shown else np.nan
+    values, n_returned = measure(judged), int(judged.returned.sum())
+    share = len(judged.topic) / n_returned if n_returned else np.nan
     if not unjudged:
-        return _Scored(wide(values), wide(values), wide(values), "exact", share)
-    span = unjudged_range(judged, measure)
-    return _Scored(wide(values), wide(span.low), wide(span.high), wide(span.kind, "exact"), share)
+        return _Scored(expand(values), expand(values), expand(values), "exact", share)
+    bounds = unjudged_range(judged, measure)
+    return _Scored(expand(values), expand(bounds.low), expand(bounds.high), expand(bounds.kind, "exact"), share)
 
 
-def _run_facts(answered: JudgedAnswers, given: Responses) -> RunFacts:
-    own = given.of_run(answered.name)
+def _run_facts(answered: JudgedAnswers, responses: Responses) -> RunFacts:
+    system = responses.of_run(answered.name)
     verdicts = sum(int((~answered.verdicts_on(name).is_missing).sum()) for name in sorted(answered.judged_kinds))
     return RunFacts(
         name=answered.name,
-        path=given.where,
-        file_hash=FileHash(digest=_digest(own, [name for name in TABLES if name not in _SHARED])),
+        path=responses.where,
+        file_hash=FileHash(digest=_digest(system, [name for name in TABLES if name not in _SHARED_TABLES])),
         returned_topics=int(answered.has_answer.sum()),
         missing_topics=tuple(np.array(answered.query_ids, dtype=object)[~answered.has_answer].tolist()),
         extra_topics=0,
@@ -437,19 +440,18 @@ def _run_facts(answered: JudgedAnswers, given: Responses) -> RunFacts:
     )
 
 
-def _facts(given: Responses, qrels: Qrels | None, where: str) -> QrelsFacts:
-    """Tell what scores are measured by: nuggets, evidence and references, and the judgments of documents."""
-    digest = _digest(given, _SHARED)
+def _facts(responses: Responses, qrels: Qrels | None, where: str) -> QrelsFacts:
+    digest = _digest(responses, _SHARED_TABLES)
     if qrels is not None:
-        known = qrels.sha256 or _digest_of(qrels.table.to_pylist())
-        digest = hashlib.sha256(f"{digest}{known}".encode()).hexdigest()
+        qrels_digest = qrels.sha256 or _digest_of(qrels.table.to_pylist())
+        digest = hashlib.sha256(f"{digest}{qrels_digest}".encode()).hexdigest()
     grades = () if qrels is None else tuple(sorted(set(qrels.grades.tolist())))
-    judgments = sum(given[name].num_rows for name in ("nuggets", "references"))
-    return QrelsFacts(given.name, given.where, digest, len(given.query_ids), judgments, grades, where)
+    judgments = sum(responses[name].num_rows for name in ("nuggets", "references"))
+    return QrelsFacts(responses.name, responses.where, digest, len(responses.query_ids), judgments, grades, where)
 
 
-def _digest(given: Responses, names: Sequence[str]) -> str:
-    return _digest_of([sorted(map(str, given[name].to_pylist())) for name in names])
+def _digest(responses: Responses, names: Sequence[str]) -> str:
+    return _digest_of([sorted(map(str, responses[name].to_pylist())) for name in names])
 
 
 def _digest_of(rows: Any) -> str:

@@ -1,7 +1,7 @@
-"""The steps of a chain over topics: what each passes on, how sure that is, and what it would be worth if it lost none.
+"""Steps of a chain over topics: the share that passes, its interval, and the share at the end if the step lost nothing.
 
-Within a topic and over all topics together, the shares of what was given multiply to the share of all, as fractions of
-counts. Means over topics do not.
+Within a topic and over all topics, the shares of items that reach each step multiply to the share of all items, as
+fractions of counts. Means over topics do not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,230 +35,246 @@ if TYPE_CHECKING:
     from judged.stats.sufficiency import Insufficiency, Purpose
 
 
-_WHOLE = (0.0, 1.0)
+_UNIT = (0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Share(ReadOnly):
-    """A share of what came to a step, by what is independent (U,): what passed, and of how much."""
+    """Share of items that pass, as a ratio of sums over U independent units."""
 
-    passed: Floats
-    given: Floats
+    passed: Floats  # (U,) items that pass
+    totals: Floats  # (U,) items that reach the step and are judged
     level: float
 
     @cached_property
     def sums(self) -> RatioSums:
-        """The sums that its interval is made of."""
-        n, d = self.passed[self.given > 0], self.given[self.given > 0]
+        """Sums over units from which the ratio and its variance are computed."""
+        n, d = self.passed[self.totals > 0], self.totals[self.totals > 0]
         return RatioSums(len(d), *map(float, (n.sum(), d.sum(), n @ n, d @ d, n @ d)))
 
     @property
     def value(self) -> float:
-        """The share; NaN of nothing."""
+        """The share; NaN if there are no items."""
         return self.sums.value
 
-    def lacking(self, purpose: Purpose) -> Insufficiency | None:
+    def insufficiency(self, purpose: Purpose) -> Insufficiency | None:
         """Return why the units do not support an interval or a verdict; None if they do."""
         # The interval of a share rests on binomial bounds, which need no estimated variance.
-        return insufficiency(self.sums.units, purpose, weights=self.given if self.sums.units else None)
+        return insufficiency(self.sums.units, purpose, weights=self.totals if self.sums.units else None)
 
     @property
     def ci(self) -> tuple[float, float] | None:
-        """Its interval; None where there is none."""
-        if self.lacking("interval"):
+        """Confidence interval; None if there are too few units."""
+        if self.insufficiency("interval"):
             return None
         low, high = self.sums.interval(self.level, share=True, counted=False)
         return None if math.isnan(low) else (low, high)
 
-    def less(self, other: Share) -> RatioDifference:
-        """Return this share less another one of the same units, without an interval or p-value for too few units."""
-        products = (float(its @ own) for its in (other.passed, other.given) for own in (self.passed, self.given))
+    def minus(self, other: Share) -> RatioDifference:
+        """Return the difference to another share of the same units, without interval or p-value if units are few."""
+        products = (float(b @ a) for b in (other.passed, other.totals) for a in (self.passed, self.totals))
         rho = correlation(other.sums, self.sums, *products)
-        made = ratio_difference(other.sums, self.sums, self.level, rho=rho, share=True)
-        if self.lacking("interval") or other.lacking("interval"):
-            made = replace(made, low=math.nan, high=math.nan)
-        return replace(made, p=math.nan) if self.lacking("verdict") or other.lacking("verdict") else made
+        difference = ratio_difference(other.sums, self.sums, self.level, rho=rho, share=True)
+        if self.insufficiency("interval") or other.insufficiency("interval"):
+            difference = replace(difference, low=math.nan, high=math.nan)
+        is_tested = not (self.insufficiency("verdict") or other.insufficiency("verdict"))
+        return difference if is_tested else replace(difference, p=math.nan)
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step of a chain, over some topics."""
+class ChainStep:
+    """One step of a chain, over a set of topics."""
 
     run: str
     slice: str
-    unit: str  # what is followed: a key of `UNITS`
+    unit: str  # a key of `UNITS`
     step: str  # a key of `STEPS`
-    given: int  # what passed all earlier steps
-    n: int  # what of it passes this one
-    unjudged: int  # what of it may or may not
-    around: int  # what is here although an earlier step lost it
-    share: Share = field(repr=False)  # of what was given and is judged
-    overall: Share = field(repr=False)  # of all there was at the begin: the product of the shares up to here
-    lowest: float  # lowest, highest: what `overall` would be, whatever the missing verdicts are
+    n_reached: int  # items that passed all earlier steps
+    n: int  # of these, items that pass this step
+    unjudged: int  # of these, items without a verdict
+    reappeared: int  # items that are present although an earlier step lost them
+    share: Share = field(repr=False)  # n / (n_reached - unjudged)
+    overall: Share = field(repr=False)  # of all items at the start: the product of the shares up to this step
+    lowest: float  # bounds of `overall`, whatever the missing verdicts are
     highest: float
-    mean: float  # over topics, of their own shares
+    mean: float  # mean over topics of the shares within topics
     mean_ci: tuple[float, float] | None
-    perfect: Share = field(
-        repr=False
-    )  # `overall` at the end, if this one lost nothing and later ones kept their shares
+    if_perfect: Share = field(repr=False)  # `overall` at the end, if this step lost nothing and later shares stayed
 
 
 @dataclass(frozen=True)
 class Weakest:
-    """The step of a chain at which most would be gained, and how sure that is."""
+    """Step of a chain with the lowest share, and the evidence that it is the lowest."""
 
-    step: Step
-    final: float  # what comes through all steps
-    second: str  # the step that it is told apart from least
-    p: float  # the largest p-value against another step; NaN where there is no other, or too little data
-    lacking: Insufficiency | None = None  # why it was not tested
+    step: ChainStep
+    final: float  # share of all items that pass all steps
+    second: str  # step with the largest p-value in a test against `step`
+    p: float  # that p-value; NaN without another step, or with too little data
+    insufficiency: Insufficiency | None = None  # reason why it was not tested
+
+
+class LostItem(NamedTuple):
+    """Item that does not pass a step; `is_unjudged` if only a verdict is missing."""
+
+    run: str
+    unit: str
+    topic: str
+    item_id: str
+    step: str
+    is_unjudged: bool
 
 
 @dataclass(frozen=True)
 class StepDifference:
-    """One step of one system less that of the first one, over topics that both have."""
+    """Difference between a step of one system and of the first system, over topics that both have."""
 
     run: str
     unit: str
     step: str
-    share: RatioDifference  # of what was given
-    overall: RatioDifference  # of all
-    p: float  # of `share`, corrected by Holm over all steps and systems
+    share: RatioDifference
+    overall: RatioDifference
+    p: float  # of `share`, with Holm's correction over all steps and systems
 
 
-class Counts:
-    """A chain counted by topic (T): what is there at the begin and behind each step, and what nobody knows."""
+class ChainCounts:
+    """Numbers of items of a chain by topic (T), at the start and after each of S steps."""
 
     def __init__(self, chain: Chain, topics: Sequence[str]) -> None:
-        place = {topic: at for at, topic in enumerate(topics)}
-        of = np.array([place[item[0]] for item in chain.items])
+        columns = {topic: column for column, topic in enumerate(topics)}
+        topic_of_item = np.array([columns[item[0]] for item in chain.items])
 
         def by_topic(mask: Bools) -> Ints:
-            return np.stack([np.bincount(of, row, len(topics)) for row in mask]).astype(np.int64)
+            return np.stack([np.bincount(topic_of_item, row, len(topics)) for row in mask]).astype(np.int64)
 
-        passed = np.concatenate([np.ones((1, len(of)), dtype=np.bool_), chain.held == PASSED])
+        has_passed = np.concatenate([np.ones((1, len(topic_of_item)), dtype=np.bool_), chain.cumulative == PASSED])
         self.chain = chain
-        self.alive = by_topic(passed)  # (S + 1, T)
-        self.unjudged = by_topic(passed[:-1] & (chain.held == UNJUDGED))  # (S, T), as the following
-        self.possible = by_topic(chain.held != LOST)
-        self.around = by_topic(~passed[:-1] & (chain.seen == PASSED))
+        self.remaining = by_topic(has_passed)  # (S + 1, T)
+        self.unjudged = by_topic(has_passed[:-1] & (chain.cumulative == UNJUDGED))  # (S, T), like the next two
+        self.possible = by_topic(chain.cumulative != LOST)
+        self.reappeared = by_topic(~has_passed[:-1] & (chain.status == PASSED))
 
-    def steps(self, mask: Bools, units: Ints, level: float, where: str = ALL) -> list[Step]:
-        """Estimate each step over some topics (T,); ``units``: the place of each topic among what is independent."""
-        alive, unjudged = self.alive[:, mask], self.unjudged[:, mask]
-        judged = alive[:-1] - unjudged
-        n, d = (_by_unit(rows, units[mask], int(units.max()) + 1) for rows in (alive, judged))
-        shares = np.where(judged > 0, alive[1:] / np.maximum(judged, 1), np.nan)
-        limits = sufficient_intervals(shares, IntervalMethod(level=level), _WHOLE).tolist()
-        possible, around = self.possible[:, mask].sum(axis=1), self.around[:, mask].sum(axis=1)
-        total, made = max(int(alive[0].sum()), 1), list[Step]()
-        for at, (before, after) in enumerate(pairwise(alive.sum(axis=1).tolist())):
-            known = shares[at][~np.isnan(shares[at])]
-            bounds = after / total, float(possible[at] / total)
-            others = [other for other in range(len(judged)) if other != at]
-            made.append(
-                Step(
+    def steps(self, mask: Bools, units: Ints, level: float, slice_name: str = ALL) -> list[ChainStep]:
+        """Estimate each step over the topics of `mask` (T,); `units` (T,): index of the independent unit of a topic."""
+        remaining, unjudged = self.remaining[:, mask], self.unjudged[:, mask]
+        judged = remaining[:-1] - unjudged
+        remaining_by_unit, judged_by_unit = (
+            _by_unit(rows, units[mask], int(units.max()) + 1) for rows in (remaining, judged)
+        )
+        shares = np.where(judged > 0, remaining[1:] / np.maximum(judged, 1), np.nan)
+        limits = sufficient_intervals(shares, IntervalMethod(level=level), _UNIT).tolist()
+        possible, reappeared = self.possible[:, mask].sum(axis=1), self.reappeared[:, mask].sum(axis=1)
+        total, steps = max(int(remaining[0].sum()), 1), list[ChainStep]()
+        for i, (n_before, n_after) in enumerate(pairwise(remaining.sum(axis=1).tolist())):
+            step_shares = shares[i][~np.isnan(shares[i])]
+            bounds = n_after / total, float(possible[i] / total)
+            steps.append(
+                ChainStep(
                     run=self.chain.run,
-                    slice=where,
+                    slice=slice_name,
                     unit=self.chain.unit,
-                    step=self.chain.steps[at],
-                    given=before,
-                    n=after,
-                    unjudged=int(unjudged[at].sum()),
-                    around=int(around[at]),
-                    share=Share(n[at + 1], d[at], level),
-                    overall=_product(n, d, range(at + 1), level, bounds),
+                    step=self.chain.steps[i],
+                    n_reached=n_before,
+                    n=n_after,
+                    unjudged=int(unjudged[i].sum()),
+                    reappeared=int(reappeared[i]),
+                    share=Share(remaining_by_unit[i + 1], judged_by_unit[i], level),
+                    overall=_product(remaining_by_unit, judged_by_unit, range(i + 1), level, bounds),
                     lowest=bounds[0],
                     highest=bounds[1],
-                    mean=float(known.mean()) if len(known) else math.nan,
-                    mean_ci=None if math.isnan(limits[at][0]) else (limits[at][0], limits[at][1]),
-                    perfect=_product(n, d, others, level),
+                    mean=float(step_shares.mean()) if len(step_shares) else math.nan,
+                    mean_ci=None if math.isnan(limits[i][0]) else (limits[i][0], limits[i][1]),
+                    if_perfect=_product(
+                        remaining_by_unit, judged_by_unit, [j for j in range(len(judged)) if j != i], level
+                    ),
                 )
             )
-        return made
+        return steps
 
 
 def _by_unit(rows: Ints, units: Ints, size: int) -> Floats:
     return np.stack([np.bincount(units, row, size) for row in rows]).astype(np.float64)
 
 
-def _product(n: Floats, d: Floats, steps: Iterable[int], level: float, bounds: tuple[float, float] = _WHOLE) -> Share:
-    """Multiply the shares of steps, with the error over units that the delta method gives a product."""
-    # Where nothing is unjudged, that of the first steps is what is there behind the last of them, of what there was at
-    # the begin. Else an item without a verdict here may be known to fail later: the bounds know, and are kept to.
-    value, off = Fraction(1), np.zeros(n.shape[1])
+def _product(n: Floats, d: Floats, steps: Iterable[int], level: float, bounds: tuple[float, float] = _UNIT) -> Share:
+    """Multiply the shares n[s + 1] / d[s] of steps, with the standard error of the delta method over units."""
+    # If nothing is unjudged, the product of the first steps is the share of all items that remain after the last of
+    # them. Otherwise an item that is unjudged here may be judged as lost at a later step: `bounds` account for that.
+    product, linear_terms = Fraction(1), np.zeros(n.shape[1])
     for step in steps:
-        passed, given = int(n[step + 1].sum()), int(d[step].sum())
-        if value and not given:
+        passed, judged = int(n[step + 1].sum()), int(d[step].sum())
+        if product and not judged:
             return Share(np.full(n.shape[1], np.nan), n[0], level)
-        value *= Fraction(passed, given) if value else 1
-        off += (n[step + 1] - passed / given * d[step]) / passed if value else 0.0
-    return Share(min(max(float(value), bounds[0]), bounds[1]) * (n[0] + off * n[0].sum()), n[0], level)
+        product *= Fraction(passed, judged) if product else 1
+        # Linearization of log(passed / judged): the relative influence of each unit.
+        linear_terms += (n[step + 1] - passed / judged * d[step]) / passed if product else 0.0
+    return Share(min(max(float(product), bounds[0]), bounds[1]) * (n[0] + linear_terms * n[0].sum()), n[0], level)
 
 
-def weakest(steps: Sequence[Step]) -> Weakest | None:
-    """Name the step with the lowest share, and test it against each other one; None where nothing is lost.
+def weakest(steps: Sequence[ChainStep]) -> Weakest | None:
+    """Find the step with the lowest share, and test it against all others; None if all steps lose no items.
 
-    It is shown to be the lowest if each of these tests finds so: whatever was chosen, it is then named in error no more
-    often than one test alone errs (Gutmann and Maymin, Annals of Statistics 1987).
+    It is significantly the lowest if all of these tests are significant. The error rate of that decision is at most
+    that of one test, although the step was selected from the data (Gutmann and Maymin, Annals of Statistics 1987).
     """
-    known = [step for step in steps if not math.isnan(step.share.value)]
-    worst = min(known, key=lambda step: step.share.value, default=None)
+    judged_steps = [step for step in steps if not math.isnan(step.share.value)]
+    worst = min(judged_steps, key=lambda step: step.share.value, default=None)
     if worst is None or worst.share.value == 1:
         return None
-    others = [step for step in known if step is not worst]
-    if lacking := next((why for step in known if (why := step.share.lacking("verdict"))), None):
-        return Weakest(worst, steps[-1].overall.value, "", math.nan, lacking if others else None)
-    tests = [(worst.share.less(step.share).p, step.step) for step in others]
+    other_steps = [step for step in judged_steps if step is not worst]
+    if reason := next(filter(None, (step.share.insufficiency("verdict") for step in judged_steps)), None):
+        return Weakest(worst, steps[-1].overall.value, "", math.nan, reason if other_steps else None)
+    tests = [(worst.share.minus(step.share).p, step.step) for step in other_steps]
     p, second = max(((1.0 if math.isnan(p) else p, name) for p, name in tests), default=(math.nan, ""))
     return Weakest(worst, steps[-1].overall.value, second, p)
 
 
-def differences(names: Sequence[str], counts: Sequence[Counts], units: Ints, level: float) -> Iterator[StepDifference]:
-    """Set each system against the first one, chain by chain."""
-    of = {(one.chain.run, one.chain.unit): one for one in counts}
-    found: list[tuple[Step, RatioDifference, RatioDifference]] = []
+def differences(
+    names: Sequence[str], counts: Sequence[ChainCounts], units: Ints, level: float
+) -> Iterator[StepDifference]:
+    """Compare each system with the first one, chain by chain."""
+    counts_of = {(chain_counts.chain.run, chain_counts.chain.unit): chain_counts for chain_counts in counts}
+    rows: list[tuple[ChainStep, RatioDifference, RatioDifference]] = []
     for run, unit in ((run, unit) for run in names[1:] for unit in UNITS):
-        first, other = of.get((names[0], unit)), of.get((run, unit))
+        first, other = counts_of.get((names[0], unit)), counts_of.get((run, unit))
         if first is not None and other is not None:
-            both = (first.alive[0] > 0) & (other.alive[0] > 0)
-            base = {step.step: step for step in first.steps(both, units, level)}
-            found += [
-                (step, step.share.less(base[step.step].share), step.overall.less(base[step.step].overall))
-                for step in other.steps(both, units, level)
+            in_both = (first.remaining[0] > 0) & (other.remaining[0] > 0)
+            base = {step.step: step for step in first.steps(in_both, units, level)}
+            rows += [
+                (step, step.share.minus(base[step.step].share), step.overall.minus(base[step.step].overall))
+                for step in other.steps(in_both, units, level)
                 if step.step in base
             ]
-    adjusted = adjust([share.p for _, share, _ in found], "holm") if found else ()
-    for (step, share, overall), p in zip(found, adjusted, strict=True):
+    adjusted = adjust([share.p for _, share, _ in rows], "holm") if rows else ()
+    for (step, share, overall), p in zip(rows, adjusted, strict=True):
         yield StepDifference(step.run, step.unit, step.step, share, overall, float(p))
 
 
-_MS = 86_400_000
+_EPOCH, _MS_PER_DAY = date(1970, 1, 1), 86_400_000
 
 
 @dataclass(frozen=True)
 class Period:
-    """What one system said in one period."""
+    """Support of the sentences of one system in one period."""
 
     run: str
     begin: date
     n: int  # answers with a sentence
     sentences: int
-    unjudged: int  # sentences without any verdict: they are in neither share
+    unjudged: int  # sentences without a verdict, which are in neither share
     supported: Share  # sentences that a citation or the context supports
-    contradicted: Share  # sentences that one contradicts, and none supports
+    contradicted: Share  # sentences that a citation or the context contradicts, and none supports
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SupportOverTime(Answer):
-    """The share of sentences that are supported, and that are contradicted, by period.
+    """Shares of supported and of contradicted sentences, by period.
 
     Attributes
     ----------
     periods : tuple of Period
-        System by system, in the order of time; those without a sentence are left out.
+        Sorted by system, then by time; periods without a sentence are left out.
     days : int
-        How long each is.
+        Length of a period.
     """
 
     kind: ClassVar[str] = "support-over-time"
@@ -269,31 +285,30 @@ class SupportOverTime(Answer):
 
     @property
     def title(self) -> str:
-        """What changes."""
+        """Title of the result."""
         return "Support over time"
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give one row a system and period, and draw the share that is supported."""
+        """Return one row for each system and period, and a chart of the supported share."""
         rows = self.periods
-        made = {name: [getattr(row, name) for row in rows] for name in ("supported", "contradicted")}
+        shares = {name: [getattr(row, name) for row in rows] for name in ("supported", "contradicted")}
         table = Table(
             "periods",
             (
                 Column("begin", [row.begin.isoformat() for row in rows], TEXT),
                 Column("run", [row.run for row in rows], TEXT, "system"),
-                Column("begin_ms", [(row.begin - date(1970, 1, 1)).days * _MS for row in rows], COUNT, only="data"),
+                Column("begin_ms", [(row.begin - _EPOCH).days * _MS_PER_DAY for row in rows], COUNT, only="data"),
                 *columns_of(rows, ("n", COUNT, "answers"), ("sentences", COUNT), ("unjudged", COUNT)),
-                *(Column(name, [share.value for share in shares], SHARE, ci=[share.ci for share in shares])
-                  for name, shares in made.items()),
+                *(Column(name, [share.value for share in values], SHARE, ci=[share.ci for share in values])
+                  for name, values in shares.items()),
             ),
             self.title,
             f"periods of {self.days} days; {100 * self.level:g}% intervals over answers, from 3 of them",
             labels=2,
         )  # fmt: skip
-        said = (
-            f"From {min(row.begin for row in rows)} to {max(row.begin for row in rows)}, of sentences with a verdict."
-        )
-        chart = Chart("supported", "Supported sentences", table, said, "lines", "begin_ms", "supported", color="run",
+        days = [row.begin for row in rows]
+        caption = f"From {min(days)} to {max(days)}, of sentences with a verdict."
+        chart = Chart("supported", "Supported sentences", table, caption, "lines", "begin_ms", "supported", color="run",
                       spread="time", percent="y", x_title="period")  # fmt: skip
         return (table, chart)
 
@@ -301,69 +316,71 @@ class SupportOverTime(Answer):
 def support_over_time(
     responses: Any, times: Mapping[str, date | datetime | str], *, days: int = 1, level: float = 0.95
 ) -> SupportOverTime:
-    """Give the shares of supported and of contradicted sentences by period.
+    """Compute the shares of supported and of contradicted sentences by period.
 
     Parameters
     ----------
     responses
-        What `Responses.of` takes. What no verdict is known of is counted beside.
+        As for `Responses.of`. Sentences without a verdict are counted separately.
     times
-        When each topic was answered: dates, or texts that begin with one, such as ``2026-03-01T10:00``. Traces say how
-        long a stage took, not when.
+        Time at which each topic was answered: dates, or texts that begin with one, such as ``2026-03-01T10:00``.
+        Traces do not record it.
     days
-        How long a period is; the first one begins on the first day.
+        Length of a period in days; the first one begins on the first day.
     level
-        Of the intervals, over answers.
+        Confidence level of the intervals, over answers.
 
     Raises
     ------
     InputError
-        If a time is no date, or no sentence has both a time and a verdict.
+        If a time is not a date, or no sentence has both a time and a verdict.
 
     Examples
     --------
-    >>> given = {"answers": [{"query_id": name} for name in "ab"],
-    ...          "support": [{"query_id": name, "sentence": 1, "doc_id": "d", "verdict": verdict}
-    ...                      for name, verdict in (("a", "support"), ("b", "contradicts"))]}
-    >>> made = support_over_time(given, {"a": "2026-03-01", "b": "2026-03-02"})
-    >>> [(str(period.begin), period.supported.value, period.contradicted.value) for period in made.periods]
+    >>> tables = {"answers": [{"query_id": name} for name in "ab"],
+    ...           "support": [{"query_id": name, "sentence": 1, "doc_id": "d", "verdict": verdict}
+    ...                       for name, verdict in (("a", "support"), ("b", "contradicts"))]}
+    >>> support = support_over_time(tables, {"a": "2026-03-01", "b": "2026-03-02"})
+    >>> [(str(period.begin), period.supported.value, period.contradicted.value) for period in support.periods]
     [('2026-03-01', 1.0, 0.0), ('2026-03-02', 0.0, 1.0)]
     """
-    given = Responses.of(responses)
+    responses = Responses.of(responses)
     if days < 1:
-        raise InputError(f"periods of {days} days", fix="one day or more")
-    day_of = {topic: _day(topic, time) for topic, time in times.items()}
+        raise InputError(f"`days` must be at least 1, got {days}", fix="use 1 or more")
+    day_of = {topic: _date_of(topic, time) for topic, time in times.items()}
     verdicts: dict[tuple[Any, ...], set[str]] = {}
-    key = ("run_id", "query_id", "sentence")
-    for place, verdict in middle_verdicts(given["support"], *key, "doc_id").items():
-        verdicts.setdefault(place[:-1], set()).update({verdict} - {FAILED})
-    said: dict[tuple[int, date], dict[str, list[set[str]]]] = {}
-    for place in given.keys("sentences", *key):
-        if (day := day_of.get(place[1])) is not None:
+    key_columns = ("run_id", "query_id", "sentence")
+    for key, verdict in middle_verdicts(responses["support"], *key_columns, "doc_id").items():
+        verdicts.setdefault(key[:-1], set()).update({verdict} - {FAILED})
+    # By system and period: by topic, the set of verdicts of each sentence.
+    answers_of: dict[tuple[int, date], dict[str, list[set[str]]]] = {}
+    for key in responses.keys("sentences", *key_columns):
+        if (day := day_of.get(key[1])) is not None:
             begin = day - timedelta(days=(day - min(day_of.values())).days % days)
-            answers = said.setdefault((given.run_names.index(place[0]), begin), {})
-            answers.setdefault(place[1], []).append(verdicts.get(place, set()))
-    if not any(known for answers in said.values() for one in answers.values() for known in one):
-        raise InputError("no sentence has a time and a verdict", fix="give times by topic, and a table support",
-                         path=given.where)  # fmt: skip
-    made: list[Period] = []
-    for (run, begin), answers in sorted(said.items(), key=lambda item: item[0]):
+            answers = answers_of.setdefault((responses.run_names.index(key[0]), begin), {})
+            answers.setdefault(key[1], []).append(verdicts.get(key, set()))
+    if not any(any(sentences) for answers in answers_of.values() for sentences in answers.values()):
+        raise InputError("no sentence has both a time and a verdict", fix="give times by topic, and a table support",
+                         path=responses.where)  # fmt: skip
+    periods: list[Period] = []
+    for (run_index, begin), answers in sorted(answers_of.items(), key=lambda period_answers: period_answers[0]):
         counts = np.array([
-            (len(answer), sum(map(bool, answer)), sum(SUPPORT in one for one in answer),
-             sum(CONTRADICTS in one and SUPPORT not in one for one in answer))
-            for answer in answers.values()
+            (len(sentences), sum(map(bool, sentences)), sum(SUPPORT in verdicts for verdicts in sentences),
+             sum(CONTRADICTS in verdicts and SUPPORT not in verdicts for verdicts in sentences))
+            for sentences in answers.values()
         ], dtype=np.float64)  # fmt: skip
-        sentences, judged, *shares = counts.T
-        total, unjudged = int(sentences.sum()), int((sentences - judged).sum())
-        passed = (Share(some, judged, level) for some in shares)
-        made.append(Period(given.run_names[run], begin, len(answers), total, unjudged, *passed))
-    return SupportOverTime(tuple(made), days, level)
+        n_sentences, n_judged, *passed_counts = counts.T
+        total, unjudged = int(n_sentences.sum()), int((n_sentences - n_judged).sum())
+        shares = (Share(passed, n_judged, level) for passed in passed_counts)
+        periods.append(Period(responses.run_names[run_index], begin, len(answers), total, unjudged, *shares))
+    return SupportOverTime(tuple(periods), days, level)
 
 
-def _day(topic: str, time: date | datetime | str) -> date:
+def _date_of(topic: str, time: date | datetime | str) -> date:
     if isinstance(time, date):
         return time.date() if isinstance(time, datetime) else time
     try:
         return date.fromisoformat(time[:10])
     except ValueError:
-        raise InputError(f"the time of {topic} is {time!r}", fix="write a date, such as 2026-03-01") from None
+        problem = f"the time of topic {topic} must begin with a date, got {time!r}"
+        raise InputError(problem, fix="use a date such as 2026-03-01") from None

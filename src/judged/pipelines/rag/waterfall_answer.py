@@ -1,4 +1,4 @@
-"""What `waterfall` returns: which step to work on, the chains, systems side by side, and what was lost where."""
+"""Result of `waterfall`: the step to improve, the chains of steps, comparisons of systems, and lost items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judged.results.decimals import decimal, p_text, percent
 
 if TYPE_CHECKING:
     from judged.pipelines.rag.responses import Responses
-    from judged.pipelines.rag.steps import Share, Step, StepDifference, Weakest
+    from judged.pipelines.rag.steps import ChainStep, LostItem, Share, StepDifference, Weakest
     from judged.results import Block
     from judged.results.blocks import Note
     from judged.stats.ratio import RatioDifference
@@ -27,49 +27,49 @@ _RULES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Waterfall(Answer):
-    """Where the evidence went: what each step passed on of what it was given, and of all.
+    """Shares of items that pass each step of an answer's pipeline, of those that reached it and of all.
 
     Attributes
     ----------
-    steps : tuple of Step
-        Every step of every chain and system, over all topics.
-    by_slice : tuple of Step
-        Those of the leading chain over each slice; ``small`` names slices of too few topics.
+    steps : tuple of ChainStep
+        All steps of all chains and systems, over all topics.
+    by_slice : tuple of ChainStep
+        Steps of the main chain in each slice; ``small_slices`` lists slices with too few topics.
     weakest : dict of Weakest
-        By system, the step of the leading chain at which most would be gained; none where nothing is lost.
+        Step of the main chain with the lowest share, by system; systems that lose nothing are missing.
     differences : tuple of StepDifference
-        The other systems against the first one.
-    lost : tuple of (str, str, str, str, str, bool)
-        System, what is followed, topic, id, the step that it did not pass, and whether only for want of a verdict.
+        Differences between the other systems and the first one.
+    lost : tuple of LostItem
+        Items that do not pass all steps, with the first step that each does not pass.
     topics : tuple of (str, str, tuple of int)
-        System, topic, and what of the leading chain is there at the begin and behind each step.
+        System, topic, and number of items of the main chain at the start and after each step.
     left_out : dict of tuple of str
-        By system the steps of which nothing is recorded.
-    lead : str
-        What the leading chain follows.
+        Steps without any record, by system.
+    main_unit : str
+        Unit of the main chain, the chain that the first sentence describes: a key of `UNITS`.
     """
 
     kind: ClassVar[str] = "rag-waterfall"
     main: ClassVar[str] = "steps"
 
     responses: Responses
-    steps: tuple[Step, ...]
-    by_slice: tuple[Step, ...]
-    small: frozenset[str]
+    steps: tuple[ChainStep, ...]
+    by_slice: tuple[ChainStep, ...]
+    small_slices: frozenset[str]
     weakest: Mapping[str, Weakest]
     differences: tuple[StepDifference, ...]
-    lost: tuple[tuple[str, str, str, str, str, bool], ...]
+    lost: tuple[LostItem, ...]
     topics: tuple[tuple[str, str, tuple[int, ...]], ...]
     left_out: Mapping[str, tuple[str, ...]]
-    lead: str
+    main_unit: str
     cutoffs: tuple[int, int]
     level: float
-    over: str
+    sampling_unit: str  # "topics" or "needs": intervals are over these
     notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
-        """What was followed."""
+        """Title of the result."""
         return f"{self.responses.name}: where the evidence went"
 
     @property
@@ -77,190 +77,182 @@ class Waterfall(Answer):
         """Whether there are several systems."""
         return len(self.responses.run_names) > 1
 
-    def called(self, step: str) -> str:
-        """Give the name of a step for people."""
+    def step_title(self, step: str) -> str:
+        """Return the name of a step for people."""
         first, last = self.cutoffs
         return {"retrieved": f"retrieved at {first}", "ranked": f"in the first {last}"}.get(step, STEPS[step])
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Which step to work on, or that none is shown; and at which steps systems differ."""
-        return (*(self._said(run) for run in self.responses.run_names), *self._compared())
+        """The step to improve for each system, and the steps at which systems differ."""
+        return (*(self._sentence(run) for run in self.responses.run_names), *self._comparison())
 
-    def _said(self, run: str) -> str:
-        who, of = f"{run}: " if self.several else "", UNITS[self.lead][0]
+    def _sentence(self, run: str) -> str:
+        prefix, unit = f"{run}: " if self.several else "", UNITS[self.main_unit][0]
         if run not in self.weakest:
-            known = any((one.run, one.unit) == (run, self.lead) for one in self.steps)
-            return f"{who}{'nothing is lost' if known else 'nothing is known'} on the way of {of}."
+            has_steps = any((step.run, step.unit) == (run, self.main_unit) for step in self.steps)
+            return f"{prefix}{'nothing is lost' if has_steps else 'nothing is known'} on the way of {unit}."
         worst = self.weakest[run]
-        step, name = worst.step, f"“{self.called(worst.step.step)}”"
-        passing = f"{step.n} of {step.given - step.unjudged} pass it ({_with_interval(step.share)})"
-        if math.isnan(step.perfect.value):
-            would = (
-                "what would come through if it lost nothing is unknown: a later step was given nothing that is judged"
-            )
-        else:
-            gain = f"{percent(step.perfect.value)} of {of} would come through in place of {percent(worst.final)}"
-            would = f"if it lost nothing and later steps kept their shares, {gain}"
-        if worst.lacking is not None:
-            reason = worst.lacking.sentence("need" if self.over == "needs" else "topic")
-            return f"{who}{name} has the lowest share, {passing}. Whether it loses most was not tested. {reason}"
+        step, name = worst.step, f"“{self.step_title(worst.step.step)}”"
+        passing = f"{step.n} of {step.n_reached - step.unjudged} pass it ({_share_with_ci(step.share)})"
+        effect = "what would come through if it lost nothing is unknown: a later step was given nothing that is judged"
+        if not math.isnan(step.if_perfect.value):
+            change = f"{percent(step.if_perfect.value)} of {unit} would come through in place of {percent(worst.final)}"
+            effect = f"if it lost nothing and later steps kept their shares, {change}"
+        if worst.insufficiency is not None:
+            reason = worst.insufficiency.sentence("need" if self.sampling_unit == "needs" else "topic")
+            return f"{prefix}{name} has the lowest share, {passing}. Whether it loses most was not tested. {reason}"
         if math.isnan(worst.p):
-            return f"{who}{name} is the only step that is known: {passing}."
-        p = p_text(worst.p, 1 - self.level)
+            return f"{prefix}{name} is the only step that is known: {passing}."
+        p, text = p_text(worst.p, 1 - self.level), f"{prefix}work on {name} first: {passing}"
         if worst.p <= 1 - self.level:
-            return f"{who}work on {name} first: {passing}, and every other step is shown to lose less (p {p}); {would}."
-        beside = f"it cannot be told from “{self.called(worst.second)}” (p {p})"
-        return f"{who}no step is shown to lose most: {name} has the lowest share, {passing}, but {beside}; {would}."
+            return f"{text}, and every other step is shown to lose less (p {p}); {effect}."
+        text = f"{prefix}no step is shown to lose most: {name} has the lowest share, {passing}"
+        return f"{text}, but it cannot be told from “{self.step_title(worst.second)}” (p {p}); {effect}."
 
-    def _compared(self) -> Iterator[str]:
-        shown = [
-            f"{one.run} at “{self.called(one.step)}” of {UNITS[one.unit][0]},"
-            f" {decimal(100 * one.share.value, 1, '+')} points"
-            for one in self.differences
-            if one.p <= 1 - self.level
+    def _comparison(self) -> Iterator[str]:
+        significant = [
+            f"{difference.run} at “{self.step_title(difference.step)}” of {UNITS[difference.unit][0]},"
+            f" {decimal(100 * difference.share.value, 1, '+')} points"
+            for difference in self.differences
+            if difference.p <= 1 - self.level
         ]
-        tests = sum(not math.isnan(one.p) for one in self.differences)
-        against = f"Steps that differ from those of {self.responses.run_names[0]}"
+        tests = sum(not math.isnan(difference.p) for difference in self.differences)
+        prefix = f"Steps that differ from those of {self.responses.run_names[0]}"
         if tests:
-            yield f"{against}: {'; '.join(shown) or 'none shown'} ({counted(tests, 'test')}, Holm)."
+            yield f"{prefix}: {'; '.join(significant) or 'none shown'} ({counted(tests, 'test')}, Holm)."
         elif self.differences:
-            yield f"{against}: not tested, for too little data."
+            yield f"{prefix}: not tested, for too little data."
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was followed, and what nobody recorded."""
-        known = {"responses": self.responses.name, "lead": self.lead, "cutoffs": self.cutoffs, "level": self.level}
-        return {**known, "left_out": self.left_out}
+        """Return the settings, and the steps without any record."""
+        settings = {"lead": self.main_unit, "cutoffs": self.cutoffs, "level": self.level, "left_out": self.left_out}
+        return {"responses": self.responses.name, **settings}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the leading chain, where the others end, systems side by side, slices, topics, and what was lost."""
-        leading = self._steps(
-            "lead", [one for one in self.steps if one.unit == self.lead], UNITS[self.lead][1].capitalize()
-        )
-        what = f"What comes through, of {UNITS[self.lead][0]}"
-        ends = {one.run: f"{one.run} {percent(one.overall.value)}" for one in self.steps if one.unit == self.lead}
-        said = f"Behind the last step: {', '.join(ends.values())}."
-        how: dict[str, Any] = {"kind": "dots", "color": "run"} if self.several else {"kind": "bars"}
-        how |= {"percent": "x", "from_zero": True, "reach": {"x": (0.0, 1.0)}}
+        """Return the main chain, the ends of all chains, differences, slices, topics, and lost items."""
+        (unit, title), main_steps = UNITS[self.main_unit], [step for step in self.steps if step.unit == self.main_unit]
+        main_table = self._step_table("lead", main_steps, title.capitalize())
+        final_shares = {step.run: f"{step.run} {percent(step.overall.value)}" for step in main_steps}
+        caption = f"Behind the last step: {', '.join(final_shares.values())}."
+        options: dict[str, Any] = {"kind": "dots", "color": "run"} if self.several else {"kind": "bars"}
+        options |= {"percent": "x", "from_zero": True, "reach": {"x": (0.0, 1.0)}}
         return (
             Sentences(self.sentences),
-            Chart("waterfall", what, leading, said, x="overall", y="step", **how),
-            leading,
-            self._ends(),
-            *([self._differences()] if self.differences else []),
-            *([self._steps("slices", self.by_slice, "Steps by slice")] if self.by_slice else []),
-            self._steps("steps", self.steps, "All chains"),
-            self._topics(),
-            self._lost(),
+            Chart("waterfall", f"What comes through, of {unit}", main_table, caption, x="overall", y="step", **options),
+            main_table,
+            self._chains(),
+            *([self._difference_table()] if self.differences else []),
+            *([self._step_table("slices", self.by_slice, "Steps by slice")] if self.by_slice else []),
+            self._step_table("steps", self.steps, "All chains"),
+            self._topic_table(),
+            self._lost_table(),
         )
 
-    def _steps(self, name: str, steps: Sequence[Step], title: str) -> Table:
-        def shown(when: bool) -> Any:
-            return "" if when else "data"
+    def _step_table(self, name: str, steps: Sequence[ChainStep], title: str) -> Table:
+        def only(is_visible: bool) -> Any:
+            return "" if is_visible else "data"
 
-        judged, sliced = any(one.lowest < one.highest for one in steps), name == "slices"
-        few = [" (few topics)" if one.slice in self.small else "" for one in steps]
-        limits = [f"{percent(one.lowest)} to {percent(one.highest)}" for one in steps]
-        bounds = [Column("bounds", limits, TEXT, "whatever is unjudged", only="people")] if judged else []
+        has_unjudged, is_by_slice = any(step.lowest < step.highest for step in steps), name == "slices"
+        few_topics_marks = [" (few topics)" if step.slice in self.small_slices else "" for step in steps]
+        bound_texts = [f"{percent(step.lowest)} to {percent(step.highest)}" for step in steps]
+        bound_column = Column("bounds", bound_texts, TEXT, "whatever is unjudged", only="people")
+        reappeared = [step.reappeared for step in steps]
         columns = (
-            Column("slice", [one.slice for one in steps], TEXT, details=few, only=shown(sliced)),
-            Column("run", [one.run for one in steps], TEXT, "system", only=shown(self.several)),
+            Column("slice", [step.slice for step in steps], TEXT, details=few_topics_marks, only=only(is_by_slice)),
+            Column("run", [step.run for step in steps], TEXT, "system", only=only(self.several)),
             *columns_of(steps, "unit"),
-            *self._called([one.step for one in steps]),
-            *columns_of(steps, ("given", COUNT), ("n", COUNT, "pass")),
-            Column("unjudged", [one.unjudged for one in steps], COUNT, only=shown(judged)),
-            _shares("share", [one.share for one in steps], "of those given", few),
-            _shares("overall", [one.overall for one in steps], "of all", few),
-            *bounds,
+            *self._step_columns([step.step for step in steps]),
+            Column("given", [step.n_reached for step in steps], COUNT),
+            *columns_of(steps, ("n", COUNT, "pass")),
+            Column("unjudged", [step.unjudged for step in steps], COUNT, only=only(has_unjudged)),
+            _share_column("share", [step.share for step in steps], "of those given", few_topics_marks),
+            _share_column("overall", [step.overall for step in steps], "of all", few_topics_marks),
+            *([bound_column] if has_unjudged else []),
             *columns_of(steps, "lowest", "highest"),
-            Column("mean", [one.mean for one in steps], SHARE, ci=[one.mean_ci for one in steps], only="data"),
-            Column("around", [one.around for one in steps], COUNT, only=shown(any(one.around for one in steps))),
-            _shares("perfect", [one.perfect for one in steps], "if perfect", few),
+            Column("mean", [step.mean for step in steps], SHARE, ci=[step.mean_ci for step in steps], only="data"),
+            Column("around", reappeared, COUNT, only=only(any(reappeared))),
+            _share_column("perfect", [step.if_perfect for step in steps], "if perfect", few_topics_marks),
         )
-        lead = name == "lead"
-        note = f"{100 * self.level:g}% intervals over {self.over}; {_RULES}" if lead else ""
-        groups = [UNITS[one.unit][1] for one in steps] if name == "steps" else ()
-        labels = 1 + self.several + sliced
-        return Table(name, columns, title, note, labels, not lead, "people" if lead else "", groups=groups)
+        is_main = name == "lead"
+        note = f"{100 * self.level:g}% intervals over {self.sampling_unit}; {_RULES}" if is_main else ""
+        groups = [UNITS[step.unit][1] for step in steps] if name == "steps" else ()
+        labels = 1 + self.several + is_by_slice
+        return Table(name, columns, title, note, labels, not is_main, "people" if is_main else "", groups=groups)
 
-    def _called(self, steps: Sequence[str], title: str = "step") -> tuple[Column, Column]:
-        """Name steps for people, and for data."""
-        names = [self.called(step) for step in steps]
+    def _step_columns(self, steps: Sequence[str], title: str = "step") -> tuple[Column, Column]:
+        names = [self.step_title(step) for step in steps]
         return Column("step", names, TEXT, title, only="people"), Column("name", steps, TEXT, only="data")
 
-    def _ends(self) -> Table:
-        """Lay out one row a chain and system: what comes through all of it, and its weakest step."""
-        keys = dict.fromkeys((one.run, one.unit) for one in self.steps)
-        every = [[one for one in self.steps if (one.run, one.unit) == key] for key in keys]
-        ends = [chain[-1] for chain in every]
-        lowest = [min(chain, key=lambda one: (math.isnan(one.share.value), one.share.value)) for chain in every]
-        unjudged = [sum(one.unjudged for one in chain) for chain in every]
+    def _chains(self) -> Table:
+        keys = dict.fromkeys((step.run, step.unit) for step in self.steps)
+        chains = [[step for step in self.steps if (step.run, step.unit) == key] for key in keys]
+        last_steps = [chain[-1] for chain in chains]
+        lowest = [min(steps, key=lambda step: (math.isnan(step.share.value), step.share.value)) for steps in chains]
+        unjudged = [sum(step.unjudged for step in chain) for chain in chains]
         columns = (
-            Column("run", [one.run for one in ends], TEXT, "system", only="" if self.several else "data"),
-            Column("unit", [one.unit for one in ends], TEXT, only="data"),
-            Column("chain", [UNITS[one.unit][0] for one in ends], TEXT, "of", only="people"),
-            Column("items", [chain[0].given for chain in every], COUNT),
+            Column("run", [step.run for step in last_steps], TEXT, "system", only="" if self.several else "data"),
+            Column("unit", [step.unit for step in last_steps], TEXT, only="data"),
+            Column("chain", [UNITS[step.unit][0] for step in last_steps], TEXT, "of", only="people"),
+            Column("items", [chain[0].n_reached for chain in chains], COUNT),
             Column("unjudged", unjudged, COUNT, only="" if any(unjudged) else "data"),
-            *columns_of(ends, ("n", COUNT, "come through")),
-            _shares("overall", [one.overall for one in ends], "of all"),
-            Column("last", [self.called(one.step) for one in ends], TEXT, "up to", only="people"),
-            *self._called([one.step for one in lowest], "lowest share"),
-            _shares("share", [one.share for one in lowest], "of those given"),
+            *columns_of(last_steps, ("n", COUNT, "come through")),
+            _share_column("overall", [step.overall for step in last_steps], "of all"),
+            Column("last", [self.step_title(step.step) for step in last_steps], TEXT, "up to", only="people"),
+            *self._step_columns([step.step for step in lowest], "lowest share"),
+            _share_column("share", [step.share for step in lowest], "of those given"),
         )
         return Table("chains", columns, "Chains", labels=1 + self.several, one_piece=True)
 
-    def _differences(self) -> Table:
+    def _difference_table(self) -> Table:
         rows, note = self.differences, f"p: of those given, Holm over all rows; {100 * self.level:g}% intervals"
         columns = (
             *columns_of(rows, ("run", TEXT, "system"), ("unit", TEXT, "of")),
-            *self._called([one.step for one in rows]),
-            _changes("share", [one.share for one in rows], "of those given"),
-            _changes("overall", [one.overall for one in rows], "of all"),
+            *self._step_columns([difference.step for difference in rows]),
+            _change_column("share", [difference.share for difference in rows], "of those given"),
+            _change_column("overall", [difference.overall for difference in rows], "of all"),
             *columns_of(rows, ("p", p_value(1 - self.level))),
         )
         return Table("differences", columns, f"Against {self.responses.run_names[0]}", note, labels=3, folded=True)
 
-    def _topics(self) -> Table:
-        names = list(dict.fromkeys(one.step for one in self.steps if one.unit == self.lead))
-        of = {run: [one.step for one in self.steps if (one.run, one.unit) == (run, self.lead)]
+    def _topic_table(self) -> Table:
+        all_steps = list(dict.fromkeys(step.step for step in self.steps if step.unit == self.main_unit))
+        step_names = {run: [step.step for step in self.steps if (step.run, step.unit) == (run, self.main_unit)]
               for run in self.responses.run_names}  # fmt: skip
-        counts = [dict(zip(of[run], behind, strict=True)) for run, _, (_, *behind) in self.topics]
+        counts = [dict(zip(step_names[run], remaining, strict=True)) for run, _, (_, *remaining) in self.topics]
         columns = (
             Column("query_id", [topic for _, topic, _ in self.topics], TEXT, "topic"),
             Column("run", [run for run, _, _ in self.topics], TEXT, "system", only="" if self.several else "data"),
-            Column("items", [begin for _, _, (begin, *_) in self.topics], COUNT, "all"),
-            *(Column(name, [row.get(name) for row in counts], COUNT, self.called(name)) for name in names),
-        )
-        return Table(
-            "topics",
-            columns,
-            f"{UNITS[self.lead][0].capitalize()}, topic by topic",
-            labels=1 + self.several,
-            folded=True,
-        )
+            Column("items", [initial for _, _, (initial, *_) in self.topics], COUNT, "all"),
+            *(Column(step, [counts_of.get(step) for counts_of in counts], COUNT, self.step_title(step))
+              for step in all_steps),
+        )  # fmt: skip
+        title = f"{UNITS[self.main_unit][0].capitalize()}, topic by topic"
+        return Table("topics", columns, title, labels=1 + self.several, folded=True)
 
-    def _lost(self) -> Table:
+    def _lost_table(self) -> Table:
+        rows = self.lost
         columns = (
-            Column("run", [row[0] for row in self.lost], TEXT, "system", only="" if self.several else "data"),
-            Column("unit", [row[1] for row in self.lost], TEXT, "what"),
-            Column("query_id", [row[2] for row in self.lost], TEXT, "topic"),
-            Column("item", [row[3] for row in self.lost], TEXT),
-            *self._called([row[4] for row in self.lost], "does not pass"),
-            Column("unjudged", ["no verdict" if row[5] else "" for row in self.lost], TEXT, ""),
+            Column("run", [row.run for row in rows], TEXT, "system", only="" if self.several else "data"),
+            Column("unit", [row.unit for row in rows], TEXT, "what"),
+            Column("query_id", [row.topic for row in rows], TEXT, "topic"),
+            Column("item", [row.item_id for row in rows], TEXT),
+            *self._step_columns([row.step for row in rows], "does not pass"),
+            Column("unjudged", ["no verdict" if row.is_unjudged else "" for row in rows], TEXT, ""),
         )
         return Table("lost", columns, "What was lost, and where", labels=3 + self.several, folded=True)
 
 
-def _shares(name: str, shares: Sequence[Share], title: str, few: Sequence[str] = ()) -> Column:
-    """Show shares with their intervals, but for those of too few topics."""
-    limits = [None if few and few[at] else share.ci for at, share in enumerate(shares)]
+def _share_column(name: str, shares: Sequence[Share], title: str, few_topics_marks: Sequence[str] = ()) -> Column:
+    # Slices with too few topics have no intervals.
+    limits = [None if few_topics_marks and few_topics_marks[i] else share.ci for i, share in enumerate(shares)]
     return Column(name, [share.value for share in shares], SHARE, title, limits)
 
 
-def _changes(name: str, changes: Sequence[RatioDifference], title: str) -> Column:
-    ends = [None if math.isnan(one.low) else (one.low, one.high) for one in changes]
-    return Column(name, [one.value for one in changes], SHARE, title, ends)
+def _change_column(name: str, changes: Sequence[RatioDifference], title: str) -> Column:
+    intervals = [None if math.isnan(change.low) else (change.low, change.high) for change in changes]
+    return Column(name, [change.value for change in changes], SHARE, title, intervals)
 
 
-def _with_interval(share: Share) -> str:
+def _share_with_ci(share: Share) -> str:
     return percent(share.value) + ("" if share.ci is None else f", {' to '.join(map(percent, share.ci))}")

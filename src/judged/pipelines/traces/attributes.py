@@ -1,4 +1,4 @@
-"""What a recorded span says: its ids, its times, its attributes, whichever exporter wrote it."""
+"""Access to spans of different exporters: ids, times, attributes, and texts inside JSON."""
 
 from __future__ import annotations
 
@@ -18,118 +18,120 @@ if TYPE_CHECKING:
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_PLACE = re.compile(r"[0-9]{1,9}")
+_INDEX = re.compile(r"[0-9]{1,9}")
 REDACTED = "__REDACTED__"
-"""What OpenInference writes for what must not be recorded."""
+"""Placeholder of OpenInference for values that must not be recorded."""
 
-_ASKED = ("query", "question", "query_str", "str_or_query_bundle", "search_query", "user_query", "input", "text", "q")
-_ANSWERED = ("answer", "output", "response", "result", "content", "text")
+_FRAMEWORK_KEYS = ("query_str", "str_or_query_bundle", "search_query", "user_query")
+_QUERY_KEYS = ("query", "question", *_FRAMEWORK_KEYS, "input", "text", "q")
+_ANSWER_KEYS = ("answer", "output", "response", "result", "content", "text")
 
 
 def attributes_of(row: Row) -> Row | None:
-    """Give the attributes of a span, flat or nested; None for what is no span.
+    """Return the attributes of a span, flat or nested; None if `row` is not a span.
 
     >>> attributes_of({"name": "s", "attributes": [{"key": "top_k", "value": {"intValue": "3"}}]})
     {'top_k': 3}
     >>> attributes_of({"name": "s", "attributes.input.value": "jazz"})
     {'input.value': 'jazz'}
     """
-    given = row.get("attributes")
-    if isinstance(given, str):
-        given = parsed(given)
-    if isinstance(given, list):
-        pairs = cast("list[Any]", given)
+    attributes = row.get("attributes")
+    if isinstance(attributes, str):
+        attributes = parse_json(attributes)
+    if isinstance(attributes, list):
         return {
-            one["key"]: _value(one.get("value"))
-            for one in pairs
-            if isinstance(one, dict) and isinstance(one.get("key"), str)
+            pair["key"]: _value(pair.get("value"))
+            for pair in cast("list[Any]", attributes)
+            if isinstance(pair, dict) and isinstance(pair.get("key"), str)
         }
-    if isinstance(given, Mapping):
-        return cast("Row", given)
+    if isinstance(attributes, Mapping):
+        return cast("Row", attributes)
     prefix = "attributes."
     columns = {name[len(prefix) :]: value for name, value in row.items() if name.startswith(prefix)}
     return columns or (None if "name" not in row or not span_id(row) else {})
 
 
-def _value(given: Any) -> Any:
-    """Read a value of OTLP."""
-    if not isinstance(given, dict):
-        return given
-    for kind, value in cast("Row", given).items():
+def _value(attribute: Any) -> Any:
+    """Convert an `AnyValue` of OTLP."""
+    if not isinstance(attribute, dict):
+        return attribute
+    for kind, value in cast("Row", attribute).items():
         if kind == "arrayValue":
-            return [_value(one) for one in value.get("values", ())]
+            return [_value(element) for element in value.get("values", ())]
         if kind == "kvlistValue":
-            return {one["key"]: _value(one.get("value")) for one in value.get("values", ())}
+            return {element["key"]: _value(element.get("value")) for element in value.get("values", ())}
         return int(value) if kind == "intValue" else value
     return None
 
 
-def dig(tree: Any, path: str) -> Any:
-    """Give the value at a path of names, whichever of its dots are levels; None where there is none.
+def get_path(tree: Any, path: str) -> Any:
+    """Return the value at a dotted path; None if it is missing.
 
-    >>> dig({"a.b": {"c": 1}}, "a.b.c"), dig({"a": {"b.c": 1}}, "a.b.c"), dig({"a": 1}, "a.b")
+    A dot can be part of a key or separate levels, as exporters differ.
+
+    >>> get_path({"a.b": {"c": 1}}, "a.b.c"), get_path({"a": {"b.c": 1}}, "a.b.c"), get_path({"a": 1}, "a.b")
     (1, 1, None)
     """
     if not isinstance(tree, Mapping):
         return None
-    found = cast("Row", tree)
-    if path in found:
-        return found[path]
+    mapping = cast("Row", tree)
+    if path in mapping:
+        return mapping[path]
     end = path.find(".")
     while end > 0:
-        value = dig(found[path[:end]], path[end + 1 :]) if path[:end] in found else None
+        value = get_path(mapping[path[:end]], path[end + 1 :]) if path[:end] in mapping else None
         if value is not None:
             return value
         end = path.find(".", end + 1)
     return None
 
 
-def first(tree: Any, *paths: str) -> Any:
-    """Give the first value that is there, is not empty and was not redacted."""
-    values = (dig(tree, path) for path in paths)
+def first_value(tree: Any, *paths: str) -> Any:
+    """Return the first value that is present, not empty, and not redacted."""
+    values = (get_path(tree, path) for path in paths)
     return next((value for value in values if value is not None and value not in ("", REDACTED)), None)
 
 
-def listed(attributes: Row, path: str) -> list[tuple[int, Any]] | None:
-    """Give the elements of a list with their places, from 1; None where it was not recorded.
+def get_list(attributes: Row, path: str) -> list[tuple[int, Any]] | None:
+    """Return the elements of a list with their positions, from 1; None if it was not recorded.
 
-    It may be a list, its JSON, an object by place, or an attribute for each value of each element.
+    Exporters store a list, its JSON, an object with indices as keys, or one attribute for each value of an element.
 
-    >>> listed({"docs.1.document.id": "b", "docs.0.document.id": "a"}, "docs")
+    >>> get_list({"docs.1.document.id": "b", "docs.0.document.id": "a"}, "docs")
     [(1, {'document.id': 'a'}), (2, {'document.id': 'b'})]
-    >>> listed({"docs": '[{"id": "a"}]'}, "docs"), listed({"docs": "__REDACTED__"}, "docs")
+    >>> get_list({"docs": '[{"id": "a"}]'}, "docs"), get_list({"docs": "__REDACTED__"}, "docs")
     ([(1, {'id': 'a'})], None)
     """
-    value = dig(attributes, path)
+    value = get_path(attributes, path)
     if isinstance(value, str):
-        value = parsed(value)
+        value = parse_json(value)
     if isinstance(value, list):
         return list(enumerate(cast("list[Any]", value), 1))
     rows: dict[int, Any] = {}
     if isinstance(value, Mapping):
-        rows = {int(key) + 1: one for key, one in cast("Row", value).items() if _PLACE.fullmatch(str(key))}
+        rows = {int(key) + 1: element for key, element in cast("Row", value).items() if _INDEX.fullmatch(str(key))}
     elif value is None:
         prefix = f"{path}."
-        for key, one in attributes.items():
+        for key, element in attributes.items():
             if key.startswith(prefix):
-                place, _, name = key[len(prefix) :].partition(".")
-                if _PLACE.fullmatch(place):
-                    rows.setdefault(int(place) + 1, {})[name] = one
+                index, _, name = key[len(prefix) :].partition(".")
+                if _INDEX.fullmatch(index):
+                    rows.setdefault(int(index) + 1, {})[name] = element
     return sorted(rows.items()) or None
 
 
-def parsed(text: str | bytes) -> Any:
-    """Read JSON; None for what is none, or has half of a character, which no file can hold."""
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON; None if it is invalid, or contains unpaired surrogates, which cannot be written to files."""
     try:
-        plain = text.decode() if isinstance(text, bytes) else text
-        found = json.loads(plain)
+        decoded = text.decode() if isinstance(text, bytes) else text
+        value = json.loads(decoded)
     except (ValueError, RecursionError):
         return None
-    return found if is_encodable(found, plain) else None
+    return value if is_encodable(value, decoded) else None
 
 
 def is_encodable(value: Any, text: str) -> bool:
-    """Return whether no text of a value has half of a character; `text` is the JSON that it was read from."""
+    """Check that a value has no unpaired surrogates; `text` is the JSON that it was parsed from."""
     if not _SURROGATE.search(text):
         return True
     try:
@@ -139,73 +141,73 @@ def is_encodable(value: Any, text: str) -> bool:
     return True
 
 
-def asked(text: Any) -> str | None:
-    """Give the text of a query, also where it stands in JSON; None where there is none.
+def query_text(text: Any) -> str | None:
+    """Return the text of a query, which can be inside JSON; None if it is missing.
 
-    >>> asked("cheap flights"), asked('{"query": "cheap flights", "top_k": 3}'), asked('{"a": 1}')
+    >>> query_text("cheap flights"), query_text('{"query": "cheap flights", "top_k": 3}'), query_text('{"a": 1}')
     ('cheap flights', 'cheap flights', None)
     """
-    return _text_in(text, _ASKED, levels=3)
+    return _text_in(text, _QUERY_KEYS, levels=3)
 
 
-def answered(text: Any) -> str | None:
-    """Give the text of an answer, also where it stands in JSON; None where there is none.
+def answer_text(text: Any) -> str | None:
+    """Return the text of an answer, which can be inside JSON; None if it is missing.
 
-    >>> answered("At noon."), answered('{"answer": "At noon."}'), answered('{"a": 1}'), answered("__REDACTED__")
-    ('At noon.', 'At noon.', None, None)
+    >>> [answer_text(text) for text in ("At noon.", '{"answer": "At noon."}', '{"a": 1}', "__REDACTED__")]
+    ['At noon.', 'At noon.', None, None]
     """
-    return _text_in(text, _ANSWERED, levels=1)
+    return _text_in(text, _ANSWER_KEYS, levels=1)
 
 
 def _text_in(text: Any, names: Sequence[str], levels: int) -> str | None:
-    """Return a text, or the one under the first of some names that JSON has, so many levels deep; None if none is."""
-    value = parsed(text) if isinstance(text, str) and text.lstrip()[:1] in ("{", "[", '"') else text
+    """Return a text, or that under the first of some keys in its JSON, up to `levels` deep; None if it is missing."""
+    value = parse_json(text) if isinstance(text, str) and text.lstrip()[:1] in ("{", "[", '"') else text
     value = text if value is None else value
     for _ in range(levels):
-        value = first(value, *names) if isinstance(value, Mapping) else value
+        value = first_value(value, *names) if isinstance(value, Mapping) else value
     return value if isinstance(value, str) and value not in ("", REDACTED) else None
 
 
 def span_id(row: Row) -> str:
-    """Give the id of a span; ``""`` where there is none."""
-    return str(first(row, "spanId", "span_id", "context.span_id", "spanContext.spanId") or "")
+    """Return the id of a span; an empty string if it is missing."""
+    return str(first_value(row, "spanId", "span_id", "context.span_id", "spanContext.spanId") or "")
 
 
 def trace_id(row: Row) -> str:
-    """Give the id of the trace."""
-    return str(first(row, "traceId", "trace_id", "context.trace_id", "spanContext.traceId") or "")
+    """Return the id of the trace; an empty string if it is missing."""
+    return str(first_value(row, "traceId", "trace_id", "context.trace_id", "spanContext.traceId") or "")
 
 
 def parent_id(row: Row) -> str:
-    """Give the id of the span around it; ``""`` for the outermost."""
-    return str(first(row, "parentSpanId", "parent_id", "parent_span_id", "parentSpanContext.spanId") or "")
+    """Return the id of the parent span; an empty string for the root."""
+    return str(first_value(row, "parentSpanId", "parent_id", "parent_span_id", "parentSpanContext.spanId") or "")
 
 
-def times(row: Row) -> Iterator[float | None]:
-    """Give start and end in seconds."""
-    yield _seconds(first(row, "startTimeUnixNano", "start_time", "startTime", "start_time_unix_nano"))
-    yield _seconds(first(row, "endTimeUnixNano", "end_time", "endTime", "end_time_unix_nano"))
+def start_and_end(row: Row) -> Iterator[float | None]:
+    """Yield start and end in seconds."""
+    yield _seconds(first_value(row, "startTimeUnixNano", "start_time", "startTime", "start_time_unix_nano"))
+    yield _seconds(first_value(row, "endTimeUnixNano", "end_time", "endTime", "end_time_unix_nano"))
 
 
-def _seconds(given: Any) -> float | None:
-    """Read a time, in a unit that its size tells.
+def _seconds(time: Any) -> float | None:
+    """Convert a time to seconds; its unit is inferred from its size.
 
-    >>> same = "1770131992242000000", 1770131992242, [1770131992, 242000000], "2026-02-03T15:19:52.242Z"
-    >>> {round(_seconds(given), 3) for given in same}
+    >>> equal = "1770131992242000000", 1770131992242, [1770131992, 242000000], "2026-02-03T15:19:52.242Z"
+    >>> {round(_seconds(time), 3) for time in equal}
     {1770131992.242}
     """
-    if isinstance(given, list):
-        pair = cast("list[Any]", given)
+    if isinstance(time, list):
+        pair = cast("list[Any]", time)
         return _seconds(pair[0] + pair[1] / 1e9) if len(pair) == 2 else None
-    if isinstance(given, datetime):
-        return given.timestamp()
+    if isinstance(time, datetime):
+        return time.timestamp()
     try:
-        number = float(given)
+        number = float(time)
     except OverflowError:
         return None
     except (TypeError, ValueError):
         try:
-            return datetime.fromisoformat(given).timestamp()
+            return datetime.fromisoformat(time).timestamp()
         except (TypeError, ValueError):
             return None
     if not isfinite(number):
@@ -214,29 +216,27 @@ def _seconds(given: Any) -> float | None:
 
 
 def read_mapping(path: str | Path) -> dict[str, str]:
-    """Read documents by chunk: a JSON object, or lines of a chunk and its document, by tab, comma or blanks.
+    """Read document ids by chunk id from a JSON object, or from lines with two fields.
 
     Raises
     ------
     InputError
-        If a line has not two fields, or names another document for a chunk than one before it.
+        If a line does not have two fields, or a chunk has two documents.
     """
     text = files.text(files.local(path), str(path))
-    whole = parsed(text) if text.lstrip().startswith("{") else None
-    if isinstance(whole, Mapping):
-        return {str(chunk): str(document) for chunk, document in cast("Mapping[str, object]", whole).items()}
-    found: dict[str, str] = {}
+    mapping = parse_json(text) if text.lstrip().startswith("{") else None
+    if isinstance(mapping, Mapping):
+        return {str(chunk): str(document) for chunk, document in cast("Mapping[str, object]", mapping).items()}
+    document_of: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split("\t" if "\t" in line else "," if "," in line else None)
         if not line.strip():
             continue
         if len(fields) != 2:
-            problem = f"{len(fields)} fields, not a chunk and its document"
-            raise InputError(
-                problem, fix="write two fields a line, with a tab between them", path=str(path), line=number
-            )
+            problem = f"a line must have a chunk and its document, got {len(fields)} fields"
+            raise InputError(problem, fix="use chunk<TAB>document", path=str(path), line=number)
         chunk, document = (field.strip() for field in fields)
-        if found.setdefault(chunk, document) != document:
-            problem = f"{chunk!r} is of {found[chunk]!r} and of {document!r}"
+        if document_of.setdefault(chunk, document) != document:
+            problem = f"chunk {chunk!r} has two documents, {document_of[chunk]!r} and {document!r}"
             raise InputError(problem, fix="name one document for each chunk", path=str(path), line=number)
-    return found
+    return document_of

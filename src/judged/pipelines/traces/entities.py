@@ -1,4 +1,4 @@
-"""What queries are about: entities by their names and aliases, with parents that they roll up to."""
+"""Entities that queries mention, by name and alias, with parents."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WORD = re.compile(r"\w+")
-_FIX = "give columns entity and, where there are any, alias and parent"
+_FIX = "use the columns entity and, optionally, alias and parent"
 
 Words = tuple[str, ...]
 
 
 class Mentions(NamedTuple):
-    """What a text is about."""
+    """Entities in a text."""
 
     entities: tuple[str, ...]
-    ambiguous: tuple[str, ...]  # names in it that stand for several entities, of which none is taken
+    ambiguous: tuple[str, ...]  # names of several entities, of which none is counted
 
 
 @dataclass(frozen=True, eq=False)
 class Entities(ReadOnly):
-    """Entities by name and alias, and what each is part of. Immutable.
+    """Entities by name and alias, with their parents. Immutable.
 
     Parameters
     ----------
     names
-        The entities.
+        Entities.
     parents
-        By entity what it is part of: one entity, several, or none.
+        Parents by entity: none, one, or several.
     aliases
-        By the words of a name the entities that are called so.
+        Entities by the words of a name.
 
     Examples
     --------
@@ -56,14 +56,14 @@ class Entities(ReadOnly):
 
     @classmethod
     def of(cls, data: Any) -> Self:
-        """Take a table with the columns ``entity``, ``alias`` and ``parent``: a file, a data frame, a list of dicts.
+        """Build from a table with columns ``entity``, ``alias``, and ``parent``: a file, a data frame, or dicts.
 
-        An entity has as many rows as it has aliases or parents; a cell may hold a list. Its own name is an alias.
+        An entity has a row for each alias or parent; cells can contain lists. Its own name is an alias.
 
         Raises
         ------
         InputError
-            If a row has no entity, or an entity is part of itself.
+            If a row has no entity, or an entity is its own ancestor.
         """
         if isinstance(data, cls):
             return data
@@ -74,23 +74,25 @@ class Entities(ReadOnly):
             entity = str(cells.get("entity") or "").strip()
             if not entity:
                 raise InputError("a row without an entity", fix=_FIX, path=where, line=line)
-            known = parents.setdefault(entity, {})
+            entity_parents = parents.setdefault(entity, {})
             for parent in _several(cells.get("parent")):
                 parents.setdefault(parent, {})
-                known[parent] = None
-                if entity in _reached(parents, parent):
-                    problem = f"{entity!r} is part of itself, by {parent!r}"
+                entity_parents[parent] = None
+                if entity in _ancestors(parents, parent):
+                    problem = f"{entity!r} is its own ancestor, through {parent!r}"
                     raise InputError(problem, fix="leave one of the parents out", path=where, line=line)
             for alias in (entity, *_several(cells.get("alias"))):
                 if words := words_of(alias):
                     aliases.setdefault(words, {})[entity] = None
-        for name in parents:  # a parent may have no row of its own
-            if name not in {entity for some in aliases.values() for entity in some} and (words := words_of(name)):
+        for name in parents:  # a parent can lack a row of its own
+            if name not in {entity for entities in aliases.values() for entity in entities} and (
+                words := words_of(name)
+            ):
                 aliases.setdefault(words, {})[name] = None
         return cls(
             tuple(parents),
-            {entity: tuple(some) for entity, some in parents.items()},
-            {words: tuple(some) for words, some in aliases.items()},
+            {entity: tuple(values) for entity, values in parents.items()},
+            {words: tuple(values) for words, values in aliases.items()},
         )
 
     @cached_property
@@ -98,33 +100,33 @@ class Entities(ReadOnly):
         return max(map(len, self.aliases), default=0)
 
     def mentioned(self, text: str) -> Mentions:
-        """Find entities in a text: from left to right the longest name that begins at a word."""
+        """Find entities in a text: from left to right, the longest name at each word."""
         words = words_of(text)
-        found, ambiguous, place = dict[str, None](), dict[str, None](), 0
-        while place < len(words):
-            for length in range(min(self._longest, len(words) - place), 0, -1):
-                called = self.aliases.get(words[place : place + length], ())
-                if called:
-                    if len(called) == 1:
-                        found[called[0]] = None
+        entities, ambiguous, start = dict[str, None](), dict[str, None](), 0
+        while start < len(words):
+            for length in range(min(self._longest, len(words) - start), 0, -1):
+                matches = self.aliases.get(words[start : start + length], ())
+                if matches:
+                    if len(matches) == 1:
+                        entities[matches[0]] = None
                     else:
-                        ambiguous[" ".join(words[place : place + length])] = None
-                    place += length - 1
+                        ambiguous[" ".join(words[start : start + length])] = None
+                    start += length - 1
                     break
-            place += 1
-        return Mentions(tuple(found), tuple(ambiguous))
+            start += 1
+        return Mentions(tuple(entities), tuple(ambiguous))
 
     def above(self, entity: str) -> tuple[str, ...]:
-        """Give an entity and all that it is part of, each once."""
-        return tuple(_reached(self.parents, entity))
+        """Return an entity and all its ancestors."""
+        return tuple(_ancestors(self.parents, entity))
 
     def rolled_up(self, entities: Iterable[str]) -> tuple[str, ...]:
-        """Give entities and all that they are part of, each once."""
+        """Return entities and all their ancestors, without repetition."""
         return tuple(dict.fromkeys(name for entity in entities for name in self.above(entity)))
 
 
 def words_of(text: str) -> Words:
-    """Give the words of a text as names are compared: case folded, NFKC, letters and digits.
+    """Return the words of a text, case folded and in NFKC, without punctuation.
 
     >>> words_of("Straße  &c. (C++17)")
     ('strasse', 'c', 'c', '17')
@@ -138,11 +140,11 @@ def _several(cell: Any) -> Iterator[str]:
             yield str(part).strip()
 
 
-def _reached(parents: Mapping[str, Iterable[str]], entity: str) -> dict[str, None]:
-    reached, waiting = dict[str, None](), [entity]
-    while waiting:
-        name = waiting.pop(0)
-        if name not in reached:
-            reached[name] = None
-            waiting += parents.get(name, ())
-    return reached
+def _ancestors(parents: Mapping[str, Iterable[str]], entity: str) -> dict[str, None]:
+    ancestors, queue = dict[str, None](), [entity]
+    while queue:
+        name = queue.pop(0)
+        if name not in ancestors:
+            ancestors[name] = None
+            queue += parents.get(name, ())
+    return ancestors

@@ -1,4 +1,4 @@
-"""Kinds of failure that show over many topics only: sources that are merged, dates, query classes, and clicks."""
+"""Tests of kinds of failure over topics: merged sources, dates, classes of queries, clicks, and labels."""
 
 from __future__ import annotations
 
@@ -32,52 +32,52 @@ if TYPE_CHECKING:
 Grades = Mapping[str, Mapping[str, float]]
 """Grades by topic and document."""
 Clicks = Mapping[str, Mapping[str, float]]
-"""How often each document was clicked, by topic; none of a topic whose list was left."""
-LEAST = 10
+"""Numbers of clicks by topic and document; an empty mapping for an abandoned list."""
+MIN_TOPICS = 10
 """Minimum number of topics for a test of a kind of failure."""
 CLASS = "class of queries"
-"""The kind of a slice that loses more while other kinds that could be the reason were not tested."""
+"""Kind of a slice with a higher loss, if other possible causes were not tested."""
 NO_DATA = "no-data"
-"""The code of what was not tested for want of data."""
-_COMMON = ("missing content", "freshness", "feedback")  # they may befall the queries of one class
-_BANDS = 5  # of the scores of a source
-_GOOD = 0.5  # of the best score: from there on a list is good
+"""Code of tests that lack data."""
+_POSSIBLE_CAUSES = ("missing content", "freshness", "feedback")  # can affect the queries of a class
+_N_BANDS = 5  # of the scores of a source
+_GOOD_SHARE = 0.5  # of the best score, for a good list
 
 
 class FailureTest(NamedTuple):
-    """One test of a kind of failure.
+    """Test of a kind of failure.
 
-    `difference` is above 0 where that is the failure, and `p` of that side; for calibration either side is.
+    `difference` above 0 is the failure, and `p` is for that side; for calibration both sides are.
     """
 
     failure: str
-    where: str  # the source, the slice, or what was looked at
-    what: str  # what was averaged over topics
+    where: str  # source, slice, or other subject
+    what: str  # quantity that was averaged over topics
     n: int
     difference: float
     interval: tuple[float, float] | None
     p: float
-    recoverable: float = math.nan  # of the measure; NaN where that is not known
-    values: Mapping[str, float] = {}  # by topic: of these the mean is tested, or that of the slice against the others
-    members: frozenset[str] | None = None  # the topics of the slice
+    recoverable: float = math.nan  # gain of the measure; NaN if unknown
+    values: Mapping[str, float] = {}  # by topic; the mean is tested, or that of the slice against the others
+    members: frozenset[str] | None = None  # topics of the slice
     adjusted: float = math.nan
     found: bool = False
 
 
 class Untested(NamedTuple):
-    """A kind of failure, or a part of it, that was not tested."""
+    """Kind of failure, or a part of it, that was not tested."""
 
     failure: str
-    what: str  # the source, the slice, or what was not looked at
-    code: str  # ``no-data``, or the code of an `Insufficiency`
+    what: str  # source, slice, or other subject
+    code: str  # `NO_DATA`, or the code of an `Insufficiency`
     reason: str
 
 
 Result: TypeAlias = "FailureTest | Untested"
 
 
-def tested(
-    made: TraceFunnel,
+def run_tests(
+    funnel: TraceFunnel,
     qrels: Qrels,
     *,
     documents: Any,
@@ -89,30 +89,30 @@ def tested(
     level: float,
     seed: int,
 ) -> tuple[tuple[FailureTest, ...], tuple[Untested, ...]]:
-    """Test every kind for which there are data, and say of the others why not.
+    """Run all tests with data, and return reasons for the others.
 
-    The rate of false discoveries is that over all tests. A slice that loses more is *intent* only if missing content,
-    freshness and feedback were looked for as well: else its kind is `CLASS`, as they could be the reason.
+    The false discovery rate is over all tests. A slice with a higher loss is *intent* only if missing content,
+    freshness, and feedback were tested as well: otherwise its kind is `CLASS`, as they are possible causes.
     """
-    grades = _grades(qrels)
-    traced = clicks_of(made.traces, made.losses[-1].stage.name)
+    grades = _grades_of(qrels)
+    traced = clicks_of(funnel.traces, funnel.losses[-1].stage.name)
     clicked, expected = (traced, dict[str, dict[str, float]]()) if clicks is None else read_clicks(clicks)
     paired = {"level": level, "seed": seed}
     results: list[Result] = [
-        *_calibration(made, qrels, grades, paired),
-        *_freshness(made, grades, documents, date, today, paired),
-        *_subtopics(made, qrels, paired),
-        *_classes(made, clicked, level, seed),
-        *_feedback(made, grades, clicked, expected, paired),
+        *_calibration(funnel, qrels, grades, paired),
+        *_freshness(funnel, grades, documents, date, today, paired),
+        *_subtopics(funnel, qrels, paired),
+        *_classes(funnel, clicked, level, seed),
+        *_feedback(funnel, grades, clicked, expected, paired),
     ]
-    tests = [one for one in results if isinstance(one, FailureTest)]
-    tests = [test if test.failure == "calibration" else test._replace(p=_above(test)) for test in tests]
-    disagreement = list(_disagreement(made, labels))
-    tests += [one for one in disagreement if isinstance(one, FailureTest)]
-    if CORPUS not in made.parts:
+    tests = [result for result in results if isinstance(result, FailureTest)]
+    tests = [test if test.failure == "calibration" else test._replace(p=_one_sided_p(test)) for test in tests]
+    disagreement = list(_disagreement(funnel, labels))
+    tests += [result for result in disagreement if isinstance(result, FailureTest)]
+    if CORPUS not in funnel.parts:
         reason = "no ids of the corpus are given (--corpus FILE)"
         results.insert(0, Untested("missing content", "corpus", NO_DATA, reason))
-    untested = tuple(one for one in (*results, *disagreement) if isinstance(one, Untested))
+    untested = tuple(result for result in (*results, *disagreement) if isinstance(result, Untested))
     if alternatives(untested, tests):
         tests = [test._replace(failure=CLASS) if test.members is not None else test for test in tests]
     adjusted = adjust([test.p for test in tests], "bh").tolist() if tests else []
@@ -121,12 +121,14 @@ def tested(
 
 def alternatives(untested: Iterable[Untested], tests: Iterable[FailureTest]) -> tuple[str, ...]:
     """Return the kinds that were not tested and could be the reason why a class of queries loses more."""
-    known = {test.failure for test in tests if test.values}  # a test of single topics' labels says nothing of a class
-    return tuple(dict.fromkeys(one.failure for one in untested if one.failure in _COMMON and one.failure not in known))
+    # Tests of the labels of single topics have no values: they do not rule out a cause.
+    tested = {test.failure for test in tests if test.values}
+    missing = (test.failure for test in untested)
+    return tuple(dict.fromkeys(kind for kind in missing if kind in _POSSIBLE_CAUSES and kind not in tested))
 
 
 def missed_share(n: int) -> float:
-    """Return the share of all topics of which a random sample of n holds none in 5 of 100 cases.
+    """Return the share of topics that a random sample of n misses completely in 5 of 100 cases.
 
     >>> [round(missed_share(n), 3) for n in (10, 25, 100)]
     [0.259, 0.113, 0.03]
@@ -134,313 +136,321 @@ def missed_share(n: int) -> float:
     return 1 - 0.05 ** (1 / n)
 
 
-def _above(test: FailureTest) -> float:
-    """Return the p-value of a difference above 0: the other side is no failure, and must not make room for others."""
+def _one_sided_p(test: FailureTest) -> float:
+    # A difference below 0 is no failure: a small p-value would add power for other tests in Benjamini-Hochberg.
     return test.p / 2 if test.difference > 0 else 1 - test.p / 2
 
 
-def of_topics(
-    failure: str, where: str, what: str, values: Mapping[str, float], gain: float = math.nan, **paired: Any
+def mean_test(
+    failure: str, where: str, quantity: str, values: Mapping[str, float], gain: float = math.nan, **paired: Any
 ) -> Iterator[Result]:
-    """Test whether the mean over topics is 0, by flipping signs and by Hall's test."""
-    known = {topic: value for topic, value in values.items() if not math.isnan(value)}
-    if lacking := insufficiency(len(known), "verdict", min_units=LEAST):
-        yield Untested(failure, where, lacking.code, lacking.sentence("topic"))
+    """Test whether the mean over topics is 0, by sign flips and by Hall's test."""
+    valid = {topic: value for topic, value in values.items() if not math.isnan(value)}
+    if shortage := insufficiency(len(valid), "verdict", min_units=MIN_TOPICS):
+        yield Untested(failure, where, shortage.code, shortage.sentence("topic"))
         return
-    gaps = np.array(list(known.values()))
-    found = paired_test(np.zeros(len(gaps)), gaps, **paired)
-    (found,) = with_hall_tests([gaps], [found])
-    interval = None if insufficiency(len(gaps), variance=spread(gaps)) else found.interval
-    yield FailureTest(failure, where, what, len(gaps), found.difference, interval, found.p, gain, known)
+    differences = np.array(list(valid.values()))
+    test = paired_test(np.zeros(len(differences)), differences, **paired)
+    (test,) = with_hall_tests([differences], [test])
+    interval = None if insufficiency(len(differences), variance=spread(differences)) else test.interval
+    yield FailureTest(failure, where, quantity, len(differences), test.difference, interval, test.p, gain, valid)
 
 
-def _grades(qrels: Qrels) -> dict[str, dict[str, float]]:
-    """Give the highest grade of each pair."""
-    found: dict[str, dict[str, float]] = {}
+def _grades_of(qrels: Qrels) -> dict[str, dict[str, float]]:
+    """Return the highest grade of each (topic, document) pair."""
+    grades_of: dict[str, dict[str, float]] = {}
     columns = (qrels.table[name].to_pylist() for name in ("query_id", "doc_id", "relevance"))
     for query, doc, grade in zip(*columns, strict=True):
-        known = found.setdefault(query, {})
-        known[doc] = max(known.get(doc, grade), grade)
-    return found
+        topic_grades = grades_of.setdefault(query, {})
+        topic_grades[doc] = max(topic_grades.get(doc, grade), grade)
+    return grades_of
 
 
-def _lists(traces: Traces, stage: str, topics: Sequence[str]) -> dict[str, list[str]]:
-    """Return what a stage passed on, by topic and rank, of topics for which that is recorded."""
-    known = {topic: traces.documents(topic, stage) for topic in topics}
-    return {topic: [one.doc_id for one in docs] for topic, docs in known.items() if docs is not None}
+def _rankings(traces: Traces, stage: str, topics: Sequence[str]) -> dict[str, list[str]]:
+    """Return the documents of a stage by topic and rank, for topics for which they are recorded."""
+    documents_of = {topic: traces.documents(topic, stage) for topic in topics}
+    return {topic: [document.doc_id for document in docs] for topic, docs in documents_of.items() if docs is not None}
 
 
-def _calibration(made: TraceFunnel, qrels: Qrels, grades: Grades, paired: Mapping[str, Any]) -> Iterator[Result]:
-    """Hold documents of one source only against those of the others only, at the same place of the merged list."""
-    merging = [loss.stage for loss in made.losses if len(loss.stage.parents) > 1]
-    for stage in merging:
-        yield from _merged(made, stage, qrels, grades, paired)
-    if not merging:
+def _calibration(funnel: TraceFunnel, qrels: Qrels, grades: Grades, paired: Mapping[str, Any]) -> Iterator[Result]:
+    """Compare documents of only one source with those of only others, at the same rank of the merged list."""
+    merging_stages = [loss.stage for loss in funnel.losses if len(loss.stage.parents) > 1]
+    for stage in merging_stages:
+        yield from _merged(funnel, stage, qrels, grades, paired)
+    if not merging_stages:
         yield Untested("calibration", "merged sources", NO_DATA, "no stage has two parents or more")
 
 
 def _merged(
-    made: TraceFunnel, stage: Stage, qrels: Qrels, grades: Grades, paired: Mapping[str, Any]
+    funnel: TraceFunnel, stage: Stage, qrels: Qrels, grades: Grades, paired: Mapping[str, Any]
 ) -> Iterator[Result]:
     from scipy.optimize import isotonic_regression
 
-    merged = _lists(made.traces, stage.name, made.query_ids)
-    parts = {name: _lists(made.traces, name, made.query_ids) for name in stage.parents}
+    merged = _rankings(funnel.traces, stage.name, funnel.query_ids)
+    sources = {name: _rankings(funnel.traces, name, funnel.query_ids) for name in stage.parents}
     rows: list[tuple[int, float, tuple[str, ...], int]] = []  # rank, relevance, sources, topic
     topics = list(merged)
-    for at, (topic, listed) in enumerate(merged.items()):
-        if not all(topic in part for part in parts.values()):
+    for i, (topic, documents) in enumerate(merged.items()):
+        if not all(topic in source for source in sources.values()):
             continue
-        held = {name: set(part[topic]) for name, part in parts.items()}
-        known = grades.get(topic, {})
-        rows += [
-            (rank, float(known.get(doc, -1) >= made.rel), tuple(name for name in held if doc in held[name]), at)
-            for rank, doc in enumerate(listed)
-        ]
+        doc_sets = {name: set(source[topic]) for name, source in sources.items()}
+        topic_grades = grades.get(topic, {})
+        for rank, doc in enumerate(documents):
+            is_relevant = float(topic_grades.get(doc, -1) >= funnel.rel)
+            rows.append((rank, is_relevant, tuple(name for name in doc_sets if doc in doc_sets[name]), i))
     if not rows:
         yield Untested("calibration", f"sources of {stage.name}", NO_DATA, "no list is recorded with all its sources")
         return
-    rank, relevance, topic = (np.array([row[at] for row in rows]) for at in (0, 1, 3))
-    times = np.bincount(rank)
-    share = np.bincount(rank, relevance) / times
-    curve = isotonic_regression(share, weights=times, increasing=False).x
-    beyond = relevance - curve[rank]  # how much more often it is relevant than what stands there usually is
-    gain = _gain_of_ranks(made, stage, qrels)
-    last = 1 if len(stage.parents) == 2 else len(stage.parents)  # of two sources one test says all
-    for name in stage.parents[:last]:
-        alone = np.array([row[2] == (name,) for row in rows])
-        others = np.array([bool(row[2]) and name not in row[2] for row in rows])
-        gaps = {
-            topics[at]: float(beyond[here & alone].mean() - beyond[here & others].mean())
-            for at, here in ((at, topic == at) for at in np.unique(topic).tolist())
-            if (here & alone).any() and (here & others).any()
+    ranks, relevance, topic = (np.array([row[column] for row in rows]) for column in (0, 1, 3))
+    counts = np.bincount(ranks)
+    curve = isotonic_regression(np.bincount(ranks, relevance) / counts, weights=counts, increasing=False).x
+    excess = relevance - curve[ranks]  # relevance above the usual one at this rank
+    gain = _gain_of_rrf(funnel, stage, qrels)
+    n_tests = 1 if len(stage.parents) == 2 else len(stage.parents)  # two sources have one difference
+    for name in stage.parents[:n_tests]:
+        is_alone = np.array([row[2] == (name,) for row in rows])
+        is_elsewhere = np.array([bool(row[2]) and name not in row[2] for row in rows])
+        differences = {
+            topics[i]: float(excess[in_topic & is_alone].mean() - excess[in_topic & is_elsewhere].mean())
+            for i, in_topic in ((i, topic == i) for i in np.unique(topic).tolist())
+            if (in_topic & is_alone).any() and (in_topic & is_elsewhere).any()
         }
         rivals = ", ".join(other for other in stage.parents if other != name)
-        what = f"share relevant at the same place of {stage.name}, {name} alone less {rivals} alone"
-        yield from of_topics("calibration", f"{name} at {stage.name}", what, gaps, gain, **paired)
+        quantity = f"share relevant at the same place of {stage.name}, {name} alone less {rivals} alone"
+        yield from mean_test("calibration", f"{name} at {stage.name}", quantity, differences, gain, **paired)
 
 
 class ScoreBand(NamedTuple):
-    """How often what a source of a merged list scores so high is relevant."""
+    """Share of relevant documents in a band of scores of a source."""
 
-    where: str  # the source, and what merges it
+    where: str  # source, and stage that merges it
     n: int  # documents, over all topics
-    low: float  # their lowest and highest score
-    high: float
-    relevant: float  # the share
+    low: float  # lowest score
+    high: float  # highest score
+    relevant: float  # share
 
 
-def score_curves(made: TraceFunnel, qrels: Qrels) -> tuple[ScoreBand, ...]:
-    """Give the share of relevant documents by score, in five bands of equal size, of each source that is merged."""
-    grades, bands = _grades(qrels), list[ScoreBand]()
-    merging = [loss.stage for loss in made.losses if len(loss.stage.parents) > 1]
-    for source, merged in ((source, stage.name) for stage in merging for source in stage.parents):
+def score_curves(funnel: TraceFunnel, qrels: Qrels) -> tuple[ScoreBand, ...]:
+    """Compute the share of relevant documents by score, in bands of equal size, for each source that is merged."""
+    grades, bands = _grades_of(qrels), list[ScoreBand]()
+    merging_stages = [loss.stage for loss in funnel.losses if len(loss.stage.parents) > 1]
+    for source, stage_name in ((source, stage.name) for stage in merging_stages for source in stage.parents):
         rows = sorted(
-            (one.score, grades.get(topic, {}).get(one.doc_id, -1) >= made.rel)
-            for topic in made.query_ids
-            for one in made.traces.documents(topic, source) or ()
-            if one.score is not None
+            (document.score, grades.get(topic, {}).get(document.doc_id, -1) >= funnel.rel)
+            for topic in funnel.query_ids
+            for document in funnel.traces.documents(topic, source) or ()
+            if document.score is not None
         )
-        fifths = np.array_split(np.array(rows, dtype=np.float64).reshape(-1, 2), _BANDS)
-        bands += [
-            ScoreBand(
-                f"{source} at {merged}", len(part), float(part[0, 0]), float(part[-1, 0]), float(part[:, 1].mean())
-            )
-            for part in fifths
-            if len(part)
-        ]
+        for band in filter(len, np.array_split(np.array(rows, dtype=np.float64).reshape(-1, 2), _N_BANDS)):
+            low, high, relevant = float(band[0, 0]), float(band[-1, 0]), float(band[:, 1].mean())
+            bands.append(ScoreBand(f"{source} at {stage_name}", len(band), low, high, relevant))
     return tuple(bands)
 
 
-def _gain_of_ranks(made: TraceFunnel, stage: Stage, qrels: Qrels) -> float:
-    """Return what the measure gains if the same sources are merged by ranks (RRF).
-
-    The mean is over the topics of which all sources and the merged list are recorded.
-    """
-    every = (made.traces.run_or_empty(name) for name in stage.parents)
-    sources = [run for run in every if len(run.table)]
+def _gain_of_rrf(funnel: TraceFunnel, stage: Stage, qrels: Qrels) -> float:
+    # Gain of the measure if the sources are merged by reciprocal rank fusion, over topics with all lists recorded.
+    sources = [run for run in (funnel.traces.run_or_empty(name) for name in stage.parents) if len(run.table)]
     if not sources:
         return math.nan
-    depth = max((len(docs) for docs in _lists(made.traces, stage.name, made.query_ids).values()), default=0)
-    fused = made.measure(judge(qrels, fuse(sources, cutoff=depth or None)))
-    here = next(loss.score for loss in made.losses if loss.stage is stage)
-    known = recorded(made.traces, stage.parents, made.query_ids)
-    return mean_of(np.where(known, fused - here, np.nan))
+    depth = max((len(docs) for docs in _rankings(funnel.traces, stage.name, funnel.query_ids).values()), default=0)
+    fused = funnel.measure(judge(qrels, fuse(sources, cutoff=depth or None)))
+    scores = next(loss.score for loss in funnel.losses if loss.stage is stage)
+    return mean_of(np.where(recorded(funnel.traces, stage.parents, funnel.query_ids), fused - scores, np.nan))
 
 
 def _freshness(
-    made: TraceFunnel, grades: Grades, documents: Any, date: str, today: Any, paired: Mapping[str, Any]
+    funnel: TraceFunnel, grades: Grades, documents: Any, date: str, today: Any, paired: Mapping[str, Any]
 ) -> Iterator[Result]:
-    """Look at pairs of documents of one grade: how often the newer one stands lower, less how often higher."""
+    """Compare pairs of documents of the same grade: how often the newer one is lower, minus how often it is higher."""
     if documents is None:
         yield Untested("freshness", "all topics", NO_DATA, "no dates of documents are given (--documents FILE)")
         return
     table = Documents.of(documents)
     if date not in table.names:
-        known = ", ".join(table.names) or "nothing"
-        raise InputError(
-            f"no column {date!r} of dates (there is {known})",
-            fix="name the column with date= or --date",
-            path=table.where,
-        )
+        names = ", ".join(table.names) or "nothing"
+        problem, fix = f"unknown column of dates {date!r}; columns are {names}", "name the column with date= or --date"
+        raise InputError(problem, fix=fix, path=table.where)
     days = dates_by_doc(table.ids, table.table[date].to_pylist(), date, table.where)
-    now = max(days.values(), default=None) if today is None else parse_date(today, "today")
-    past = {doc: day for doc, day in days.items() if now is None or day <= now}
-    shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
-    gaps: dict[str, float] = {}
-    for topic, listed in shown.items():
-        place = {doc: rank for rank, doc in enumerate(listed)}
-        dated = [(doc, grade) for doc, grade in grades.get(topic, {}).items() if grade >= made.rel and doc in past]
-        ways = [
-            float(np.sign(place.get(newer, math.inf) - place.get(older, math.inf)))
-            if newer in place or older in place
+    latest = max(days.values(), default=None) if today is None else parse_date(today, "today")
+    dates = {doc: day for doc, day in days.items() if latest is None or day <= latest}
+    rankings = _rankings(funnel.traces, funnel.losses[-1].stage.name, funnel.query_ids)
+    differences: dict[str, float] = {}
+    for topic, ranking in rankings.items():
+        ranks = {doc: rank for rank, doc in enumerate(ranking)}
+        dated = [(doc, grade) for doc, grade in grades.get(topic, {}).items() if grade >= funnel.rel and doc in dates]
+        signs = [
+            float(np.sign(ranks.get(newer, math.inf) - ranks.get(older, math.inf)))
+            if newer in ranks or older in ranks
             else 0.0
-            for (one, grade), (other, same) in combinations(dated, 2)
-            if grade == same and past[one] != past[other]
-            for older, newer in [sorted((one, other), key=past.__getitem__)]
+            for (first, grade), (second, second_grade) in combinations(dated, 2)
+            if grade == second_grade and dates[first] != dates[second]
+            for older, newer in [sorted((first, second), key=dates.__getitem__)]
         ]
-        gaps[topic] = float(np.mean(ways)) if ways else math.nan
-    what = f"pairs of one grade with the newer below the older, less the other way round; today is {now}"
-    yield from of_topics("freshness", "all topics", what, gaps, **paired)
+        differences[topic] = float(np.mean(signs)) if signs else math.nan
+    quantity = f"pairs of one grade with the newer below the older, less the other way round; today is {latest}"
+    yield from mean_test("freshness", "all topics", quantity, differences, **paired)
 
 
-def _subtopics(made: TraceFunnel, qrels: Qrels, paired: Mapping[str, Any]) -> Iterator[Result]:
-    """Count subtopics that the list leaves out, against as many relevant documents drawn by lot."""
+def _subtopics(funnel: TraceFunnel, qrels: Qrels, paired: Mapping[str, Any]) -> Iterator[Result]:
+    """Count subtopics that the list lacks, compared with a random sample of relevant documents of the same size."""
     if "iteration" not in qrels.table.column_names:
         yield Untested("intent", "subtopics", NO_DATA, "the judgments have no subtopics")
         return
     subtopics: dict[str, dict[str, set[str]]] = {}
     columns = (qrels.table[name].to_pylist() for name in ("query_id", "doc_id", "relevance", "iteration"))
     for query, doc, grade, subtopic in zip(*columns, strict=True):
-        if grade >= made.rel:
+        if grade >= funnel.rel:
             subtopics.setdefault(query, {}).setdefault(subtopic, set()).add(doc)
-    shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
-    cutoff = getattr(made.measure, "cutoff", None)
-    gaps: dict[str, float] = {}
-    for topic, listed in shown.items():
-        parts = list(subtopics.get(topic, {}).values())
-        every = set[str]().union(*parts)
-        seen = every & set(listed[:cutoff])
-        if len(parts) > 1 and seen:
-            lot = [math.comb(len(every) - len(part), len(seen)) / math.comb(len(every), len(seen)) for part in parts]
-            gaps[topic] = (sum(not part & seen for part in parts) - sum(lot)) / len(parts)
-    what = "share of subtopics left out, less that of as many relevant documents drawn by lot"
-    yield from of_topics("intent", "subtopics", what, gaps, **paired)
+    rankings = _rankings(funnel.traces, funnel.losses[-1].stage.name, funnel.query_ids)
+    cutoff = getattr(funnel.measure, "cutoff", None)
+    differences: dict[str, float] = {}
+    for topic, documents in rankings.items():
+        doc_sets = list(subtopics.get(topic, {}).values())
+        relevant = set[str]().union(*doc_sets)
+        listed_relevant = relevant & set(documents[:cutoff])
+        if len(doc_sets) > 1 and listed_relevant:
+            # A random sample of n documents lacks a subtopic with the hypergeometric probability of 0 successes.
+            n, n_listed = len(relevant), len(listed_relevant)
+            expected = [math.comb(n - len(docs), n_listed) / math.comb(n, n_listed) for docs in doc_sets]
+            differences[topic] = (sum(not docs & listed_relevant for docs in doc_sets) - sum(expected)) / len(doc_sets)
+    quantity = "share of subtopics left out, less that of as many relevant documents drawn by lot"
+    yield from mean_test("intent", "subtopics", quantity, differences, **paired)
 
 
-def _classes(made: TraceFunnel, clicks: Clicks, level: float, seed: int) -> Iterator[Result]:
-    """Hold the loss of each slice, and how often users leave its good lists, against all other topics."""
-    if made.slicing is None:
+def _classes(funnel: TraceFunnel, clicks: Clicks, level: float, seed: int) -> Iterator[Result]:
+    """Compare the loss of each slice, and how often its good lists get no click, with all other topics."""
+    if funnel.slicing is None:
         yield Untested("intent", "classes of queries", NO_DATA, "no classes of queries are given (--by NAME)")
         return
-    share = np.divide(made.score, made.best, out=np.full(len(made.score), math.nan), where=made.best > 0)
-    left = [
-        float(not any(clicks[topic].values())) if topic in clicks and good >= _GOOD else math.nan
-        for topic, good in zip(made.query_ids, share.tolist(), strict=True)
+    shares = np.divide(funnel.score, funnel.best, out=np.full(len(funnel.score), math.nan), where=funnel.best > 0)
+    is_abandoned = [
+        float(not any(clicks[topic].values())) if topic in clicks and topic_share >= _GOOD_SHARE else math.nan
+        for topic, topic_share in zip(funnel.query_ids, shares.tolist(), strict=True)
     ]
-    sides = {
-        f"loss of {made.measure}, less that of all others": made.best - made.score,
-        "share of good lists without a click, less that of all others": np.array(left),
+    quantities = {
+        f"loss of {funnel.measure}, less that of all others": funnel.best - funnel.score,
+        "share of good lists without a click, less that of all others": np.array(is_abandoned),
     }
-    few = dict.fromkeys(made.slicing.names, 0)
-    for at, (what, values) in enumerate(sides.items()):
-        known = ~np.isnan(values)
-        by_topic = {made.query_ids[at]: float(values[at]) for at in np.flatnonzero(known).tolist()}
-        tests = compare_with_rest(values, made.slicing.members, level=level, seed=seed, min_units=LEAST)
-        for name, mask, rest in zip(made.slicing.names, made.slicing.members, tests, strict=True):
-            inside = int((mask & known).sum())
-            if rest is None:
-                few[name] += at == 0 and bool(min(inside, int(known.sum()) - inside) < LEAST)
+    too_few = dict.fromkeys(funnel.slicing.names, 0)
+    for i, (quantity, values) in enumerate(quantities.items()):
+        is_loss, is_known = i == 0, ~np.isnan(values)
+        by_topic = {funnel.query_ids[column]: float(values[column]) for column in np.flatnonzero(is_known).tolist()}
+        tests = compare_with_rest(values, funnel.slicing.members, level=level, seed=seed, min_units=MIN_TOPICS)
+        for name, mask, test in zip(funnel.slicing.names, funnel.slicing.members, tests, strict=True):
+            n_inside = int((mask & is_known).sum())
+            if test is None:
+                too_few[name] += is_loss and bool(min(n_inside, int(is_known.sum()) - n_inside) < MIN_TOPICS)
                 continue
-            gain = rest.difference * inside / int(known.sum()) if at == 0 else math.nan
-            members = frozenset(topic for topic, member in zip(made.query_ids, mask.tolist(), strict=True) if member)
-            test = (rest.n, rest.difference, rest.interval, rest.p, gain, by_topic, members)
-            yield FailureTest("intent", name, what, *test)
-    reason = f"fewer than {LEAST} topics in the class or outside"
-    yield from (Untested("intent", name, "few-units", reason) for name, times in few.items() if times)
+            gain = test.difference * n_inside / int(is_known.sum()) if is_loss else math.nan
+            members = frozenset(topic for topic, member in zip(funnel.query_ids, mask.tolist(), strict=True) if member)
+            fields = (test.n, test.difference, test.interval, test.p, gain, by_topic, members)
+            yield FailureTest("intent", name, quantity, *fields)
+    reason = f"fewer than {MIN_TOPICS} topics in the class or outside"
+    yield from (Untested("intent", name, "few-units", reason) for name, count in too_few.items() if count)
 
 
 def _feedback(
-    made: TraceFunnel, grades: Grades, clicks: Clicks, expected: Clicks, paired: Mapping[str, Any]
+    funnel: TraceFunnel, grades: Grades, clicks: Clicks, expected: Clicks, paired: Mapping[str, Any]
 ) -> Iterator[Result]:
-    """Look at pairs of documents: whether clicks follow the grade, and, of one grade, the place or what is popular.
+    """Test for pairs of documents whether clicks follow grades, and for equal grades whether they follow position.
 
-    Clicks count by those that ranks let expect, where these are known. Only then is what still follows the place a
-    failure; a document is popular by its clicks for other topics.
+    If expected clicks by rank are known, clicks are divided by these; only then is a dependence on position a failure.
+    Popularity is measured by clicks for other topics.
     """
     if not clicks:
         yield Untested("feedback", "clicks", NO_DATA, "no clicks are given or traced (--clicks FILE)")
         return
-    shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
-    popular = Counter[str]()
+    rankings = _rankings(funnel.traces, funnel.losses[-1].stage.name, funnel.query_ids)
+    total_clicks = Counter[str]()
     for counts in clicks.values():
-        popular.update(counts)
-    worse: dict[str, float] = {}
-    higher: dict[str, float] = {}
-    favored: dict[str, float] = {}
-    for topic, listed in shown.items():
+        total_clicks.update(counts)
+    inverted: dict[str, float] = {}
+    by_position: dict[str, float] = {}
+    by_popularity: dict[str, float] = {}
+    for topic, ranking in rankings.items():
         if topic not in clicks:
             continue
-        own, hoped = clicks[topic], expected.get(topic)
-        known = [
-            (grades[topic][doc], own.get(doc, 0.0), (hoped or {}).get(doc, 0.0), popular[doc] - own.get(doc, 0.0))
-            for doc in listed
-            if doc in grades.get(topic, {}) and (hoped is None or hoped.get(doc))  # without expected clicks: not shown
+        topic_clicks, topic_expected = clicks[topic], expected.get(topic)
+        documents = [
+            _ClickedDocument(
+                grades[topic][doc],
+                clicks=topic_clicks.get(doc, 0.0),
+                expected=(topic_expected or {}).get(doc, 0.0),
+                popularity=total_clicks[doc] - topic_clicks.get(doc, 0.0),
+            )
+            for doc in ranking
+            if doc in grades.get(topic, {}) and (topic_expected is None or topic_expected.get(doc))  # else not shown
         ]
-        pairs: list[tuple[float, float, float, float]] = []
-        for (grade, count, hope, liked), (below, other, less, disliked) in combinations(known, 2):
-            # As if both had been shown equally often at one rank: of unequal counts the signs follow the expected ones.
-            one, two = (count * less / (hope + less), other * hope / (hope + less)) if hoped else (count, other)
-            more, size = (one - two, one + two) if hoped else (float(np.sign(one - two)), 1.0)
-            pairs.append((grade - below, more, size, float(np.sign(liked - disliked))))
-        worse[topic] = _share([(more, size) for gap, more, size, _ in pairs if gap < 0])
-        if hoped is not None:
-            higher[topic] = _share([(more, size) for gap, more, size, _ in pairs if gap == 0])
-            favored[topic] = _share([(more * side, size) for gap, more, size, side in pairs if gap == 0 and side])
-    what = "pairs with the better document lower in which the worse has more clicks, less those in which it has fewer"
-    yield from of_topics("feedback", "all topics", what, worse, **paired)
+        pairs = [(upper, lower, *_click_excess(upper, lower)) for upper, lower in combinations(documents, 2)]
+        inverted[topic] = _share_of_sums([pair[2:] for pair in pairs if pair[0].grade < pair[1].grade])
+        if topic_expected is not None:
+            equal = [pair for pair in pairs if pair[0].grade == pair[1].grade]
+            by_position[topic] = _share_of_sums([pair[2:] for pair in equal])
+            signs = [float(np.sign(upper.popularity - lower.popularity)) for upper, lower, *_ in equal]
+            signed = [(excess * sign, total) for (*_, excess, total), sign in zip(equal, signs, strict=True) if sign]
+            by_popularity[topic] = _share_of_sums(signed)
+    text = "pairs with the better document lower in which the worse has more clicks, less those in which it has fewer"
+    yield from mean_test("feedback", "all topics", text, inverted, **paired)
     if not expected:
         reason = "no expected clicks are given (a column expected of --clicks)"
         yield Untested("feedback", "position and popularity", NO_DATA, reason)
         return
-    what = "pairs of one grade: clicks of the upper less those of the lower, of all, at equal expected clicks"
-    yield from of_topics("feedback", "position", what, higher, **paired)
-    what = "pairs of one grade: the same of the document that is clicked more for other topics"
-    yield from of_topics("feedback", "popularity", what, favored, **paired)
+    quantity = "pairs of one grade: clicks of the upper less those of the lower, of all, at equal expected clicks"
+    yield from mean_test("feedback", "position", quantity, by_position, **paired)
+    quantity = "pairs of one grade: the same of the document that is clicked more for other topics"
+    yield from mean_test("feedback", "popularity", quantity, by_popularity, **paired)
 
 
-def _share(parts: list[tuple[float, float]]) -> float:
-    """Divide a sum by a sum; NaN where there is nothing."""
-    size = sum(size for _, size in parts)
-    return sum(more for more, _ in parts) / size if size else math.nan
+class _ClickedDocument(NamedTuple):
+    grade: float
+    clicks: float
+    expected: float  # clicks expected by rank; 0 if unknown
+    popularity: float  # clicks for other topics
 
 
-def _disagreement(made: TraceFunnel, labels: Any) -> Iterator[Result]:
-    """Hold each topic's documents that judges put on both sides of what is relevant against those of all topics.
+def _click_excess(upper: _ClickedDocument, lower: _ClickedDocument) -> tuple[float, float]:
+    """Return the difference of clicks and their sum; without expected clicks, the sign of the difference and 1."""
+    expected = upper.expected + lower.expected
+    if not expected:
+        return float(np.sign(upper.clicks - lower.clicks)), 1.0
+    # Clicks at equal expected clicks: each count is weighted by the expected clicks of the other document.
+    upper_clicks, lower_clicks = upper.clicks * lower.expected / expected, lower.clicks * upper.expected / expected
+    return upper_clicks - lower_clicks, upper_clicks + lower_clicks
 
-    Those count that people saw, or that some judge found relevant: they decide the score. Several judges graded them.
+
+def _share_of_sums(pairs: list[tuple[float, float]]) -> float:
+    """Divide the sum of differences by the sum of totals; NaN without any."""
+    total = sum(total for _, total in pairs)
+    return sum(excess for excess, _ in pairs) / total if total else math.nan
+
+
+def _disagreement(funnel: TraceFunnel, labels: Any) -> Iterator[Result]:
+    """Compare each topic's share of documents on whose relevance judges disagree with that of all topics.
+
+    Only documents that users saw, or that a judge found relevant, determine the score. They need several judges.
     """
     if labels is None:
         yield Untested("feedback", "labels", NO_DATA, "no labels of several judges are given (--labels STORE)")
         return
-    given = Labels.of(labels)
-    shown = _lists(made.traces, made.losses[-1].stage.name, made.query_ids)
-    cutoff = getattr(made.measure, "cutoff", None)
-    seen = {topic: set(docs[:cutoff]) for topic, docs in shown.items()}
-    relevant = np.where(np.isnan(given.grades), np.nan, given.grades >= made.rel)
+    labeled = Labels.of(labels)
+    rankings = _rankings(funnel.traces, funnel.losses[-1].stage.name, funnel.query_ids)
+    cutoff = getattr(funnel.measure, "cutoff", None)
+    listed = {topic: set(docs[:cutoff]) for topic, docs in rankings.items()}
+    relevant = np.where(np.isnan(labeled.grades), np.nan, labeled.grades >= funnel.rel)
     judges, votes = (~np.isnan(relevant)).sum(axis=1), np.nansum(relevant, axis=1)
-    documents, apart = Counter[str](), Counter[str]()
-    for pair, count, for_it in zip(given.pairs.to_pylist(), judges.tolist(), votes.tolist(), strict=True):
+    n_documents, n_disputed = Counter[str](), Counter[str]()
+    for pair, n_judges, n_relevant in zip(labeled.pairs.to_pylist(), judges.tolist(), votes.tolist(), strict=True):
         topic = pair["query_id"]
-        if topic in seen and count > 1 and (for_it > 0 or pair["doc_id"] in seen[topic]):
-            documents[topic] += 1
-            apart[topic] += 0 < for_it < count
-    if lacking := insufficiency(len(documents), "verdict", min_units=LEAST):
-        yield Untested("feedback", "labels", lacking.code, lacking.sentence("topic"))
+        if topic in listed and n_judges > 1 and (n_relevant > 0 or pair["doc_id"] in listed[topic]):
+            n_documents[topic] += 1
+            n_disputed[topic] += 0 < n_relevant < n_judges
+    if shortage := insufficiency(len(n_documents), "verdict", min_units=MIN_TOPICS):
+        yield Untested("feedback", "labels", shortage.code, shortage.sentence("topic"))
         return
-    topics, total, every = list(documents), apart.total(), documents.total()
-    counts, sizes = (np.array([of[topic] for topic in topics]) for of in (apart, documents))
-    chances, _ = hypergeometric_p_values(counts, sizes, total, every)
-    what = "share of its deciding documents that judges put on both sides of relevant, less that of all topics"
-    for topic, count, size, p in zip(topics, counts.tolist(), sizes.tolist(), chances.tolist(), strict=True):
-        yield FailureTest("feedback", f"labels of {topic}", what, 1, count / size - total / every, None, p)
+    topics, n_all_disputed, n_all = list(n_documents), n_disputed.total(), n_documents.total()
+    counts, sizes = (np.array([counter[topic] for topic in topics]) for counter in (n_disputed, n_documents))
+    p_values, _ = hypergeometric_p_values(counts, sizes, n_all_disputed, n_all)
+    quantity = "share of its deciding documents that judges put on both sides of relevant, less that of all topics"
+    for topic, size, p in zip(topics, sizes.tolist(), p_values.tolist(), strict=True):
+        difference = n_disputed[topic] / size - n_all_disputed / n_all
+        yield FailureTest("feedback", f"labels of {topic}", quantity, 1, difference, None, p)

@@ -1,4 +1,4 @@
-"""Kinds of failure: what is wrong with a query, by definitions over its relevant documents, and what to do first."""
+"""Kinds of failure by definitions over relevant documents, with remedies, and tests over topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judged.comparison.slicing.parts import topic_subsets
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.diagnosis.changes import mean_of
-from judged.pipelines.traces.failure_tests import CLASS, alternatives, missed_share, score_curves, tested
+from judged.pipelines.traces.failure_tests import CLASS, alternatives, missed_share, run_tests, score_curves
 from judged.pipelines.traces.funnel import funnel
 from judged.pipelines.traces.funnel_answer import SCORE
 from judged.pipelines.traces.steps import CORPUS
@@ -36,14 +36,14 @@ _ROUNDING = 1e-12
 
 
 class Failure(NamedTuple):
-    """A kind of failure: a rule."""
+    """Definition of a kind of failure."""
 
     definition: str
-    evidence: str  # what it is told by
-    remedy: str  # the change that usually helps
-    cost: str  # of that change
+    evidence: str  # data from which it is inferred
+    remedy: str  # change that usually helps
+    cost: str  # cost of the remedy
     source: str
-    over_topics: bool = False  # told by a test over topics, and not of each document
+    over_topics: bool = False  # inferred from a test over topics instead of single documents
 
 
 FAILURES = {
@@ -113,47 +113,47 @@ FAILURES = {
         over_topics=True,
     ),
 }
-"""The kinds, by name. A document that people did not see is of one of the first four; the others are tests over
-topics, and may hold as well."""
+"""Kinds by name. A document that users did not see has one of the first four kinds; the others are tests over topics,
+and can apply to the same documents."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Failures(Answer):
-    """The relevant documents that people did not see, by kind of failure.
+    """Relevant documents that users did not see, by kind of failure.
 
     Parameters
     ----------
     funnel
-        What each stage lost.
-    found
-        Topic, document, kind, the step at which it was lost, and grade.
+        Loss by stage.
+    documents
+        Topic, document, kind, step at which it was lost, and grade.
     recoverable
-        By kind (T,): how much of the measure is lost by it; ``missing content`` only if a corpus was given. On a topic
-        with a stage that is not recorded, all that is lost, but for missing content, is of ``debugging``, and what
-        ``candidate`` and ``scoring`` lose is NaN; if the list itself is not recorded, so is ``debugging``.
+        (T,) loss of the measure by kind; ``missing content`` requires a corpus. For topics with an unrecorded stage,
+        the loss is ``debugging``, except for missing content, and that of ``candidate`` and ``scoring`` is NaN; if the
+        list itself is not recorded, ``debugging`` is NaN as well.
     limits
-        By kind (2, T): the lowest and highest loss by it that is possible, whatever was not recorded. Of ``debugging``
-        they bound the loss that the traces leave without a kind.
+        (2, T) lowest and highest possible loss by kind, whatever was not recorded. For ``debugging`` they bound the
+        loss without a known kind.
     cutoff
-        Ranks that people see.
+        Number of ranks that users see.
     tests
-        Of the kinds that show over topics only, those for which there was something to test.
+        Tests of kinds over topics.
     untested
-        What was not tested, and why: nothing is known of it, which is not to say that there is none.
+        Kinds that were not tested, and reasons. They could occur nevertheless.
     curves
-        Of sources that are merged: how often what has a score is relevant.
+        Share of relevant documents by score, for sources that are merged.
     fdr
-        The rate of false discoveries among all of them (Benjamini-Hochberg).
+        False discovery rate over all tests (Benjamini-Hochberg).
     traffic
-        How often each topic is asked (T,); None where that is not known.
+        (T,) frequency of each topic; None if unknown.
     notes
-        Of the traces and the judgments.
+        Notes about traces and judgments.
     """
 
     kind: ClassVar[str] = "failures"
 
     funnel: TraceFunnel
-    found: tuple[tuple[str, str, str, str, float], ...]
+    documents: tuple[tuple[str, str, str, str, float], ...]
     recoverable: Mapping[str, Any]
     limits: Mapping[str, Any]
     cutoff: float = math.inf
@@ -166,126 +166,130 @@ class Failures(Answer):
 
     @property
     def title(self) -> str:
-        """What is sorted."""
+        """Title of the result."""
         return f"{self.funnel.traces.name}: kinds of failure, {self.funnel.measure}"
 
     def bounds(self, kind: str, mask: Bools | None = None) -> tuple[float, float]:
-        """Return the lowest and highest mean loss by a kind over topics, whatever was not recorded."""
+        """Return the lowest and highest possible mean loss by a kind over topics, whatever was not recorded."""
         limits = self.limits[kind] if mask is None else self.limits[kind][:, mask]
         return mean_of(limits[0]), mean_of(limits[1])
 
     @cached_property
     def first(self) -> str | None:
-        """The kind that loses most, whatever was not recorded; None if nothing is lost, or that is not known."""
+        """Kind with the largest loss, whatever was not recorded; None without a loss, or if it is uncertain."""
         bounds = {kind: self.bounds(kind) for kind in self.recoverable}
         first = max(bounds, key=lambda kind: bounds[kind][0])
-        others = [high for kind, (_, high) in bounds.items() if kind not in (first, "debugging")]
+        highs = [high for kind, (_, high) in bounds.items() if kind not in (first, "debugging")]
         low = bounds[first][0]
-        return first if low > 0 and all(low >= high for high in others) else None
+        return first if low > 0 and all(low >= high for high in highs) else None
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What to do first, what the tests found, and what was not tested."""
+        """The kind to work on first, significant tests, and kinds that were not tested."""
         measure, unknown = self.funnel.measure, self.bounds("debugging")[1]
         if self.first is not None:
-            known, (low, high) = FAILURES[self.first], self.bounds(self.first)
+            failure, (low, high) = FAILURES[self.first], self.bounds(self.first)
             loss = decimal(low) if high - low < _ROUNDING else f"{decimal(low)} to {decimal(high)}"
-            told = f"To do first: {self.first}, which loses {loss} of {measure}."
-            told += f" What usually helps: {known.remedy}. Cost: {known.cost}."
+            text = f"To do first: {self.first}, which loses {loss} of {measure}."
+            text += f" What usually helps: {failure.remedy}. Cost: {failure.cost}."
         elif unknown > 0:
-            told = (
+            text = (
                 f"To do first: debugging, {FAILURES['debugging'].remedy}. Up to {decimal(unknown)} of {measure} is lost"
                 " where a stage is not recorded, so that it is not known which other kind loses most."
             )
         else:
-            told = "Nothing is lost that could be recovered."
-        return (told, *self._discoveries(), *self._not_tested())
+            text = "Nothing is lost that could be recovered."
+        return (text, *self._discoveries(), *self._not_tested())
 
     def _discoveries(self) -> Iterator[str]:
         if not self.tests:
             return
-        found: dict[str, list[str]] = {}
+        significant: dict[str, list[str]] = {}
         for test in self.tests:
             if test.found:
-                found.setdefault(test.failure, []).append(f"{test.where} {decimal(test.difference, 3, '+')}")
-        named = "; ".join(f"{self._named(kind)}: {', '.join(where)}" for kind, where in found.items())
+                significant.setdefault(test.failure, []).append(f"{test.where} {decimal(test.difference, 3, '+')}")
+        texts = [f"{self._with_alternatives(kind)}: {', '.join(places)}" for kind, places in significant.items()]
+        kinds = "; ".join(texts)
         tests = f"Tests over topics ({len(self.tests)}, false-discovery rate {self.fdr:g})"
-        yield f"{tests} show {named or 'nothing'}."
+        yield f"{tests} show {kinds or 'nothing'}."
 
     def _not_tested(self) -> Iterator[str]:
         if self.untested:
             kinds: dict[str, list[str]] = {}
-            for one in self.untested:
-                kinds.setdefault(one.failure, []).append(one.what)
-            named = listed([f"{kind} ({', '.join(what)})" for kind, what in kinds.items()])
-            yield f"Not tested, for the reasons in the table: {named}."
+            for untested in self.untested:
+                kinds.setdefault(untested.failure, []).append(untested.what)
+            texts = listed([f"{kind} ({', '.join(subjects)})" for kind, subjects in kinds.items()])
+            yield f"Not tested, for the reasons in the table: {texts}."
 
     @property
     def alternatives(self) -> tuple[str, ...]:
-        """Other kinds that could be the reason why a class of queries loses more: not tested, or found as well."""
-        also = (test.failure for test in self.tests if test.found and test.failure not in ("intent", CLASS))
-        return tuple(dict.fromkeys((*alternatives(self.untested, self.tests), *also)))
+        """Other possible causes of a higher loss of a class of queries: kinds not tested, or found as well."""
+        significant = (test.failure for test in self.tests if test.found and test.failure not in ("intent", CLASS))
+        return tuple(dict.fromkeys((*alternatives(self.untested, self.tests), *significant)))
 
-    def _named(self, kind: str) -> str:
-        """Name a kind that was found, with the others that could be the reason."""
+    def _with_alternatives(self, kind: str) -> str:
+        """Return the name of a kind, with other possible causes."""
         if kind not in ("intent", CLASS) or not self.alternatives:
             return kind
         return f"{kind} (which could also be {listed(self.alternatives, 'or')})"
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was traced, and the definitions."""
-        kinds = {name: known._asdict() for name, known in FAILURES.items()}
-        asked = {"traces": self.funnel.traces.name, "measure": self.funnel.measure, "fdr": self.fdr}
-        return {**asked, "definitions": kinds}
+        """Return traces, measure, and definitions."""
+        kinds = {name: failure._asdict() for name, failure in FAILURES.items()}
+        settings = {"traces": self.funnel.traces.name, "measure": self.funnel.measure, "fdr": self.fdr}
+        return {**settings, "definitions": kinds}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the kinds by recoverable loss, by slice too, the tests, and the documents."""
-        shown = [Sentences(self.sentences), self._kinds_table()]
+        """Return the sentences, kinds, tests, and documents."""
+        summary = [Sentences(self.sentences), self._kinds_table()]
         tests = [self._tests_table()] if self.tests else []
         untested = [self._untested_table()] if self.untested else []
         curves = [self._curves_table()] if self.curves else []
-        return (*shown, *tests, *untested, *curves, self._documents_table())
+        return (*summary, *tests, *untested, *curves, self._documents_table())
 
     def _kinds_table(self) -> Table:
         means = {kind: mean_of(loss) for kind, loss in self.recoverable.items()}
         kinds = sorted(means, key=lambda kind: -np.nan_to_num(means[kind]))
         topics = self.funnel.query_ids
-        occurring = [kind for kind in kinds if any(what == kind for _, _, what, _, _ in self.found)]
-        asked = dict(zip(topics, np.ones(len(topics)) if self.traffic is None else self.traffic, strict=True))
+        occurring = [kind for kind in kinds if any(failure == kind for _, _, failure, _, _ in self.documents)]
+        traffic_of = dict(zip(topics, np.ones(len(topics)) if self.traffic is None else self.traffic, strict=True))
         rows: list[tuple[str, str, int, int, float, float]] = []
-        ends: list[tuple[float, float]] = []
-        for some in topic_subsets(len(topics), self.funnel.slicing):
-            inside = {topic for topic, member in zip(topics, some.mask.tolist(), strict=True) if member}
-            for kind in kinds if some.is_all else occurring:
-                own = [topic for topic, _, what, _, _ in self.found if what == kind and topic in inside]
-                traffic = float(sum(asked[topic] for topic in set(own)))
-                losses = self.recoverable[kind][some.mask]
-                unknown = kind == "debugging" and bool(np.isnan(losses).any())  # 0 on the others says nothing
-                recoverable = math.nan if unknown else mean_of(losses)
-                rows.append((some.name, kind, len(own), len(set(own)), traffic, recoverable))
-                ends.append(self.bounds(kind, some.mask))
-        sliced = self.funnel.slicing is not None
-        bounded = "" if any(np.isnan(loss).any() for loss in self.recoverable.values()) else "data"
-        known = [FAILURES[row[1]] for row in rows]
-        helps = [f"{one.remedy} (cost: {one.cost})" if at < len(kinds) else None for at, one in enumerate(known)]
+        bounds: list[tuple[float, float]] = []
+        for subset in topic_subsets(len(topics), self.funnel.slicing):
+            members = {topic for topic, is_member in zip(topics, subset.mask.tolist(), strict=True) if is_member}
+            for kind in kinds if subset.is_all else occurring:
+                pairs = [(topic, failure) for topic, _, failure, _, _ in self.documents]
+                topics_lost = [topic for topic, failure in pairs if failure == kind and topic in members]
+                traffic = float(sum(traffic_of[topic] for topic in set(topics_lost)))
+                losses = self.recoverable[kind][subset.mask]
+                # Topics without unrecorded stages lose 0 by debugging, which would hide the unknown loss of others.
+                is_unknown = kind == "debugging" and bool(np.isnan(losses).any())
+                recoverable = math.nan if is_unknown else mean_of(losses)
+                rows.append((subset.name, kind, len(topics_lost), len(set(topics_lost)), traffic, recoverable))
+                bounds.append(self.bounds(kind, subset.mask))
+        is_sliced = self.funnel.slicing is not None
+        bounds_only = "" if any(np.isnan(loss).any() for loss in self.recoverable.values()) else "data"
+        definitions = [FAILURES[row[1]] for row in rows]
+        remedies: list[Any] = [f"{failure.remedy} (cost: {failure.cost})" for failure in definitions[: len(kinds)]]
+        remedies += [None] * (len(rows) - len(kinds))
         return Table(
             "kinds",
             (
-                Column("slice", [row[0] for row in rows], TEXT, only="" if sliced else "data"),
+                Column("slice", [row[0] for row in rows], TEXT, only="" if is_sliced else "data"),
                 Column("failure", [row[1] for row in rows], TEXT),
                 Column("documents", [row[2] for row in rows], COUNT),
                 Column("n", [row[3] for row in rows], COUNT, "topics"),
                 Column("traffic", [row[4] for row in rows], number(0), only="data" if self.traffic is None else ""),
                 Column("recoverable", [row[5] for row in rows], NUMBER, f"recoverable {self.funnel.measure}"),
-                Column("low", [end[0] for end in ends], NUMBER, "at least", only=bounded),
-                Column("high", [end[1] for end in ends], NUMBER, "at most", only=bounded),
-                *columns_of(known, "remedy", "cost"),
-                Column("helps", helps, TEXT, "what usually helps", only="people", below=True),
+                Column("low", [limits[0] for limits in bounds], NUMBER, "at least", only=bounds_only),
+                Column("high", [limits[1] for limits in bounds], NUMBER, "at most", only=bounds_only),
+                *columns_of(definitions, "remedy", "cost"),
+                Column("helps", remedies, TEXT, "what usually helps", only="people", below=True),
             ),
             "Kinds of failure",
-            labels=2 if sliced else 1,
+            labels=2 if is_sliced else 1,
             note=""
-            if bounded
+            if bounds_only
             else "recoverable: means over the topics of which it is known; at least, at most: means"
             " over all topics, whatever was not recorded",
         )
@@ -295,28 +299,28 @@ class Failures(Answer):
         return Table("untested", columns, "Not tested", labels=2)
 
     def _tests_table(self) -> Table:
-        order = sorted(self.tests, key=lambda test: (not test.found, test.adjusted))
-        classes = [test.failure == CLASS or (test.failure == "intent" and test.members is not None) for test in order]
-        others, known = ", ".join(self.alternatives), [FAILURES.get(test.failure) for test in order]
-        gains = [test.recoverable for test in order]
+        tests = sorted(self.tests, key=lambda test: (not test.found, test.adjusted))
+        is_class = [test.failure == CLASS or (test.failure == "intent" and test.members is not None) for test in tests]
+        others, definitions = ", ".join(self.alternatives), [FAILURES.get(test.failure) for test in tests]
+        recoverable = [test.recoverable for test in tests]
         p = p_value(self.fdr)
         return Table(
             "tests",
             (
-                Column("failure", [test.failure for test in order], TEXT),
-                *columns_of(order, ("where", TEXT), ("n", COUNT, "topics")),
-                Column("difference", [test.difference for test in order], CHANGE, ci=[test.interval for test in order]),
-                Column("p", [test.p for test in order], p, only="data"),
-                Column("adjusted", [test.adjusted for test in order], p, "adjusted p",
-                       mark=["*" if test.found else "" for test in order]),
-                *columns_of(order, "found"),
-                Column("missed", [missed_share(test.n) for test in order], SHARE, only="data"),
-                Column("recoverable", gains, CHANGE, f"recoverable {self.funnel.measure}"),
-                Column("alternatives", [others if one else "" for one in classes], TEXT, "could also be",
-                       only="" if others and any(classes) else "data"),
-                Column("of", [test.what for test in order], TEXT, "difference of", below=True),
-                Column("remedy", [one.remedy if one else None for one in known], TEXT, only="data"),
-                Column("cost", [one.cost if one else None for one in known], TEXT, only="data"),
+                Column("failure", [test.failure for test in tests], TEXT),
+                *columns_of(tests, ("where", TEXT), ("n", COUNT, "topics")),
+                Column("difference", [test.difference for test in tests], CHANGE, ci=[test.interval for test in tests]),
+                Column("p", [test.p for test in tests], p, only="data"),
+                Column("adjusted", [test.adjusted for test in tests], p, "adjusted p",
+                       mark=["*" if test.found else "" for test in tests]),
+                *columns_of(tests, "found"),
+                Column("missed", [missed_share(test.n) for test in tests], SHARE, only="data"),
+                Column("recoverable", recoverable, CHANGE, f"recoverable {self.funnel.measure}"),
+                Column("alternatives", [others if of_class else "" for of_class in is_class], TEXT, "could also be",
+                       only="" if others and any(is_class) else "data"),
+                Column("of", [test.what for test in tests], TEXT, "difference of", below=True),
+                Column("remedy", [failure.remedy if failure else None for failure in definitions], TEXT, only="data"),
+                Column("cost", [failure.cost if failure else None for failure in definitions], TEXT, only="data"),
             ),
             "Tests over topics",
             labels=2,
@@ -327,18 +331,17 @@ class Failures(Answer):
         )  # fmt: skip
 
     def _curves_table(self) -> Table:
-        ends = (("low", NUMBER, "scores from"), ("high", NUMBER, "to"))
+        limits = (("low", NUMBER, "scores from"), ("high", NUMBER, "to"))
         return Table(
             "curves",
-            columns_of(self.curves, ("where", TEXT), *ends, ("n", COUNT, "documents"), ("relevant", SHARE)),
+            columns_of(self.curves, ("where", TEXT), *limits, ("n", COUNT, "documents"), ("relevant", SHARE)),
             "How often a score is relevant",
             note="fifths of the scores of each source that is merged, over all topics; unjudged counts as not relevant",
         )
 
     def _documents_table(self) -> Table:
-        records = [
-            dict(zip(("query_id", "doc_id", "failure", "step", "grade"), row, strict=True)) for row in self.found
-        ]
+        names = ("query_id", "doc_id", "failure", "step", "grade")
+        records = [dict(zip(names, row, strict=True)) for row in self.documents]
         ids = (("query_id", TEXT, "topic"), ("doc_id", TEXT, "document"))
         columns = columns_of(records, *ids, ("failure", TEXT), ("step", TEXT, "lost at"), ("grade", number(0)))
         title = f"{counted(len(records), 'relevant document')} not seen"
@@ -364,93 +367,93 @@ def failures(
     level: float = 0.95,
     seed: int = 0,
 ) -> Failures:
-    """Sort the relevant documents that people did not see by kind of failure, and test the kinds that show over topics.
+    """Classify the relevant documents that users did not see by kind of failure, and test other kinds over topics.
 
     Parameters
     ----------
     qrels, traces, measure, final, corpus, where
-        As for `funnel`; the measure's cutoff is how far people look.
+        As for `funnel`; the measure's cutoff is the number of ranks that users see.
     documents, date
-        A table of documents, and its column of dates: for freshness.
+        Table of documents, and its column of dates, for freshness.
     today
-        Later documents are left out; None: the newest date.
+        Documents with later dates are left out. Default: the newest date.
     clicks
-        Rows of ``query_id``, ``doc_id`` and ``clicks``, for feedback and lists that are left; without them, the fact
-        ``clicks`` that was recorded with the list people saw. With ``expected`` clicks, as `judged.online.clicks.coec`
-        counts them, two documents of one grade are compared as well: by position and by popularity.
+        Rows of ``query_id``, ``doc_id``, and ``clicks``, for feedback and abandoned lists. Default: the fact ``clicks``
+        of the list that users saw. With ``expected`` clicks, as computed by `judged.online.clicks.coec`, documents of
+        the same grade are also compared by position and by popularity.
     labels
-        Of several judges, as `Labels.of` takes them: for feedback, topics on which they disagree more than on others.
+        Labels of several judges, as for `Labels.of`, to find topics with more disagreement, for feedback.
     slicing
-        Classes of queries: for intent, and by which the kinds are shown too.
+        Classes of queries, for intent; kinds are also counted in each.
     attributes
-        Of topics; a number called ``traffic`` says how often each is asked; without it, how often it was traced does.
+        Attributes of topics; the number ``traffic`` is the frequency of each topic. Default: number of traces.
     fdr
-        Rate of false discoveries over all tests (Benjamini-Hochberg). Fewer than ten topics are not tested.
+        False discovery rate over all tests (Benjamini-Hochberg). Tests need ten topics.
     level, seed
-        Of intervals, and of sign flips and permutations.
+        Confidence level of intervals, and seed of sign flips and permutations.
 
     Raises
     ------
     InputError
-        If something cannot be read, or no traced query is judged.
+        If an input is invalid, or no traced query is judged.
     MeasureError
-        If the best order is not known for the measure.
+        If the best order for the measure is unknown.
 
     Notes
     -----
-    Calibration: documents of one source only against those of the others only, by how much more often they are relevant
-    than what stands at their place of the merged list usually is (isotonic regression). Freshness and feedback: pairs
-    within a topic. Intent: each slice against all other topics, by loss and by good lists (half of the best score) that
-    nobody clicked on; subtopics that the list leaves out against relevant documents drawn by lot.
+    Calibration compares documents that only one source returned with those that only others returned, by how much more
+    often they are relevant than usual at their rank in the merged list (isotonic regression). Freshness and feedback
+    compare pairs within a topic. Intent compares each slice with all other topics, by loss and by good lists (half of
+    the best score) without clicks, and subtopics that the list lacks with a random sample of relevant documents.
 
     Examples
     --------
     >>> from judged.pipelines.traces import traces_of_runs
-    >>> made = traces_of_runs({"bm25": {"q": ["x", "a", "b"]}, "rerank": {"q": ["x", "a"]}})
-    >>> found = failures({"q": {"a": 1, "b": 1, "c": 1, "d": 1}}, made, "R@1", corpus=["a", "b", "c", "x"])
-    >>> [(doc, kind) for _, doc, kind, _, _ in found.found]
+    >>> traces = traces_of_runs({"bm25": {"q": ["x", "a", "b"]}, "rerank": {"q": ["x", "a"]}})
+    >>> result = failures({"q": {"a": 1, "b": 1, "c": 1, "d": 1}}, traces, "R@1", corpus=["a", "b", "c", "x"])
+    >>> [(doc, kind) for _, doc, kind, _, _ in result.documents]
     [('a', 'scoring'), ('b', 'scoring'), ('c', 'candidate'), ('d', 'missing content')]
     """
-    asked: dict[str, Any] = {"final": final, "slicing": slicing, "attributes": attributes, "where": where}
+    options: dict[str, Any] = {"final": final, "slicing": slicing, "attributes": attributes, "where": where}
     judgments = Qrels.of(qrels)
-    made = funnel(judgments, traces, measure, corpus=corpus, **asked)
-    known = None if attributes is None else Attributes.of(attributes)
-    counts = known.numbers("traffic") if known is not None and "traffic" in known.names else traces.times
-    traffic = np.array([counts.get(topic, 0.0) for topic in made.query_ids]) if counts else None
-    by = {"documents": documents, "date": date, "today": today, "clicks": clicks, "labels": labels}
-    tests, untested = tested(made, judgments, **by, fdr=fdr, level=level, seed=seed)
-    steps = [name for name in made.parts if name != CORPUS]
-    cutoff = getattr(made.measure, "cutoff", None) or math.inf
-    recorded = np.logical_and.reduce([loss.recorded for loss in made.losses])
-    unrecorded = {topic for topic, known in zip(made.query_ids, recorded.tolist(), strict=True) if not known}
+    losses = funnel(judgments, traces, measure, corpus=corpus, **options)
+    facts = None if attributes is None else Attributes.of(attributes)
+    counts = facts.numbers("traffic") if facts is not None and "traffic" in facts.names else traces.times
+    traffic = np.array([counts.get(topic, 0.0) for topic in losses.query_ids]) if counts else None
+    data = {"documents": documents, "date": date, "today": today, "clicks": clicks, "labels": labels}
+    tests, untested = run_tests(losses, judgments, **data, fdr=fdr, level=level, seed=seed)
+    steps = [name for name in losses.parts if name != CORPUS]
+    cutoff = getattr(losses.measure, "cutoff", None) or math.inf
+    recorded = np.logical_and.reduce([loss.recorded for loss in losses.losses])
+    unrecorded = {topic for topic, complete in zip(losses.query_ids, recorded.tolist(), strict=True) if not complete}
     kind_of = {CORPUS: "missing content", steps[0]: "candidate"}
 
     def kind(topic: str, step: str) -> str:
         return "debugging" if topic in unrecorded and step != CORPUS else kind_of.get(step, "scoring")
 
-    lost = (*made.lost, *made.below(cutoff))
-    found = [(topic, doc, kind(topic, step), step, grade) for topic, doc, step, grade in lost]
-    recoverable, limits = _by_kind(made, steps, recorded)
-    found.sort(key=lambda row: (made.query_ids.index(row[0]), row[1]))
-    curves = score_curves(made, judgments)
-    return Failures(made, tuple(found), recoverable, limits, cutoff, tests, untested, curves, fdr, traffic, made.notes)
+    lost = (*losses.lost, *losses.below_cutoff(cutoff))
+    kinds = [(topic, doc, kind(topic, step), step, grade) for topic, doc, step, grade in lost]
+    rows = tuple(sorted(kinds, key=lambda row: (losses.query_ids.index(row[0]), row[1])))
+    recoverable, limits = _by_kind(losses, steps, recorded)
+    curves = score_curves(losses, judgments)
+    return Failures(losses, rows, recoverable, limits, cutoff, tests, untested, curves, fdr, traffic, losses.notes)
 
 
-def _by_kind(made: TraceFunnel, steps: list[str], recorded: Bools) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Return by kind what is lost, and the lowest and highest loss that is possible where a stage is not recorded."""
-    none = np.zeros(len(made.score))
-    missing = made.parts.get(CORPUS, none)  # without a corpus, what is missing is of the kind candidate
-    candidate, scoring = made.parts[steps[0]], sum((made.parts[step] for step in steps[1:]), none)
-    rest = made.best - made.score - missing
+def _by_kind(losses: TraceFunnel, steps: list[str], recorded: Bools) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Return the loss by kind, and its lowest and highest possible values."""
+    zeros = np.zeros(len(losses.score))
+    missing = losses.parts.get(CORPUS, zeros)  # without a corpus, missing content is part of candidate
+    candidate, scoring = losses.parts[steps[0]], sum((losses.parts[step] for step in steps[1:]), zeros)
     recoverable = {
         "missing content": missing,
         "candidate": np.where(recorded, candidate, np.nan),
         "scoring": np.where(recorded, scoring, np.nan),
-        "debugging": np.where(recorded, 0.0, rest),
+        "debugging": np.where(recorded, 0.0, losses.best - losses.score - missing),
     }
-    low, high = made.limits[SCORE]
-    least, most = made.best - high - missing, made.best - low - missing  # without a kind
-    first, best = made.limits[steps[0]], made.best - missing
+    # By definition best - score = missing + candidate + later parts, for any value within the limits.
+    low, high = losses.limits[SCORE]
+    least, most = losses.best - high - missing, losses.best - low - missing
+    first, best = losses.limits[steps[0]], losses.best - missing
     later = np.stack([best - first[1] - high, best - first[0] - low])
     limits = {
         "missing content": np.stack([missing, missing]),
@@ -458,6 +461,6 @@ def _by_kind(made: TraceFunnel, steps: list[str], recorded: Bools) -> tuple[dict
         "scoring": np.where(recorded, recoverable["scoring"], later),
         "debugging": np.where(recorded, 0.0, np.stack([least, most])),
     }
-    if CORPUS not in made.parts:
+    if CORPUS not in losses.parts:
         del recoverable["missing content"], limits["missing content"]
     return recoverable, limits

@@ -1,4 +1,4 @@
-"""The funnel: what each stage held of what is relevant, what it lost, and what that cost."""
+"""Trace funnel: the loss of a measure at each stage of a pipeline."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from judged.pipelines.traces.funnel_answer import SCORE, StageLoss, TraceFunnel
 from judged.pipelines.traces.steps import (
     CORPUS,
     StepSet,
-    held_behind,
-    inside,
-    lost_of,
+    lost_documents,
     recorded,
     relevant_in,
+    restrict_to_corpus,
+    sets_after_steps,
     stages_to,
 )
 from judged.results import counted
@@ -50,54 +50,52 @@ def funnel(
     where: str | None = None,
     level: float = 0.95,
 ) -> TraceFunnel:
-    """Split what each topic lost into the stages of its pipeline.
+    """Split the loss of each topic into the stages of its pipeline.
 
-    With U(S) the measure of the best order of the documents S, and S the documents that all branches still hold behind
-    a step, a step's part is U before it less U behind it; the first U is that of all judged documents, and the last
-    part is U of the last list less its score. The parts of a topic add up to ``best - score``. A part is negative
-    where a step adds documents. Stages that are equally far from the query are one step; what each of them lost stands
-    beside.
+    Let U(S) be the measure of the best order of the documents S, and S the documents that all branches hold after a
+    step. The part of a step is U before it minus U after it; the first U is that of all judged documents, and the last
+    part is U of the final list minus its score. The parts of a topic sum to ``best - score``. A part is negative if a
+    step adds documents. Stages at the same distance from the query are one step; their own losses are listed as well.
 
-    Where a stage is not recorded, what it passed on is unknown. Its topics are left out of means and counted; bounds
-    over all topics say what they could change. For the bounds, an unknown set is at worst what is recorded of it, and
-    at best holds all judged documents; an unknown list is at worst empty, and at best the best order of all. A step
-    that is recorded for no topic is joined with the next one.
+    If a stage is not recorded for a topic, the topic is left out of means and counted. Bounds over all topics assume
+    for an unknown set at worst its recorded documents and at best all judged ones, and for an unknown list at worst an
+    empty one and at best the ideal ranking. A step that is recorded for no topic is joined with the next one.
 
     Parameters
     ----------
     qrels
-        As `judged.evaluate` takes them.
+        As for `judged.evaluate`.
     traces
-        What was traced.
+        Traces of one system.
     measure
-        One whose best order is that of falling grades, and which does not fall when documents are added: nDCG, DCG, AP,
-        RR, R, RBP, ERR, P.
+        Measure whose best order is by grade, and which does not decrease when documents are added: nDCG, DCG, AP, RR,
+        R, RBP, ERR, P.
     final
-        The stage whose list is scored; None: see `Traces.final`.
+        Stage whose list is scored. Default: `Traces.final`.
     corpus
-        Ids of all documents that there are: relevant ones outside are told apart from those that were not found.
+        Ids of all documents, to distinguish relevant documents outside the corpus from those that were not found.
     slicing
-        Slices of topics, by which parts are shown too.
+        Slices of topics; parts are also estimated in each.
     attributes, where
-        Which topics count, as for `judged.evaluate`.
+        Selection of topics, as for `judged.evaluate`.
     level
-        Of the intervals.
+        Confidence level of the intervals.
 
     Raises
     ------
     InputError
-        If something cannot be read, or no traced query is judged.
+        If an input is invalid, or no traced query is judged.
     MeasureError
-        If the best order is not known for the measure.
+        If the best order for the measure is unknown.
 
     Examples
     --------
     >>> from judged.pipelines.traces import traces_of_runs
-    >>> made = traces_of_runs({"bm25": {"q": ["x", "a", "b"]}, "rerank": {"q": ["x", "a"]}})
-    >>> found = funnel({"q": {"a": 1, "b": 1, "c": 1}}, made, "R@2")
-    >>> {name: part.round(4).tolist() for name, part in found.parts.items()}
+    >>> traces = traces_of_runs({"bm25": {"q": ["x", "a", "b"]}, "rerank": {"q": ["x", "a"]}})
+    >>> result = funnel({"q": {"a": 1, "b": 1, "c": 1}}, traces, "R@2")
+    >>> {name: part.round(4).tolist() for name, part in result.parts.items()}
     {'bm25': [0.0], 'rerank': [0.3333], 'order': [0.0]}
-    >>> found.lost
+    >>> result.lost
     (('q', 'b', 'rerank', 1.0), ('q', 'c', 'bm25', 1.0))
     """
     return build_funnel(qrels, traces, measure, final, corpus, slicing, attributes, where, level)
@@ -116,75 +114,75 @@ def build_funnel(
     *,
     join: bool = True,
 ) -> TraceFunnel:
-    """Build the funnel; without `join`, a step that is recorded for no topic is not joined with the next one."""
-    chosen = single_measure(measure)
-    check_measure(chosen)
-    if chosen.properties.judged_better_first and not getattr(chosen, "judged_only", False):
-        problem = f"{chosen} depends on which documents are judged not relevant"
-        raise MeasureError(f"{problem}: its loss cannot be split into stages. Fix: take one such as nDCG@10, AP, R@100")
-    judgments, lacking = filter_topics(Qrels.of(qrels), where, attributes)
+    """Build the funnel; without `join`, a step that is recorded for no topic stays separate."""
+    parsed = single_measure(measure)
+    check_measure(parsed)
+    if parsed.properties.judged_better_first and not getattr(parsed, "judged_only", False):
+        problem = f"{parsed} depends on which documents are judged not relevant"
+        raise MeasureError(f"{problem}: its loss cannot be split into stages. Fix: use nDCG@10, AP, or R@100")
+    judgments, filter_notes = filter_topics(Qrels.of(qrels), where, attributes)
     last = traces.stage(final) if final is not None else traces.final
     path = stages_to(traces, last)
     lists = {stage.name: judge(judgments, traces.run_or_empty(stage.name)) for stage in path}
-    shown = lists[last.name]
-    if set(traces.query_ids).isdisjoint(shown.query_ids):
-        problem = "no traced query is judged"
-        raise InputError(problem, fix="check that ids of queries are those of the qrels", path=traces.name)
-    sets = list(held_behind(traces, path, judgments, lists, join=join))
+    ranked = lists[last.name]
+    if set(traces.query_ids).isdisjoint(ranked.query_ids):
+        fix = "check that query ids are those of the qrels"
+        raise InputError("no traced query is judged", fix=fix, path=traces.name)
+    sets = list(sets_after_steps(traces, path, judgments, lists, join=join))
     if corpus is not None:
-        everything = np.ones(len(shown.query_ids), dtype=np.bool_)
-        sets.insert(0, StepSet(CORPUS, judge(judgments, inside(judgments, corpus)), everything))
-    parts, limits, best, score = _parts(chosen, sets, shown)
-    rel = float(getattr(chosen, "rel", POSITIVE))
-    losses = tuple(_stage_loss(traces, stage, lists, judgments, chosen, best, rel) for stage in path)
-    known = [
-        repeat_topics(lists[loss.stage.name], np.flatnonzero(loss.recorded)) for loss in losses if loss.recorded.any()
-    ]
-    provenance = provenance_of_lists(known or [shown], [chosen])
+        all_topics = np.ones(len(ranked.query_ids), dtype=np.bool_)
+        sets.insert(0, StepSet(CORPUS, judge(judgments, restrict_to_corpus(judgments, corpus)), all_topics))
+    parts, limits, best, score = _parts(parsed, sets, ranked)
+    rel = float(getattr(parsed, "rel", POSITIVE))
+    losses = tuple(_stage_loss(traces, stage, lists, judgments, parsed, best, rel) for stage in path)
+    recorded_rows = {loss.stage.name: np.flatnonzero(loss.recorded) for loss in losses if loss.recorded.any()}
+    recorded_lists = [repeat_topics(lists[name], rows) for name, rows in recorded_rows.items()]
+    provenance = provenance_of_lists(recorded_lists or [ranked], [parsed])
     return TraceFunnel(
         traces=traces,
-        measure=chosen,
-        query_ids=shown.query_ids,
+        measure=parsed,
+        query_ids=ranked.query_ids,
         best=best,
         score=score,
         parts=parts,
         limits=limits,
         losses=losses,
-        relevant=shown.num_relevant(rel).astype(np.int64),
-        listed=tuple(relevant_in(shown, rel)),
-        lost=tuple(lost_of(shown, sets, rel)),
+        relevant=ranked.num_relevant(rel).astype(np.int64),
+        listed=tuple(relevant_in(ranked, rel)),
+        lost=tuple(lost_documents(ranked, sets, rel)),
         level=level,
         provenance=provenance,
-        slicing=None if slicing is None else as_slicing(slicing).over(shown.query_ids),
-        notes=(*traces.notes, *lacking, *provenance.notes, *_unrecorded(losses)),
+        slicing=None if slicing is None else as_slicing(slicing).over(ranked.query_ids),
+        notes=(*traces.notes, *filter_notes, *provenance.notes, *_unrecorded(losses)),
     )
 
 
 def _parts(
-    measure: Measure, sets: Sequence[StepSet], shown: Judged
+    measure: Measure, sets: Sequence[StepSet], ranked: Judged
 ) -> tuple[dict[str, Floats], dict[str, Floats], Floats, Floats]:
-    """Split what was lost into parts, NaN where they are unknown, with limits; and the best score and the score."""
-    best, attainable, score, known_parts = split_loss(measure, {one.name: one.documents for one in sets}, shown)
-    parts = dict(known_parts)
-    known = {one.name: one.known for one in sets} | {ORDER: sets[-1].known}
-    # What is recorded of a set is a part of it, and the measure does not fall when documents are added: the score of
-    # that part is the lowest one, and `best` the highest. An empty list scores lowest.
-    before, certain = (best, best), np.ones(len(best), dtype=np.bool_)
-    limits = {SCORE: np.stack([score, np.where(sets[-1].known, score, best)])}
+    """Split the loss into parts, NaN if unknown, with limits; also return the best score and the score."""
+    documents = {step_set.name: step_set.documents for step_set in sets}
+    best, attainable, score, recorded_parts = split_loss(measure, documents, ranked)
+    parts = dict(recorded_parts)
+    is_recorded = {step_set.name: step_set.is_recorded for step_set in sets} | {ORDER: sets[-1].is_recorded}
+    # Recorded documents are a subset of the unknown set, and the measure does not decrease when documents are added:
+    # the score of the subset is the lowest possible, and `best` the highest. An empty list scores lowest.
+    # `previous`: both limits of the attainable score before the step.
+    previous, is_previous_recorded = (best, best), np.ones(len(best), dtype=np.bool_)
+    limits = {SCORE: np.stack([score, np.where(sets[-1].is_recorded, score, best)])}
     for name, values in {**attainable, ORDER: score}.items():
-        high = np.where(known[name], values, best)
-        low = before[0] - high
-        if name == ORDER:  # a list is never better than the best order of its documents
+        high = np.where(is_recorded[name], values, best)
+        low = previous[0] - high
+        if name == ORDER:  # no list is better than the best order of its documents
             low = np.maximum(low, 0.0)
-        both = known[name] & certain
-        limits[name] = np.where(both, parts[name], np.stack([low, before[1] - values]))
-        parts[name] = np.where(both, parts[name], np.nan)
-        before, certain = (values, high), known[name]
-    return parts, limits, best, np.where(sets[-1].known, score, np.nan)
+        is_certain = is_recorded[name] & is_previous_recorded
+        limits[name] = np.where(is_certain, parts[name], np.stack([low, previous[1] - values]))
+        parts[name] = np.where(is_certain, parts[name], np.nan)
+        previous, is_previous_recorded = (values, high), is_recorded[name]
+    return parts, limits, best, np.where(sets[-1].is_recorded, score, np.nan)
 
 
 def _unrecorded(losses: Sequence[StageLoss]) -> Iterator[Note]:
-    """Count the topics for which stages are not recorded."""
     for loss in losses:
         if missing := int((~loss.recorded).sum()):
             topics = counted(len(loss.recorded), "topic")
@@ -201,24 +199,28 @@ def _stage_loss(
     best: Floats,
     rel: float,
 ) -> StageLoss:
-    """Hold a stage against the judgments, and against what it was given."""
-    own = lists[stage.name]
-    known = recorded(traces, [stage.name], own.query_ids)
-    fed = recorded(traces, stage.parents, own.query_ids)
-    relevant = own.num_relevant(rel)
-    held = own.sum(own.relevant(rel))
-    took = [span.latency_ms for span in traces.spans if span.stage == stage.name and span.latency_ms is not None]
-    given, kept, offered = best, held, relevant
+    """Compare a stage with the judgments and with its input."""
+    ranked = lists[stage.name]
+    is_recorded = recorded(traces, [stage.name], ranked.query_ids)
+    has_input = recorded(traces, stage.parents, ranked.query_ids)
+    relevant = ranked.num_relevant(rel)
+    n_relevant = ranked.sum(ranked.relevant(rel))
+    latencies = [span.latency_ms for span in traces.spans if span.stage == stage.name and span.latency_ms is not None]
+    input_attainable, n_kept, n_input_relevant = best, n_relevant, relevant
     if stage.parents:
-        several = len(stage.parents) > 1
-        before = judge(judgments, traces.union(stage.parents)) if several else lists[stage.parents[0]]
-        given = measure(best_order(before))
-        offered = before.sum(before.relevant(rel))
-        kept = own.sum(own.relevant(rel) & np.isin(own.row, before.row))
-    latency = median(took) if took else math.nan
-    values = (measure(own), measure(best_order(own)), given, held, kept, offered)
-    masks = (known, known, fed, known, known & fed, fed)
-    score, attainable, given, held, kept, offered = (
-        np.where(mask, value, np.nan) for value, mask in zip(values, masks, strict=True)
+        is_merged = len(stage.parents) > 1
+        inputs = judge(judgments, traces.union(stage.parents)) if is_merged else lists[stage.parents[0]]
+        input_attainable = measure(best_order(inputs))
+        n_input_relevant = inputs.sum(inputs.relevant(rel))
+        n_kept = ranked.sum(ranked.relevant(rel) & np.isin(ranked.row, inputs.row))
+    return StageLoss(
+        stage=stage,
+        recorded=is_recorded,
+        score=np.where(is_recorded, measure(ranked), np.nan),
+        attainable=np.where(is_recorded, measure(best_order(ranked)), np.nan),
+        input_attainable=np.where(has_input, input_attainable, np.nan),
+        n_relevant=np.where(is_recorded, n_relevant, np.nan),
+        n_kept=np.where(is_recorded & has_input, n_kept, np.nan),
+        n_input_relevant=np.where(has_input, n_input_relevant, np.nan),
+        latency_ms=median(latencies) if latencies else math.nan,
     )
-    return StageLoss(stage, known, score, attainable, given, held, kept, offered, latency)

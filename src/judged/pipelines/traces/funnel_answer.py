@@ -1,4 +1,4 @@
-"""What the funnel says: what each stage held of what is relevant, what it lost, and what that cost."""
+"""Result of `funnel`: loss by step and by slice, numbers by stage, and lost documents."""
 
 from __future__ import annotations
 
@@ -31,75 +31,74 @@ if TYPE_CHECKING:
     from judged.stats.slice_differences import AgainstRest
 
 SCORE = "score"
-"""The key of the limits of the score."""
+"""Key of the limits of the score."""
 
 
 @dataclass(frozen=True, eq=False)
 class StageLoss(ReadOnly):
-    """One stage against the judgments, topic by topic; NaN where what it rests on is not recorded.
+    """One stage compared with the judgments, by topic; NaN if a needed stage is not recorded.
 
     Parameters
     ----------
     stage
         The stage.
     recorded
-        (T,): whether its documents are recorded.
+        (T,) whether its documents are recorded.
     score
-        (T,): the measure of its list.
+        (T,) measure of its list.
     attainable
-        (T,): the measure of the best order of its documents.
-    given
-        (T,): the measure of the best order of all that it was given; of a first stage, of all that is judged.
-    held
-        (T,): relevant documents that it passed on.
-    kept
-        (T,): those of them that it was given; of a first stage all.
-    offered
-        (T,): relevant documents that it was given; of a first stage all that are relevant.
+        (T,) measure of the best order of its documents.
+    input_attainable
+        (T,) measure of the best order of its input; for a first stage, of all judged documents.
+    n_relevant
+        (T,) relevant documents in its output.
+    n_kept
+        (T,) of these, those in its input; for a first stage all.
+    n_input_relevant
+        (T,) relevant documents in its input; for a first stage all relevant documents.
     latency_ms
-        The median of its latencies; NaN where none is recorded.
+        Median latency in milliseconds; NaN if not recorded.
     """
 
     stage: Stage
     recorded: Bools
     score: Floats
     attainable: Floats
-    given: Floats
-    held: Floats
-    kept: Floats
-    offered: Floats
+    input_attainable: Floats
+    n_relevant: Floats
+    n_kept: Floats
+    n_input_relevant: Floats
     latency_ms: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TraceFunnel(Answer):
-    """What each stage of a pipeline lost of a measure: parts that add up to the loss of every topic.
+    """Loss of a measure by stage of a pipeline, in parts that sum to the loss of each topic.
 
     Attributes
     ----------
     traces : Traces
-        What was traced.
+        The traces.
     measure : Measure
-        What is lost of.
+        Measure whose loss is split.
     query_ids : tuple of T str
-        The topics.
+        Topics.
     best, score : (T,) float64
-        The measure of the best order of all judged documents, and of the list that people saw; NaN if that list is not
-        recorded.
+        Measure of the best order of all judged documents, and of the list that users saw; NaN if it is not recorded.
     parts : dict of (T,) float64
-        By step, what was lost there: together ``best - score``. ``corpus`` is what the corpus does not hold,
-        ``order`` the order of the last list. NaN if the documents before or behind the step are not recorded.
+        Loss by step, with the sum ``best - score``. ``corpus`` is the loss due to documents that the corpus lacks,
+        ``order`` that due to the order of the final list. NaN if the documents before or after the step are unknown.
     limits : dict of (2, T) float64
-        Of ``score`` and of each part the lowest and the highest value that is possible, whatever was not recorded.
+        Lowest and highest possible values of ``score`` and of each part, whatever was not recorded.
     losses : tuple of StageLoss
-        Each stage, those of branches apart.
+        Stages, with branches separate.
     relevant : (T,) int64
-        Relevant documents that are known.
+        Number of relevant documents.
     listed : tuple of (str, str, int, float)
-        Topic, document, rank and grade of the relevant documents in the list that people saw.
+        Topic, document, rank, and grade of relevant documents in the list that users saw.
     lost : tuple of (str, str, str, float)
-        Topic, document, the step at which the last stage that could still pass it on lost it, and its grade. The step
-        is ``unrecorded`` if the trace does not tell; the document may then even have been shown.
+        Topic, document, step at which it was lost, and grade of all other relevant documents. The step is
+        ``unrecorded`` if it is unknown; such a document could have been shown.
     """
 
     kind: ClassVar[str] = "trace-funnel"
@@ -120,40 +119,39 @@ class TraceFunnel(Answer):
     slicing: Slicing | None = None
     notes: tuple[Note, ...] = ()
 
-    def below(self, cutoff: float) -> tuple[tuple[str, str, str, float], ...]:
-        """Give the relevant documents that the last list holds below a rank, as `lost` gives others."""
+    def below_cutoff(self, cutoff: float) -> tuple[tuple[str, str, str, float], ...]:
+        """Return the relevant documents of the final list below a rank, in the format of `lost`."""
         return tuple((topic, doc, ORDER, grade) for topic, doc, rank, grade in self.listed if rank > cutoff)
 
     @property
     def rel(self) -> float:
-        """The lowest grade that is relevant."""
+        """Lowest relevant grade."""
         return float(getattr(self.measure, "rel", POSITIVE))
 
     @property
     def title(self) -> str:
-        """What is lost where."""
+        """Title of the result."""
         return f"{self.traces.name}: where {self.measure} is lost"
 
     @cached_property
     def complete(self) -> Bools:
-        """Whether everything that leads to the list is recorded: (T,). Means of parts are over these topics."""
+        """Mask (T,) of the topics for which all stages before the list are recorded; means of parts are over these."""
         return np.all([~np.isnan(part) for part in self.parts.values()], axis=0)
 
     def part(self, name: str) -> Floats:
-        """Return a part on the topics of which all parts are known, NaN on others: (T,)."""
+        """Return a part (T,), NaN for topics for which not all parts are known."""
         return np.where(self.complete, self.parts[name], np.nan)
 
     def bounds(self, name: str, mask: Bools | None = None) -> tuple[float, float]:
         """Return the lowest and highest mean of `score` or a part over topics, whatever was not recorded."""
-        limits = self.limits[name] if mask is None else self.limits[name][:, mask]
-        low, high = limits
+        low, high = self.limits[name] if mask is None else self.limits[name][:, mask]
         return mean_of(low), mean_of(high)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """How much is lost, and where most of it."""
-        known, complete, topics = ~np.isnan(self.score), self.complete, len(self.score)
-        score, best = mean_of(self.score), mean_of(self.best[known])
+        """The loss, and the step that loses most."""
+        is_recorded, complete, topics = ~np.isnan(self.score), self.complete, len(self.score)
+        score, best = mean_of(self.score), mean_of(self.best[is_recorded])
         parts = {name: mean_of(self.part(name)) for name in self.parts}
         if complete.all():
             if best - score <= 0 or not parts:
@@ -161,50 +159,48 @@ class TraceFunnel(Answer):
             attained = (f"{self.measure} is {score:.4f} of an attainable {best:.4f}.",)
         else:
             low, high = self.bounds(SCORE)
-            over = f"over the {counted(int(known.sum()), 'topic')} of {topics} whose final list is recorded"
-            value = f"{self.measure} is {score:.4f} of an attainable {best:.4f} {over}" if known.any() else (
+            scope = f"over the {counted(int(is_recorded.sum()), 'topic')} of {topics} whose final list is recorded"
+            value = f"{self.measure} is {score:.4f} of an attainable {best:.4f} {scope}" if is_recorded.any() else (
                 f"{self.measure} is unknown: the final list is recorded for none of {counted(topics, 'topic')}"
             )  # fmt: skip
-            whatever = f"over all topics it is between {low:.4f} and {high:.4f}, whatever was not recorded"
+            bounds = f"over all topics it is between {low:.4f} and {high:.4f}, whatever was not recorded"
             stages = f"all stages are recorded for {int(complete.sum())} of {counted(topics, 'topic')}"
-            attained = (f"{value}; {whatever}." if not known.all() else f"{value}.", f"Of the loss, {stages}.")
+            attained = (f"{value}; {bounds}." if not is_recorded.all() else f"{value}.", f"Of the loss, {stages}.")
         lost = sum(parts.values())
         if not lost > 0:
             return attained
         worst = max(parts, key=lambda name: parts[name])
-        most = f"Most of the loss is {where_lost(worst)}: {parts[worst]:.4f} of {lost:.4f}."
-        before = self.cuts.get(worst)
-        so = f" {worst} only cuts the list of {before}, so the order of {before} lost it." if before else ""
-        return (" ".join((*attained, f"{most}{so}")), *self._by_slice())
+        largest = f"Most of the loss is {format_step(worst)}: {parts[worst]:.4f} of {lost:.4f}."
+        source = self.truncated_stages.get(worst)
+        cause = f" {worst} only cuts the list of {source}, so the order of {source} lost it." if source else ""
+        return (" ".join((*attained, f"{largest}{cause}")), *self._by_slice())
 
     def _by_slice(self) -> Iterator[str]:
         tests = self.against_others.items()
-        sure = [
-            f"{where} {decimal(rest.difference, 3, '+')} {part}"
-            for (where, part), (rest, p) in tests
-            if p <= 1 - self.level
-        ]
+        alpha = 1 - self.level
+        rows = [f"{name} {decimal(test.difference, 3, '+')} {part}" for (name, part), (test, p) in tests if p <= alpha]
         if tests:
-            told = f"Slices that lose more or less than all other topics: {', '.join(sure) or 'none shown'}"
-            yield f"{told} ({counted(len(tests), 'test')}, Holm)."
+            text = f"Slices that lose more or less than all other topics: {', '.join(rows) or 'none shown'}"
+            yield f"{text} ({counted(len(tests), 'test')}, Holm)."
 
     @cached_property
     def against_others(self) -> dict[tuple[str, str], tuple[AgainstRest, float]]:
-        """What each slice loses by each part against all other topics, with its p-value corrected by Holm."""
-        large = [where for where in topic_subsets(len(self.score), self.slicing) if not (where.small or where.is_all)]
-        masks = [where.mask for where in large]
-        found: dict[tuple[str, str], AgainstRest] = {}
+        """Tests of each slice against all other topics, by part, with p-values corrected by Holm."""
+        subsets = topic_subsets(len(self.score), self.slicing)
+        large = [subset for subset in subsets if not (subset.small or subset.is_all)]
+        comparisons: dict[tuple[str, str], AgainstRest] = {}
         for name, part in self.parts.items() if large else ():
             values = np.where(self.complete, part, np.nan)
-            tests = compare_with_rest(values, masks, level=self.level)
-            found |= {(where.name, where_lost(name)): test for where, test in zip(large, tests, strict=True) if test}
-        adjusted = adjust([test.p for test in found.values()], "holm") if found else []
-        return {key: (test, float(p)) for (key, test), p in zip(found.items(), adjusted, strict=True)}
+            tests = compare_with_rest(values, [subset.mask for subset in large], level=self.level)
+            pairs = zip(large, tests, strict=True)
+            comparisons |= {(subset.name, format_step(name)): test for subset, test in pairs if test}
+        adjusted = adjust([test.p for test in comparisons.values()], "holm") if comparisons else []
+        return {key: (test, float(p)) for (key, test), p in zip(comparisons.items(), adjusted, strict=True)}
 
     @property
-    def cuts(self) -> dict[str, str]:
-        """The stages that pass on the first documents of another stage, in its order, and that stage."""
-        found: dict[str, str] = {}
+    def truncated_stages(self) -> dict[str, str]:
+        """Stages that return the top documents of another stage in its order, and that stage."""
+        sources: dict[str, str] = {}
         for stage in (loss.stage for loss in self.losses):
             if len(stage.parents) != 1:
                 continue
@@ -218,68 +214,65 @@ class TraceFunnel(Answer):
                 if after and before
             ]
             if lists and all(after == before[: len(after)] for after, before in lists):
-                found[stage.name] = stage.parents[0]
-        return found
+                sources[stage.name] = stage.parents[0]
+        return sources
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give where it is lost, stages, parts of the loss, by slice too, every topic, and the documents lost."""
+        """Return the sentences, the chart, stages, parts of the loss, topics, and lost documents."""
         parts, chart = self._parts()
-        return (
-            Sentences(self.sentences),
-            chart,
-            self.stages_table(),
-            parts,
-            self.topics_table(),
-            self.documents_table(),
-        )
+        tables = (self.stages_table(), parts, self.topics_table(), self.documents_table())
+        return (Sentences(self.sentences), chart, *tables)
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was traced."""
+        """Return traces, measure, pipeline, and level."""
         stages = [vars(loss.stage) for loss in self.losses]
         return {"traces": self.traces.name, "measure": self.measure, "pipeline": stages, "level": self.level}
 
     def stages_table(self) -> Table:
-        """Lay out one row a stage: what it held of what is relevant, what it scores, what it could."""
+        """Build a table with one row for each stage."""
         losses, topics = self.losses, len(self.query_ids)
-        took, unknown = [one.latency_ms for one in losses], [int((~one.recorded).sum()) for one in losses]
+        latencies, unrecorded = [loss.latency_ms for loss in losses], [int((~loss.recorded).sum()) for loss in losses]
+        parts = [mean_of(loss.input_attainable - loss.attainable) for loss in losses]
+        lost = [total_recorded(loss.n_input_relevant - loss.n_kept) for loss in losses]
+        shares = [_ratio(loss.n_kept, loss.n_input_relevant) for loss in losses]
+        only = "data" if np.isnan(latencies).all() else ""
         return Table(
             "stages",
             (
-                Column("stage", [one.stage.name for one in losses], TEXT),
-                Column("kind", [one.stage.kind for one in losses], TEXT),
-                Column("parents", [", ".join(one.stage.parents) for one in losses], TEXT, "given by", only="data"),
-                Column("unrecorded", unknown, COUNT, "topics not recorded", only="" if any(unknown) else "data"),
-                Column("held", [total_known(one.held) for one in losses], COUNT, "relevant held"),
-                Column("recall", [_share(one.held, self.relevant) for one in losses], SHARE, "of all"),
-                Column("kept", [_share(one.kept, one.offered) for one in losses], SHARE, "of those given"),
-                Column("lost", [total_known(one.offered - one.kept) for one in losses], COUNT, "lost here"),
-                Column("score", [mean_of(one.score) for one in losses], NUMBER, str(self.measure)),
-                Column("attainable", [mean_of(one.attainable) for one in losses], NUMBER, "best order"),
-                Column("headroom", [mean_of(one.attainable - one.score) for one in losses], NUMBER, "headroom"),
-                Column(
-                    "part", [mean_of(one.given - one.attainable) for one in losses], CHANGE, "own part", only="data"
-                ),
-                Column("latency_ms", took, number(1), "median ms", only="" if not np.isnan(took).all() else "data"),
+                Column("stage", [loss.stage.name for loss in losses], TEXT),
+                Column("kind", [loss.stage.kind for loss in losses], TEXT),
+                Column("parents", [", ".join(loss.stage.parents) for loss in losses], TEXT, "given by", only="data"),
+                Column("unrecorded", unrecorded, COUNT, "topics not recorded", only="" if any(unrecorded) else "data"),
+                Column("held", [total_recorded(loss.n_relevant) for loss in losses], COUNT, "relevant held"),
+                Column("recall", [_ratio(loss.n_relevant, self.relevant) for loss in losses], SHARE, "of all"),
+                Column("kept", shares, SHARE, "of those given"),
+                Column("lost", lost, COUNT, "lost here"),
+                Column("score", [mean_of(loss.score) for loss in losses], NUMBER, str(self.measure)),
+                Column("attainable", [mean_of(loss.attainable) for loss in losses], NUMBER, "best order"),
+                Column("headroom", [mean_of(loss.attainable - loss.score) for loss in losses], NUMBER, "headroom"),
+                Column("part", parts, CHANGE, "own part", only="data"),
+                Column("latency_ms", latencies, number(1), "median ms", only=only),
             ),
             "Stages",
             note=f"{topics} topics; headroom: what the best order of its documents would gain"
-            + ("; each number is over the topics for which what it needs is recorded" if any(unknown) else ""),
+            + ("; each number is over the topics for which what it needs is recorded" if any(unrecorded) else ""),
         )
 
     def _parts(self) -> tuple[Table, Chart]:
         rows = [
-            (where.name, name, mean)
-            for where in topic_subsets(len(self.score), self.slicing)
-            for name, mean in self._means(where.mask, small=where.small).items()
+            (subset.name, name, mean)
+            for subset in topic_subsets(len(self.score), self.slicing)
+            for name, mean in self._means(subset.mask, is_small=subset.small).items()
         ]
-        tests = [self.against_others.get((where, name)) for where, name, _ in rows]
-        others, p = [test[0] if test else None for test in tests], [test[1] if test else math.nan for test in tests]
-        sliced, all_known = self.slicing is not None, bool(self.complete.all())
-        masks = {where.name: where.mask for where in topic_subsets(len(self.score), self.slicing)}
-        names = {where_lost(name): name for name in self.parts}
-        ends = [self.bounds(names[name], masks[where]) for where, name, _ in rows]
-        only, alpha = "" if sliced else "data", 1 - self.level
-        tested = "; p: permutation tests against all other topics, Holm over slices and parts" if sliced else ""
+        tests = [self.against_others.get((slice_name, name), (None, math.nan)) for slice_name, name, _ in rows]
+        comparisons, p = [test for test, _ in tests], [adjusted for _, adjusted in tests]
+        is_sliced, is_complete = self.slicing is not None, bool(self.complete.all())
+        masks = {subset.name: subset.mask for subset in topic_subsets(len(self.score), self.slicing)}
+        n_complete = [int((self.complete & masks[slice_name]).sum()) for slice_name, *_ in rows]
+        names = {format_step(name): name for name in self.parts}
+        bounds = [self.bounds(names[name], masks[slice_name]) for slice_name, name, _ in rows]
+        only, alpha = "" if is_sliced else "data", 1 - self.level
+        test_note = "; p: permutation tests against all other topics, Holm over slices and parts" if is_sliced else ""
         table = Table(
             "parts",
             (
@@ -288,79 +281,77 @@ class TraceFunnel(Answer):
                 Column(
                     "value", [row[2].value for row in rows], NUMBER, str(self.measure), ci=[row[2].ci for row in rows]
                 ),
-                Column("n", [int((self.complete & masks[where]).sum()) for where, *_ in rows], COUNT, "topics",
-                       only="data" if all_known else ""),
-                Column("low", [end[0] for end in ends], NUMBER, "at least", only="data" if all_known else ""),
-                Column("high", [end[1] for end in ends], NUMBER, "at most", only="data" if all_known else ""),
+                Column("n", n_complete, COUNT, "topics", only="data" if is_complete else ""),
+                Column("low", [limits[0] for limits in bounds], NUMBER, "at least", only="data" if is_complete else ""),
+                Column("high", [limits[1] for limits in bounds], NUMBER, "at most", only="data" if is_complete else ""),
                 Column(
                     "difference",
-                    [one.difference if one else None for one in others],
+                    [test.difference if test else None for test in comparisons],
                     CHANGE,
                     "against others",
                     only=only,
-                    ci=[one.interval if one else None for one in others],
+                    ci=[test.interval if test else None for test in comparisons],
                 ),
                 Column("p", p, p_value(alpha), only=only, mark=["*" if value <= alpha else "" for value in p]),
             ),
             "Parts of the loss",
-            note=f"they add up to best - score on every topic; {100 * self.level:g}% intervals over topics{tested}"
-            + ("" if all_known else "; at least, at most: means over all topics, whatever was not recorded"),
-            labels=2 if sliced else 1,
+            note=f"they add up to best - score on every topic; {100 * self.level:g}% intervals over topics{test_note}"
+            + ("" if is_complete else "; at least, at most: means over all topics, whatever was not recorded"),
+            labels=2 if is_sliced else 1,
         )  # fmt: skip
-        every = [at for at, row in enumerate(rows) if row[0] == rows[0][0]]
-        chart = Chart(
-            "losses", f"Where {self.measure} is lost", table.take(every), self.sentences[0], kind="bars", y="part"
-        )
-        return (table, chart)
+        overall_rows = [i for i, row in enumerate(rows) if row[0] == rows[0][0]]
+        title = f"Where {self.measure} is lost"
+        return (table, Chart("losses", title, table.take(overall_rows), self.sentences[0], kind="bars", y="part"))
 
-    def _means(self, mask: Bools, *, small: bool = False) -> dict[str, Mean]:
+    def _means(self, mask: Bools, *, is_small: bool = False) -> dict[str, Mean]:
         names, values = list(self.parts), np.stack([self.part(name)[mask] for name in self.parts])
         low, high = self.measure.properties.bounds
-        method = IntervalMethod("none") if small else IntervalMethod(level=self.level)
-        # what is kept of all that is judged is never better than all of it, nor is an order better than the best
+        method = IntervalMethod("none") if is_small else IntervalMethod(level=self.level)
+        # The documents of the first step are a subset of all judged ones, and no order is better than the best one:
+        # these two parts cannot be negative.
         never_negative = {names[0], ORDER}
-        ends = [(0 if name in never_negative else low - high, high - low) for name in names]
-        limits = sufficient_intervals(values, method, ends).tolist()
+        bounds = [(0 if name in never_negative else low - high, high - low) for name in names]
+        intervals = sufficient_intervals(values, method, bounds).tolist()
         return {
-            where_lost(name): Mean(mean_of(part), *of) for name, part, of in zip(names, values, limits, strict=True)
+            format_step(name): Mean(mean_of(part), *ci) for name, part, ci in zip(names, values, intervals, strict=True)
         }
 
     def topics_table(self) -> Table:
-        """Lay out one row a topic, the largest loss first."""
+        """Build a table with one row for each topic, the largest loss first."""
         columns = (
             Column("query_id", self.query_ids, TEXT, "topic"),
             Column("score", self.score.tolist(), NUMBER, str(self.measure)),
             Column("best", self.best.tolist(), NUMBER),
-            *(Column(f"lost_{name}", part.tolist(), NUMBER, where_lost(name)) for name, part in self.parts.items()),
+            *(Column(f"lost_{name}", part.tolist(), NUMBER, format_step(name)) for name, part in self.parts.items()),
         )
         order = np.argsort(np.nan_to_num(self.score - self.best), kind="stable")
         return Table("topics", columns, "Topics", folded=True).take(order.tolist())
 
     def documents_table(self) -> Table:
-        """Lay out the relevant documents that were lost, and where."""
+        """Build a table of the lost relevant documents."""
         columns = (
             Column("query_id", [topic for topic, _, _, _ in self.lost], TEXT, "topic"),
             Column("doc_id", [doc for _, doc, _, _ in self.lost], TEXT, "document"),
-            Column("lost", [where_lost(step) for _, _, step, _ in self.lost], TEXT),
+            Column("lost", [format_step(step) for _, _, step, _ in self.lost], TEXT),
             Column("grade", [grade for _, _, _, grade in self.lost], number(0)),
         )
         return Table("documents", columns, "Relevant documents that were lost", labels=3, folded=True)
 
 
-def where_lost(step: str) -> str:
-    """Name a part for people."""
+def format_step(step: str) -> str:
+    """Format the name of a part for people."""
     names = {CORPUS: "not in the corpus", ORDER: "in the final order", UNRECORDED: "not recorded"}
     return names.get(step, f"at {step}")
 
 
-def _share(kept: Floats, offered: Floats | Ints) -> float:
-    """Divide the sums over the topics of which both are known."""
-    known = ~np.isnan(kept + offered)
-    total = float(offered[known].sum())
-    return float(kept[known].sum()) / total if total else math.nan
+def _ratio(numerators: Floats, denominators: Floats | Ints) -> float:
+    # Only topics for which both are recorded count.
+    is_recorded = ~np.isnan(numerators + denominators)
+    total = float(denominators[is_recorded].sum())
+    return float(numerators[is_recorded].sum()) / total if total else math.nan
 
 
-def total_known(values: Floats) -> int | None:
-    """Return the sum over topics of which the number is known; None if there is none."""
-    known = values[~np.isnan(values)]
-    return int(known.sum()) if len(known) else None
+def total_recorded(values: Floats) -> int | None:
+    """Return the sum over topics with a recorded value; None without any."""
+    recorded = values[~np.isnan(values)]
+    return int(recorded.sum()) if len(recorded) else None

@@ -1,4 +1,4 @@
-"""What a pipeline still holds behind each of its steps, and which relevant documents it has lost by then."""
+"""Stages of parsed spans, and the documents that a pipeline holds and has lost after each step."""
 
 from __future__ import annotations
 
@@ -16,8 +16,18 @@ from judged.data.records import records_of
 from judged.data.run import Run
 from judged.diagnosis.stages.trace import ORDER
 from judged.errors import InputError
-from judged.pipelines.traces.attributes import answered, asked, dig, first, parent_id, parsed, span_id, times, trace_id
-from judged.pipelines.traces.conventions import facts_of, recorded_stage, span_kind
+from judged.pipelines.traces.attributes import (
+    answer_text,
+    first_value,
+    get_path,
+    parent_id,
+    parse_json,
+    query_text,
+    span_id,
+    start_and_end,
+    trace_id,
+)
+from judged.pipelines.traces.conventions import facts_of, parse_stage, span_kind
 from judged.pipelines.traces.traces import Span
 from judged.scoring.judging import judge
 from judged.stats.inputs import spread
@@ -29,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from judged.data.qrels import Qrels
-    from judged.pipelines.traces.conventions import Format, Recorded
+    from judged.pipelines.traces.conventions import Format, ParsedStage
     from judged.pipelines.traces.reading import Row
     from judged.pipelines.traces.traces import Stage, Traces
     from judged.results.types import Bools, Floats
@@ -38,29 +48,29 @@ if TYPE_CHECKING:
     from judged.stats.slice_differences import AgainstRest
 
 
-_INPUT = " input"  # what a stage is called that is another one's input
+_INPUT = " input"  # suffix of the name of a stage's input
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What is kept of a span.
+class ParsedSpan:
+    """Fields of a span.
 
     Parameters
     ----------
     trace_id, span_id, parent_id
-        Its ids; ``""`` where they are not recorded.
+        Ids; empty if not recorded.
     kind
-        Its kind, for counting.
+        Kind, for counting.
     start, end
-        Seconds; None where they are not recorded.
+        Times in seconds; None if not recorded.
     query
-        The text that it was given.
+        Text that it received.
     query_id
-        The topic, by the attribute that was asked for.
+        Topic, from the attribute that the caller selected.
     facts
-        Who asked, and what was thought of it or of its trace, where it is not a stage.
+        Session, user, and feedback of a span that is not a stage.
     stage
-        The stage that it is, if it is one.
+        Stage, if it is one.
     """
 
     trace_id: str
@@ -72,228 +82,235 @@ class Step:
     query: str | None
     query_id: Any
     facts: Mapping[str, Any]
-    stage: Recorded | None
+    stage: ParsedStage | None
 
 
-def step_of(
-    row: Row, attributes: Row, odd: Counter[str], format: Format | None, topic_from: str | None, id_from: str | None
-) -> Step:
-    """Take of a span what a trace needs of it."""
-    stage = recorded_stage(row, attributes, odd, format, id_from)
-    start, end = times(row)
-    return Step(
+def parse_span(
+    row: Row, attributes: Row, counts: Counter[str], format: Format | None, topic_from: str | None, id_from: str | None
+) -> ParsedSpan:
+    """Parse the fields of a span that its trace needs; `counts` collects problems for notes."""
+    stage = parse_stage(row, attributes, counts, format, id_from)
+    start, end = start_and_end(row)
+    return ParsedSpan(
         trace_id=trace_id(row) or span_id(row),
         span_id=span_id(row),
         parent_id=parent_id(row),
         kind=span_kind(row, attributes),
         start=start,
         end=end,
-        query=None if stage else asked(dig(attributes, "input.value")),
-        query_id=None if topic_from is None else _named(attributes, topic_from),
+        query=None if stage else query_text(get_path(attributes, "input.value")),
+        query_id=None if topic_from is None else _nested_attribute(attributes, topic_from),
         facts={} if stage else facts_of(attributes) | _answer(row, attributes),
         stage=stage,
     )
 
 
 def _answer(row: Row, attributes: Row) -> dict[str, Any]:
-    """Give what the outermost span or a model gave back."""
+    """Return the fact `answer` of a root span or of a model."""
     if parent_id(row) and span_kind(row, attributes).upper() != "LLM":
         return {}
     message = "llm.output_messages.0.message.content"
-    given = first(attributes, message, "output.value") if parent_id(row) else first(attributes, "output.value", message)
-    text = answered(given)
+    paths = (message, "output.value") if parent_id(row) else ("output.value", message)
+    text = answer_text(first_value(attributes, *paths))
     return {"answer": text} if text else {}
 
 
-def _named(attributes: Row, path: str) -> Any:
-    """Give an attribute, also where it stands in the JSON of another one, such as ``metadata``."""
-    found = first(attributes, path)
-    head, _, rest = path.partition(".")
-    held = dig(attributes, head) if found is None and rest else None
-    return first(parsed(held), rest) if isinstance(held, str) else found
+def _nested_attribute(attributes: Row, path: str) -> Any:
+    """Return an attribute, which can be inside the JSON of another one, such as ``metadata``."""
+    value = first_value(attributes, path)
+    head, _, tail = path.partition(".")
+    text = get_path(attributes, head) if value is None and tail else None
+    return first_value(parse_json(text), tail) if isinstance(text, str) else value
 
 
-def spans_of_trace(steps: Sequence[Step], topic: str, shared: Collection[str]) -> list[Span]:
-    """Make the stages of one trace, each behind those that it was given documents of.
+def stages_of_trace(spans: Sequence[ParsedSpan], topic: str, ambiguous: Collection[str]) -> list[Span]:
+    """Return the stages of one trace with their parents.
 
-    `shared` are names that stages of several kinds have, which are told apart by their kinds.
+    `ambiguous` are names of stages of several kinds; the kind is appended to them.
     """
-    around = {step.span_id: step.parent_id for step in steps if step.span_id}
-    stages = [step for step in steps if step.stage is not None]
-    if all(step.end is not None for step in stages):
-        stages.sort(key=lambda step: step.end or 0)
-    above = {id(step): _above(step, around) for step in stages}
+    parent_of = {span.span_id: span.parent_id for span in spans if span.span_id}
+    stage_spans = [span for span in spans if span.stage is not None]
+    if all(span.end is not None for span in stage_spans):
+        stage_spans.sort(key=lambda span: span.end or 0)
+    ancestors = {id(span): _ancestors(span, parent_of) for span in stage_spans}
     names: dict[int, str] = {}
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     followed: set[int] = set()
-    made: list[Span] = []
-    for place, step in enumerate(stages):
-        stage = step.stage
+    stages: list[Span] = []
+    for i, span in enumerate(stage_spans):
+        stage = span.stage
         if stage is None:
             continue
-        base = f"{stage.name} ({stage.kind})" if stage.name in shared else stage.name
-        seen[base] += 1
-        names[id(step)] = name = base if seen[base] == 1 else f"{base} {seen[base]}"
-        before = _before(step, stages[:place], above, followed)
-        given = {one.doc_id for one in stage.given or ()}
-        sharing = [one for one in before if one.stage and any(d.doc_id in given for d in one.stage.documents or ())]
-        before = sharing or before
-        followed.update(map(id, before))
-        parents = tuple(names[id(one)] for one in before)
-        took = None if step.start is None or step.end is None else round(1000 * (step.end - step.start), 3)
-        if stage.given is not None:
-            made.append(Span(step.trace_id, topic, name + _INPUT, "candidates", parents, stage.given))
+        base = f"{stage.name} ({stage.kind})" if stage.name in ambiguous else stage.name
+        counts[base] += 1
+        names[id(span)] = name = base if counts[base] == 1 else f"{base} {counts[base]}"
+        previous = _previous(span, stage_spans[:i], ancestors, followed)
+        # If the input is recorded, parents are only the stages that returned one of its documents.
+        inputs = {document.doc_id for document in stage.inputs or ()}
+        overlapping = [
+            earlier for earlier in previous
+            if earlier.stage and any(document.doc_id in inputs for document in earlier.stage.documents or ())
+        ]  # fmt: skip
+        previous = overlapping or previous
+        followed.update(map(id, previous))
+        parents = tuple(names[id(earlier)] for earlier in previous)
+        latency_ms = None if span.start is None or span.end is None else round(1000 * (span.end - span.start), 3)
+        if stage.inputs is not None:
+            stages.append(Span(span.trace_id, topic, name + _INPUT, "candidates", parents, stage.inputs))
             parents = (name + _INPUT,)
-        known = (stage.query, took, stage.model, stage.facts)
-        made.append(Span(step.trace_id, topic, name, stage.kind, parents, stage.documents, *known))
-    last = made.pop()
-    every = [last.facts, *(step.facts for step in steps)]  # what is known of the trace goes with its last stage
-    known = {name: fact for facts in reversed(every) for name, fact in facts.items()}
-    said = [step for step in steps if "answer" in step.facts]
-    if said:  # the outermost span's, or else that of the model that was asked last
-        known["answer"] = max(said, key=lambda step: (not step.parent_id, step.end or 0)).facts["answer"]
-    feedback = [one for facts in every for one in facts.get("feedback", ())]
-    return [*made, replace(last, facts=known | ({"feedback": feedback} if feedback else {}))]
+        details = (stage.query, latency_ms, stage.model, stage.facts)
+        stages.append(Span(span.trace_id, topic, name, stage.kind, parents, stage.documents, *details))
+    last = stages.pop()
+    all_facts = [last.facts, *(span.facts for span in spans)]  # facts of the trace are stored in its last stage
+    merged = {name: fact for facts in reversed(all_facts) for name, fact in facts.items()}
+    answers = [span for span in spans if "answer" in span.facts]
+    if answers:  # of the root span, or else of the model that ended last
+        merged["answer"] = max(answers, key=lambda span: (not span.parent_id, span.end or 0)).facts["answer"]
+    feedback = [annotation for facts in all_facts for annotation in facts.get("feedback", ())]
+    return [*stages, replace(last, facts=merged | ({"feedback": feedback} if feedback else {}))]
 
 
-def _above(step: Step, around: dict[str, str]) -> list[str]:
-    """Give the ids of the spans around a step, the nearest first."""
-    found: list[str] = []
-    parent = step.parent_id
-    while parent and parent not in found:
-        found.append(parent)
-        parent = around.get(parent, "")
-    return found
+def _ancestors(span: ParsedSpan, parent_of: dict[str, str]) -> list[str]:
+    """Return the ids of the ancestors of a span, the parent first."""
+    ancestors: list[str] = []
+    parent = span.parent_id
+    while parent and parent not in ancestors:
+        ancestors.append(parent)
+        parent = parent_of.get(parent, "")
+    return ancestors
 
 
-def _before(step: Step, earlier: Sequence[Step], above: dict[int, list[str]], followed: set[int]) -> list[Step]:
-    """Give the stages that a stage was given documents of, as far as the tree tells.
+def _previous(
+    span: ParsedSpan, earlier: Sequence[ParsedSpan], ancestors: dict[int, list[str]], followed: set[int]
+) -> list[ParsedSpan]:
+    """Return the stages whose documents are the input of a stage, according to the tree of spans.
 
-    They are those inside it; or, of a reranker, those that ended before it began, below the nearest span around it that
-    holds any. A stage that another of them follows is passed over.
+    They are its descendants. A stage without any that is not a retriever follows the stages that ended before it began,
+    below its nearest ancestor with such stages. Stages that another stage already follows are excluded.
     """
-    inside = [one for one in earlier if step.span_id and step.span_id in above[id(one)]]
+    inside = [other for other in earlier if span.span_id and span.span_id in ancestors[id(other)]]
     if inside:
-        return [one for one in inside if id(one) not in followed]
-    if step.stage is None or step.stage.kind == "candidates":
+        return [other for other in inside if id(other) not in followed]
+    if span.stage is None or span.stage.kind == "candidates":
         return []
-    ended = [one for one in earlier if one.end is None or step.start is None or one.end <= step.start]
-    for scope in above[id(step)]:
-        here = [one for one in ended if scope in above[id(one)] and id(one) not in followed]
-        if here:
-            return here
-    return [one for one in ended if id(one) not in followed]
+    ended = [other for other in earlier if other.end is None or span.start is None or other.end <= span.start]
+    unfollowed = [other for other in ended if id(other) not in followed]
+    for ancestor in ancestors[id(span)]:
+        if below := [other for other in unfollowed if ancestor in ancestors[id(other)]]:
+            return below
+    return unfollowed
 
 
-def without_echoes(spans: Iterable[Span]) -> list[Span]:
-    """Leave out inputs that say nothing new: those that in every trace are what the one stage before passed on."""
-    given = list(spans)
-    held = {(span.trace_id, span.stage): {one.doc_id for one in span.documents or ()} for span in given}
-    inputs = [span for span in given if span.stage.endswith(_INPUT)]
-    said: defaultdict[str, bool] = defaultdict(bool)
+def without_copied_inputs(spans: Iterable[Span]) -> list[Span]:
+    """Remove inputs that in all traces have the same documents as their only parent."""
+    all_spans = list(spans)
+    ids_of = {(span.trace_id, span.stage): {document.doc_id for document in span.documents or ()} for span in all_spans}
+    inputs = [span for span in all_spans if span.stage.endswith(_INPUT)]
+    differs: defaultdict[str, bool] = defaultdict(bool)
     for span in inputs:
-        alone = len(span.parents) == 1
-        said[span.stage] |= not alone or held[span.trace_id, span.parents[0]] != held[span.trace_id, span.stage]
-    before = {(span.trace_id, span.stage): span.parents for span in inputs if not said[span.stage]}
+        is_single = len(span.parents) == 1
+        ids = ids_of[span.trace_id, span.stage]
+        differs[span.stage] |= not is_single or ids_of[span.trace_id, span.parents[0]] != ids
+    parents_of = {(span.trace_id, span.stage): span.parents for span in inputs if not differs[span.stage]}
     return [
-        replace(span, parents=before.get((span.trace_id, span.parents[0]), span.parents)) if span.parents else span
-        for span in given
-        if (span.trace_id, span.stage) not in before
+        replace(span, parents=parents_of.get((span.trace_id, span.parents[0]), span.parents)) if span.parents else span
+        for span in all_spans
+        if (span.trace_id, span.stage) not in parents_of
     ]
 
 
 CORPUS = "corpus"
-"""The part of the loss by what the corpus does not hold."""
+"""Part of the loss due to relevant documents that the corpus lacks."""
 UNRECORDED = "unrecorded"
-"""The step of documents that were lost where the trace does not tell."""
+"""Step of documents that were lost at an unknown stage."""
 
 
 def stages_to(traces: Traces, last: Stage) -> tuple[Stage, ...]:
-    """Give the stages whose documents may come to the last one, and that one, those nearer to the query first."""
-    wanted = {last.name}
+    """Return a stage and its ancestors, in pipeline order."""
+    names = {last.name}
     for stage in reversed(traces.stages):
-        wanted |= set(stage.parents) if stage.name in wanted else set()
-    return tuple(stage for stage in traces.stages if stage.name in wanted)
+        names |= set(stage.parents) if stage.name in names else set()
+    return tuple(stage for stage in traces.stages if stage.name in names)
 
 
 class StepSet(NamedTuple):
-    """What all branches of a pipeline together still hold behind a step."""
+    """Documents that all branches of a pipeline hold after a step."""
 
     name: str
-    documents: Judged  # as far as they are recorded
-    known: Bools  # (T,): whether they are all recorded
+    documents: Judged  # recorded documents
+    is_recorded: Bools  # (T,)
 
 
-def held_behind(
+def sets_after_steps(
     traces: Traces, path: Sequence[Stage], judgments: Qrels, lists: Mapping[str, Judged], *, join: bool
 ) -> Iterator[StepSet]:
-    """Yield the documents that all branches still hold behind each step; a step is named after its stages.
+    """Yield the documents that all branches hold after each step; a step has the names of its stages.
 
-    With `join`, a step behind which nothing is known of any topic is joined with the next one: what both lose together
-    is known, though not which of them.
+    With `join`, a step without records for any topic is joined with the next one: their common loss is known.
     """
     topics = lists[path[-1].name].query_ids
-    waiting: list[str] = []
+    pending: list[str] = []
     for step in range(1, path[-1].step + 1):
-        waiting += [stage.name for stage in path if stage.step == step]
+        pending += [stage.name for stage in path if stage.step == step]
         passed = {stage.name for stage in path if stage.step <= step}
-        needed = {parent for stage in path if stage.step > step for parent in stage.parents}
-        held = [stage.name for stage in path if stage.name in passed & (needed | {path[-1].name})]
-        known = recorded(traces, held, topics)
-        if join and step < path[-1].step and not known.any():
+        later_parents = {parent for stage in path if stage.step > step for parent in stage.parents}
+        branches = [stage.name for stage in path if stage.name in passed & (later_parents | {path[-1].name})]
+        is_recorded = recorded(traces, branches, topics)
+        if join and step < path[-1].step and not is_recorded.any():
             continue
-        name, waiting = " + ".join(waiting), []
-        documents = lists[held[0]] if len(held) == 1 else judge(judgments, traces.union(held))
-        yield StepSet(f"{name} (stage)" if name in (CORPUS, ORDER, UNRECORDED) else name, documents, known)
+        name, pending = " + ".join(pending), []
+        documents = lists[branches[0]] if len(branches) == 1 else judge(judgments, traces.union(branches))
+        yield StepSet(f"{name} (stage)" if name in (CORPUS, ORDER, UNRECORDED) else name, documents, is_recorded)
 
 
 def recorded(traces: Traces, stages: Iterable[str], query_ids: Sequence[str]) -> Bools:
-    """Return for which queries the documents of all these stages are recorded: (T,)."""
+    """Return a mask (T,) of the queries for which the documents of all `stages` are recorded."""
     names = list(stages)
     return np.array([all(traces.documents(query, name) is not None for name in names) for query in query_ids], np.bool_)
 
 
-def inside(judgments: Qrels, corpus: Iterable[str]) -> Run:
-    """Give the judged documents that the corpus holds as a run."""
-    known = set(corpus)
+def restrict_to_corpus(judgments: Qrels, corpus: Iterable[str]) -> Run:
+    """Return the judged documents in the corpus as a run."""
+    corpus_ids = set(corpus)
     pairs = zip(*(judgments.table[name].to_pylist() for name in ("query_id", "doc_id")), strict=True)
-    kept = list(dict.fromkeys(pair for pair in pairs if pair[1] in known))
-    columns = {"query_id": [query for query, _ in kept], "doc_id": [doc for _, doc in kept]}
-    return Run.of(pa.table({**columns, "score": [-float(at) for at in range(len(kept))]}), name=CORPUS)
+    in_corpus = list(dict.fromkeys(pair for pair in pairs if pair[1] in corpus_ids))
+    columns = {"query_id": [query for query, _ in in_corpus], "doc_id": [doc for _, doc in in_corpus]}
+    return Run.of(pa.table({**columns, "score": [-float(i) for i in range(len(in_corpus))]}), name=CORPUS)
 
 
-def relevant_in(shown: Judged, rel: float) -> Iterator[tuple[str, str, int, float]]:
-    """Give topic, document, rank and grade of the relevant documents of a list."""
-    names = shown.qrels.index.row_names
-    for hit in np.flatnonzero(shown.relevant(rel)).tolist():
-        yield shown.query_ids[shown.topic[hit]], names[shown.row[hit]], int(shown.rank[hit]), float(shown.grade[hit])
+def relevant_in(ranked: Judged, rel: float) -> Iterator[tuple[str, str, int, float]]:
+    """Yield topic, document, rank, and grade of the relevant documents of a list."""
+    names = ranked.qrels.index.row_names
+    for hit in np.flatnonzero(ranked.relevant(rel)).tolist():
+        topic, doc = ranked.query_ids[ranked.topic[hit]], names[ranked.row[hit]]
+        yield topic, doc, int(ranked.rank[hit]), float(ranked.grade[hit])
 
 
-def lost_of(shown: Judged, sets: Sequence[StepSet], rel: float) -> Iterator[tuple[str, str, str, float]]:
-    """Yield the relevant documents that the last set is not known to hold, with the step that lost each.
+def lost_documents(ranked: Judged, sets: Sequence[StepSet], rel: float) -> Iterator[tuple[str, str, str, float]]:
+    """Yield the relevant documents that the last set lacks, with the step that lost each.
 
-    That is the step behind the last set that holds it. If a set between it and the next one that is known to lack the
-    document is not recorded, or there is no such set, the step is `UNRECORDED`.
+    That is the step after the last set with the document. It is `UNRECORDED` if a later set is not recorded, because
+    the document could have been lost there.
     """
-    labels = np.flatnonzero(shown.relevant_labels(rel))
-    rows, topics = shown.label_row[labels], shown.label_topic[labels]
-    holds = np.stack([np.isin(rows, one.documents.row) for one in sets])
-    lacks = ~holds & np.stack([one.known[topics] for one in sets])
-    names = shown.qrels.index.row_names
-    for at in np.flatnonzero(~holds[-1]).tolist():
-        held = np.flatnonzero(holds[:, at])
-        behind = int(held[-1]) + 1 if len(held) else 0
-        told = lacks[behind:, at].all() or sets[behind].name == CORPUS  # what is not in the corpus cannot come later
-        step = sets[behind].name if told else UNRECORDED
-        label = labels[at]
-        yield shown.query_ids[topics[at]], names[rows[at]], step, float(shown.label_grade[label])
+    labels = np.flatnonzero(ranked.relevant_labels(rel))
+    rows, topics = ranked.label_row[labels], ranked.label_topic[labels]
+    holds = np.stack([np.isin(rows, step_set.documents.row) for step_set in sets])
+    lacks = ~holds & np.stack([step_set.is_recorded[topics] for step_set in sets])
+    names = ranked.qrels.index.row_names
+    for i in np.flatnonzero(~holds[-1]).tolist():
+        holding = np.flatnonzero(holds[:, i])
+        after = int(holding[-1]) + 1 if len(holding) else 0
+        # Documents that the corpus lacks cannot appear later.
+        is_certain = lacks[after:, i].all() or sets[after].name == CORPUS
+        step = sets[after].name if is_certain else UNRECORDED
+        yield ranked.query_ids[topics[i]], names[rows[i]], step, float(ranked.label_grade[labels[i]])
 
 
 def sufficient_intervals(values: Floats, method: IntervalMethod, bounds: ArrayLike = (np.nan, np.nan)) -> Floats:
-    """Return an interval for the mean of each row, (S, T) to (S, 2); NaN where there is not enough data for one."""
+    """Return an interval for the mean of each row, (S, T) to (S, 2); NaN if a row has too little data."""
     limits = mean_intervals(values, method, bounds)
-    for row, known in enumerate([row[~np.isnan(row)] for row in values]):
-        if insufficiency(len(known), variance=spread(known)):
+    for row, valid in enumerate([row[~np.isnan(row)] for row in values]):
+        if insufficiency(len(valid), variance=spread(valid)):
             limits[row] = np.nan
     return limits
 
@@ -301,65 +318,65 @@ def sufficient_intervals(values: Floats, method: IntervalMethod, bounds: ArrayLi
 def compare_with_rest(
     values: Floats, members: Bools | Sequence[Bools], *, level: float, seed: int = 0, min_units: int = 0
 ) -> list[AgainstRest | None]:
-    """Test the mean of each group of topics against that of all others; None where there is not enough data.
+    """Test the mean of each group of topics against that of all others; None if there is too little data.
 
-    Both sides need enough topics for a verdict, `min_units` if that is more. One side may be constant.
+    Both sides need enough topics for a verdict, at least `min_units`. One side can be constant.
     """
-    known = ~np.isnan(values)
-    masks = np.asarray(members, dtype=np.bool_).reshape(-1, len(values)) & known
+    is_valid = ~np.isnan(values)
+    masks = np.asarray(members, dtype=np.bool_).reshape(-1, len(values)) & is_valid
     sizes = masks.sum(axis=1)
-    variance = spread(values[known])
-    enough = [
-        insufficiency(min(size, int(known.sum()) - size), "verdict", variance=variance, min_units=min_units) is None
+    variance = spread(values[is_valid])
+    is_sufficient = [
+        insufficiency(min(size, int(is_valid.sum()) - size), "verdict", variance=variance, min_units=min_units) is None
         for size in sizes.tolist()
     ]
-    tests = iter(against_rest(values, masks[enough], level=level, seed=seed) if any(enough) else ())
-    return [next(tests) if some else None for some in enough]
+    tests = iter(against_rest(values, masks[is_sufficient], level=level, seed=seed) if any(is_sufficient) else ())
+    return [next(tests) if sufficient else None for sufficient in is_sufficient]
 
 
 def clicks_of(traces: Traces, stage: str) -> dict[str, dict[str, float]]:
-    """Take the clicks that were recorded with the list that people saw: ids in the fact ``clicks``."""
-    found: dict[str, dict[str, float]] = {}
+    """Return the clicks recorded in the fact ``clicks`` of the list that users saw."""
+    clicks: dict[str, dict[str, float]] = {}
     for span in traces.spans:
-        given = span.facts.get("clicks") if span.stage == stage else None
-        if isinstance(given, Mapping):
-            found[span.query_id] = {str(doc): float(times) for doc, times in given.items()}
-        elif isinstance(given, (list, tuple)):
-            found[span.query_id] = dict(Counter(map(str, given)))
-    return found
+        recorded_clicks = span.facts.get("clicks") if span.stage == stage else None
+        if isinstance(recorded_clicks, Mapping):
+            clicks[span.query_id] = {str(doc): float(count) for doc, count in recorded_clicks.items()}
+        elif isinstance(recorded_clicks, (list, tuple)):
+            clicks[span.query_id] = dict(Counter(map(str, recorded_clicks)))
+    return clicks
 
 
 def read_clicks(clicks: Any) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
-    """Read clicks: rows of ``query_id``, ``doc_id`` and, where it is not 1, ``clicks``; a row without a document: none.
+    """Read clicks: rows with ``query_id``, ``doc_id``, and optionally ``clicks``; no document means no click.
 
-    Where rows have ``expected`` too, the clicks that ranks let expect as `judged.online.clicks.coec` counts them, the
-    second are these; a document without any was not shown.
+    The second result has the expected clicks by rank, as counted by `judged.online.clicks.coec`, from a column
+    ``expected``; documents without any were not shown.
 
     Raises
     ------
     InputError
-        If they cannot be read so.
+        If the rows are invalid.
 
-    >>> read_clicks([{"query_id": "q", "doc_id": "a", "clicks": 2}, {"query_id": "left", "doc_id": None}])
-    ({'q': {'a': 2.0}, 'left': {}}, {})
+    >>> read_clicks([{"query_id": "q", "doc_id": "a", "clicks": 2}, {"query_id": "abandoned", "doc_id": None}])
+    ({'q': {'a': 2.0}, 'abandoned': {}}, {})
     """
     where = str(clicks) if isinstance(clicks, (str, Path)) else "<clicks>"
     fix = "give columns query_id, doc_id and clicks"
-    found: dict[str, dict[str, float]] = {}
+    clicks_of: dict[str, dict[str, float]] = {}
     expected: dict[str, dict[str, float]] = {}
     for line, row in records_of(clicks, where, "clicks", fix):
-        query, doc, times = row.get("query_id", row.get("query")), row.get("doc_id"), row.get("clicks", 1)
+        query, doc, value = row.get("query_id", row.get("query")), row.get("doc_id"), row.get("clicks", 1)
         try:
-            count, hoped = float(1 if times is None else times), float(row.get("expected") or 0)
+            count, expected_count = float(1 if value is None else value), float(row.get("expected") or 0)
         except (TypeError, ValueError, OverflowError):
-            count = hoped = math.nan
-        if query is None or "doc_id" not in row or not (0 <= count < math.inf and 0 <= hoped < math.inf):
-            problem = "a row without query_id or doc_id, or whose clicks or expected clicks are not a count"
+            count = expected_count = math.nan
+        if query is None or "doc_id" not in row or not (0 <= count < math.inf and 0 <= expected_count < math.inf):
+            problem = "a row must have query_id and doc_id, and clicks and expected must be counts"
             raise InputError(problem, fix=fix, path=where, line=line)
-        known = found.setdefault(str(query), {})
+        query_clicks = clicks_of.setdefault(str(query), {})
         if doc is not None and doc != "":
-            known[str(doc)] = known.get(str(doc), 0.0) + count
-            if hoped:
-                own = expected.setdefault(str(query), {})
-                own[str(doc)] = own.get(str(doc), 0.0) + hoped
-    return found, expected
+            query_clicks[str(doc)] = query_clicks.get(str(doc), 0.0) + count
+            if expected_count:
+                query_expected = expected.setdefault(str(query), {})
+                query_expected[str(doc)] = query_expected.get(str(doc), 0.0) + expected_count
+    return clicks_of, expected

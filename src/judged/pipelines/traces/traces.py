@@ -1,4 +1,4 @@
-"""Traces: for each query the stages it went through, each with the documents that it passed on."""
+"""Traces: the stages of a pipeline for each query, with the documents that each stage returned."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["rewrite", "candidates", "score", "fuse", "rerank", "shown", "cited"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""What a stage does; all but ``rewrite`` pass documents on."""
+"""Kinds of stages; all but ``rewrite`` return documents."""
 StageState: TypeAlias = Literal["unrecorded", "empty", "documents"]
-"""What a trace says of the documents of a stage: nothing, that there were none, or which."""
+"""State of the documents of a stage in a trace: no record, an empty list, or a list of documents."""
 
 
 class Document(NamedTuple):
-    """A document that a stage passed on."""
+    """Document that a stage returned."""
 
     doc_id: str
-    rank: int  # from 1, as the stage gave it
+    rank: int  # recorded rank, from 1
     score: float | None = None
-    source: str = ""  # where it came from: an index, a retriever
-    features: Mapping[str, Any] = {}  # what its score was made of
+    source: str = ""  # such as an index or a retriever
+    features: Mapping[str, Any] = {}  # components of the score
 
 
 @dataclass(frozen=True)
@@ -49,25 +49,25 @@ class Span:
     Parameters
     ----------
     trace_id
-        The request.
+        Id of the request.
     query_id
-        The topic.
+        Topic.
     stage
-        The name of the stage.
+        Name of the stage.
     kind
-        What it does.
+        Kind of the stage.
     parents
-        Names of the stages whose documents it was given; empty: it was given the query.
+        Names of the stages whose documents are its input; empty if its input is the query.
     documents
-        What it passed on, in order; None: they were not recorded (of a rewrite: it has none to pass on).
+        Documents that it returned, in order; None if they were not recorded, and for rewrites.
     query
-        The text that it was given, or, of ``rewrite``, the one that it made; None where that is not recorded.
+        Text of the query that it received, or that a ``rewrite`` returned; None if not recorded.
     latency_ms
-        How long it took.
+        Duration in milliseconds.
     model
-        What did it: a name, or a hash of the configuration.
+        Model that it used: a name, or a hash of the configuration.
     facts
-        What else is known, such as ``session_id``, ``user_id``, ``top_k`` and ``feedback``.
+        Other facts, such as ``session_id``, ``user_id``, ``top_k``, and ``feedback``.
     """
 
     trace_id: str
@@ -84,16 +84,16 @@ class Span:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of the pipeline, as all traces together show it.
+    """Stage of the pipeline, over all traces.
 
     Parameters
     ----------
     name, kind
         As in the spans.
     parents
-        Stages that it is given documents of, in any trace.
+        Stages whose documents are its input in any trace.
     step
-        How many stages with documents there are on the longest way from the query to it, itself counted.
+        Number of stages with documents on the longest path from the query to this stage, including it.
     """
 
     name: str
@@ -104,22 +104,22 @@ class Stage:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Traces:
-    """What a system did for each of its queries.
+    """Traces of a system, one for each query.
 
-    Every stage is an ordinary run: `run` gives it, and everything that takes runs takes it.
+    Each stage can be used as a run: `run` converts it.
 
     Parameters
     ----------
     spans
-        The stages of all traces, one trace for each query, in the order in which they were recorded.
+        Stages of all traces, one trace for each query, in the recorded order.
     name
-        What to call them in results.
+        Name in results.
     notes
-        What could not be read, and was left out.
+        Records that could not be read.
     times
-        How often each query was traced; empty if none was traced again.
+        Number of traces by query; empty if no query was traced more than once.
     is_complete
-        Whether everything is recorded, as in runs: a query that a stage lacks is one for which it returned nothing.
+        Whether everything is recorded, as in runs: a query that a stage lacks returned no documents there.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Traces:
 
     @property
     def doc_ids(self) -> set[str]:
-        """The ids of all documents that a stage passed on."""
+        """Ids of all documents that any stage returned."""
         return {document.doc_id for span in self.spans for document in span.documents or ()}
 
     def __repr__(self) -> str:
@@ -147,19 +147,19 @@ class Traces:
 
     @cached_property
     def query_ids(self) -> tuple[str, ...]:
-        """The topics, in the order in which they were first seen."""
+        """Topics, in order of their first span."""
         return tuple(dict.fromkeys(span.query_id for span in self.spans))
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages that pass documents on, those nearer to the query first, else in the order of recording.
+        """Stages that return documents, sorted by step, then in the recorded order.
 
-        A stage whose documents no trace records is one of them: its documents are unknown, not those of its parents.
+        Stages without recorded documents are included: their documents are unknown.
 
         Raises
         ------
         InputError
-            If a stage is of two kinds, or is its own ancestor.
+            If a stage has two kinds, or is its own ancestor.
         """
         kinds, parents = dict[str, Kind](), dict[str, dict[str, None]]()
         for span in self.spans:
@@ -167,54 +167,51 @@ class Traces:
                 problem = f"stage {span.stage!r} is {kinds[span.stage]} in one trace and {span.kind} in another"
                 raise InputError(problem, fix="give different stages different names", path=self.name)
             parents.setdefault(span.stage, {}).update(dict.fromkeys(span.parents))
-        for parent in [parent for given in parents.values() for parent in given]:
-            kinds.setdefault(parent, "candidates")  # no span of it is recorded, only that it passed documents on
+        for parent in [parent for stage_parents in parents.values() for parent in stage_parents]:
+            kinds.setdefault(parent, "candidates")  # a parent without a span of its own
             parents.setdefault(parent, {})
-        passing = {name for name, kind in kinds.items() if kind != "rewrite"}
-        named = {
-            name: tuple(parent for parent in given if parent in passing)
-            for name, given in parents.items()
-            if name in passing
-        }
+        # Rewrites return no documents, so they are not parents.
+        names = [name for name in parents if kinds[name] != "rewrite"]
+        parents_of = {name: tuple(parent for parent in parents[name] if kinds[parent] != "rewrite") for name in names}
         steps: dict[str, int] = {}
-        while len(steps) < len(named):
-            ready = [name for name, given in named.items() if name not in steps and all(one in steps for one in given)]
+        while len(steps) < len(names):
+            ready = [name for name in names if name not in steps and steps.keys() >= set(parents_of[name])]
             if not ready:
-                around = ", ".join(name for name in named if name not in steps)
-                raise InputError(f"stages are their own ancestors: {around}", path=self.name,
-                                 fix="name as parents the stages that came before")  # fmt: skip
-            steps |= {name: 1 + max((steps[one] for one in named[name]), default=0) for name in ready}
-        made = [Stage(name, kinds[name], given, steps[name]) for name, given in named.items()]
-        return tuple(sorted(made, key=lambda stage: stage.step))
+                cycle = ", ".join(name for name in names if name not in steps)
+                fix = "name as parents only stages that came before"
+                raise InputError(f"stages are their own ancestors: {cycle}", path=self.name, fix=fix)
+            steps |= {name: 1 + max((steps[parent] for parent in parents_of[name]), default=0) for name in ready}
+        stages = [Stage(name, kinds[name], parents_of[name], steps[name]) for name in names]
+        return tuple(sorted(stages, key=lambda stage: stage.step))
 
     def stage(self, name: str) -> Stage:
-        """Give a stage by its name.
+        """Return a stage by name.
 
         Raises
         ------
         InputError
-            If there is none.
+            If it does not exist.
         """
         for stage in self.stages:
             if stage.name == name:
                 return stage
-        raise InputError(f"no stage {name!r}", fix=f"use one of {', '.join(one.name for one in self.stages)}")
+        raise InputError(f"unknown stage {name!r}", fix=f"use one of {', '.join(stage.name for stage in self.stages)}")
 
     @property
     def final(self) -> Stage:
-        """The stage whose list people saw: the last one of kind ``shown``, or else the last that is no ``cited``."""
-        shown = [stage for stage in self.stages if stage.kind == "shown"]
-        listed = [stage for stage in self.stages if stage.kind != "cited"]
-        if not listed:
-            raise InputError("no stage passes documents on", fix="record the documents of each stage", path=self.name)
-        return (shown or listed)[-1]
+        """The stage that users saw: the last one of kind ``shown``, or else the last one that is not ``cited``."""
+        shown_stages = [stage for stage in self.stages if stage.kind == "shown"]
+        candidates = [stage for stage in self.stages if stage.kind != "cited"]
+        if not candidates:
+            raise InputError("no stage has documents", fix="record the documents of each stage", path=self.name)
+        return (shown_stages or candidates)[-1]
 
     def documents(self, query_id: str, stage: str) -> tuple[Document, ...] | None:
-        """Return what a stage passed on for a query, by rank; None if that is unknown.
+        """Return the documents of a stage for a query, by rank; None if they are unknown.
 
-        All that is computed of traces reads documents here, so that what is unknown is never taken for nothing. A stage
-        without a span passed nothing on if the trace went on without it: a later stage has a span, and no span of the
-        query names the stage as a parent. It passed nothing on, too, if all its parents did not. Else it is unknown.
+        A stage without a span returned nothing if the trace continued without it (a later stage has a span, and no span
+        names the stage as a parent), or if none of its parents returned anything. Otherwise it is unknown. Use this
+        method for all computations, so that unknown documents are not mistaken for missing ones.
 
         Examples
         --------
@@ -233,146 +230,146 @@ class Traces:
 
     @cached_property
     def _documents(self) -> dict[str, dict[str, tuple[Document, ...]]]:
-        """The recorded documents by stage and query; a query that is missing is unknown."""
-        below = dict[str, set[str]]()
+        """Recorded documents by stage and query; queries with unknown documents are missing."""
+        descendants = dict[str, set[str]]()
         for stage in reversed(self.stages):
-            children = [one.name for one in self.stages if stage.name in one.parents]
-            below[stage.name] = {*children, *(name for child in children for name in below[child])}
+            children = [child.name for child in self.stages if stage.name in child.parents]
+            descendants[stage.name] = {*children, *(name for child in children for name in descendants[child])}
         recorded: dict[str, dict[str, tuple[Document, ...]]] = {stage.name: {} for stage in self.stages}
         for query, spans in self._by_query.items():
-            named = {parent for span in spans.values() for parent in span.parents}
+            all_parents = {parent for span in spans.values() for parent in span.parents}
             for stage in self.stages:
                 span = spans.get(stage.name)
                 if span is not None:
                     if span.documents is not None:
-                        recorded[stage.name][query] = tuple(sorted(span.documents, key=lambda one: one.rank))
+                        recorded[stage.name][query] = tuple(sorted(span.documents, key=lambda document: document.rank))
                     continue
-                skipped = stage.name not in named and not below[stage.name].isdisjoint(spans)
-                nothing = stage.parents and all(recorded[parent].get(query) == () for parent in stage.parents)
-                if skipped or nothing:
+                skipped = stage.name not in all_parents and not descendants[stage.name].isdisjoint(spans)
+                no_input = stage.parents and all(recorded[parent].get(query) == () for parent in stage.parents)
+                if skipped or no_input:
                     recorded[stage.name][query] = ()
         return recorded
 
     def spans_of(self, query_id: str) -> dict[str, Span]:
-        """Give the stages of one query by name; empty where there are none."""
+        """Return the spans of a query by stage; an empty dict for an unknown query."""
         return self._by_query.get(query_id, {})
 
     @cached_property
     def _by_query(self) -> dict[str, dict[str, Span]]:
-        found: dict[str, dict[str, Span]] = {}
+        spans_of: dict[str, dict[str, Span]] = {}
         for span in self.spans:
-            found.setdefault(span.query_id, {})[span.stage] = span
-        return found
+            spans_of.setdefault(span.query_id, {})[span.stage] = span
+        return spans_of
 
     def run(self, stage: str) -> Run:
-        """Return what a stage passed on as a run, in the recorded order: `has_scores` says what its scores are.
+        """Convert a stage to a run, in the recorded order. `has_scores` tells if it has the recorded scores.
 
-        A run has no place for "unknown": queries for which the stage is unrecorded are missing, as those are for which
-        it returned nothing.
+        Queries for which the stage is unrecorded are missing from the run, like queries without documents.
 
         Raises
         ------
         InputError
-            If there is no such stage, or no document of it is recorded.
+            If the stage does not exist, or has no recorded documents.
         """
         self.stage(stage)
-        listed = self._documents[stage]
-        if not any(listed.values()):
-            problem = f"stage {stage} passed on no document for any query"
-            if any(query not in listed for query in self.query_ids):
+        documents_of = self._documents[stage]
+        if not any(documents_of.values()):
+            problem = f"stage {stage} has no documents for any query"
+            if any(query not in documents_of for query in self.query_ids):
                 problem = f"the documents of stage {stage} are not recorded"
-            raise InputError(problem, fix="leave it out, or record what it passed on", path=self.name)
+            raise InputError(problem, fix="leave it out, or record its documents", path=self.name)
         return self.run_or_empty(stage)
 
     def run_or_empty(self, stage: str) -> Run:
-        """Return what a stage passed on as a run, without documents if none is recorded."""
+        """Convert a stage to a run, which can be empty."""
         return _run(self._documents[stage], stage, by_score=self.has_scores(stage))
 
     def has_scores(self, stage: str) -> bool:
-        """Whether the scores that a stage recorded are those of its run; if not, they are ranks, negative.
+        """Whether the run of a stage has the recorded scores; otherwise its scores are negative ranks.
 
-        They are if each document has one and they give the recorded order, equal ones by falling id, as everywhere.
+        It has if all documents have scores that give the recorded order, with ties by falling id, as for all runs.
 
         Examples
         --------
-        >>> scored, bare = (Document("a", 1, 7.5), Document("b", 2, 5.0)), (Document("b", 1), Document("a", 2))
-        >>> spans = [Span("t", "q", "bm25", "candidates", (), scored), Span("t", "q", "rerank", "rerank", (), bare)]
-        >>> Traces(tuple(spans)).has_scores("bm25"), Traces(tuple(spans)).has_scores("rerank")
+        >>> scored, unscored = (Document("a", 1, 7.5), Document("b", 2, 5.0)), (Document("b", 1), Document("a", 2))
+        >>> spans = [Span("t", "q", "bm25", "candidates", (), scored), Span("t", "q", "ltr", "rerank", (), unscored)]
+        >>> Traces(tuple(spans)).has_scores("bm25"), Traces(tuple(spans)).has_scores("ltr")
         (True, False)
         """
         self.stage(stage)
         return all(map(_ordered_by_score, self._documents[stage].values()))
 
     def runs(self) -> tuple[Run, ...]:
-        """Return every stage with a recorded document as a run, in order."""
+        """Convert all stages with recorded documents to runs."""
         return tuple(self.run(stage.name) for stage in self.stages if any(self._documents[stage.name].values()))
 
     def union(self, stages: Sequence[str]) -> Run:
-        """Return what any of these stages is known to have passed on as one run; its order means nothing."""
-        found: dict[str, dict[str, Document]] = {}
+        """Merge the recorded documents of some stages into a run without a meaningful order."""
+        merged: dict[str, set[str]] = {}
         for stage in stages:
             for query, documents in self._documents[stage].items():
-                found.setdefault(query, {}).update((one.doc_id, one) for one in documents)
-        listed = {query: [Document(one, at) for at, one in enumerate(sorted(found[query]), 1)] for query in found}
-        return _run(listed, " + ".join(stages), by_score=False)
+                merged.setdefault(query, set()).update(document.doc_id for document in documents)
+        ranked = {query: [Document(doc, rank) for rank, doc in enumerate(sorted(merged[query]), 1)] for query in merged}
+        return _run(ranked, " + ".join(stages), by_score=False)
 
     def unified(self, mapping: Mapping[str, str] | str | PathLike[str]) -> Traces:
-        """Name documents alike in all stages: those of a chunk become its document, at its first rank.
+        """Replace the ids of chunks by those of their documents in all stages.
 
-        Of chunks of one document the first counts, and what stands behind moves up. Ids that the mapping does not hold
-        stay as they are; `notes` count both.
+        Of several chunks of a document the first one is used, and later documents move up. Ids that the mapping does
+        not contain are unchanged; `notes` count both.
 
         Parameters
         ----------
         mapping
-            Documents by chunk, or a file of two columns or of a JSON object.
+            Document ids by chunk id, or a file with two columns or a JSON object.
 
         Raises
         ------
         InputError
-            If the file cannot be read.
+            If the file is invalid.
 
         Examples
         --------
-        >>> made = traces_of_runs({"bm25": {"q": ["a#1", "a#2", "b"]}}).unified({"a#1": "a", "a#2": "a"})
-        >>> [(one.doc_id, one.rank) for one in made.spans[0].documents], made.notes[0].text
+        >>> traces = traces_of_runs({"bm25": {"q": ["a#1", "a#2", "b"]}}).unified({"a#1": "a", "a#2": "a"})
+        >>> [(document.doc_id, document.rank) for document in traces.spans[0].documents], traces.notes[0].text
         ([('a', 1), ('b', 2)], '2 documents renamed by the mapping; 1 dropped behind another chunk of the same')
         """
         from judged.pipelines.traces.attributes import read_mapping
 
-        named = mapping if isinstance(mapping, Mapping) else read_mapping(Path(mapping))
-        renamed, dropped, unknown = 0, 0, Counter[str]()
+        document_of = mapping if isinstance(mapping, Mapping) else read_mapping(Path(mapping))
+        n_renamed, n_dropped, unknown = 0, 0, Counter[str]()
         spans: list[Span] = []
         for span in self.spans:
-            kept: dict[str, Document] = {}
-            behind = 0
-            for one in sorted(span.documents or (), key=lambda one: one.rank):
-                doc_id = named.get(one.doc_id)
-                renamed += doc_id is not None
-                unknown[span.stage] += doc_id is None
-                if (doc_id or one.doc_id) in kept:
-                    behind += 1
+            documents: dict[str, Document] = {}
+            n_repeated = 0
+            for document in sorted(span.documents or (), key=lambda document: document.rank):
+                doc_id = document_of.get(document.doc_id) or document.doc_id
+                n_renamed += document.doc_id in document_of
+                unknown[span.stage] += document.doc_id not in document_of
+                if doc_id in documents:
+                    n_repeated += 1
                 else:
-                    kept[doc_id or one.doc_id] = one._replace(doc_id=doc_id or one.doc_id, rank=one.rank - behind)
-            dropped += behind
-            spans.append(replace(span, documents=None if span.documents is None else tuple(kept.values())))
-        behind_another = f"{dropped:,} dropped behind another chunk of the same"
-        notes = [Note("unified-documents", f"{counted(renamed, 'document')} renamed by the mapping; {behind_another}")]
-        for stage, times in (+unknown).items():
-            text = f"{counted(times, 'document')} not in the mapping: the ids are kept"
-            notes.append(Note("unmapped-documents", text, stage, times, of="stages"))
+                    documents[doc_id] = document._replace(doc_id=doc_id, rank=document.rank - n_repeated)
+            n_dropped += n_repeated
+            spans.append(replace(span, documents=None if span.documents is None else tuple(documents.values())))
+        dropped = f"{n_dropped:,} dropped behind another chunk of the same"
+        notes = [Note("unified-documents", f"{counted(n_renamed, 'document')} renamed by the mapping; {dropped}")]
+        for stage, count in (+unknown).items():
+            text = f"{counted(count, 'document')} not in the mapping: the ids are kept"
+            notes.append(Note("unmapped-documents", text, stage, count, of="stages"))
         return replace(self, spans=tuple(spans), notes=(*self.notes, *notes))
 
     def table(self) -> Table:
-        """Give one row a document, in Arrow; ``seq`` counts the stages of a trace, ``features`` are JSON."""
+        """Return an Arrow table with a row for each document; ``seq`` numbers the stages, ``features`` are JSON."""
         import pyarrow as pa
 
         rows = [
-            (span.trace_id, span.query_id, seq, span.parents, span.stage, span.kind, one.source, one.doc_id, one.rank,
-             one.score, json.dumps(dict(one.features), default=str) if one.features else None)
+            (span.trace_id, span.query_id, seq, span.parents, span.stage, span.kind, document.source, document.doc_id,
+             document.rank, document.score,
+             json.dumps(dict(document.features), default=str) if document.features else None)
             for query in self.query_ids
             for seq, span in enumerate(self.spans_of(query).values(), 1)
-            for one in span.documents or ()
+            for document in span.documents or ()
         ]  # fmt: skip
         types = {
             "trace_id": pa.string(), "query_id": pa.string(), "seq": pa.int32(), "parents": pa.list_(pa.string()),
@@ -380,94 +377,98 @@ class Traces:
             "rank": pa.int32(), "score": pa.float64(), "features": pa.string(),
         }  # fmt: skip
         columns = zip(*rows, strict=True) if rows else [()] * len(types)
-        return pa.table([pa.array(one, kind) for one, kind in zip(columns, types.values(), strict=True)], list(types))
+        arrays = [pa.array(values, dtype) for values, dtype in zip(columns, types.values(), strict=True)]
+        return pa.table(arrays, list(types))
 
 
 def _ordered_by_score(documents: Sequence[Document]) -> bool:
-    """Whether each has a score, and they put documents in this order: also in single precision, as trec_eval does."""
-    scores = [one.score for one in documents if one.score is not None and math.isfinite(one.score)]
+    """Check if all documents have finite scores that give their order, also in single precision as in trec_eval."""
+    scores = [document.score for document in documents if document.score is not None and math.isfinite(document.score)]
     if len(scores) < len(documents):
         return False
-    kept = [(score, one.doc_id) for score, one in zip(scores, documents, strict=True)]
-    single = zip(np.array(scores, dtype=np.float32).tolist(), (one.doc_id for one in documents), strict=True)
-    return all(earlier > later for keys in (kept, single) for earlier, later in pairwise(keys))
+    ids = [document.doc_id for document in documents]
+    single = np.array(scores, dtype=np.float32).tolist()
+    keys = (pairwise(zip(values, ids, strict=True)) for values in (scores, single))
+    return all(earlier > later for pairs in keys for earlier, later in pairs)
 
 
 def _run(documents: Mapping[str, Iterable[Document]], name: str, *, by_score: bool) -> Run:
     import pyarrow as pa
 
     queries, ids, scores = list[str](), list[str](), list[float]()
-    for query, listed in documents.items():
-        for one in listed:
+    for query, ranking in documents.items():
+        for document in ranking:
             queries.append(query)
-            ids.append(one.doc_id)
-            scores.append(one.score if by_score and one.score is not None else -float(one.rank))
+            ids.append(document.doc_id)
+            scores.append(document.score if by_score and document.score is not None else -float(document.rank))
     columns = {"query_id": pa.array(queries, pa.string()), "doc_id": pa.array(ids, pa.string())}
     return Run.of(pa.table({**columns, "score": pa.array(scores, pa.float64())}), name=name)
 
 
-def one_trace_a_query(spans: Iterable[Span], name: str) -> Traces:
-    """Keep of each query the trace that was recorded last, and of each stage of it the last span; count the others."""
-    given = list(spans)
-    last = {span.query_id: span.trace_id for span in given}
-    every = {(span.query_id, span.trace_id) for span in given}
-    kept = {(span.query_id, span.stage): span for span in given if last[span.query_id] == span.trace_id}
+def last_trace_per_query(spans: Iterable[Span], name: str) -> Traces:
+    """Select the last recorded trace of each query, and the last span of each of its stages; notes count the others."""
+    all_spans = list(spans)
+    last = {span.query_id: span.trace_id for span in all_spans}
+    pairs = {(span.query_id, span.trace_id) for span in all_spans}
+    selected = {(span.query_id, span.stage): span for span in all_spans if last[span.query_id] == span.trace_id}
     notes, times = list[Note](), Counter[str]()
-    if len(every) > len(last):
-        more = counted(len(every) - len(last), "earlier trace")
-        notes.append(Note("repeated-queries", f"{more} of queries that were traced again: only the last trace counts"))
-        times = Counter(query for query, _ in every)
-    again = sum(span.trace_id == last[span.query_id] for span in given) - len(kept)
-    if again:
-        notes.append(
-            Note("repeated-stages", f"{counted(again, 'stage')} recorded twice in a trace: the last record counts")
-        )
-    return Traces(tuple(kept.values()), name, tuple(notes), times)
+    if len(pairs) > len(last):
+        earlier = counted(len(pairs) - len(last), "earlier trace")
+        text = f"{earlier} of queries that were traced again: only the last trace counts"
+        notes.append(Note("repeated-queries", text))
+        times = Counter(query for query, _ in pairs)
+    n_repeated = sum(span.trace_id == last[span.query_id] for span in all_spans) - len(selected)
+    if n_repeated:
+        text = f"{counted(n_repeated, 'stage')} recorded twice in a trace: the last record counts"
+        notes.append(Note("repeated-stages", text))
+    return Traces(tuple(selected.values()), name, tuple(notes), times)
 
 
 def traces_of_runs(stages: Mapping[str, Any], *, parents: Mapping[str, Sequence[str]] | None = None) -> Traces:
-    """Make traces of runs, each the output of a stage; a query that a run lacks is one for which it returned nothing.
+    """Convert runs to traces, each run a stage; queries that a run lacks have no documents there.
 
     Parameters
     ----------
     stages
-        Run, or what `judged.evaluate` takes for one, by the name of the stage, in the order of the pipeline.
+        Run, or an argument of `judged.evaluate` for one, by name of the stage, in pipeline order.
     parents
-        The stages that a stage was given documents of; those that are not named follow the one before them.
+        Stages whose documents are the input, by stage. Default: the stage before.
 
     Raises
     ------
     InputError
-        If a run cannot be read, or a parent is no stage.
+        If a run is invalid, or a parent is not a stage.
 
     Examples
     --------
-    >>> found = traces_of_runs({"bm25": {"q": ["a", "b", "c"]}, "rerank": {"q": ["c", "a"]}})
-    >>> [(stage.name, stage.kind, stage.parents) for stage in found.stages]
+    >>> traces = traces_of_runs({"bm25": {"q": ["a", "b", "c"]}, "rerank": {"q": ["c", "a"]}})
+    >>> [(stage.name, stage.kind, stage.parents) for stage in traces.stages]
     [('bm25', 'candidates', ()), ('rerank', 'rerank', ('bm25',))]
     """
-    given = dict(parents or {})
-    for name in {one for some in given.values() for one in some} - set(stages) | set(given) - set(stages):
-        raise InputError(f"no stage {name!r}", fix=f"use one of {', '.join(stages)}")
+    parents = dict(parents or {})
+    names = {parent for stage_parents in parents.values() for parent in stage_parents} | set(parents)
+    for name in names - set(stages):
+        raise InputError(f"unknown stage {name!r}", fix=f"use one of {', '.join(stages)}")
     spans: list[Span] = []
-    before: tuple[str, ...] = ()
-    for name, one in stages.items():
-        follows = tuple(given.get(name, before))
-        kind: Kind = "candidates" if not follows else "fuse" if len(follows) > 1 else "rerank"
-        runs = runs_of(one)
+    previous: tuple[str, ...] = ()
+    for name, source in stages.items():
+        inputs = tuple(parents.get(name, previous))
+        kind: Kind = "candidates" if not inputs else "fuse" if len(inputs) > 1 else "rerank"
+        runs = runs_of(source)
         if len(runs) != 1:
-            raise InputError(f"{len(runs)} runs are given for stage {name!r}", fix="give one run a stage")
-        spans += [Span(query, query, name, kind, follows, documents) for query, documents in _listed(runs[0])]
-        before = (name,)
+            raise InputError(f"stage {name!r} must have one run, got {len(runs)}", fix="give one run for each stage")
+        spans += [Span(query, query, name, kind, inputs, documents) for query, documents in _rankings(runs[0])]
+        previous = (name,)
     return Traces(tuple(spans), list(stages)[-1], is_complete=True)
 
 
-def _listed(run: Run) -> Iterator[tuple[str, tuple[Document, ...]]]:
-    """Give the documents of each topic by rank, with their scores."""
-    every, rows = align(run, run), TopicRows.of(run)
-    for query in every.query_ids:
-        part = rows.run(query).table
-        scores = dict(zip(part["doc_id"].to_pylist(), part["score"].to_pylist(), strict=True)) if run.has_scores else {}
-        place = every.rows(query)
-        ids, ranks = every.doc[place].to_pylist(), every.first[place].tolist()
-        yield query, tuple(Document(one, rank, scores.get(one)) for one, rank in zip(ids, ranks, strict=True))
+def _rankings(run: Run) -> Iterator[tuple[str, tuple[Document, ...]]]:
+    """Yield the documents of each topic by rank, with their scores."""
+    aligned, rows = align(run, run), TopicRows.of(run)
+    for query in aligned.query_ids:
+        table = rows.run(query).table
+        ids, values = table["doc_id"].to_pylist(), table["score"].to_pylist()
+        scores = dict(zip(ids, values, strict=True)) if run.has_scores else {}
+        place = aligned.rows(query)
+        ranked, ranks = aligned.doc[place].to_pylist(), aligned.first[place].tolist()
+        yield query, tuple(Document(doc, rank, scores.get(doc)) for doc, rank in zip(ranked, ranks, strict=True))

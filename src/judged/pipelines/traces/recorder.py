@@ -1,4 +1,4 @@
-"""Our own layout of traces: JSON lines, one a stage."""
+"""JSON Lines format of traces, one line for each stage, and a recorder for pipelines."""
 
 from __future__ import annotations
 
@@ -33,103 +33,102 @@ _STAGE = {
 
 
 def write_traces(traces: Traces, path: str | Path, *, format: Literal["judged", "openinference"] = "judged") -> None:
-    """Write traces as JSON lines; a file of that name is replaced when all is written.
+    """Write traces as JSON Lines; an existing file is replaced atomically.
 
     Parameters
     ----------
     traces
-        The traces.
+        Traces to write.
     path
-        The file.
+        Output file.
     format
-        ``judged``: our own layout, a line a stage. ``openinference``: spans, with what their conventions have no word
-        for in attributes ``judged.stage``, so that nothing is lost. Their times tell how long a stage took, not when
-        it was: they begin in 1970.
+        ``judged``: one line for each stage. ``openinference``: spans, with an attribute ``judged.stage`` for fields
+        that OpenInference does not define. Durations are preserved, but times are not: spans begin in 1970.
 
     Raises
     ------
     InputError
-        If there is no such format, or no such place to write to.
+        If the format is unknown, or the folder does not exist.
     OutputError
         If the file cannot be written.
     """
     from judged.pipelines.traces.conventions import lines_of
 
     if format not in ("judged", "openinference"):
-        raise InputError(f"traces are not written as {format!r}", fix="choose judged or openinference")
+        raise InputError(f"unknown format {format!r}", fix="use judged or openinference")
     lines = lines_of(traces.spans) if format == "openinference" else map(line_of, traces.spans)
     with atomic_write(path) as part, part.open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
 
 
 def line_of(span: Span) -> str:
-    """Write a stage as one line of JSON; what is not known is left out.
+    """Format a stage as one line of JSON, without unknown fields.
 
     >>> line_of(Span("t", "q", "bm25", "candidates", documents=(Document("a", 1),)))
     '{"trace_id": "t", "query_id": "q", "stage": "bm25", "kind": "candidates", "documents": [{"id": "a"}]}'
     """
     row: dict[str, Any] = {"trace_id": span.trace_id, "query_id": span.query_id, "stage": span.stage, "kind": span.kind}
     row |= {"parents": list(span.parents)} if span.parents else {}
-    given = {"query": span.query, "latency_ms": span.latency_ms, "model": span.model}
-    row |= {name: value for name, value in given.items() if value is not None}
+    fields = {"query": span.query, "latency_ms": span.latency_ms, "model": span.model}
+    row |= {name: value for name, value in fields.items() if value is not None}
     row |= {"facts": dict(span.facts)} if span.facts else {}
     if span.documents is not None:
-        row["documents"] = [document_row(one, at) for at, one in enumerate(span.documents, 1)]
+        row["documents"] = [document_row(document, place) for place, document in enumerate(span.documents, 1)]
     return json.dumps(row, ensure_ascii=False)
 
 
-def document_row(one: Document, place: int) -> dict[str, Any]:
-    """Write a document as an object; its rank only where it is not its place."""
-    row: dict[str, Any] = {"id": one.doc_id}
-    row |= {"rank": one.rank} if one.rank != place else {}
-    row |= {"score": one.score} if one.score is not None else {}
-    row |= {"source": one.source} if one.source else {}
-    return row | ({"features": dict(one.features)} if one.features else {})
+def document_row(document: Document, place: int) -> dict[str, Any]:
+    """Convert a document to a JSON object, with its rank only if it differs from its place."""
+    row: dict[str, Any] = {"id": document.doc_id}
+    row |= {"rank": document.rank} if document.rank != place else {}
+    row |= {"score": document.score} if document.score is not None else {}
+    row |= {"source": document.source} if document.source else {}
+    return row | ({"features": dict(document.features)} if document.features else {})
 
 
-def span_of(given: Mapping[str, Any]) -> Span:
-    """Make a stage of a JSON object.
+def span_of(row: Mapping[str, Any]) -> Span:
+    """Convert a JSON object to a stage.
 
     Raises
     ------
     ValueError
-        If it is none; the message says what is wrong.
+        If the object is invalid.
     """
-    check_shape(given, _STAGE, "a stage")
-    query_id = given.get("query_id", given.get("query"))
-    if query_id is None or not isinstance(given.get("stage"), str):
+    check_shape(row, _STAGE, "a stage")
+    query_id = row.get("query_id", row.get("query"))
+    if query_id is None or not isinstance(row.get("stage"), str):
         raise ValueError("a line without stage, or without query_id and query")
-    kind = given.get("kind", "candidates")
+    kind = row.get("kind", "candidates")
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r:.40}, not one of {', '.join(KINDS)}")
-    listed = given.get("documents")
+    documents = row.get("documents")
     return Span(
-        trace_id=str(given.get("trace_id", query_id)),
+        trace_id=str(row.get("trace_id", query_id)),
         query_id=str(query_id),
-        stage=given["stage"],
+        stage=row["stage"],
         kind=kind,
-        parents=tuple(map(str, given.get("parents") or ())),
-        documents=None if listed is None else documents_of(listed),
-        query=given.get("query"),
-        latency_ms=_number(given.get("latency_ms")),
-        model=given.get("model"),
-        facts=given.get("facts") or {},
+        parents=tuple(map(str, row.get("parents") or ())),
+        documents=None if documents is None else documents_of(documents),
+        query=row.get("query"),
+        latency_ms=_number(row.get("latency_ms")),
+        model=row.get("model"),
+        facts=row.get("facts") or {},
     )
 
 
-def documents_of(listed: Iterable[Any]) -> tuple[Document, ...]:
-    """Make documents of objects or ids; of one that is listed twice the first place counts."""
-    found: dict[str, Document] = {}
-    for place, one in enumerate(listed, 1):
-        row: Mapping[str, Any] = one if isinstance(one, Mapping) else {"id": one}
+def documents_of(rows: Iterable[Any]) -> tuple[Document, ...]:
+    """Convert objects or ids to documents; of repeated documents the first one is used."""
+    documents: dict[str, Document] = {}
+    for place, element in enumerate(rows, 1):
+        row: Mapping[str, Any] = element if isinstance(element, Mapping) else {"id": element}
         check_shape(row, {"features?": dict}, "a document")
         if row.get("id") is None:
             raise ValueError("a document without id")
         rank, score, source = int(row.get("rank", place)), _number(row.get("score")), str(row.get("source") or "")
         check_shape(rank, int, "rank of a document")
-        made = Document(str(row["id"]), rank, score, source, row.get("features") or {})
-        found.setdefault(made.doc_id, made)
-    return tuple(found.values())
+        document = Document(str(row["id"]), rank, score, source, row.get("features") or {})
+        documents.setdefault(document.doc_id, document)
+    return tuple(documents.values())
 
 
 def _number(value: Any) -> float | None:
@@ -139,14 +138,14 @@ def _number(value: Any) -> float | None:
     return number
 
 
-_SHOWN = 10  # documents of a page
+_PAGE_SIZE = 10
 
 
 def sample_traces() -> Traces:
-    """Give what stages of a pipeline made of the sample's topics.
+    """Return traces of a pipeline on the sample's topics.
 
-    Candidates are `bm25` and `tfidf_char`, 50 documents each; `rrf` is what reciprocal rank fusion made of them, cut at
-    50; people are shown the first ten.
+    Candidates are `bm25` and `tfidf_char`, 50 documents each; `rrf` fuses them by reciprocal rank and returns 50;
+    users see the first ten.
 
     >>> [(stage.name, stage.kind, stage.parents) for stage in sample_traces().stages][2:]
     [('rrf', 'fuse', ('bm25', 'tfidf_char')), ('shown', 'shown', ('rrf',))]
@@ -156,17 +155,15 @@ def sample_traces() -> Traces:
     traces = traces_of_runs(stages, parents={"tfidf_char": (), "rrf": ("bm25", "tfidf_char")})
     queries = sample.topics()
     spans = [replace(span, query=queries.text(span.query_id)) for span in traces.spans]
-    return Traces(
-        tuple(
-            replace(span, kind="shown", documents=(span.documents or ())[:_SHOWN]) if span.stage == "shown" else span
-            for span in spans
-        ),
-        "pydocs",
-    )
+    return Traces(tuple(map(_first_page, spans)), "pydocs")
+
+
+def _first_page(span: Span) -> Span:
+    return replace(span, kind="shown", documents=(span.documents or ())[:_PAGE_SIZE]) if span.stage == "shown" else span
 
 
 def write_traces_of_runs(runs: Mapping[str, Run], parents: Mapping[str, tuple[str, ...]], path: Path) -> None:
-    """Write runs as the stages of traces, each with the stages that it was made of."""
+    """Write runs as stages of traces, with the parents of each stage."""
     write_traces(traces_of_runs(runs, parents=parents), path)
 
 
@@ -179,20 +176,20 @@ _LOGGER = logging.getLogger("judged.pipelines.traces")
 
 
 class Recorder:
-    """Write down what a pipeline does, as JSON lines that `read_traces` reads.
+    """Recorder of the stages of a pipeline, as JSON Lines for `read_traces`.
 
-    Each trace is appended to the file at once when it ends, so threads and processes may share a file (on a local file
-    system). Nothing is ever raised into the pipeline: what could not be written down is counted, and logged once.
+    Each trace is appended to the file when it ends, so several threads and processes can share a file on a local file
+    system. Errors are never raised into the pipeline: they are counted, and the first one is logged.
 
     Parameters
     ----------
     path
-        The file; it is made, or appended to.
+        Output file; new traces are appended.
 
     Attributes
     ----------
     faults : int
-        How many stages and traces could not be written down.
+        Number of stages and traces that could not be written.
 
     Examples
     --------
@@ -212,33 +209,33 @@ class Recorder:
         self.faults = 0
 
     def query(self, query_id: str, text: str | None = None, *, trace_id: str | None = None) -> RecordedTrace:
-        """Give the trace of one query, for a ``with`` block.
+        """Return a context manager that records one query.
 
         Parameters
         ----------
         query_id
-            The topic.
+            Topic.
         text
-            The text of the query.
+            Text of the query.
         trace_id
-            The request; None: a new one.
+            Id of the request. Default: a new one.
         """
         return RecordedTrace(self, {"trace_id": trace_id or uuid.uuid4().hex, "query_id": query_id}, text)
 
     def fault(self, error: Exception) -> None:
-        """Count what could not be written down, and log the first of it."""
+        """Count a failure, and log the first one."""
         self.faults += 1
         if self.faults == 1:
             _LOGGER.warning("%s: a trace could not be written down (%r); more are only counted", self.path, error)
 
 
 class RecordedTrace:
-    """What happens to one query; made by `Recorder.query`."""
+    """Trace of one query, created by `Recorder.query`."""
 
     def __init__(self, recorder: Recorder, ids: Mapping[str, Any], text: str | None) -> None:
         self._recorder, self._ids, self._text = recorder, ids, text
         self._lines: list[str] = []
-        self._open: list[str] = []  # stages that no other follows yet
+        self._leaves: list[str] = []  # stages that are not yet the parent of another one
 
     def __enter__(self) -> Self:
         return self
@@ -255,41 +252,41 @@ class RecordedTrace:
         model: str | None = None,
         **facts: Any,
     ) -> None:
-        """Write down a stage.
+        """Record a stage.
 
         Parameters
         ----------
         name
-            What it is called.
+            Name of the stage.
         kind
-            What it does: rewrite, candidates, score, fuse, rerank, shown or cited.
+            Kind: rewrite, candidates, score, fuse, rerank, shown, or cited.
         documents
-            What it passed on, in order: ids, pairs of id and score, objects with ``id``, ``score``, ``source`` and
-            ``features``, or ``{id: score}``; None: not recorded.
+            Documents that it returned, in order: ids, pairs of id and score, objects with ``id``, ``score``,
+            ``source``, and ``features``, or ``{id: score}``; None if not recorded.
         parents
-            The stages whose documents it was given; None: of ``candidates`` and ``rewrite`` none, of others all that no
-            stage follows yet.
+            Stages whose documents are its input. Default: none for ``candidates`` and ``rewrite``, otherwise all stages
+            that are not yet the parent of another one.
         query
-            The text that it was given; None: that of the query.
+            Text that it received. Default: that of the query.
         latency_ms, model
-            How long it took, and what did it.
+            Duration in milliseconds, and model or configuration.
         **facts
-            What else is known, such as ``session_id``.
+            Other facts, such as ``session_id``.
         """
         try:
             if parents is None:
-                parents = [] if kind in ("candidates", "rewrite") else list(self._open)
-            known = {"parents": list(parents), "query": query or self._text, "latency_ms": latency_ms, "model": model}
+                parents = [] if kind in ("candidates", "rewrite") else list(self._leaves)
+            fields = {"parents": list(parents), "query": query or self._text, "latency_ms": latency_ms, "model": model}
             row = {**self._ids, "stage": name, "kind": kind}
-            row |= {key: value for key, value in known.items() if value not in (None, [])}
+            row |= {key: value for key, value in fields.items() if value not in (None, [])}
             row |= {"facts": facts} if facts else {}
             if documents is not None:
                 pairs = documents.items() if isinstance(documents, Mapping) else documents
-                row["documents"] = [_row(one) for one in cast("Iterable[Any]", pairs)]
-            self._lines.append(json.dumps(row, ensure_ascii=False, default=_plain))
+                row["documents"] = [_document_row(element) for element in cast("Iterable[Any]", pairs)]
+            self._lines.append(json.dumps(row, ensure_ascii=False, default=_json_value))
             if kind != "rewrite":
-                self._open = [*(one for one in self._open if one not in parents), name]
-        except Exception as error:  # noqa: BLE001  a pipeline must not fail because of what is written down of it
+                self._leaves = [*(leaf for leaf in self._leaves if leaf not in parents), name]
+        except Exception as error:  # noqa: BLE001  recording must not stop the pipeline
             self._recorder.fault(error)
 
     def __exit__(
@@ -299,23 +296,23 @@ class RecordedTrace:
         try:
             if self._lines:
                 _append(self._recorder.path, ("\n".join(self._lines) + "\n").encode("utf-8", "replace"))
-        except Exception as fault:  # noqa: BLE001  as above
+        except Exception as fault:  # noqa: BLE001  recording must not stop the pipeline
             self._recorder.fault(fault)
 
 
 def _append(path: Path, data: bytes) -> None:
-    """Append bytes by one call, which no other process's comes into."""
+    # A single write in append mode is not interleaved with writes of other processes.
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         written = os.write(descriptor, data)
         if written < len(data):
-            os.write(descriptor, b"\n")  # the next trace begins on a line of its own
+            os.write(descriptor, b"\n")  # ends the incomplete line, so that the next trace is readable
             raise OSError(f"only {written} of {len(data)} bytes could be written")
     finally:
         os.close(descriptor)
 
 
-def _row(document: Any) -> Any:
+def _document_row(document: Any) -> Any:
     if isinstance(document, tuple):
         pair = cast("tuple[Any, ...]", document)
         if hasattr(pair, "_asdict"):  # a `judged.pipelines.traces.Document`
@@ -324,6 +321,6 @@ def _row(document: Any) -> Any:
     return document
 
 
-def _plain(value: Any) -> Any:
-    """Write numbers of arrays as numbers, and all else that JSON does not know as text."""
+def _json_value(value: Any) -> Any:
+    # NumPy scalars have `item`; other values become text.
     return value.item() if hasattr(value, "item") else str(value)
