@@ -113,6 +113,6 @@ def test_a_test_in_place_of_another_is_named_in_the_rules() -> None:
         test="bca", ci="none", resamples=500
     )
     assert "randomization test for 1 of 3 pairs" in " ".join(partly_replaced.caption.split())
-    replaced = scores(a=[1, 2, 3, 4, 5], b=[2, 3, 3, 5, 6]).compare(test="studentised", ci="none")
-    assert "randomization test in place of the paired studentised bootstrap test" in replaced.caption
+    replaced = scores(a=[1, 2, 3, 4, 5], b=[2, 3, 3, 5, 6]).compare(test="studentized", ci="none")
+    assert "randomization test in place of the paired studentized bootstrap test" in replaced.caption
     assert replaced.pairs[0].result.test == "randomization"

@@ -179,7 +179,7 @@ def test_all_tests_run() -> None:
 
 def test_other_spellings() -> None:
     assert SCORES.compare(test="randomization").choices.test == "randomization"
-    assert SCORES.compare(test="studentized", resamples=500).choices.test == "studentised"
+    assert SCORES.compare(test="studentized", resamples=500).choices.test == "studentized"
     assert SCORES.compare(test="randomized-tukey", resamples=500).choices.test == "randomized-tukey"
 
 

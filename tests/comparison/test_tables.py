@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comparison_made import scores
-from judged.comparison.answer import compact_letters, system_letters
+from judged.comparison.answer import letter_ranges, system_letters
 from judged.results.decimals import decimal
 from judged.results.escaping import Cell, TextTable
 
@@ -235,7 +235,7 @@ def test_columns_follow_the_first_measure_and_bold_is_of_each() -> None:
 def test_a_mark_names_each_system_once(case: tuple[int, set[int]]) -> None:
     count, selected = case
     names = system_letters(count)
-    mark = compact_letters(names, selected)
+    mark = letter_ranges(names, selected)
     parts = mark.split(",") if "," in mark or "-" in mark or not names[0].isalpha() else list(mark)
     read: list[int] = []
     for part in filter(None, parts):

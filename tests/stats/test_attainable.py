@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judged.stats.paired import TESTS, paired_test
-from judged.stats.sample_size import cannot_be_significant, least_p
+from judged.stats.sample_size import cannot_be_significant, smallest_p
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less"])
@@ -15,20 +15,20 @@ from judged.stats.sample_size import cannot_be_significant, least_p
 def test_the_clearest_difference_attains_it(n: int, test: str, alternative: str) -> None:
     lower = 0.1 + 0.01 * np.arange(n)
     result = paired_test(np.full(n, 0.9), lower, test, alternative=alternative)
-    assert result.p == pytest.approx(least_p(n, test, alternative))
+    assert result.p == pytest.approx(smallest_p(n, test, alternative))
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less"])
-@pytest.mark.parametrize("test", ["randomization", "bootstrap", "bca", "studentised"])
+@pytest.mark.parametrize("test", ["randomization", "bootstrap", "bca", "studentized"])
 def test_drawn_resamples_bound_it(test: str, alternative: str) -> None:
     lower = 0.1 + 0.01 * np.arange(30)
     result = paired_test(np.full(30, 0.9), lower, test, alternative=alternative, resamples=199)
-    assert 0 < least_p(30, test, alternative, 199) == 1 / 200 <= result.p
+    assert 0 < smallest_p(30, test, alternative, 199) == 1 / 200 <= result.p
 
 
 def test_some_know_no_bound_and_one_topic_has_no_test() -> None:
-    assert [least_p(3, test) for test in ("t", "bayes", "tukey")] == [0.0] * 3
-    assert [least_p(n, test) for n in (0, 1) for test in TESTS] == [1.0] * 2 * len(TESTS)
+    assert [smallest_p(3, test) for test in ("t", "bayes", "tukey")] == [0.0] * 3
+    assert [smallest_p(n, test) for n in (0, 1) for test in TESTS] == [1.0] * 2 * len(TESTS)
 
 
 def test_a_limit_that_is_met_is_in_reach() -> None:

@@ -9,9 +9,9 @@ import pytest
 from calibration import paired
 
 from judged.stats.paired import paired_test
-from judged.stats.sample_size import MIN_DIFFERING, effective_differing, holds_error_rate, least_p
+from judged.stats.sample_size import MIN_DIFFERING, effective_differing, holds_error_rate, smallest_p
 
-BOOTSTRAPS = ("bootstrap", "bca", "studentised")
+BOOTSTRAPS = ("bootstrap", "bca", "studentized")
 TRIALS = 300
 
 
@@ -57,7 +57,7 @@ def test_the_least_p_is_attained_with_ties_too() -> None:
         for method in ("randomization", "sign", "wilcoxon", *BOOTSTRAPS, "t"):
             for alternative in ("two-sided", "greater"):
                 found = paired_test(np.zeros(n), second, method, alternative=alternative)
-                least = least_p(n, method, alternative, differing=differing)
+                least = smallest_p(n, method, alternative, differing=differing)
                 assert found.p == pytest.approx(least) or (method, differing) == ("t", n), (method, n, differing)
 
 
@@ -76,7 +76,7 @@ def test_tests_of_signs_and_ranks_find_what_is_no_difference_of_means() -> None:
 
 
 @pytest.mark.parametrize("n", [50, 200])
-@pytest.mark.parametrize("method", ["bca", "studentised"])
+@pytest.mark.parametrize("method", ["bca", "studentized"])
 def test_near_ties_do_not_count_as_topics_with_a_difference(n: int, method: str) -> None:
     """All differ, 95 % by 0.01, 5 % by 0.5: alone, BCa rejects 24.8 and 15.2 % of these true nulls."""
     rng = np.random.default_rng(n)
@@ -87,7 +87,7 @@ def test_near_ties_do_not_count_as_topics_with_a_difference(n: int, method: str)
     assert all(test.test == method or "outweigh" in test.note for test in tests)
 
 
-@pytest.mark.parametrize("method", ["bca", "studentised"])
+@pytest.mark.parametrize("method", ["bca", "studentized"])
 def test_normal_differences_are_not_replaced(method: str) -> None:
     drawn = np.random.default_rng(1).normal(size=(100, 60))
     assert np.mean([paired_test(np.zeros(60), row, method, resamples=200).test == method for row in drawn]) > 0.95

@@ -108,7 +108,7 @@ def test_two_systems_are_the_exact_randomization_test(tenths: np.ndarray) -> Non
 
 
 @pytest.mark.parametrize(("systems", "topics"), [(3, 4), (5, 30), (8, 11)])
-def test_tukey_is_the_studentised_range_on_the_residual_variance(systems: int, topics: int) -> None:
+def test_tukey_is_the_studentized_range_on_the_residual_variance(systems: int, topics: int) -> None:
     scores = made(systems, topics, seed=topics)
     found, error = tukey_hsd(scores), math.sqrt(anova(scores).residual_variance / topics)
     df, means = (systems - 1) * (topics - 1), scores.mean(axis=1)
@@ -406,7 +406,7 @@ def test_sentences_say_what_was_found_and_what_not() -> None:
 
 @needs_shared
 def test_the_passage_runs_of_deep_learning_2019() -> None:
-    """37 runs, 43 topics. scipy's studentised range finds 304 pairs too; its own test, for independent groups, 141.
+    """37 runs, 43 topics. scipy's studentized range finds 304 pairs too; its own test, for independent groups, 141.
 
     The permuted scores hold the differences between runs, so that the randomized test is stricter here.
     """

@@ -26,14 +26,14 @@ def skewed(rng: np.random.Generator) -> np.ndarray:
     return np.round(rng.beta(0.6, hard, (SYSTEMS, TOPICS)), 1)
 
 
-def rejected(least_p: Callable[[np.ndarray], float], make: Callable[..., np.ndarray], times: int) -> float:
+def rejected(smallest_p: Callable[[np.ndarray], float], make: Callable[..., np.ndarray], times: int) -> float:
     """Give the share of samples in which something is called significant at 5%."""
     rng = np.random.default_rng(2024)
-    return float(np.mean([least_p(make(rng)) <= 0.05 + 1e-12 for _ in range(times)]))
+    return float(np.mean([smallest_p(make(rng)) <= 0.05 + 1e-12 for _ in range(times)]))
 
 
 @pytest.mark.parametrize(
-    ("name", "least_p", "make", "times"),
+    ("name", "smallest_p", "make", "times"),
     [
         ("tukey", lambda scores: tukey_hsd(scores).p.min(), normal, 800),
         ("dunnett", lambda scores: dunnett(scores).p.min(), normal, 800),
@@ -41,23 +41,23 @@ def rejected(least_p: Callable[[np.ndarray], float], make: Callable[..., np.ndar
         ("randomized dunnett", lambda scores: randomized_dunnett(scores, resamples=199).p.min(), skewed, 600),
     ],
 )
-def test_one_family_in_twenty_errs(name: str, least_p, make, times: int) -> None:
+def test_one_family_in_twenty_errs(name: str, smallest_p, make, times: int) -> None:
     """These are exact: the share lies within 3.3 standard errors of 5%, on either side."""
-    share = rejected(least_p, make, times)
+    share = rejected(smallest_p, make, times)
     assert abs(share - 0.05) <= 3.3 * math.sqrt(0.05 * 0.95 / times), (name, share)
 
 
 @pytest.mark.parametrize(
-    ("least_p", "make", "least"),
+    ("smallest_p", "make", "least"),
     [
         (lambda scores: nemenyi(scores).p.min(), normal, 0.025),
         (lambda scores: friedman(scores).f_p, normal, 0.025),
         (lambda scores: tukey_hsd(scores).p.min(), skewed, 0.0),
     ],
 )
-def test_approximate_tests_err_hardly_more_often(least_p, make, least: float) -> None:
+def test_approximate_tests_err_hardly_more_often(smallest_p, make, least: float) -> None:
     times = 600
-    share = rejected(least_p, make, times)
+    share = rejected(smallest_p, make, times)
     assert least <= share <= 0.05 + 3.3 * math.sqrt(0.05 * 0.95 / times), share
 
 
@@ -80,10 +80,10 @@ def test_the_power_for_two_systems_is_that_of_theory() -> None:
     away, edge = 0.25 / (0.3 * math.sqrt(2 / TOPICS)), scipy_stats.t.ppf(0.975, TOPICS - 1)
     expected = scipy_stats.nct.sf(edge, TOPICS - 1, away) + scipy_stats.nct.cdf(-edge, TOPICS - 1, away)
     step = np.array([[0.0], [0.25]])
-    for least_p, times in (
+    for smallest_p, times in (
         (lambda scores: tukey_hsd(scores).p.min(), 600),
         (lambda scores: randomized_tukey(scores, resamples=199).p.min(), 400),
     ):
-        result = rejected(least_p, lambda rng: normal(rng)[:2] + step, times)
+        result = rejected(smallest_p, lambda rng: normal(rng)[:2] + step, times)
         slack = 0.0 if times == 600 else 0.03  # 199 resamples cost some power
         assert abs(result - expected) <= 3.3 * math.sqrt(expected * (1 - expected) / times) + slack

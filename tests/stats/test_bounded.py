@@ -14,7 +14,7 @@ from judged import InputError
 from judged.stats.bounded import bounded, bounded_mean, bounded_p
 from judged.stats.paired import paired_test
 from judged.stats.results import Options
-from judged.stats.sample_size import least_p
+from judged.stats.sample_size import smallest_p
 
 LARGEST = 1.0
 
@@ -162,8 +162,8 @@ def test_as_a_paired_test_it_is_that_of_the_differences(n: int) -> None:
     own = bounded_mean(second - first, -1.0, 1.0, level=0.9)
     assert (result.test, result.p, result.interval) == ("bounded", pytest.approx(own.p), pytest.approx(own.interval))
     clearest = paired_test(np.zeros(n), np.ones(n), "bounded", max_difference=1.0)
-    assert least_p(n, "bounded") <= clearest.p * (1 + 1e-12)
-    assert clearest.p == pytest.approx(least_p(n, "bounded"), rel=0.1)
+    assert smallest_p(n, "bounded") <= clearest.p * (1 + 1e-12)
+    assert clearest.p == pytest.approx(smallest_p(n, "bounded"), rel=0.1)
 
 
 def test_topics_that_all_tie_do_not_show_that_all_others_do() -> None:

@@ -11,12 +11,12 @@ from scipy import stats as scipy_stats
 from judged.stats.analysis_of_variance import (
     baseline_critical,
     baseline_tail,
-    studentised_range_critical,
-    studentised_range_tail,
+    studentized_range_critical,
+    studentized_range_tail,
 )
 
 INF = math.inf
-HARTER = {  # upper points of the studentised range, Harter (1960), for 2, 3, ... means
+HARTER = {  # upper points of the studentized range, Harter (1960), for 2, 3, ... means
     (0.05, 5): (3.64, 4.60, 5.22, 5.67),
     (0.05, 10): (3.15, 3.88, 4.33, 4.65, 4.91, 5.12, 5.30, 5.46, 5.60),
     (0.05, 20): (2.95, 3.58, 3.96, 4.23, 4.45, 4.62, 4.77, 4.90, 5.01),
@@ -36,9 +36,9 @@ DUNNETT = {  # two-sided 5% points of the largest |t|, Dunnett (1964), for 1, 2,
 
 
 @pytest.mark.parametrize(("probability", "df"), HARTER)
-def test_the_studentised_range_is_that_of_the_tables(probability: float, df: float) -> None:
+def test_the_studentized_range_is_that_of_the_tables(probability: float, df: float) -> None:
     for systems, expected in enumerate(HARTER[probability, df], start=2):
-        result = studentised_range_critical(systems, df, probability)
+        result = studentized_range_critical(systems, df, probability)
         assert abs(result - expected) < 0.00501, systems
 
 
@@ -49,16 +49,16 @@ def test_dunnetts_points_are_those_of_the_table(df: float) -> None:
 
 
 @pytest.mark.parametrize(("systems", "df"), [(2, 1), (3, 1), (3, 5), (10, 20), (37, 1512), (129, 6272), (5, INF)])
-def test_the_studentised_range_is_scipys(systems: int, df: float) -> None:
+def test_the_studentized_range_is_scipys(systems: int, df: float) -> None:
     q = np.array([0.001, 0.1, 0.5, 1, 2, 3, 5, 7.5])
     expected = scipy_stats.studentized_range.sf(q, systems, df)
-    assert studentised_range_tail(q, systems, df) == pytest.approx(expected, rel=1e-7, abs=1e-9)
+    assert studentized_range_tail(q, systems, df) == pytest.approx(expected, rel=1e-7, abs=1e-9)
 
 
 def test_many_means_need_no_coarser_numbers() -> None:
     q = np.array([5.0, 6.0, 7.0, 8.0])
     expected = scipy_stats.studentized_range.sf(q, 1000, 5000)
-    assert studentised_range_tail(q, 1000, 5000) == pytest.approx(expected, rel=1e-6)
+    assert studentized_range_tail(q, 1000, 5000) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 10, 100, 1512, 30_000])
@@ -68,7 +68,7 @@ def test_two_means_give_students_t_also_far_out(df: int) -> None:
     expected = 2 * scipy_stats.t.sf(t, df)
     kept = expected > 1e-290
     for result in (
-        studentised_range_tail(t * math.sqrt(2), 2, df),
+        studentized_range_tail(t * math.sqrt(2), 2, df),
         baseline_tail(t * math.sqrt(2), 1, df),
     ):
         assert result[kept] == pytest.approx(expected[kept], rel=1e-9)
@@ -78,8 +78,8 @@ def test_two_means_give_students_t_also_far_out(df: int) -> None:
 def test_tails_are_bounded_by_those_of_single_pairs() -> None:
     """Far out, at most as many pairs as there are exceed q, hardly ever two at once: Bonferroni from below."""
     q = np.array([12.0, 15.0, 20.0])
-    one = studentised_range_tail(q, 2, INF)
-    assert studentised_range_tail(q, 6, INF) / one == pytest.approx([15, 15, 15], rel=1e-4)
+    one = studentized_range_tail(q, 2, INF)
+    assert studentized_range_tail(q, 6, INF) / one == pytest.approx([15, 15, 15], rel=1e-4)
     assert baseline_tail(q, 6, INF) / one == pytest.approx([6, 6, 6], rel=1e-4)
     assert (one < 1e-16).all()
 
@@ -105,7 +105,7 @@ def test_dunnetts_p_values_for_groups_are_scipys() -> None:
 def test_the_ends_of_the_scale() -> None:
     q = np.array([0.0, math.inf, math.nan, 1e-12])
     for df in (1, 40, INF):
-        for result in (studentised_range_tail(q, 4, df), baseline_tail(q, 4, df)):
+        for result in (studentized_range_tail(q, 4, df), baseline_tail(q, 4, df)):
             assert result[:2].tolist() == [1.0, 0.0]
             assert math.isnan(result[2])
             assert result[3] == pytest.approx(1.0, abs=1e-8)
@@ -113,8 +113,8 @@ def test_the_ends_of_the_scale() -> None:
 
 def test_a_value_does_not_depend_on_the_others() -> None:
     q = np.random.default_rng(0).uniform(0.01, 12, 5000)
-    together = studentised_range_tail(q, 5, 56)
-    alone = np.concatenate([studentised_range_tail(q[at : at + 1], 5, 56) for at in range(40)])
+    together = studentized_range_tail(q, 5, 56)
+    alone = np.concatenate([studentized_range_tail(q[at : at + 1], 5, 56) for at in range(40)])
     assert together[:40] == pytest.approx(alone, rel=1e-11)
     order = np.argsort(q)
     assert (np.diff(together[order]) <= 1e-14).all()
@@ -123,7 +123,7 @@ def test_a_value_does_not_depend_on_the_others() -> None:
 @pytest.mark.parametrize("probability", [0.5, 0.1, 0.001, 1e-8])
 def test_critical_values_undo_the_tail(probability: float) -> None:
     for systems, df in ((2, 3), (37, 1512), (6, INF)):
-        q = np.array([studentised_range_critical(systems, df, probability)])
-        assert studentised_range_tail(q, systems, df)[0] == pytest.approx(probability, rel=1e-9)
+        q = np.array([studentized_range_critical(systems, df, probability)])
+        assert studentized_range_tail(q, systems, df)[0] == pytest.approx(probability, rel=1e-9)
         q = np.array([baseline_critical(systems, df, probability)])
         assert baseline_tail(q, systems, df)[0] == pytest.approx(probability, rel=1e-9)

@@ -25,7 +25,7 @@ def test_p_is_held_against_the_alpha_of_its_interval(method: str) -> None:
             assert ((p <= interval_alphas(p, method, 0.05)) == result).all()
 
 
-@pytest.mark.parametrize("test", ["randomization", "t", "bootstrap", "studentised"])
+@pytest.mark.parametrize("test", ["randomization", "t", "bootstrap", "studentized"])
 @pytest.mark.parametrize("method", CORRECTIONS)
 def test_an_interval_leaves_out_0_just_where_the_corrected_p_is_significant(method: str, test: str) -> None:
     """Uncorrected intervals leave out 0 where a corrected p says that nothing is shown."""

@@ -150,7 +150,7 @@ def test_drawn_randomization_is_near_the_exact_one(alternative: str) -> None:
     assert drawn.p * 2**14 == pytest.approx(round(drawn.p * 2**14))  # (b + 1) / (B + 1)
 
 
-@pytest.mark.parametrize("method", ["randomization", "bootstrap", "studentised"])
+@pytest.mark.parametrize("method", ["randomization", "bootstrap", "studentized"])
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize(("topics", "level"), [(6, 0.9), (7, 0.95), (20, 0.95), (43, 0.8), (60, 0.95), (5, 0.99)])
 def test_an_interval_holds_the_shifts_that_are_not_rejected(
@@ -262,7 +262,7 @@ def test_shifted_bootstrap_by_enumeration() -> None:
     assert ours.interval == (pytest.approx(0.1), pytest.approx(0.7))  # 1/27 are 0.4 away, and 2/27 at least 0.3
 
 
-def test_studentised_by_enumeration() -> None:
+def test_studentized_by_enumeration() -> None:
     gaps = np.array([-0.3, 0.3, 0.8, -0.25, 0.1])
     t = gaps.mean() / scipy_stats.sem(gaps)
     every = []
@@ -270,7 +270,7 @@ def test_studentised_by_enumeration() -> None:
         moved = np.mean(drawn) - gaps.mean()
         every.append(moved / scipy_stats.sem(drawn) if len(set(drawn)) > 1 else math.copysign(math.inf, moved))
     upper = np.mean(np.array(every) >= t)
-    (ours,) = bootstrap.studentised(gaps[None], np.array([1e-12]), Options("greater", resamples=50_000))
+    (ours,) = bootstrap.studentized(gaps[None], np.array([1e-12]), Options("greater", resamples=50_000))
     assert ours.statistic == pytest.approx(t, rel=1e-12)
     assert abs(ours.p - upper) < 4 * math.sqrt(upper * (1 - upper) / 50_000)
 

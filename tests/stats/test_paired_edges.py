@@ -14,9 +14,9 @@ from judged.results.decimals import p_text
 from judged.stats.paired import TESTS, paired_test, paired_tests
 
 ALTERNATIVES = ("two-sided", "greater", "less")
-RESAMPLED = ("randomization", "bootstrap", "bca", "studentised", "ratio")
+RESAMPLED = ("randomization", "bootstrap", "bca", "studentized", "ratio")
 LIMITS = {"bounded": {"max_difference": 1.0}}  # what a method needs beside the scores
-BY_MEAN = ("t", "bootstrap", "bca", "studentised", "bayes")
+BY_MEAN = ("t", "bootstrap", "bca", "studentized", "bayes")
 TENTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=9)
 
 
@@ -147,7 +147,7 @@ def test_other_spellings() -> None:
         == paired_test(first, second, "fisher")
         == paired_test(first, second)
     )
-    assert paired_test(*_pair(100), "studentized").test == "studentised"
+    assert paired_test(*_pair(100), "studentized").test == "studentized"
 
 
 def test_a_correction_decides() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from judged.stats.paired import TESTS, paired_test, paired_tests
 
 ALTERNATIVES = ("two-sided", "greater", "less")
-RESAMPLED = ("randomization", "bootstrap", "bca", "studentised", "ratio")
+RESAMPLED = ("randomization", "bootstrap", "bca", "studentized", "ratio")
 
 
 LIMITS = {"bounded": {"max_difference": 1.0}}  # what a method needs beside the scores
@@ -55,7 +55,7 @@ def test_false_positives_are_as_many_as_alpha(method: str, alternative: str) -> 
         assert alpha - error - discrete <= share <= alpha + error + asymptotic, (alpha, share)
 
 
-@pytest.mark.parametrize("method", ["randomization", "t", "bootstrap", "bca", "studentised", "bayes"])
+@pytest.mark.parametrize("method", ["randomization", "t", "bootstrap", "bca", "studentized", "bayes"])
 def test_intervals_hold_the_truth_as_often_as_they_say(method: str) -> None:
     scores, pairs = _nulls(2000, 40, seed=3, shift=0.05)
     found = paired_tests(scores, pairs, method, level=0.9, resamples=999, seed=7)

@@ -33,7 +33,7 @@ def test_by_hand() -> None:
 
 
 def test_where_nearly_all_topics_lose_the_same_it_is_still_a_loss() -> None:
-    """Resamples without the one that differs have no spread at all: the studentised bootstrap says p = .7 here."""
+    """Resamples without the one that differs have no spread at all: the studentized bootstrap says p = .7 here."""
     gaps = np.array([-1.0] * 19 + [-0.08])
     (result,) = with_hall_tests(gaps[None], [alone(gaps)])
     assert result.p < 0.001

@@ -2,7 +2,7 @@
 
 `raw` is the bootstrap whatever the data; without it, the test that is offered: where fewer than 40 topics differ (for
 t: fewer than 6, where topics tie), or a few outweigh the others (an effective number below 12, for BCa and the
-studentised bootstrap), the randomization test takes its place. In `skewed` the true mean difference is 0
+studentized bootstrap), the randomization test takes its place. In `skewed` the true mean difference is 0
 and the differences lean: what signs and ranks find there is no difference of means.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 RESAMPLES = 499
 SIZES = (2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 50, 100, 200)
-RAW = {"bootstrap": bootstrap.percentile, "bca": bootstrap.bca, "studentised": bootstrap.studentised}
+RAW = {"bootstrap": bootstrap.percentile, "bca": bootstrap.bca, "studentized": bootstrap.studentized}
 OFFERED = ("randomization", "t", *RAW)
 NOT_OF_MEANS = ("sign", "wilcoxon")
 

@@ -115,7 +115,7 @@ class MeasureComparison:
         for row, run in enumerate(order):
             if baseline is None:
                 beaten = self.better_than.get(run, set())
-                marks[row] = compact_letters(letters, [column for column, other in enumerate(order) if other in beaten])
+                marks[row] = letter_ranges(letters, [column for column, other in enumerate(order) if other in beaten])
             elif (pair := self.by_runs.get((baseline, run))) is not None and pair.better is not None:
                 marks[row] = BETTER if pair.better == run else WORSE
         is_best = [run in best_runs for run in order]
@@ -371,12 +371,12 @@ def system_letters(count: int) -> tuple[str, ...]:
     return tuple(_LETTERS[:count]) if count <= len(_LETTERS) else tuple(str(i + 1) for i in range(count))
 
 
-def compact_letters(names: tuple[str, ...], selected: Collection[int]) -> str:
+def letter_ranges(names: tuple[str, ...], selected: Collection[int]) -> str:
     """Join the letters of the selected systems; four or more consecutive letters become a range.
 
-    >>> compact_letters(system_letters(8), {1, 2, 5}), compact_letters(system_letters(8), {0, 2, 3, 4, 5, 7})
+    >>> letter_ranges(system_letters(8), {1, 2, 5}), letter_ranges(system_letters(8), {0, 2, 3, 4, 5, 7})
     ('bcf', 'a,c-f,h')
-    >>> compact_letters(system_letters(40), {4, 5, 6})
+    >>> letter_ranges(system_letters(40), {4, 5, 6})
     '5,6,7'
     """
     ranked_indices = enumerate(sorted(selected))

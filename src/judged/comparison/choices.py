@@ -12,7 +12,7 @@ from judged.results.decimals import counted
 from judged.results.spelling import one_of
 from judged.scoring.measures.grammar import split_condition
 from judged.stats.inputs import ROUNDING, check_resampling
-from judged.stats.sample_size import cannot_be_significant, least_p
+from judged.stats.sample_size import cannot_be_significant, smallest_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,7 +141,7 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
     if tested := [measure for measure in measures if measure.pairs]:
         yield from _left_out_note(tested)
         yield from _identical_systems_note(tested)
-        yield from list(_least_p_note(tested, choices)) or _no_verdict_note(tested)
+        yield from list(_smallest_p_note(tested, choices)) or _no_verdict_note(tested)
         yield from _sensitivity_note(tested)
         yield from _resamples_note(tested, choices)
         texts = {pair.result.note for measure in tested for pair in measure.pairs}
@@ -171,7 +171,7 @@ def _has_equal_scores(pair: Pair) -> bool:
     return pair.result.n > 0 and not pair.gains and not pair.losses
 
 
-def _least_p_note(measures: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
+def _smallest_p_note(measures: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
     pairs = [(pair, measure.family) for measure in measures for pair in measure.pairs]
     too_small = [(pair.result, family) for pair, family in pairs if has_too_few_topics(pair, family, choices)]
     if too_small:
@@ -207,7 +207,7 @@ def has_too_few_topics(pair: Pair, family: int, choices: Choices) -> bool:
 
 def describe_least_p(difference: Difference, family: int, choices: Choices, *, all_pairs: bool = False) -> str:
     """Describe the smallest possible p-value of a pair with too few topics, and its consequence."""
-    least = least_p(difference.n, difference.test, resamples=_UNLIMITED, differing=difference.differing)
+    least = smallest_p(difference.n, difference.test, resamples=_UNLIMITED, differing=difference.differing)
     corrected = exception = ""
     if least <= choices.alpha * (1 + ROUNDING):  # significant before the correction, not after it
         corrected = f", nor below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"

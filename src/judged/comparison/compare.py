@@ -66,7 +66,7 @@ def comparison_of_scores(
         Name of the run that all others are compared with; None: all pairs.
     test
         ``randomization`` (flips the signs of differences), ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
-        ``studentised``, ``bounded``, ``ratio``, ``bayes``; or a joint test of all systems, which corrects for its own
+        ``studentized``, ``bounded``, ``ratio``, ``bayes``; or a joint test of all systems, which corrects for its own
         comparisons: ``tukey``, ``randomized-tukey``, ``nemenyi``, ``dunnett``. Geometric means are always compared
         by ``ratio``; counts and sums are shown but not tested. ``bounded`` is valid for every distribution and number
         of topics, and requires bounded measures. None: ``randomization``, or ``t`` with more than 2,000 topics.

@@ -126,7 +126,7 @@ class ParquetRows(UnnumberedRows):
 
     path: Path
     where: str
-    names: tuple[str, ...]  # canonical_names column names
+    names: tuple[str, ...]  # canonical column names
     count: int  # number of rows
 
     @property

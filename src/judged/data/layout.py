@@ -202,7 +202,7 @@ _REQUIRED_COLUMNS = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"quer
 
 
 def canonical_names(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
-    """Return the canonical_names column names of a table; an unknown name becomes ``""``.
+    """Return the canonical column names of a table; an unknown name becomes ``""``.
 
     >>> canonical_names(["query-id", "corpus-id", "score"], "qrels")
     ('query_id', 'doc_id', 'relevance')

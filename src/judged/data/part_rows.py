@@ -88,7 +88,7 @@ class PartRows(UnnumberedRows):
 
 
 def column_names(rows: Rows) -> set[str]:
-    """Return the canonical_names column names of a source."""
+    """Return the canonical column names of a source."""
     if isinstance(rows, TextRows):
         return set(filter(None, rows.layout.names))
     if isinstance(rows, ParquetRows):

@@ -78,7 +78,7 @@ class UnnumberedRows:
 
 @dataclass(frozen=True)
 class TableRows(UnnumberedRows):
-    """Rows of an Arrow table in memory, with canonical_names column names and types."""
+    """Rows of an Arrow table in memory, with canonical column names and types."""
 
     table: Table
     where: str = "<table>"

@@ -28,7 +28,7 @@ PAIRED_TESTS = (
     "sign",
     "bootstrap",
     "bca",
-    "studentised",
+    "studentized",
     "bounded",
     "ratio",
     "bayes",

@@ -19,7 +19,7 @@ from judged.results import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Table
 from judged.results.types import cached_property
 from judged.scoring.evaluation.inputs import runs_of
 from judged.scoring.judging.align import rank_all
-from judged.scoring.judging.ranking import Ranking
+from judged.scoring.judging.ranking import RankingRules
 
 if TYPE_CHECKING:
     from judged.results import Block
@@ -247,7 +247,7 @@ def pool(
 
 def candidates(runs: Any, depth: int, *, queries: Any = None, ties: TiePolicy = "docid") -> Candidates:
     """Merge the top `depth` documents of several runs."""
-    run_list, ranking = runs_of(runs), Ranking(ties, depth)
+    run_list, ranking = runs_of(runs), RankingRules(ties, depth)
     for run in run_list:
         if not run.has_scores and not run.has_ranks:
             raise InputError(f"the run {run.name} has neither scores nor ranks", fix="leave it out of the pool")

@@ -126,10 +126,10 @@ _MIN_Q = 1e-9  # smaller quantiles are replaced by it; p is 1 within the same er
 _MAX_CELLS = 1 << 20  # numbers in memory at a time
 
 
-def studentised_range_tail(q: Floats, systems: int, df: float) -> Floats:
+def studentized_range_tail(q: Floats, systems: int, df: float) -> Floats:
     """Return P(Q > q) for the studentized range of `systems` means.
 
-    >>> round(float(studentised_range_tail(np.array([3.578]), 3, 20)[0]), 4)
+    >>> round(float(studentized_range_tail(np.array([3.578]), 3, 20)[0]), 4)
     0.05
     """
     # Harter (1960) gives 3.578 as the upper 5% point for 3 means and 20 degrees of freedom.
@@ -150,13 +150,13 @@ def baseline_tail(q: Floats, systems: int, df: float) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def studentised_range_critical(systems: int, df: float, probability: float) -> float:
+def studentized_range_critical(systems: int, df: float, probability: float) -> float:
     """Return the q that the studentized range exceeds with this probability.
 
-    >>> round(studentised_range_critical(3, 20, 0.05), 4)
+    >>> round(studentized_range_critical(3, 20, 0.05), 4)
     3.5779
     """
-    return _find_quantile(lambda q: studentised_range_tail(q, systems, df), probability)
+    return _find_quantile(lambda q: studentized_range_tail(q, systems, df), probability)
 
 
 @lru_cache(maxsize=256)
@@ -359,8 +359,8 @@ def nemenyi(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
     if blocks.n > 1:
         error = math.sqrt(systems * (systems + 1) / (12.0 * blocks.n))
         statistic = np.abs(ranks - ranks[:, np.newaxis]) / error
-        p = studentised_range_tail(statistic.ravel(), systems, math.inf).reshape(statistic.shape)
-        critical = error * studentised_range_critical(systems, math.inf, significance(level))
+        p = studentized_range_tail(statistic.ravel(), systems, math.inf).reshape(statistic.shape)
+        critical = error * studentized_range_critical(systems, math.inf, significance(level))
     return AllPairs(
         test="nemenyi",
         differences=blocks.differences,

@@ -23,8 +23,8 @@ from judged.stats.analysis_of_variance import (
     anova_of_scores,
     baseline_critical,
     baseline_tail,
-    studentised_range_critical,
-    studentised_range_tail,
+    studentized_range_critical,
+    studentized_range_tail,
 )
 from judged.stats.blocked_results import (
     NO_RESIDUAL,
@@ -114,10 +114,10 @@ def null_distribution(
     # `scores`: (S, n), complete. `statistic`: maps sums over topics (B, S) to values (B,). `relabeling`: whether it
     # does not depend on the order of the systems; then one topic can stay fixed.
     is_varied = scores.max(axis=0) > scores.min(axis=0)
-    fixed_sums = scores[:, ~is_varied].sum(axis=1)
+    unpermuted_sums = scores[:, ~is_varied].sum(axis=1)
     varied_scores = np.ascontiguousarray(scores[:, is_varied].T)  # one row per topic
     n_permuted = len(varied_scores) - int(relabeling and len(varied_scores) > 0)
-    fixed_sums = fixed_sums + varied_scores[n_permuted:].sum(axis=0)
+    unpermuted_sums = unpermuted_sums + varied_scores[n_permuted:].sum(axis=0)
     systems = len(scores)
     arrangements = _count_arrangements(systems, n_permuted, resamples)
     exact = arrangements is not None
@@ -125,7 +125,7 @@ def null_distribution(
     orders = _all_orders(systems) if (exact and n_permuted) or systems <= _MAX_LISTED_SYSTEMS else None
     size = max(16, _BLOCK // systems)
     block_statistics = partial(
-        _block_statistics, varied_scores[:n_permuted], fixed_sums, statistic, orders, None if exact else seed
+        _block_statistics, varied_scores[:n_permuted], unpermuted_sums, statistic, orders, None if exact else seed
     )
     starts = range(0, count, size)
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -138,7 +138,7 @@ def _all_orders(systems: int) -> Ints:
     return np.array(list(itertools.permutations(range(systems))), dtype=np.int64)
 
 
-def _sum_lists(table: Floats, orders: Ints) -> Iterator[Floats]:
+def _group_sums(table: Floats, orders: Ints) -> Iterator[Floats]:
     """Yield lists (C, S) of the systems' sums for all orders of some topics; each topic is in one list."""
     # Computed again for each block, because the lists of many topics would fill the memory.
     sums = np.zeros((1, table.shape[1]))
@@ -162,7 +162,7 @@ def _count_arrangements(systems: int, topics: int, limit: int) -> int | None:
 
 def _block_statistics(
     table: Floats,
-    fixed_sums: Floats,
+    unpermuted_sums: Floats,
     statistic: Statistic,
     orders: Ints | None,
     seed: int | None,
@@ -170,20 +170,20 @@ def _block_statistics(
     stop: int,
 ) -> Floats:
     """Return the statistic of arrangements `start` to `stop`, or of random ones if there is a seed."""
-    sums = np.broadcast_to(fixed_sums, (stop - start, len(fixed_sums))).copy()
+    sums = np.broadcast_to(unpermuted_sums, (stop - start, len(unpermuted_sums))).copy()
     rng = np.random.default_rng((seed or 0, start))
     if orders is None:
-        keys = _RandomOrders(len(fixed_sums), rng)
+        keys = _RandomOrders(len(unpermuted_sums), rng)
         for row in table:
             sums += row.take(keys.orders(stop - start))
         return statistic(sums)
     numbers = np.arange(start, stop)
-    for list_of_sums in _sum_lists(table, orders):
+    for group_sums in _group_sums(table, orders):
         if seed is None:
-            numbers, index = np.divmod(numbers, len(list_of_sums))
+            numbers, index = np.divmod(numbers, len(group_sums))
         else:
-            index = rng.integers(len(list_of_sums), size=stop - start)
-        sums += list_of_sums.take(index, axis=0)
+            index = rng.integers(len(group_sums), size=stop - start)
+        sums += group_sums.take(index, axis=0)
     return statistic(sums)
 
 
@@ -368,10 +368,10 @@ def tukey_hsd(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
     error = math.sqrt(anova_of_scores(blocks).residual_variance / n)
     df = (systems - 1) * (n - 1)
     statistic = studentize(np.abs(differences), error)
-    critical = error * studentised_range_critical(systems, df, significance(level))
+    critical = error * studentized_range_critical(systems, df, significance(level))
     margin = critical * (1.0 - np.eye(systems))
     return AllPairs(
-        p=studentised_range_tail(statistic.ravel(), systems, df).reshape(statistic.shape),
+        p=studentized_range_tail(statistic.ravel(), systems, df).reshape(statistic.shape),
         statistic=statistic,
         low=differences - margin,
         high=differences + margin,

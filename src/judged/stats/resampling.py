@@ -205,7 +205,7 @@ def bca(differences: Floats, rounding: Floats, options: Options) -> list[PairedR
     return _from_means(result, differences, rounding, options)
 
 
-def studentised(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
+def studentized(differences: Floats, rounding: Floats, options: Options) -> list[PairedResult]:
     """Compute the studentized (bootstrap-t) test and interval (Efron and Tibshirani 1993, section 12.5)."""
     # Each resample gives t* = (its mean - the mean) / its standard error. p is twice the smaller of the shares,
     # (b + 1) / (B + 1), of t* >= t and t* <= t; the interval contains the means that the test does not reject. t* of a

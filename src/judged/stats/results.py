@@ -20,7 +20,7 @@ TEST_NAMES = {
     "sign": "sign test",
     "bootstrap": "bootstrap test",
     "bca": "BCa bootstrap test",
-    "studentised": "studentised bootstrap test",
+    "studentized": "studentized bootstrap test",
     "bounded": "bounded test",
     "ratio": "randomization test of the ratio",
     "bayes": "Bayesian comparison",

@@ -396,13 +396,13 @@ def _t_quantile(n: int, alpha: float) -> float:
 
 _SIGN_FLIPS = ("randomization", "ratio")
 _SIGN_TESTS = ("sign", "wilcoxon")
-_BOOTSTRAPS = ("bootstrap", "bca", "studentised")
+_BOOTSTRAPS = ("bootstrap", "bca", "studentized")
 _ROUNDING = 1e-12
 
 MIN_DIFFERING = {"t": 6, **dict.fromkeys(_BOOTSTRAPS, 40)}
 """Minimum number of topics with a difference for a test to hold its error rate, by simulation (docs/calibration.md)."""
 
-MIN_EFFECTIVE_DIFFERING: dict[str, int] = dict.fromkeys(("bca", "studentised"), 12)
+MIN_EFFECTIVE_DIFFERING: dict[str, int] = dict.fromkeys(("bca", "studentized"), 12)
 """Minimum of `effective_differing` for a test to hold its error rate, by simulation (docs/calibration.md)."""
 
 
@@ -435,7 +435,7 @@ def holds_error_rate(test: str, n: int, differing: int) -> bool:
     return differing >= MIN_DIFFERING.get(test, 0) or (test == "t" and differing == n)
 
 
-def least_p(
+def smallest_p(
     n: int,
     test: str = "randomization",
     alternative: Alternative = "two-sided",
@@ -445,9 +445,9 @@ def least_p(
 ) -> float:
     """Return a lower bound of the p-value of a paired test, however large the differences are.
 
-    >>> least_p(5), least_p(5, alternative="less"), least_p(5, "t"), least_p(48, resamples=999)
+    >>> smallest_p(5), smallest_p(5, alternative="less"), smallest_p(5, "t"), smallest_p(48, resamples=999)
     (0.0625, 0.03125, 0.0, 0.001)
-    >>> least_p(48, differing=3), least_p(5, "bootstrap"), round(least_p(48, "t", differing=6), 4)
+    >>> smallest_p(48, differing=3), smallest_p(5, "bootstrap"), round(smallest_p(48, "t", differing=6), 4)
     (0.25, 0.0625, 0.0127)
     """
     # Tests that flip, count, or rank signs have 2^m arrangements of m topics with a difference, one of which is the
@@ -479,7 +479,7 @@ def cannot_be_significant(
     *,
     differing: int | None = None,
 ) -> bool:
-    """Return whether no difference can be significant, because `least_p` is above alpha.
+    """Return whether no difference can be significant, because `smallest_p` is above alpha.
 
     >>> cannot_be_significant(0.05, 5), cannot_be_significant(0.05, 6), cannot_be_significant(0.05 / 2, 6)
     (True, False, True)
@@ -487,4 +487,4 @@ def cannot_be_significant(
     False
     """
     # For one of many comparisons, pass the corrected alpha, such as alpha / family size.
-    return least_p(n, test, alternative, resamples, differing=differing) > alpha * (1 + _ROUNDING)
+    return smallest_p(n, test, alternative, resamples, differing=differing) > alpha * (1 + _ROUNDING)

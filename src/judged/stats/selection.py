@@ -173,9 +173,9 @@ def choose(values: ArrayLike, *, folds: int = 10, level: float = 0.95, seed: int
         honest += float((outer_means * n).sum()) / topics / _REPETITIONS
         shares += np.bincount(picked, minlength=len(scores)) / n_folds / _REPETITIONS
         inner_picked = np.argmax(np.round(training_sums[:, :, None] - fold_sums[:, None, :], 12), axis=0)
-        inner_means = fold_sums[inner_picked, folds_range]
-        np.fill_diagonal(inner_means, 0.0)  # [excluded fold, scored fold]: neither takes part in the selection
-        squared_errors = (inner_means.sum(axis=1) / (topics - n) - outer_means) ** 2
+        inner_sums = fold_sums[inner_picked, folds_range]
+        np.fill_diagonal(inner_sums, 0.0)  # [excluded fold, scored fold]: neither takes part in the selection
+        squared_errors = (inner_sums.sum(axis=1) / (topics - n) - outer_means) ** 2
         mean_variances = (fold_squares[picked, folds_range] / n - outer_means**2) / np.maximum(n - 1, 1)
         mse += float((squared_errors - mean_variances).mean()) / _REPETITIONS
     best = int(np.argmax(means))

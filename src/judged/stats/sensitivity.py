@@ -87,7 +87,7 @@ def sensitivity_sentences(result: Sensitivity | None, topics: Sequence[str]) -> 
     if result is not None and result.sensitive:
         yield sensitive_sentence(result, topics)
     if result is not None and result.may_miss:
-        yield missed_sentence(result)
+        yield missing_topics_sentence(result)
 
 
 def sensitive_sentence(result: Sensitivity, topics: Sequence[str]) -> str:
@@ -107,10 +107,10 @@ def sensitive_sentence(result: Sensitivity, topics: Sequence[str]) -> str:
     )
 
 
-def missed_sentence(result: Sensitivity) -> str:
+def missing_topics_sentence(result: Sensitivity) -> str:
     """Return the sentence on the topics that a sample may have missed, and that could reverse a verdict.
 
-    >>> missed_sentence(sensitivity([0.5] * 50, [0.52, 0.56] * 25, max_difference=1.0))[-53:]
+    >>> missing_topics_sentence(sensitivity([0.5] * 50, [0.52, 0.56] * 25, max_difference=1.0))[-53:]
     'a mean difference below -0.65 there would reverse it.'
     """
     size = decimal(result.reversing_difference, 2, "+")

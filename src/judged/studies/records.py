@@ -21,7 +21,7 @@ from judged.pipelines.experiments.engines.base import QueryRefusedError
 from judged.results.files import atomic_write
 from judged.results.types import cached_property
 from judged.scoring.judging.align import rank_all_with_scores
-from judged.scoring.judging.ranking import Ranking
+from judged.scoring.judging.ranking import RankingRules
 from judged.studies.columns import columns
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class StudyLists:
 
 
 def _frozen(run: Run, topics: tuple[str, ...]) -> dict[str, Hits]:
-    returned, scores = rank_all_with_scores(run, topics, Ranking(depth=DEPTH))
+    returned, scores = rank_all_with_scores(run, topics, RankingRules(depth=DEPTH))
     docs, ends = returned.doc.to_pylist(), np.searchsorted(returned.topic, np.arange(len(topics) + 1))
     return {
         topic: tuple(zip(docs[first:last], scores[first:last].tolist(), strict=True))

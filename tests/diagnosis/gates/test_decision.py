@@ -184,7 +184,7 @@ def test_what_so_few_topics_cannot_show_is_not_called_noticeable() -> None:
     """One-sided, 6 topics have a least p of 1/64, which a second check doubles."""
     losses = [-0.5, -0.4, -0.45, -0.55, -0.2, -0.3]
     undecidable = decided(pair(losses), alpha=0.01)[0]
-    assert (undecidable.least_p, undecidable.p, undecidable.status) == (2**-6, 2**-6, "inconclusive")
+    assert (undecidable.smallest_p, undecidable.p, undecidable.status) == (2**-6, 2**-6, "inconclusive")
     assert math.isnan(undecidable.detectable)
     assert "; with 6 topics p cannot be below 0.016: this check can never fail." in undecidable.sentence
     assert "would have been noticed" not in undecidable.sentence

@@ -23,7 +23,7 @@ def test_weights_are_poisson_with_mean_1() -> None:
 
 
 def test_limits_by_hand() -> None:
-    """The studentised interval written out unit by unit, on the same weights."""
+    """The studentized interval written out unit by unit, on the same weights."""
     rng = np.random.default_rng(1)
     d = rng.integers(1, 9, size=(40, 1)).astype(float)
     n = rng.normal(2.0, 1.0, size=(40, 1)) * d

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 import judged
 from judged import InputError, JudgedWarning, MeasureError, evaluate
 from judged.scoring.evaluation.notes import few_topics_note
-from judged.stats.sample_size import least_p
+from judged.stats.sample_size import smallest_p
 from strategies import Qrels, Run, collections
 
 # q1: AP 1, q2: AP 1/2, q3: not in the run, q4: nothing relevant; x: only in the run
@@ -330,7 +330,7 @@ def test_what_few_topics_are_worth_is_said(topics: int, few: bool) -> None:
     qrels = {f"q{at}": {"d": 1} for at in range(topics)}
     said = notes(qrels, {query: {"d": 1.0} for query in qrels}, ["AP"])
     assert [text for text in said if text == few_topics_note(topics)] == ([few_topics_note(topics)] if few else [])
-    assert (few_topics_note(topics) != "") == few == (topics > 1 and least_p(topics) > 0.05)
+    assert (few_topics_note(topics) != "") == few == (topics > 1 and smallest_p(topics) > 0.05)
 
 
 def test_topics_at_the_ceiling_leave_room_below() -> None:

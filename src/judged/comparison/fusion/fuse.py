@@ -16,7 +16,7 @@ from judged.errors import InputError
 from judged.results.spelling import one_of
 from judged.results.types import ReadOnly
 from judged.scoring.evaluation.inputs import runs_of
-from judged.scoring.judging import Ranking
+from judged.scoring.judging import RankingRules
 from judged.scoring.judging.align import rank_all_with_scores
 from judged.scoring.judging.ranking import DuplicateDocumentError, segment_sum
 
@@ -107,7 +107,8 @@ class ListPoints(ReadOnly):
         topics = dict.fromkeys(query for run in inputs for query in _query_ids(run))
         query_ids = tuple(topics)
         ranked = [
-            rank_all_with_scores(run, query_ids, Ranking(ties if run.has_scores else "rank", depth)) for run in inputs
+            rank_all_with_scores(run, query_ids, RankingRules(ties if run.has_scores else "rank", depth))
+            for run in inputs
         ]
         docs = pa.chunked_array([returned.doc.cast(pa.string()) for returned, _ in ranked]).combine_chunks()
         encoded = docs.dictionary_encode()

@@ -62,7 +62,7 @@ def compare_slices(
         The run that all others are compared with. Default with two runs: the first.
     test
         Test of two systems, as in `compare`: ``randomization``, ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
-        ``studentised``, ``bounded``, ``ratio``, ``bayes``. None: ``randomization``, or ``t`` above 2,000 topics.
+        ``studentized``, ``bounded``, ``ratio``, ``bayes``. None: ``randomization``, or ``t`` above 2,000 topics.
     correction
         Correction for multiple comparisons: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by`` or ``none``.
     family

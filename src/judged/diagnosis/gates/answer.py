@@ -88,7 +88,7 @@ _TESTS = {"randomization": "paired randomization test", "t": "paired t-test", "b
 _NUMBER = Show(format_number, "float64")
 _CHECK_COLUMNS = (
     "owner", "left_out", "min_topics", "level", "kind", "lower_is_better", "p", "adjusted", "p_safe", "detectable",
-    "power", "correction", "test", "strict", "note", "family", "least_p", "large_loss", "max_share_of_large_losses",
+    "power", "correction", "test", "strict", "note", "family", "smallest_p", "large_loss", "max_share_of_large_losses",
     "identical", "unseen_loss", "unseen_gain", "sensitive", "few_topics", "bounded_p", "loss", "blocks", "sentence",
     "name", "line",
 )  # fmt: skip
@@ -167,22 +167,22 @@ class GateResult(Answer):
         strict = self._count_text("inconclusive", blocks=True)
         unclear = self._count_text("inconclusive", blocks=False)
         pair = f"{self.candidate} against {self.baseline}"
-        reasons = [f"{failed} failed{self._sensitive_count('fail')}"] if failed else []
+        reasons = [f"{failed} failed{self._count_with_few_deciding_topics('fail')}"] if failed else []
         reasons += [f"{strict} inconclusive, which strict mode does not let pass"] if strict else []
         if reasons:
             return f"FAIL: {pair}: {'; '.join(reasons)}."
         if unclear:
-            sensitive = self._sensitive_count("pass")
+            sensitive = self._count_with_few_deciding_topics("pass")
             return f"INCONCLUSIVE: {pair}: nothing failed, and {unclear} could not be decided{sensitive}."
         kinds = [name for name, parts in self._kinds if parts]
         passed = f"all {listed([f'{name}s' for name in kinds])}" if len(self.parts) > 1 else f"its {kinds[0]}"
-        return f"PASS: {pair}: {passed} passed{self._sensitive_count('pass')}."
+        return f"PASS: {pair}: {passed} passed{self._count_with_few_deciding_topics('pass')}."
 
     @property
     def _kinds(self) -> tuple[tuple[str, Sequence[CheckResult | GuardrailResult]], ...]:
         return ("check", self.checks), ("guardrail", self.guardrails)
 
-    def _sensitive_count(self, status: Status) -> str:
+    def _count_with_few_deciding_topics(self, status: Status) -> str:
         count = sum(check.sensitive for check in self.checks if check.status == status)
         if not count:
             return ""

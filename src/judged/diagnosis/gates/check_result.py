@@ -73,7 +73,7 @@ class CheckResult:
     note: str = ""  # the reason if nothing was tested, or a caveat
     largest_losses: tuple[TopicLoss, ...] = ()  # at most three
     family: int = 1  # number of checks that share alpha
-    least_p: float = math.nan  # smallest possible p with this number of topics or resamples; NaN without test
+    smallest_p: float = math.nan  # smallest possible p with this number of topics or resamples; NaN without test
     large_loss: float = math.nan  # threshold for a large loss of a topic, in the unit of the measure
     large_losses: int = 0  # number of topics that lost more
     identical: bool = False  # whether both runs have the same score on each topic
@@ -251,13 +251,13 @@ def _open_points(check: CheckResult) -> Iterator[str]:
 
 
 def _cannot_fail_note(check: CheckResult) -> str:
-    alpha, smallest_adjusted = check.alpha * (1 + ROUNDING), check.least_p * check.family
+    alpha, smallest_adjusted = check.alpha * (1 + ROUNDING), check.smallest_p * check.family
     if not smallest_adjusted > alpha:
         return ""
     # 2^-n is the smallest p-value of n flipped signs; a larger one is due to the number of resamples.
-    few = topics_text(check.n) if math.isclose(check.least_p, 2.0**-check.n) else "so few resamples"
-    reason, conclusion = f"with {few} p cannot be below {check.least_p:.2g}", "this check can never fail"
-    if check.least_p > alpha:
+    few = topics_text(check.n) if math.isclose(check.smallest_p, 2.0**-check.n) else "so few resamples"
+    reason, conclusion = f"with {few} p cannot be below {check.smallest_p:.2g}", "this check can never fail"
+    if check.smallest_p > alpha:
         return f"{reason}: {conclusion}"
     suffix = _CORRECTION_SUFFIX[check.correction]
     reason += f", nor below {min(smallest_adjusted, 1.0):.2g}{suffix} for {check.family} checks"

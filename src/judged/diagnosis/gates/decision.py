@@ -16,7 +16,7 @@ from judged.stats.correction import adjust
 from judged.stats.effect import unseen_loss
 from judged.stats.inputs import ROUNDING, paired_differences, spread, topics_text
 from judged.stats.paired import paired_test
-from judged.stats.sample_size import detectable, least_p
+from judged.stats.sample_size import detectable, smallest_p
 from judged.stats.sensitivity import reversing_difference, sensitivity
 from judged.stats.sufficiency import MIN_UNITS
 
@@ -191,9 +191,9 @@ def _with_tests(result: CheckResult, scores: CheckScores, config: GateConfig) ->
     # Each one-sided interval of level 1 - alpha has one finite limit; together they are the interval of 1 - 2 alpha.
     low, high = (safe.interval or (-math.inf,))[0] - margin, (harm.interval or (math.inf,) * 2)[1] - margin
     low, high = sorted(scores.from_test_scale(scores.sign * limit) for limit in (low, high))
-    least = least_p(len(scores.differences), test, "less", config.resamples)
+    least = smallest_p(len(scores.differences), test, "less", config.resamples)
     test = "ratio" if scores.is_geometric else test
-    return replace(result, interval=(low, high), p=harm.p, p_safe=safe.p, least_p=least, test=test, note=note)
+    return replace(result, interval=(low, high), p=harm.p, p_safe=safe.p, smallest_p=least, test=test, note=note)
 
 
 def _one_sided(
@@ -218,7 +218,7 @@ def _finish_check(
         return result
     alpha, identical = config.alpha * (1 + ROUNDING), not scores.differences.any()
     result = replace(result, adjusted=adjusted, family=family, identical=identical)
-    if result.least_p * family <= alpha:
+    if result.smallest_p * family <= alpha:
         result = replace(result, detectable=_detectable(result, scores, config))
     if adjusted <= alpha or result.too_many_large_losses:
         return _with_sensitivity(replace(result, status="fail"), scores, config)

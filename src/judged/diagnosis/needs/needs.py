@@ -26,7 +26,7 @@ from judged.scoring.evaluation import Scores, dialect_of, runs_of
 from judged.scoring.evaluation.dialects import without_self
 from judged.scoring.evaluation.evaluate import build_run_function, select_measures
 from judged.scoring.judging.align import rank_all
-from judged.scoring.judging.ranking import Ranking, segment_starts
+from judged.scoring.judging.ranking import RankingRules, segment_starts
 from judged.stats.inputs import ROUNDING, check_count, spread
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.rank_biased_overlap import overlap_at, rbo
@@ -359,7 +359,7 @@ def ranking_similarity(
     # Returns overlap and RBO, (N,) each; NaN for a need with fewer than two wordings that returned documents.
     query_ids = tuple(sorted({query for group in groups for query in group}))
     rows = {query: i for i, query in enumerate(query_ids)}
-    returned = rank_all(run, query_ids, Ranking(ties, cutoff, precision))
+    returned = rank_all(run, query_ids, RankingRules(ties, cutoff, precision))
     docs = returned.doc.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     starts = segment_starts(returned.topic, len(query_ids))
     lists = [docs[starts[i] : starts[i + 1]] for i in range(len(query_ids))]

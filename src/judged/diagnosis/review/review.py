@@ -22,7 +22,7 @@ from judged.scoring.evaluation.facts import check_common_topics, provenance_of_l
 from judged.scoring.evaluation.inputs import filter_topics
 from judged.scoring.judging import judge
 from judged.scoring.judging.align import rank_all
-from judged.scoring.judging.ranking import Ranking
+from judged.scoring.judging.ranking import RankingRules
 from judged.scoring.judging.unjudged import remove_judgments, repeat_topics, select_labels
 from judged.scoring.measures.grammar import parse
 from judged.stats.inputs import ROUNDING, check_count
@@ -127,7 +127,7 @@ def review(
         problem = f"no document is relevant from grade {rel:g} on: the highest grade is {highest:g}"
         raise InputError(problem, fix=f"use a grade up to {max(highest, 1):g}", path=judgments.where)
     facts = None if documents is None else Documents.of(documents)
-    extended = extend_runs(judgments, run_list, Ranking(ties, depth, precision), cutoff, facts)
+    extended = extend_runs(judgments, run_list, RankingRules(ties, depth, precision), cutoff, facts)
     for judged in extended.lists:
         check_common_topics(judged)
     original = [judge(judgments, run, ties=ties, depth=depth, precision=precision) for run in run_list]
@@ -261,7 +261,7 @@ class ExtendedRuns:
 
 
 def extend_runs(
-    qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: int, documents: Documents | None
+    qrels: Qrels, runs: Sequence[Run], ranking: RankingRules, cutoff: int, documents: Documents | None
 ) -> ExtendedRuns:
     """Judge runs, with the unjudged documents in the top `cutoff` of any run as additional pairs of grade 0."""
     for run in runs:
@@ -278,7 +278,7 @@ def extend_runs(
     return ExtendedRuns(extended_qrels, unjudged, lists, ranks)
 
 
-def _extend_qrels(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: int) -> tuple[Qrels, Bools]:
+def _extend_qrels(qrels: Qrels, runs: Sequence[Run], ranking: RankingRules, cutoff: int) -> tuple[Qrels, Bools]:
     """Add every unjudged document in the top `cutoff` of a run to the judgments, and mark these pairs."""
     index = qrels.index
     shallow = replace(ranking, depth=min(cutoff, ranking.depth or cutoff))

@@ -155,7 +155,7 @@ def tradeoff_of_scores(
         Confidence level of the intervals.
     test
         Paired test that defines the interval of a difference: ``randomization``, ``t``, ``bootstrap``, ``bca`` or
-        ``studentised``.
+        ``studentized``.
     resamples, seed
         Settings of resampling. With many runs, the number is increased so that corrected p-values can be significant.
     cost_intervals

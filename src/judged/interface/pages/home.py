@@ -120,7 +120,7 @@ def _best(estimates: Sequence[Estimate]) -> str:
 def suggestions(workspace: Workspace, limit: int = 3) -> tuple[tuple[str, str], ...]:
     """Return suggestions with links: missing data first, then weaknesses of the best run."""
     suggestions: list[tuple[str, str]] = []
-    for find_suggestions in (_missing_results, _weak_slice, _lost_topics, _low_recall):
+    for find_suggestions in (_coverage_warnings, _weak_slice, _lost_topics, _low_recall):
         try:
             suggestions += find_suggestions(workspace) if len(suggestions) < limit and workspace.lists else ()
         except JudgedError:  # a run without scores, or topics that cannot be sliced
@@ -128,7 +128,7 @@ def suggestions(workspace: Workspace, limit: int = 3) -> tuple[tuple[str, str], 
     return tuple(suggestions)
 
 
-def _missing_results(workspace: Workspace) -> Iterator[tuple[str, str]]:
+def _coverage_warnings(workspace: Workspace) -> Iterator[tuple[str, str]]:
     missing_topics = {name: int((~judged.present).sum()) for name, judged in workspace.lists.items()}
     if incomplete := [name for name, topics in missing_topics.items() if topics]:
         worst = max(incomplete, key=missing_topics.__getitem__)

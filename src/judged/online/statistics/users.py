@@ -1,7 +1,7 @@
 """The bootstrap of ratios over clusters: whole users are drawn, with all their rows.
 
 Each unit counts Poisson(1) times in a resample (Chamandy, Muralidharan, Najmi and Naidu, Google 2012), so that units
-can be worked on in blocks. The interval is the studentised one (Efron and Tibshirani 1993, 12.5): of the usual
+can be worked on in blocks. The interval is the studentized one (Efron and Tibshirani 1993, 12.5): of the usual
 bootstrap intervals it is the one that holds its level best for few users, rare shares and skewed money.
 """
 
@@ -31,7 +31,7 @@ _SUMS = 5  # of each ratio: what is off, the denominator, and the three products
 def bootstrap_intervals(
     numerators: Floats, denominators: Floats, *, level: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> Floats:
-    """Give studentised bootstrap intervals of ratios of sums over units.
+    """Give studentized bootstrap intervals of ratios of sums over units.
 
     >>> clicks, pages = np.array([[1.0], [0.0], [2.0], [1.0]]), np.array([[2.0], [1.0], [4.0], [3.0]])
     >>> bootstrap_intervals(clicks, pages, resamples=200).round(2).tolist()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Scores
     from judged.scoring.measures.base import Measure
 
-_TESTS = ("randomization", "t", "bootstrap", "bca", "studentised")
+_TESTS = ("randomization", "t", "bootstrap", "bca", "studentized")
 _LATENCY = "p50_ms"
 _MORE_IS_BETTER = ("queries_per_second",)
 
@@ -105,7 +105,7 @@ def conclude(
     level
         Of all intervals; tests have alpha = 1 - level.
     test
-        ``randomization``, ``t``, ``bootstrap``, ``bca`` or ``studentised``: over topics. None: as in `compare`, the
+        ``randomization``, ``t``, ``bootstrap``, ``bca`` or ``studentized``: over topics. None: as in `compare`, the
         first, with more than 2,000 topics the second.
     correction
         For the number of comparisons: of configurations with the baseline, of main effects, of interactions, and of

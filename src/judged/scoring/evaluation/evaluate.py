@@ -39,7 +39,7 @@ from judged.scoring.evaluation.notes import (
 )
 from judged.scoring.evaluation.scores import Scores
 from judged.scoring.evaluation.summary import RangeOptions, all_ranges
-from judged.scoring.judging import Judged, Precision, Ranking, TopicPolicy
+from judged.scoring.judging import Judged, Precision, RankingRules, TopicPolicy
 from judged.scoring.judging.join import judge_each
 from judged.scoring.measures.base import Measure
 from judged.scoring.measures.grammar import list_measures
@@ -176,7 +176,7 @@ def evaluate(
     options = RangeOptions(policies.ties, unjudged, policies.depth, seed)
     lists: list[Judged] = []
     input_runs = map(without_self, runs_of(runs)) if policies.exclude_self else runs_of(runs)
-    ranking = Ranking(**options.judging(), precision=policies.precision)
+    ranking = RankingRules(**options.judging(), precision=policies.precision)
     with closing(judge_each(judgments, input_runs, ranking, documents, processes, progress)) as judging:
         for judged in judging:
             check_common_topics(judged)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from judged.results import Block
     from judged.scoring.explanation.sheets import Cell, Sheet, SheetLine
-    from judged.scoring.judging import Ranking
+    from judged.scoring.judging import RankingRules
 
 _MAX_UNJUDGED_ROWS = 2  # longest series of unjudged documents that gets one row per document
 _MAX_TAIL_ROWS = 10  # most documents at the end that do not change the displayed sum and still get one row each
@@ -41,7 +41,7 @@ class Explanation(Answer):
     ----------
     measure : Measure
     query_id, run : str
-    ranking : Ranking
+    ranking : RankingRules
         Policies that ranked the documents.
     sheets : tuple of Sheet
         Tables with their calculation lines, in the order of the calculation.
@@ -58,7 +58,7 @@ class Explanation(Answer):
     measure: Measure
     query_id: str
     run: str
-    ranking: Ranking
+    ranking: RankingRules
     sheets: tuple[Sheet, ...]
     score: float
     query: str = ""

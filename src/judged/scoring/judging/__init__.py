@@ -3,13 +3,13 @@
 from judged.scoring.judging.align import ReturnedDocs
 from judged.scoring.judging.join import judge, judge_list
 from judged.scoring.judging.judged import AspectLabels, Judged
-from judged.scoring.judging.ranking import Precision, Ranking, TiePolicy, TopicPolicy
+from judged.scoring.judging.ranking import Precision, RankingRules, TiePolicy, TopicPolicy
 
 __all__ = [
     "AspectLabels",
     "Judged",
     "Precision",
-    "Ranking",
+    "RankingRules",
     "ReturnedDocs",
     "TiePolicy",
     "TopicPolicy",

@@ -14,7 +14,7 @@ from judged.errors import InputError
 from judged.results.types import ReadOnly, cached_property
 from judged.scoring.judging.ranking import (
     DuplicateDocumentError,
-    Ranking,
+    RankingRules,
     ranking_columns,
     round_scores,
     segment_starts,
@@ -44,7 +44,7 @@ class Aligned(ReadOnly):
         First rank of the documents with the same score; 0: not returned.
     runs : (str, str)
         Names of the runs.
-    ranking : Ranking
+    ranking : RankingRules
         Policies of both rankings.
 
     Examples
@@ -62,7 +62,7 @@ class Aligned(ReadOnly):
     first_tie: Ints = field(repr=False)
     second_tie: Ints = field(repr=False)
     runs: tuple[str, str]
-    ranking: Ranking
+    ranking: RankingRules
 
     def __len__(self) -> int:
         return len(self.query_ids)
@@ -128,7 +128,7 @@ def align(
     InputError
         If a run cannot be read, a score is NaN, or a document is returned twice for a topic.
     """
-    ranking = Ranking(ties, depth, precision)
+    ranking = RankingRules(ties, depth, precision)
     runs = (Run.of(first), Run.of(second))
     for run in runs:
         ranking.check_run(run)
@@ -151,7 +151,7 @@ def _topics(run: Run) -> set[str]:
     return names
 
 
-def _rank_run(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> _RankedRun:
+def _rank_run(run: Run, query_ids: tuple[str, ...], ranking: RankingRules) -> _RankedRun:
     docs, tie_first, _ = rank_all_with_ties(run, query_ids, ranking)
     _check_duplicates(run, query_ids, docs)
     rows = np.flatnonzero(docs.rank <= (ranking.depth or np.iinfo(np.int64).max))
@@ -170,7 +170,7 @@ def _check_duplicates(run: Run, query_ids: tuple[str, ...], docs: ReturnedDocs) 
 
 
 def _join(
-    query_ids: tuple[str, ...], first: _RankedRun, second: _RankedRun, names: tuple[str, str], ranking: Ranking
+    query_ids: tuple[str, ...], first: _RankedRun, second: _RankedRun, names: tuple[str, str], ranking: RankingRules
 ) -> Aligned:
     """Join on topic and document; a document that a run did not return has rank 0 in it."""
     docs = pa.concat_arrays([first.doc, second.doc])
@@ -206,19 +206,19 @@ class ReturnedDocs(NamedTuple):
     doc: Strings
 
 
-def rank_all(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> ReturnedDocs:
+def rank_all(run: Run, query_ids: tuple[str, ...], ranking: RankingRules) -> ReturnedDocs:
     """Rank all documents of a run by the rules of `judge`, and select those within the depth."""
     return rank_all_with_scores(run, query_ids, ranking)[0]
 
 
-def rank_all_with_scores(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[ReturnedDocs, Floats]:
+def rank_all_with_scores(run: Run, query_ids: tuple[str, ...], ranking: RankingRules) -> tuple[ReturnedDocs, Floats]:
     """Rank all documents of a run, as `rank_all` does, and return the scores by which they are ranked, too."""
     docs, score = _rank(run, query_ids, ranking)
     rows = np.flatnonzero(docs.rank <= (ranking.depth or len(docs.rank)))
     return ReturnedDocs(docs.topic[rows], docs.rank[rows], docs.doc.take(int_array(rows))), score[rows]
 
 
-def rank_all_with_ties(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[ReturnedDocs, Ints, Ints]:
+def rank_all_with_ties(run: Run, query_ids: tuple[str, ...], ranking: RankingRules) -> tuple[ReturnedDocs, Ints, Ints]:
     """Rank all documents of a run, ignoring the depth; also return the first and last rank of each document's tie."""
     docs, score = _rank(run, query_ids, ranking)
     begins = np.ones(len(score), dtype=np.bool_)
@@ -229,7 +229,7 @@ def rank_all_with_ties(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -
     return docs, docs.rank[first[group]], docs.rank[last[group]]
 
 
-def _rank(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[ReturnedDocs, Floats]:
+def _rank(run: Run, query_ids: tuple[str, ...], ranking: RankingRules) -> tuple[ReturnedDocs, Floats]:
     """Rank all documents of a run, ignoring the depth; also return their scores."""
     batches = [part() for part in run.rows.parts(ranking_columns(ranking))]
     if not any(batch.num_rows for batch in batches):
@@ -245,7 +245,7 @@ def _rank(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> tuple[Retur
     return ReturnedDocs(topic, rank, docs.take(int_array(order))), score[order]
 
 
-def _scores(table: Any, ranking: Ranking) -> Floats:
+def _scores(table: Any, ranking: RankingRules) -> Floats:
     if ranking.ties == "rank":
         return -table["rank"].to_numpy().astype(np.float64)
     if "score" in table.column_names:
@@ -253,7 +253,7 @@ def _scores(table: Any, ranking: Ranking) -> Floats:
     return np.zeros(table.num_rows)
 
 
-def _order(score: Floats, topic: Ints, docs: Strings, ranking: Ranking) -> Ints:
+def _order(score: Floats, topic: Ints, docs: Strings, ranking: RankingRules) -> Ints:
     if ranking.ties == "stable":
         return np.lexsort((-score, topic))
     direction = "ascending" if ranking.ties == "docid-rising" else "descending"

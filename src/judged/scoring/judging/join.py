@@ -23,7 +23,7 @@ from judged.data.run import Run
 from judged.errors import InputError
 from judged.scoring.judging.judged import Judged
 from judged.scoring.judging.mapping import scan_mapping
-from judged.scoring.judging.ranking import DuplicateDocumentError, Ranking
+from judged.scoring.judging.ranking import DuplicateDocumentError, RankingRules
 from judged.scoring.judging.relational import find_hits
 from judged.scoring.judging.scan import scan
 
@@ -116,7 +116,7 @@ def judge(
     [2]
     """
     qrels, run = Qrels.of(qrels), Run.of(run)
-    ranking = Ranking(ties, depth, precision)
+    ranking = RankingRules(ties, depth, precision)
     judged = judged_of(qrels, run, ranking, find_judged(qrels.index, run, ranking, progress))
     if documents is None:
         return judged
@@ -130,7 +130,7 @@ def is_in_memory(rows: Rows) -> bool:
     return isinstance(rows, (MappingRows, TableRows, EngineRows))
 
 
-def find_judged(index: QrelsIndex, run: Run, ranking: Ranking, progress: Progress | None = None) -> HitsAndHash:
+def find_judged(index: QrelsIndex, run: Run, ranking: RankingRules, progress: Progress | None = None) -> HitsAndHash:
     """Find the judged documents of a run and their ranks, and hash the files of the run."""
     ranking.check_run(run)
     is_file = not is_in_memory(run.rows)
@@ -151,7 +151,7 @@ def find_judged(index: QrelsIndex, run: Run, ranking: Ranking, progress: Progres
     return hits, file_hash
 
 
-def judged_of(qrels: Qrels, run: Run, ranking: Ranking, hits_and_hash: HitsAndHash) -> Judged:
+def judged_of(qrels: Qrels, run: Run, ranking: RankingRules, hits_and_hash: HitsAndHash) -> Judged:
     """Build the judged list of a run from its hits: select those with a judgment, sorted by topic and rank."""
     hits, file_hash = hits_and_hash
     index = qrels.index
@@ -260,7 +260,7 @@ def _by_aspect(grade: Grade) -> Iterator[tuple[str, float]]:
 def judge_each(
     qrels: Qrels,
     runs: Iterable[Run],
-    ranking: Ranking,
+    ranking: RankingRules,
     documents: Documents | None,
     processes: int,
     progress: Callable[[str, int], None] | None,
@@ -286,7 +286,7 @@ def judge_each(
 def _find_in_processes(
     index: QrelsIndex,
     runs: Sequence[Run],
-    ranking: Ranking,
+    ranking: RankingRules,
     processes: int,
     progress: Callable[[str, int], None] | None,
 ) -> Generator[HitsAndHash]:
@@ -348,7 +348,7 @@ def _convert_connection_errors(run: Run) -> Generator[None]:
         ) from None
 
 
-def _work(connection: Any, index: QrelsIndex, ranking: Ranking) -> None:
+def _work(connection: Any, index: QrelsIndex, ranking: RankingRules) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the parent handles Ctrl-C, and then kills this process
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     with suppress(EOFError, OSError):  # the parent closed the connection

@@ -11,7 +11,14 @@ from judged.data.files import FileHash
 from judged.errors import InputError, MeasureError
 from judged.results.types import ReadOnly, cached_property
 from judged.scoring.judging.align import ReturnedDocs, rank_all
-from judged.scoring.judging.ranking import Ranking, TopicPolicy, running_count, running_sum, segment_starts, segment_sum
+from judged.scoring.judging.ranking import (
+    RankingRules,
+    TopicPolicy,
+    running_count,
+    running_sum,
+    segment_starts,
+    segment_sum,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -66,7 +73,7 @@ class JudgedHits(ReadOnly):
     label_grade: Floats = field(repr=False)
     label_row: Ints = field(repr=False)  # (L,): each pair's position in `qrels.index`
     ranked: bool  # False for a run without scores: its ranks are arbitrary
-    ranking: Ranking  # the policy by which the ranks were computed
+    ranking: RankingRules  # the policy by which the ranks were computed
     # extra, extra_returned: topics of the run that the qrels lack, and (E,) how many documents each returned
     extra: tuple[str, ...]
     extra_returned: Ints = field(repr=False)

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from judged.data.index import QrelsIndex
     from judged.results.types import Floats, Ints
-    from judged.scoring.judging.ranking import Ranking, TiePolicy
+    from judged.scoring.judging.ranking import RankingRules, TiePolicy
 
 _TopicDicts: TypeAlias = "dict[str, Mapping[Any, Any]]"
 _NANS = repeat(math.nan)  # default scores, for documents that were not returned
 _NOT_JUDGED: tuple[int, list[str]] = 0, []
 
 
-def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ranking: Ranking) -> RunHits:
+def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ranking: RankingRules) -> RunHits:
     """Find the judged documents of a run ``{query_id: {doc_id: score}}`` and their ranks."""
     topics = _normalize_topics(mapping)
     if not topics:
@@ -218,7 +218,7 @@ def _tie_offsets(
 
 
 def _ids_by_score(
-    topics: list[tuple[str, Mapping[Any, Any]]], mixed: set[str], unsorted: set[int], ranking: Ranking, topic: int
+    topics: list[tuple[str, Mapping[Any, Any]]], mixed: set[str], unsorted: set[int], ranking: RankingRules, topic: int
 ) -> list[str]:
     """Return the document ids of a topic by descending score, equal scores in the order of the dict."""
     name, docs = topics[topic]

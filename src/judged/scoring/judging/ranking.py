@@ -146,7 +146,7 @@ _MAX_DEPTH = 2**62
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RankingRules:
     """Policies by which documents are ranked.
 
     Parameters
@@ -208,12 +208,14 @@ class DuplicateDocumentError(InputError):
         )
 
 
-def ranking_columns(ranking: Ranking) -> tuple[str, ...]:
+def ranking_columns(ranking: RankingRules) -> tuple[str, ...]:
     """Return the names of the columns that determine the order of documents."""
     return ("query_id", "doc_id", "rank" if ranking.ties == "rank" else "score")
 
 
-def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, segments: TopicSegments | None = None) -> RunHits:
+def rank_topics(
+    index: QrelsIndex, batch: Batch, ranking: RankingRules, segments: TopicSegments | None = None
+) -> RunHits:
     """Rank a batch of complete topics, each in consecutive rows, and select the rows that may be judged."""
     # `batch`: `query_id, doc_id` and, unless the run has no scores, `score` (or `rank` if that is the order).
     names, starts, ends = segments or topic_segments(batch.column("query_id"))
@@ -274,7 +276,7 @@ def topic_segments(queries: Strings) -> TopicSegments:
     return encoded.values, np.concatenate(([0], ends[:-1])).astype(np.int64), ends
 
 
-def _scores(batch: Batch, ranking: Ranking) -> Floats:
+def _scores(batch: Batch, ranking: RankingRules) -> Floats:
     if ranking.ties == "rank":
         return -batch.column("rank").to_numpy(zero_copy_only=False).astype(np.float64)
     if "score" not in batch.schema.names:
@@ -288,7 +290,7 @@ def _scores(batch: Batch, ranking: Ranking) -> Floats:
     return round_scores(scores, ranking)
 
 
-def round_scores(scores: Floats, ranking: Ranking) -> Floats:
+def round_scores(scores: Floats, ranking: RankingRules) -> Floats:
     """Round scores to the precision in which they are compared."""
     if ranking.precision == "double":
         return scores

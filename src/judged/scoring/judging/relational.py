@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from judged.data.engine_rows import EngineRows, EngineTable
     from judged.data.index import QrelsIndex
     from judged.results.types import Table
-    from judged.scoring.judging.ranking import Ranking
+    from judged.scoring.judging.ranking import RankingRules
 
 _FLOAT32_OVERFLOW = "3.4028235677973366e38"  # the smallest number that rounds to infinity in single precision
 
 
-def find_hits(index: QrelsIndex, rows: EngineRows, ranking: Ranking) -> RunHits:
+def find_hits(index: QrelsIndex, rows: EngineRows, ranking: RankingRules) -> RunHits:
     """Find the judged rows of a run and their ranks, in the database of the run."""
     if ranking.ties == "stable":
         raise InputError(
@@ -67,7 +67,7 @@ def find_hits(index: QrelsIndex, rows: EngineRows, ranking: Ranking) -> RunHits:
     )
 
 
-def _query_hits(index: QrelsIndex, table: EngineTable, ranking: Ranking) -> Table:
+def _query_hits(index: QrelsIndex, table: EngineTable, ranking: RankingRules) -> Table:
     """Query the hits of all runs: ``run, row, score, above, before, last``."""
     qrels = pa.table(
         {
@@ -80,7 +80,7 @@ def _query_hits(index: QrelsIndex, table: EngineTable, ranking: Ranking) -> Tabl
     return hits.set_column(hits.schema.get_field_index("run"), "run", to_utf8_text(hits["run"]))
 
 
-def hits_sql(table: EngineTable, ranking: Ranking) -> str:
+def hits_sql(table: EngineTable, ranking: RankingRules) -> str:
     """Return the query of the join in DuckDB's SQL."""
     # Each hit is not below itself, so an inner join loses no hit. With an outer join, an engine could not broadcast the
     # few hits to the many rows, because it broadcasts only the side that may lose rows.
@@ -104,7 +104,7 @@ def hits_sql(table: EngineTable, ranking: Ranking) -> str:
     """
 
 
-def _score(table: EngineTable, ranking: Ranking) -> str:
+def _score(table: EngineTable, ranking: RankingRules) -> str:
     """Return the expression by which documents are ranked, the highest first."""
     ranked_by = "rank" if ranking.ties == "rank" or "score" not in table.columns else "score"
     if ranked_by not in table.columns:

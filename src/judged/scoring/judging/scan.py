@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from judged.data.index import QrelsIndex
     from judged.data.rows import Part, Rows
     from judged.results.types import Batch, Ints
-    from judged.scoring.judging.ranking import Ranking
+    from judged.scoring.judging.ranking import RankingRules
 
 
 _MAX_EDGE_ROWS = 1 << 16  # rows of topics at edges of parts that are ranked at a time
@@ -61,7 +61,7 @@ class _SplitPart(NamedTuple):
     tail: Batch | None
 
 
-def scan(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter | None = None) -> RunHits:
+def scan(index: QrelsIndex, rows: Rows, ranking: RankingRules, meter: Meter | None = None) -> RunHits:
     """Find the judged rows of a run and their ranks, for any order of rows."""
     try:
         return _scan_grouped(index, rows, ranking, meter)
@@ -72,7 +72,7 @@ def scan(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter | None = 
     return _scan_scattered(index, rows, ranking, meter)
 
 
-def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter | None) -> RunHits:
+def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: RankingRules, meter: Meter | None) -> RunHits:
     pieces: list[RunHits] = []
     seen_topics: set[str] = set()
     edges: list[Batch] = []  # complete topics that crossed the end of a part and are not ranked yet
@@ -105,7 +105,7 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter 
     return concatenate_hits(pieces)
 
 
-def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Meter | None) -> RunHits:
+def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: RankingRules, meter: Meter | None) -> RunHits:
     pieces: list[RunHits] = []
     with Buckets() as buckets:
         for piece in map_in_order(rows.parts(ranking_columns(ranking), meter), by_bucket):
@@ -120,7 +120,7 @@ def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, meter: Mete
     return concatenate_hits(pieces)
 
 
-def _split_part(index: QrelsIndex, ranking: Ranking, batch: Batch) -> _SplitPart:
+def _split_part(index: QrelsIndex, ranking: RankingRules, batch: Batch) -> _SplitPart:
     names, starts, ends = topic_segments(batch.column("query_id"))
     if len(starts) == 1:
         return _SplitPart(batch, None, None)

@@ -42,7 +42,7 @@ def _parse_target(value: Any) -> Target:
     return parse_shares(value, _parse_group, "relevant, collection, or groups with", "{a:0.5,b:0.5}")
 
 
-PATIENCE = Parameter(
+CONTINUATION_FORMULA = Parameter(
     "The probability of reading on to the next rank: the attention at rank r is p^(r-1). By default, the attention is"
     " 1 / max(1, log2(r)).",
     None,
@@ -102,7 +102,7 @@ class AWRF(Measure):
     """
 
     cutoff: int | None = param(CUTOFF)
-    p: float | None = param(PATIENCE)
+    p: float | None = param(CONTINUATION_FORMULA)
     target: ConvertedAttribute[Literal["relevant", "collection"] | Mapping[str, float], Target] = param(TARGET)
     rel: float = param(REL)
     undefined: Undefined = param(UNDEFINED_TARGET)

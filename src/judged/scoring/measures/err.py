@@ -24,7 +24,7 @@ from judged.scoring.measures.diversity import (
 )
 from judged.scoring.measures.gain import HIGHEST, check_scale, hit_gains
 from judged.scoring.measures.parameters import BOUNDED_CUTOFF, CUTOFF, NEEDED_CUTOFF, REL, Parameter, format_value, real
-from judged.scoring.measures.rbp import GOAL, PATIENCE, patience
+from judged.scoring.measures.rbp import CONTINUATION_FORMULA, GOAL, continuation_probability
 from judged.scoring.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -303,8 +303,8 @@ class NERR11(UserModel):
         """Return C = ((i + 2T - 1) / (i + 2T))^2 (1 - gain)."""
         x = matrices.rank + 2.0 * self.T
         matrices.note("x", x, f"rank + 2 * {format_value(self.T)}")
-        continuation = patience(x) * (1.0 - matrices.gain)
-        return matrices.note("C", continuation, f"{PATIENCE} * (1 - gain)", x=x, gain=matrices.gain)
+        continuation = continuation_probability(x) * (1.0 - matrices.gain)
+        return matrices.note("C", continuation, f"{CONTINUATION_FORMULA} * (1 - gain)", x=x, gain=matrices.gain)
 
 
 _NO_DIFFERENCE = 2.0**-54  # adding less than this to a sum of 1 or more does not change it

@@ -217,7 +217,7 @@ class G(GainMeasure):
         ideal.column("C", ideal_cost, "sum of max(gain, 1) so far", where=counted)
         ideal_total = ideal.summed("ideal_gain", ideal.sum(ideal_gain), "gain")
         cost = ideal.running_sum_at(judged.topic, judged.rank, ideal_cost)
-        cost = _add_ones(cost, np.maximum(judged.rank - ideal.returned[judged.topic], 0))
+        cost = _add_ranks_beyond_ideal(cost, np.maximum(judged.rank - ideal.returned[judged.topic], 0))
         gain, counted = hit_gains(judged, self.gain)
         so_far = judged.column("CG", judged.sum_so_far(gain), "sum of gain so far", where=counted)
         judged.column("C", cost, "that of the ideal ranking, and 1 for each rank behind its end", where=counted)
@@ -227,7 +227,7 @@ class G(GainMeasure):
         return explained_ratio(judged, self, gains=total, ideal_gain=ideal_total)
 
 
-def _add_ones(values: Floats, counts: Ints) -> Floats:
+def _add_ranks_beyond_ideal(values: Floats, counts: Ints) -> Floats:
     # Adds 1 repeatedly instead of the count once: for a fraction, the last bits can differ.
     order = np.argsort(-counts, kind="stable")
     total, falling = values[order], -counts[order]

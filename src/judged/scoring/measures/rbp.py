@@ -297,13 +297,13 @@ GOAL = Parameter("The gain that the user wants, in documents of the highest grad
 _MIN_GOAL = 0.5  # below it, x = rank + 2T - gained can be less than 1, where more gain would make the user more patient
 
 
-def patience(x: Floats) -> Floats:
+def continuation_probability(x: Floats) -> Floats:
     """Return ((x - 1) / x)^2, the probability of matrices on for x from 1. It increases with x."""
     return ((x - 1.0) / x) ** 2
 
 
-PATIENCE = "((x - 1) / x)^2"
-"""Formula of `patience`."""
+CONTINUATION_FORMULA = "((x - 1) / x)^2"
+"""Formula of `continuation_probability`."""
 
 
 @measure(
@@ -340,7 +340,7 @@ class INST(UserModel):
         """Return C, which decreases with the gain so far."""
         x = matrices.rank + 2.0 * self.T - matrices.gained
         matrices.note("x", x, f"rank + 2 * {format_value(self.T)} - gained", gained=matrices.gained)
-        return matrices.note("C", patience(x), PATIENCE, x=x)
+        return matrices.note("C", continuation_probability(x), CONTINUATION_FORMULA, x=x)
 
 
 @measure(
@@ -370,7 +370,12 @@ class INSQ(UserModel):
     def continuation(self, matrices: RankMatrices) -> Floats:
         """Return C, which increases with the rank."""
         x = (matrices.rank + 2.0 * self.T)[None, :]
-        return matrices.note("C", patience(x), PATIENCE, x=matrices.note("x", x, f"rank + 2 * {format_value(self.T)}"))
+        return matrices.note(
+            "C",
+            continuation_probability(x),
+            CONTINUATION_FORMULA,
+            x=matrices.note("x", x, f"rank + 2 * {format_value(self.T)}"),
+        )
 
 
 def weights_to_continuation(weights: Floats) -> Floats:

@@ -15,7 +15,7 @@ from judged.data.qrels import Qrels
 from judged.data.rows import TableRows
 from judged.data.run import Run
 from judged.errors import JudgedError, MeasureError
-from judged.scoring.judging import Ranking, judge
+from judged.scoring.judging import RankingRules, judge
 from judged.scoring.judging.align import rank_all
 from judged.scoring.judging.ranking import DuplicateDocumentError
 from judged.scoring.measures.aggregates import FLOOR, aggregate, logarithms
@@ -51,9 +51,9 @@ def select_topics(qrels: Qrels, run: Run, options: CommandOptions, *, needs_rank
     """Rank the run, join it with the judgments, and select the topics."""
     # trec_eval stops at the first topic in which a document occurs twice in the run or in the judgments, if a measure
     # uses the ranking. trec_eval 10 also stops at the first topic that is missing in the run, without option -c.
-    contradictions = _find_contradictions(qrels, options) if needs_ranking else {}
-    judged, problems = _judge_run(_remove_contradictions(qrels, contradictions), run, options)
-    problems = {**_find_duplicate_judgments(qrels, options), **contradictions, **problems} if needs_ranking else {}
+    errors_by_topic = _find_contradictions(qrels, options) if needs_ranking else {}
+    judged, problems = _judge_run(_remove_contradictions(qrels, errors_by_topic), run, options)
+    problems = {**_find_duplicate_judgments(qrels, options), **errors_by_topic, **problems} if needs_ranking else {}
     codes = np.arange(len(judged))
     if options.topic is not None:
         codes = np.array([code for code in codes if judged.query_ids[code] == options.topic], dtype=np.int64)
@@ -75,7 +75,7 @@ def _judge_run(qrels: Qrels, run: Run, options: CommandOptions) -> tuple[Judged,
     """Judge the run. Return also a problem for each topic in which a document is returned twice within the depth."""
     precision = "single" if options.dialect == "trec_eval-9" else "double"
     ties = "docid-rising" if options.qrels_format in _PREFERENCES else "docid"  # as in trec_eval
-    ranking = Ranking(ties, None if options.depth is None else max(options.depth, 1), precision)
+    ranking = RankingRules(ties, None if options.depth is None else max(options.depth, 1), precision)
     problems: dict[int, str] = {}
     try:
         judged = judge(qrels, run, ties=ties, depth=ranking.depth, precision=precision)
@@ -88,7 +88,7 @@ def _judge_run(qrels: Qrels, run: Run, options: CommandOptions) -> tuple[Judged,
     return judged, problems
 
 
-def _remove_repeated_documents(qrels: Qrels, run: Run, ranking: Ranking) -> tuple[Run, dict[int, str]]:
+def _remove_repeated_documents(qrels: Qrels, run: Run, ranking: RankingRules) -> tuple[Run, dict[int, str]]:
     """Rank the run, and keep the first occurrence of each document. Ignore repeated documents below the depth."""
     topics = qrels.index.topics
     returned = rank_all(run, topics, ranking)
@@ -124,13 +124,13 @@ def _find_duplicate_judgments(qrels: Qrels, options: CommandOptions) -> dict[int
     }
 
 
-def _remove_contradictions(qrels: Qrels, contradictions: dict[int, str]) -> Qrels:
+def _remove_contradictions(qrels: Qrels, errors_by_topic: dict[int, str]) -> Qrels:
     # Keep one label of each topic with a contradiction, so that the topics before it can be evaluated.
-    if not contradictions:
+    if not errors_by_topic:
         return qrels
     topic_codes = np.array([qrels.index.codes[topic] for topic in qrels.table["query_id"].to_pylist()])
     first_rows = np.unique(topic_codes, return_index=True)[1]
-    mask = ~np.isin(topic_codes, list(contradictions))
+    mask = ~np.isin(topic_codes, list(errors_by_topic))
     mask[first_rows] = True
     return Qrels(qrels.table.filter(pa.array(mask)), qrels.name, qrels.where)
 
