@@ -82,7 +82,7 @@ class TestedChange:
     @property
     def p_value_text(self) -> str:
         """Corrected p-value, formatted."""
-        return f"p {p_text(self.result.adjusted_p, self.result.alpha)}"
+        return f"p {p_text(self.result.decisive_p, self.result.alpha)}"
 
     def describe(self, suffix: str = "") -> str:
         """Format the change, and state if it is not significant. `suffix` follows the difference."""
@@ -130,7 +130,7 @@ def changes_table(changes: Sequence[TestedChange], title: str, note: str, part: 
         *columns_of(changes, ("slice", TEXT), ("part", part, "of")),
         Column("n", [test.n for test in tests], COUNT, "topics", details=few),
         Column("difference", [test.difference for test in tests], CHANGE, title, ci=[test.interval for test in tests]),
-        Column("adjusted", [test.adjusted_p for test in tests], p_value(alpha), "p", mark=stars),
+        Column("adjusted", [test.decisive_p for test in tests], p_value(alpha), "p", mark=stars),
         *columns_of(changes, "small", "significant"),
         *columns_of(tests, *_TEST_COLUMNS),
     )
