@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from judged.online.dwell import SECONDS, THRESHOLDS, DwellTimes
-from judged.online.estimation.over_time import series_of
+from judged.online.estimation.over_time import build_series
 from judged.online.estimation.survival import SurvivalEstimate
 from judged.online.findings import LogFinding, bias, unfit
 from judged.online.layout import OnlineEstimate
@@ -99,6 +99,6 @@ def series() -> OverTime:
     wobble = (0.004, -0.004, 0.001, -0.001, 0.002, -0.002)
     level = [(0.2 if at == 9 else 0.3 if at >= 22 else 0.4) + wobble[at % 6] for at in range(30)]
     points = [(_DAY * (20_000 + at), estimate(CTR, 1000 * one, 1000, 0.01)) for at, one in enumerate(level)]
-    found = series_of(points, every="day", covered=(points[0][0], points[-1][0] + _DAY // 2), warm_up=9)
+    found = build_series(points, period="day", covered=(points[0][0], points[-1][0] + _DAY // 2), warm_up=9)
     made = scores(estimates=(estimate(CTR, 370, 1000, 0.01),), refused=())
     return OverTime(made, (found,), made.notes)

@@ -9,8 +9,8 @@ import argparse
 from dataclasses import replace
 
 from judged.online import abtest, interleaving, plan_interleaving
-from judged.online.ab_tests.differences import Looks
-from judged.online.interleaving_analysis.credit import mixed_lists, outcomes_of
+from judged.online.ab_tests.differences import Inference
+from judged.online.interleaving_analysis.credit import read_mixed_lists, read_outcomes
 from judged.online.mixed_lists import METHODS
 from judged.online.simulation import Arm, Collection, Interleaving, SimulationPlan, Users, simulate
 from judged.stats.ratio import UnitRatio
@@ -32,7 +32,7 @@ def arms(first: float, second: float) -> tuple[Arm, Arm]:
 def error_rates(groups: int) -> None:
     """Cut a log into groups of 300 users who clicked, and count how often the intervals of one hold the truth."""
     print("\n| situation | method | truth | one day | any day | mean |\n| :-- | :-- | --: | --: | --: | --: |")
-    once, always = Looks(any_day=False), Looks(expected=GROUP)
+    once, always = Inference(any_day=False), Inference(expected=GROUP)
     for situation, (first, second, attractiveness) in SITUATIONS.items():
         collection = Collection(short=0.25, attractiveness=attractiveness)
         for method in METHODS:
@@ -43,7 +43,9 @@ def error_rates(groups: int) -> None:
                 interleaving=Interleaving(method, "longer"),
             )
             log = simulate(plan, seed=3).log()
-            made = outcomes_of(log, mixed_lists(log, None, "user", None, count_shared=False), count_repeated=False)
+            made = read_outcomes(
+                log, read_mixed_lists(log, None, "user", None, count_shared=False), count_repeated=False
+            )
             outcome = (made.win - made.loss) / 2.0
             truth = 0.0 if situation == BLIND else UnitRatio.of_rows(made.unit, outcome).value
             values: list[float] = []

@@ -17,7 +17,7 @@ from judged.diagnosis.gates.config import read_config
 from judged.errors import InputError
 from judged.online.clicks.examination import read_propensities
 from judged.online.watch import watch
-from judged.online.watch.config import DayPoint, read_watch, remember, remembered
+from judged.online.watch.config import DayPoint, read_state, read_watch, write_state
 from judged.pipelines.experiments import Plan, load
 from judged.studies import check_design, first_design, read_design, report
 from judged.studies.records import StudyRecords
@@ -109,7 +109,7 @@ def saved_readers(folder: Path) -> list[Reader]:
     read = {".json", ".parquet"}
     files = [file for file in sorted(results.rglob("*")) if file.suffix in read and file.name != "job.json"]
     state = folder / "state.json"
-    remember(state, [DayPoint("bad", "", f"2026-03-0{day}", 0.1, 0.01, 10.0, 100.0) for day in range(1, 9)])
+    write_state(state, [DayPoint("bad", "", f"2026-03-0{day}", 0.1, 0.01, 10.0, 100.0) for day in range(1, 9)])
     ranks = [{"rank": at, "value": 1.0 / at, "stratum": ""} for at in range(1, 6)]
     curves = [
         Original(".csv", b"rank,value\n1,1\n2,0.5\n3,0.25\n"),
@@ -123,7 +123,7 @@ def saved_readers(folder: Path) -> list[Reader]:
             )
             for file in files
         ),
-        Reader("state of a watch", remembered, [Original(".json", state.read_bytes())]),
+        Reader("state of a watch", read_state, [Original(".json", state.read_bytes())]),
         Reader("propensities", read_propensities, [*curves, Original(".json", json.dumps(ranks).encode())]),
     ]  # fmt: skip
 

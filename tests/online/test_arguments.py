@@ -58,7 +58,7 @@ def test_what_is_no_log(value: Any) -> None:
         ({"interval": ("delta",)}, "interval is .* Fix: take delta or bootstrap"),
         ({"resamples": 2e3}, "resamples is 2000.0. Fix: give a whole number"),
         ({"seed": "0"}, "seed is '0'. Fix: give a whole number"),
-        ({"settings": {"success": 20}}, "settings is .* Fix: give FactSettings"),
+        ({"settings": {"success": 20}}, "must be FactSettings, got .* Fix: pass FactSettings"),
     ],
 )
 def test_options_of_metrics(log: InteractionLog, given: dict[str, Any], says: str) -> None:

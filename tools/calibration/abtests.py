@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from calibration import Measured
-from judged.online.ab_tests.differences import EQUAL_USERS, Looks
+from judged.online.ab_tests.differences import EQUAL_USERS, Inference
 from judged.online.statistics.allocation import allocation_periods, sample_ratio
 from judged.online.statistics.users import AdjustedDifference, Arm, adjusted_difference
 from judged.stats.ratio import RatioSums, correlation
@@ -75,7 +75,7 @@ def _df(first: RatioSums, second: RatioSums) -> float:
 def _rejects(first: Arm, second: Arm) -> bool:
     made = adjusted_difference(first, second)
     number = first.after.units + second.after.units
-    return abs(made.value) > Looks(any_day=False).critical(number, _df(first.after, second.after)) * made.error
+    return abs(made.value) > Inference(any_day=False).critical(number, _df(first.after, second.after)) * made.error
 
 
 def differs(world: str, users: int, trials: int) -> dict[str, float]:
@@ -98,7 +98,7 @@ def differs(world: str, users: int, trials: int) -> dict[str, float]:
             enough += 1
             count["verdict"] += rejected
         made = adjusted_difference(*plain)
-        critical = Looks(any_day=False).critical(2 * users, _df(plain[0].after, plain[1].after))
+        critical = Inference(any_day=False).critical(2 * users, _df(plain[0].after, plain[1].after))
         relative = made.relative(critical)
         known += not np.isnan(relative.value)
         count["relative"] += not np.isnan(relative.value) and not relative.low <= 0.0 <= relative.high
@@ -112,7 +112,7 @@ def differs(world: str, users: int, trials: int) -> dict[str, float]:
 def any_day(world: str, users: int, trials: int) -> float:
     """Return how often equal arms differ on any of 15 days, from the first tenth of the users on."""
     rng, wrong = np.random.default_rng(users + 1), 0
-    looks = Looks(expected=2 * users)
+    looks = Inference(expected=2 * users)
     ends = np.linspace(max(users // 10, 25), users, 15).astype(int)
     for _ in range(trials):
         parts = []
@@ -131,7 +131,7 @@ def any_day(world: str, users: int, trials: int) -> float:
 def ramp_up(world: str, users: int, trials: int) -> dict[str, float]:
     """Return how often equal arms differ in a ramp-up: `users` in all, in 14 days."""
     rng, pooled, split = np.random.default_rng(users + 2), 0, 0
-    looks = Looks(any_day=False)
+    looks = Inference(any_day=False)
     for _ in range(trials):
         day = np.sort(rng.integers(0, 14, users))
         late = day >= 7
@@ -145,7 +145,7 @@ def ramp_up(world: str, users: int, trials: int) -> dict[str, float]:
     return {"ramp-up, pooled": pooled / trials, "ramp-up, stratified": split / trials}
 
 
-def _stratified_rejects(n: np.ndarray, d: np.ndarray, second: np.ndarray, period: np.ndarray, looks: Looks) -> bool:
+def _stratified_rejects(n: np.ndarray, d: np.ndarray, second: np.ndarray, period: np.ndarray, looks: Inference) -> bool:
     """Return whether the mean of the differences within periods is significant, as `stratified` computes it."""
     made: list[tuple[AdjustedDifference, float, float]] = []
     for part in np.unique(period).tolist():

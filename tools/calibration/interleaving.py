@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.online.ab_tests.differences import Looks
-from judged.online.interleaving_analysis.analysis import preference
+from judged.online.ab_tests.differences import Inference
+from judged.online.interleaving_analysis.analysis import estimate_preference
 from judged.online.interleaving_analysis.credit import Outcomes
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ SITUATIONS = (
     "few ties broken",
 )  # fmt: skip
 _SKEWED = 0.08
-ONCE, ANY_DAY = Looks(0.95, any_day=False), Looks(0.95, any_day=True, expected=1000)
+ONCE, ANY_DAY = Inference(0.95, any_day=False), Inference(0.95, any_day=True, expected=1000)
 
 
 def many_lists(rng: np.random.Generator, users: int, tail: float, most: int) -> np.ndarray:
@@ -80,7 +80,7 @@ def measure(trials: int) -> Iterator[Measured]:
             rng, held, given = np.random.default_rng([users, SITUATIONS.index(situation)]), [0, 0], 0
             for _ in range(trials):
                 made = outcomes(situation, users, rng)
-                rows = [preference(made, None, looks) for looks in (ONCE, ANY_DAY)]
+                rows = [estimate_preference(made, None, looks) for looks in (ONCE, ANY_DAY)]
                 if rows[0].reason is None:
                     given += 1
                     for at, row in enumerate(rows):

@@ -21,8 +21,8 @@ import numpy as np
 
 from calibration import Measured
 from calibration.users import pages
-from judged.online.ab_tests.differences import Looks
-from judged.online.estimation.survival import Reading
+from judged.online.ab_tests.differences import Inference
+from judged.online.estimation.survival import CurveStatistic
 from judged.online.statistics.survival import kaplan_meier
 from judged.online.statistics.users import Arm, adjusted_difference
 from judged.stats import ratio as differences
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 SIZES = (10, 20, 50, 200)
 _OF_TRUTH = 400_000
 READINGS = {
-    "share": Reading("share", 10_000), "mean": Reading("mean", 30_000), "median": Reading("quantile", 0.5),
-    "quantile 0.9": Reading("quantile", 0.9),
+    "share": CurveStatistic("share", 10_000), "mean": CurveStatistic("mean", 30_000),
+    "median": CurveStatistic("quantile", 0.5),
+    "quantile 0.9": CurveStatistic("quantile", 0.9),
 }  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def compared(name: str, size: int, trials: int, *, same: bool, times: float) -> 
 
 def arms(size: int, trials: int, *, what: str) -> tuple[float, float]:
     """Return coverage of 0 between two equal arms, and how often there is no interval."""
-    rng, held, looks = np.random.default_rng([42, size]), list[bool](), Looks(any_day=False)
+    rng, held, looks = np.random.default_rng([42, size]), list[bool](), Inference(any_day=False)
     for _ in range(trials):
         if what == "winsorized":
             both = [users(rng, WORLDS["money on 15 % of pages"], size, 1, 1.0)[0] for _ in range(2)]

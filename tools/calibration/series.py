@@ -15,7 +15,7 @@ import numpy as np
 
 from calibration import Measured
 from judged.online.statistics.changes import change_points
-from judged.online.statistics.control import control_limits, weekly
+from judged.online.statistics.control import control_limits, weekday_effects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,9 +85,9 @@ def signals(world: str, days: int, trials: int, *, later: bool = False) -> dict[
     for _ in range(trials):
         values, errors, pages = WORLDS[world](rng, 2 * days if later else days)
         base = np.arange(len(values)) < days
-        usual = weekly(values, pages, np.arange(len(values)) % 7)
+        usual = weekday_effects(values, pages, np.arange(len(values)) % 7)
         bounds = (0.0, math.inf if world.startswith("money") else 1.0)
-        found = control_limits(values, errors, weights=pages, base=base, bounds=bounds, usual=usual).signals
+        found = control_limits(values, errors, weights=pages, base=base, bounds=bounds, seasonal=usual).signals
         counted = [one for one in found if (one.point >= days) == later]
         outside += sum(one.rule == "nelson-1" for one in counted)
         alarmed += bool(counted)
@@ -101,7 +101,7 @@ def changed(world: str, days: int, trials: int, *, shift: float = 0.0) -> float:
     for trial in range(trials):
         values, _, pages = WORLDS[world](rng, days)
         values[days // 2 :] += shift * math.sqrt(0.21 / 1000)
-        usual = weekly(values, pages, np.arange(days) % 7)
+        usual = weekday_effects(values, pages, np.arange(days) % 7)
         found = change_points(values - usual, pages, resamples=199, seed=trial)
         count += any(abs(one.point - days // 2) <= 2 for one in found) if shift else bool(found)
     return count / trials

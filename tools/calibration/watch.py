@@ -27,13 +27,13 @@ import numpy as np
 from calibration import Measured
 from judged.online.statistics import control as cusum
 from judged.online.watch import watched as watched_module
-from judged.online.watch.config import Event, LogSeries, Meaning, WatchConfig
-from judged.online.watch.watched import Days, rollbacks, watched
+from judged.online.watch.config import Event, LogSeries, SeriesKind, WatchConfig
+from judged.online.watch.watched import DailySeries, rollbacks, watch_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.online.watch.watched import Watched
+    from judged.online.watch.watched import WatchedSeries
 
 SIZES = (20, 200, 2000)
 FIRST, MONTH, DECLARED, LOOKS = date(2026, 1, 1), 30.44, 0.5, 14
@@ -60,7 +60,7 @@ WORLDS = {
 }
 
 
-def series(rng: np.random.Generator, world: World, pages: int, level: np.ndarray) -> Days:
+def series(rng: np.random.Generator, world: World, pages: int, level: np.ndarray) -> DailySeries:
     """Draw days with these levels, as shares of the usual one."""
     number, weekend = len(level), (np.arange(len(level)) + 3) % 7 >= 5
     drawn = rng.standard_normal(number) if np.isinf(world.tails) else rng.standard_t(world.tails, number) / np.sqrt(3)
@@ -89,7 +89,7 @@ def series(rng: np.random.Generator, world: World, pages: int, level: np.ndarray
         errors = np.sqrt(np.maximum(left, 0)) / sizes
     gone = rng.random(number) < world.missing
     parts = (np.where(gone, np.nan, part) for part in (values, errors, sizes.astype(float)))
-    return Days(FIRST, *parts)
+    return DailySeries(FIRST, *parts)
 
 
 @cache
@@ -106,17 +106,17 @@ def threshold(days: int, alike: float, rate: float, k: float) -> float:
 
 
 def look(
-    days: Days, world: World, *, stated: bool = False, deployed: date | None = None
-) -> tuple[Watched, WatchConfig]:
+    days: DailySeries, world: World, *, stated: bool = False, deployed: date | None = None
+) -> tuple[WatchedSeries, WatchConfig]:
     """Watch one series."""
     event = (Event(deployed, "new", deploy=True),) if deployed else ()
     margin = 0.2 if stated else 0.05
     last = FIRST + timedelta(world.base - 1)
     config = WatchConfig(FIRST, last, margin_relative=margin, log=LogSeries(("PageCTR",)), event=event)
-    meaning, name = Meaning(1, share=world.kind != "money", amount=world.kind == "money"), ("PageCTR", "")
+    meaning, name = SeriesKind(1, share=world.kind != "money", amount=world.kind == "money"), ("PageCTR", "")
     parts: dict[str, Any] = {"threshold": threshold, "delay": _delay if stated else lambda *_, **__: np.nan}
     with patch.multiple(watched_module, **parts):
-        return watched(name, days, meaning, config, DECLARED / MONTH), config
+        return watch_series(name, days, meaning, config, DECLARED / MONTH), config
 
 
 def _delay(shift: float, alike: float, k: float, level: float, missing: float) -> float:

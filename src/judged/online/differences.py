@@ -12,14 +12,14 @@ import numpy as np
 from judged.errors import InputError
 from judged.online.estimation.online_metrics import (
     Unit,
-    interval_kind,
+    interval_options,
     moments,
     ratio_sums,
     ratios,
     shared_products,
-    tellable,
+    split_supported,
 )
-from judged.online.estimation.sums import UnitSums, pages_of, unit_sums
+from judged.online.estimation.sums import UnitSums, metric_pages, unit_sums
 from judged.online.facts.pages import FactSettings, PageFacts
 from judged.online.layout import decimals_of, in_unit, percent, values
 from judged.online.log import LogAnswer, about, need
@@ -308,7 +308,7 @@ def difference(
         if len(names) < 2:
             raise InputError(f"{by} has one value: nothing to compare it with", fix="slice by another", path=log.name)
         base = names[0] if baseline is None else one_of("slice", baseline, names)
-        pages = pages_of(log, told, settings, slices=slices, chosen=chosen)
+        pages = metric_pages(log, told, settings, slices=slices, chosen=chosen)
         found = compared(pages, told, names, base, unit, level, correction)
     return LogDifference(
         by=by,
@@ -322,7 +322,10 @@ def difference(
 
 def headlines(log: InteractionLog, unit: Unit = "user") -> tuple[OnlineMetric, ...]:
     """Give the five first of `HEADLINES` that a log can tell."""
-    told = {str(one) for one in tellable([online_metric(name) for group in HEADLINES for name in group], log, unit)[0]}
+    told = {
+        str(one)
+        for one in split_supported([online_metric(name) for group in HEADLINES for name in group], log, unit)[0]
+    }
     firsts = (next((name for name in group if name in told), None) for group in HEADLINES)
     return tuple(online_metric(name) for name in firsts if name is not None)[:_FIVE]
 
@@ -334,7 +337,7 @@ def comparable(
     if metrics is None:
         return headlines(log, unit), {}
     names = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
-    told, refused = tellable(online_metrics_named(names), log, unit)
+    told, refused = split_supported(online_metrics_named(names), log, unit)
     not_ratios = {one: "it is no ratio of two sums" for one in told if one.kind not in kinds}
     return tuple(one for one in told if one not in not_ratios), dict(refused) | not_ratios
 
@@ -374,7 +377,7 @@ def _differences(
             if first is None or second is None:
                 continue
             rho = correlation(first, second, *products[metric]) if first.d and second.d else 0.0
-            kinds = interval_kind(metric)
+            kinds = interval_options(metric)
             between = ratio_difference(first, second, level, rho=rho, **kinds)
             before, other = estimates[baseline, str(metric)], estimates[name, str(metric)]
             made.append(MetricDifference(metric, before, other, between, between.p))

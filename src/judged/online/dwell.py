@@ -168,7 +168,7 @@ def dwell_times(
         If the log has no clicks, or no clock.
     """
     from judged.online.estimation.online_metrics import online_metrics
-    from judged.online.estimation.survival import Reading, survival_readings, visits
+    from judged.online.estimation.survival import CurveStatistic, estimate_survival, select_visits
     from judged.online.facts.reformulation import click_facts
     from judged.online.slicing import pages_where
 
@@ -179,9 +179,9 @@ def dwell_times(
         raise InputError(f"this log has no dwell times: {reason}", fix="see 'judged online list SatisfiedClicks'")
     with log.engine.scratch():
         chosen = None if where is None else pages_where(log, where)[0]
-        clicks = visits(click_facts(log), None, chosen)
-        wanted = [Reading("quantile", 0.5), *(Reading("share", 1000 * second - 1) for second in SECONDS)]
-        median, *points = survival_readings(clicks, wanted, unit=unit, level=level)
+        clicks = select_visits(click_facts(log), None, chosen)
+        wanted = [CurveStatistic("quantile", 0.5), *(CurveStatistic("share", 1000 * second - 1) for second in SECONDS)]
+        median, *points = estimate_survival(clicks, wanted, unit=unit, level=level)
     return DwellTimes(scores, tuple(one for each in points for one in each), next(iter(median), None), scores.notes)
 
 

@@ -23,7 +23,7 @@ from judged.online.differences import (
 )
 from judged.online.engine import Relation, identifier
 from judged.online.estimation.online_metrics import Unit
-from judged.online.estimation.sums import is_of_sessions, pages_of, scale_of
+from judged.online.estimation.sums import is_session_metric, metric_pages, numerator_scale
 from judged.online.facts.pages import FactSettings, PageFacts
 from judged.online.findings import are_of_nobody
 from judged.online.layout import percent, values
@@ -220,9 +220,9 @@ def overview(
     told, refused = comparable(metrics, log, unit)
     with log.engine.scratch():
         chosen, said = (None, "") if where is None else pages_where(log, where)
-        pages = pages_of(log, told, settings, slices=span.slices(log), chosen=chosen)
+        pages = metric_pages(log, told, settings, slices=span.slices(log), chosen=chosen)
         changes = compared(pages, told, (BEFORE, AFTER), BEFORE, unit, level, "holm")
-        of_pages = [one for one in told if not is_of_sessions(one)]
+        of_pages = [one for one in told if not is_session_metric(one)]
         parts = _parts(pages, of_pages, by, unit, level) if of_pages else {}
         of = f'SELECT slice, count(*) AS pages, count(DISTINCT "user") AS users FROM {pages.joined} GROUP BY slice'
         counts = {row["slice"]: row for row in log.engine.rows(of)}
@@ -277,7 +277,7 @@ def _part(keyed: Relation, metric: OnlineMetric, level: float) -> _Parts:
     numerators, denominators = (
         np.stack([strata[f"{what}_{period}"].to_numpy() for period in (BEFORE, AFTER)]) for what in "nd"
     )
-    scale, texts = scale_of(metric), strata["text"].to_pylist()
+    scale, texts = numerator_scale(metric), strata["text"].to_pylist()
     if not (denominators.sum(axis=1) > 0).all():
         nothing = RatioDifference(math.nan, math.nan, math.nan, math.nan)
         return nothing, nothing, ()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from judged.errors import InputError
 from judged.online import findings as words
 from judged.online.estimation.online_metrics import online_metrics
-from judged.online.estimation.over_time import Series, series_of, written_start
+from judged.online.estimation.over_time import Series, build_series, format_start
 from judged.online.layout import UNITS, decimals_of, estimates_table, in_unit, percent, values
 from judged.online.log import need
 from judged.online.metrics import OnlineMetric
 from judged.online.slicing import bucket_starts
-from judged.online.statistics.control import FEWEST
+from judged.online.statistics.control import MIN_POINTS
 from judged.results import (
     NUMBER,
     TEXT,
@@ -102,8 +102,10 @@ def over_time(
     for metric in scores.metrics:
         periods = [one for one in scores.estimates if one.metric == metric and one.slice is not None]
         starts = bucket_starts([one.slice or "" for one in periods])
-        how: Any = {"every": every, "warm_up": warm_up, "alpha": alpha, "seed": seed}
-        series.append(series_of(list(zip(starts, periods, strict=True)), covered=(span["first"], span["last"]), **how))
+        how: Any = {"period": every, "warm_up": warm_up, "alpha": alpha, "seed": seed}
+        series.append(
+            build_series(list(zip(starts, periods, strict=True)), covered=(span["first"], span["last"]), **how)
+        )
     return OverTime(scores.unsliced(), tuple(series), scores.notes)
 
 
@@ -136,7 +138,7 @@ class OverTime(Answer):
     @property
     def title(self) -> str:
         """What it answers."""
-        return f"{', '.join(str(series.metric) for series in self.series)} by {self.series[0].every}"
+        return f"{', '.join(str(series.metric) for series in self.series)} by {self.series[0].period}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -171,7 +173,7 @@ class OverTime(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give what the log is, what was chosen, and how long a period is."""
-        return {**self.scores.facts(), "every": self.series[0].every}
+        return {**self.scores.facts(), "every": self.series[0].period}
 
     def _section(self, at: int, series: Series) -> Section:
         name, said, over = str(series.metric), sentences_of(series, self.scores.over), self.scores.over
@@ -180,12 +182,12 @@ class OverTime(Answer):
         lines += [] if math.isnan(series.center) else [ReferenceLine("y", series.center)]
         chart = Chart(
             f"series{at}",
-            f"{name} by {series.every}",
+            f"{name} by {series.period}",
             table,
             " ".join(said),
             kind="points",
             x="start_ms",
-            x_title=f"{series.every} (UTC)",
+            x_title=f"{series.period} (UTC)",
             y="value",
             y_title=name,
             color="kind",
@@ -246,7 +248,7 @@ def _periods(many: Sequence[Series], over: str) -> Table:
     width = max(map(len, notes))  # a text of a table stands right: filled up, it begins where the others do
     columns = (
         _named([series for series, _ in points]),
-        Column("start", [written_start(one.start_ms, first.every) for _, one in points], TEXT, f"{first.every} (UTC)"),
+        Column("start", [format_start(one.start_ms, first.period) for _, one in points], TEXT, f"{first.period} (UTC)"),
         *columns_of([one for _, one in points], "start_ms", "complete"),
         replace(values(estimates, "value", str(first.metric)), each=shows),
         Column("limits", written, TEXT, "usual", only="people"),
@@ -258,7 +260,7 @@ def _periods(many: Sequence[Series], over: str) -> Table:
         Column("note", notes, Show(f"{{:<{width}}}".format, "string"), "note".ljust(width)),
         Column("drawn", [not math.isnan(one.value) for one in estimates], YES_NO, only="json"),
     )  # fmt: skip
-    return Table(f"by_{first.every}", columns, labels=2, only="people")
+    return Table(f"by_{first.period}", columns, labels=2, only="people")
 
 
 def _kinds(series: Series) -> list[str]:
@@ -294,10 +296,10 @@ def _said(signal: Signal) -> str:
 
 def sentences_of(series: Series, over: str) -> tuple[str, ...]:
     """Say what is usual, what is not, and what changed; a series that is too short for that says so."""
-    every, write = series.every, _show(series).write
+    every, write = series.period, _show(series).write
     if math.isnan(series.center):
         return (f"No limits: {_why_no_limits(series, over)}.",)
-    starts = [written_start(one.start_ms, every) for one in series.points]
+    starts = [format_start(one.start_ms, every) for one in series.points]
     unusual = sorted({one.point for one in series.signals})
     more = f" and {len(unusual) - 5} more" if len(unusual) > 5 else ""
     times = f"{series.sigma_z:.1f} times as much as {over}s within one would have them"
@@ -316,12 +318,12 @@ def sentences_of(series: Series, over: str) -> tuple[str, ...]:
 
 def _why_no_limits(series: Series, over: str) -> str:
     """Say what limits lack: periods, errors of them, or anything that varies."""
-    every = f"complete {series.every}s"
+    every = f"complete {series.period}s"
     whole = [one.estimate for one in series.points if one.complete and not math.isnan(one.estimate.value)]
-    if len(whole) < FEWEST:
-        return f"they take at least {FEWEST} {every}, and there are {len(whole)}"
+    if len(whole) < MIN_POINTS:
+        return f"they take at least {MIN_POINTS} {every}, and there are {len(whole)}"
     if not any(one.error > 0 for one in whole):
         return f"they are made of errors, and in none of {len(whole)} {every} two {over}s differ"
-    if series.base < FEWEST:
-        return f"they take at least {FEWEST} {every} at the beginning, and {series.base} of these have a value"
+    if series.base < MIN_POINTS:
+        return f"they take at least {MIN_POINTS} {every} at the beginning, and {series.base} of these have a value"
     return f"{series.metric} is the same in all of {series.base} {every}"

@@ -1,4 +1,4 @@
-"""Verdicts of differences made by hand: signs, margins, too little data, and how long a test may take."""
+"""Verdicts on differences made by hand: signs, margins, too little data, and remaining days."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from judged.online.ab_tests.differences import EQUAL_USERS, Looks, loss, verdict
+from judged.online.ab_tests.differences import EQUAL_USERS, Inference, loss, verdict
 from judged.online.statistics.allocation import SampleRatio
 from online.ab_tests.arms import difference, users
 
 
-def decided(*rows: Any, margin: float = 0.02, min_users: int = 200, **of: Any) -> str:
-    return verdict("b", rows, users(**of), margin, min_users).decision
+def decided(*rows: Any, margin: float = 0.02, min_users: int = 200, **user_counts: Any) -> str:
+    return verdict("b", rows, users(**user_counts), margin, min_users).decision
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_gain_is_a_gain_whatever_the_sign_of_the_baseline(base: float, other: 
     row = difference(base, other, 0.5)
     assert decided(row) == decision
     assert (row.relative.value > 0) == (other > base)
-    assert (row.gain[0] > 0) == (decision == "ship")
+    assert (row.benefit[0] > 0) == (decision == "ship")
     assert row.chance_better == pytest.approx(1.0 if other > base else 0.0, abs=1e-9)
 
 
@@ -76,21 +76,21 @@ def test_of_a_baseline_that_may_be_0_a_loss_is_compared_with_the_margin_of_its_l
 ) -> None:
     row = difference(0.1, other, error, base_error=1.0, role="guardrail")
     assert math.isnan(row.relative.value)
-    assert math.isnan(row.relative_gain[0])
+    assert math.isnan(row.relative_benefit[0])
     assert loss(row, margin) == state
 
 
 def test_of_a_primary_metric_whose_baseline_may_be_0_only_the_sign_is_decided() -> None:
-    of = {"base_error": 1.0}
-    assert decided(difference(0.1, 5.0, **of)) == "ship"
-    assert decided(difference(0.1, -5.0, **of)) == "do not ship"
-    open_ = verdict("b", [difference(0.1, 0.1, 0.001, **of)], users(), 0.9, 200)
-    assert (open_.decision, math.isnan(open_.days)) == ("keep running", True)
+    options = {"base_error": 1.0}
+    assert decided(difference(0.1, 5.0, **options)) == "ship"
+    assert decided(difference(0.1, -5.0, **options)) == "do not ship"
+    undecided = verdict("b", [difference(0.1, 0.1, 0.001, **options)], users(), 0.9, 200)
+    assert (undecided.decision, math.isnan(undecided.days)) == ("keep running", True)
 
 
 def test_a_metric_without_a_direction_has_no_gain() -> None:
     row = difference(1.0, 2.0, 0.01, metric="Abandonment", role="other")
-    assert all(map(math.isnan, (row.chance_better, *row.gain, *row.relative_gain)))
+    assert all(map(math.isnan, (row.chance_better, *row.benefit, *row.relative_benefit)))
     assert row.relative.value == pytest.approx(1.0)
     assert loss(row, 0.02) == "open"
 
@@ -104,7 +104,7 @@ def test_a_difference_inside_of_the_margin_is_small() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "row", "decision"),
+    ("user_counts", "options", "decision"),
     [
         ({"a": 199}, {}, "keep running"),
         ({"b": 199}, {}, "keep running"),
@@ -115,9 +115,11 @@ def test_a_difference_inside_of_the_margin_is_small() -> None:
         ({}, {"units": 5}, "keep running"),
     ],
 )
-def test_too_little_data_gives_no_verdict(of: dict[str, Any], row: dict[str, Any], decision: str) -> None:
-    assert decided(difference(10.0, 20.0, **{"error": 0.5, **row}), **of) == decision
-    assert decided(difference(10.0, 5.0, **{"error": 0.5, **row}), **of) == decision.replace("ship", "do not ship")
+def test_too_little_data_gives_no_verdict(user_counts: dict[str, Any], options: dict[str, Any], decision: str) -> None:
+    assert decided(difference(10.0, 20.0, **{"error": 0.5, **options}), **user_counts) == decision
+    assert decided(difference(10.0, 5.0, **{"error": 0.5, **options}), **user_counts) == decision.replace(
+        "ship", "do not ship"
+    )
 
 
 def test_no_minimum_of_users_is_below_six() -> None:
@@ -130,78 +132,78 @@ def test_without_a_primary_metric_the_test_keeps_running() -> None:
 
 
 def test_where_nothing_can_be_concluded_the_test_is_broken() -> None:
-    good = difference(10.0, 20.0, 0.5)
-    for of in (
-        {"logged": ("device",)},
+    better = difference(10.0, 20.0, 0.5)
+    for fields in (
+        {"uneven_fields": ("device",)},
         {"crossed": 21},
-        {"ratio": SampleRatio(0.0, 1, 0.0, 0.0009)},
+        {"sample_ratio": SampleRatio(0.0, 1, 0.0, 0.0009)},
     ):
-        made = replace(users(), **of)
-        assert verdict("b", [good], made, 0.02, 200).decision == "broken"
-    for of in ({"crossed": 20}, {"ratio": SampleRatio(0.0, 1, 0.0, 0.001)}):
-        made = replace(users(a=980, b=1000), **of)
-        assert verdict("b", [good], made, 0.02, 200).decision == "ship"
+        assignment = replace(users(), **fields)
+        assert verdict("b", [better], assignment, 0.02, 200).decision == "broken"
+    for fields in ({"crossed": 20}, {"sample_ratio": SampleRatio(0.0, 1, 0.0, 0.001)}):
+        assignment = replace(users(a=980, b=1000), **fields)
+        assert verdict("b", [better], assignment, 0.02, 200).decision == "ship"
 
 
 def test_declared_metrics_that_differed_before_break_a_test_together_once_in_a_thousand() -> None:
-    rows = [difference(10.0, 20.0, 0.5, earlier=p, role=role) for role, p in (("primary", 0.0006), ("guardrail", 0.5))]
+    rows = [difference(10.0, 20.0, 0.5, p_before=p, role=role) for role, p in (("primary", 0.0006), ("guardrail", 0.5))]
     assert decided(*rows) == "ship"
     assert decided(rows[0]) == "broken"
-    assert decided(replace(rows[0], earlier=0.0004), rows[1]) == "broken"
-    assert decided(replace(rows[0], earlier=math.nan), rows[1]) == "ship"
+    assert decided(replace(rows[0], p_before=0.0004), rows[1]) == "broken"
+    assert decided(replace(rows[0], p_before=math.nan), rows[1]) == "ship"
 
 
 def test_how_long_it_takes_grows_with_the_square_of_the_interval() -> None:
     """Half of the interval is 4 margins: 16 times the users; 2,000 came in 10 days, so 15 * 10 days more."""
     row = difference(10.0, 10.0, 0.1, base_error=0.0)
     margin = row.critical * 0.1 / 10.0 / 4.0
-    made = verdict("b", [row], users(), margin, 200)
-    assert made.decision == "keep running"
-    assert made.days == pytest.approx(150.0)
+    undecided = verdict("b", [row], users(), margin, 200)
+    assert undecided.decision == "keep running"
+    assert undecided.days == pytest.approx(150.0)
     guarded = verdict("b", [difference(10.0, 12.0, 0.01), replace(row, role="guardrail")], users(), margin, 200)
     assert (guarded.decision, guarded.days) == ("keep running", pytest.approx(150.0))
-    few = verdict("b", [row], users(100, 150, days=5.0), margin, 200)
-    assert few.days == pytest.approx(2 * 100 / 50)
+    too_few = verdict("b", [row], users(100, 150, days=5.0), margin, 200)
+    assert too_few.days == pytest.approx(2 * 100 / 50)
     assert math.isnan(verdict("b", [row], users(), 0.0, 200).days)
 
 
 def test_intervals_for_any_day_are_wider_and_fixed_ones_are_students() -> None:
-    any_day, fixed = Looks(), Looks(any_day=False)
+    any_day, fixed = Inference(), Inference(any_day=False)
     assert any_day.critical(2000) > fixed.critical(2000)
     assert fixed.critical(20, 10.0) == pytest.approx(2.228139, rel=1e-6)  # t table, 10 degrees of freedom
-    assert fixed.p(2.228139, 20, 10.0) == pytest.approx(0.05, rel=1e-5)
-    assert fixed.p(-2.228139, 20, 10.0) == pytest.approx(0.05, rel=1e-5)
-    assert replace(fixed, arms=3).p(2.228139, 20, 10.0) == pytest.approx(0.15, rel=1e-5)
-    assert replace(fixed, arms=3).p(0.1, 20, 10.0) == 1.0
-    assert any_day.p(any_day.critical(2000), 2000) == pytest.approx(0.05, rel=1e-6)
-    few = difference(10.0, 20.0, 0.5, units=2)
-    assert all(map(math.isnan, (few.p, few.difference.low, few.relative.value)))
-    assert few.difference.value == 10.0
-    three = difference(10.0, 20.0, 0.5, units=3)
-    assert three.difference.high == pytest.approx(10 + 2.776445 * 0.5, rel=1e-6)  # 4 degrees of freedom
+    assert fixed.p_value(2.228139, 20, 10.0) == pytest.approx(0.05, rel=1e-5)
+    assert fixed.p_value(-2.228139, 20, 10.0) == pytest.approx(0.05, rel=1e-5)
+    assert replace(fixed, arms=3).p_value(2.228139, 20, 10.0) == pytest.approx(0.15, rel=1e-5)
+    assert replace(fixed, arms=3).p_value(0.1, 20, 10.0) == 1.0
+    assert any_day.p_value(any_day.critical(2000), 2000) == pytest.approx(0.05, rel=1e-6)
+    two_users = difference(10.0, 20.0, 0.5, units=2)
+    assert all(map(math.isnan, (two_users.p, two_users.difference.low, two_users.relative.value)))
+    assert two_users.difference.value == 10.0
+    three_users = difference(10.0, 20.0, 0.5, units=3)
+    assert three_users.difference.high == pytest.approx(10 + 2.776445 * 0.5, rel=1e-6)  # 4 degrees of freedom
 
 
 def test_reasons_name_the_metrics_that_they_are_about() -> None:
     """Clicks per page are undecided, revenue has a baseline that may be 0, and dissatisfied clicks are safe."""
-    goal = difference(10.0, 10.0, 0.2, metric="SatisfiedPageCTR", base_error=0.0)
-    unknown = difference(0.1, 0.1, 0.01, role="guardrail", base_error=1.0)
+    primary = difference(10.0, 10.0, 0.2, metric="SatisfiedPageCTR", base_error=0.0)
+    guardrail = difference(0.1, 0.1, 0.01, role="guardrail", base_error=1.0)
     safe = difference(10.0, 5.0, 0.5, metric="DissatisfiedClicks", role="guardrail")
-    made = verdict("b", [goal, unknown, safe], users(), 0.02, 200)
-    assert made.decision == "keep running"
-    first, second, third, *_ = made.reasons
+    undecided = verdict("b", [primary, guardrail, safe], users(), 0.02, 200)
+    assert undecided.decision == "keep running"
+    first, second, third, *_ = undecided.reasons
     assert "SatisfiedPageCTR" in first
     assert "RevenuePerUser" in second
     assert "2%" in second
     assert "RevenuePerUser" in third
     assert "SatisfiedPageCTR" not in third
-    assert not any("DissatisfiedClicks" in reason for reason in made.reasons)
-    known = verdict("b", [goal], users(), 0.001, 200)
-    assert not any("relative size" in reason for reason in known.reasons)
-    days = known.reasons[-1]
-    assert f"{math.ceil(known.days):,} more days" in days
+    assert not any("DissatisfiedClicks" in reason for reason in undecided.reasons)
+    scaled = verdict("b", [primary], users(), 0.001, 200)
+    assert not any("relative size" in reason for reason in scaled.reasons)
+    days = scaled.reasons[-1]
+    assert f"{math.ceil(scaled.days):,} more days" in days
     assert "200 users a day" in days
-    better = verdict("b", [difference(10.0, 20.0, 0.5), unknown], users(), 0.02, 200)
+    better = verdict("b", [difference(10.0, 20.0, 0.5), guardrail], users(), 0.02, 200)
     assert len(better.reasons) == 2  # both about the guardrail
-    harmed = verdict("b", [goal, difference(10.0, 5.0, 0.5, role="guardrail")], users(), 0.02, 200)
+    harmed = verdict("b", [primary, difference(10.0, 5.0, 0.5, role="guardrail")], users(), 0.02, 200)
     assert (harmed.decision, len(harmed.reasons)) == ("do not ship", 1)
     assert "RevenuePerUser" in harmed.reasons[0]

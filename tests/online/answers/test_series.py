@@ -14,7 +14,7 @@ from online_scores_made import CTR, NAN, estimate, scores, series
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.online.estimation.over_time import Point, Series
+    from judged.online.estimation.over_time import Series, SeriesPoint
 
 FIRST = "2024-10-04"
 ONE = series().series[0]
@@ -98,5 +98,5 @@ def test_the_chart_marks_the_mean_and_the_change() -> None:
     assert str(CTR) == chart.y_title
 
 
-def without_limits(points: Sequence[Point], base: int) -> Series:
+def without_limits(points: Sequence[SeriesPoint], base: int) -> Series:
     return replace(ONE, points=tuple(points), center=NAN, base=base, signals=(), changes=())

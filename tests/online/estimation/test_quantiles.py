@@ -1,4 +1,4 @@
-"""Quantiles: their errors, and what they are over time."""
+"""Quantiles: standard errors by hand, and quantiles over time."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def page(serp: int, user: int, seconds: float, day: int = 0) -> dict[str, Any]:
 
 
 def test_the_error_of_a_median_by_hand() -> None:
-    """16 users wait 1 to 16 s: half of them 8 s at most, with an error of sqrt(1 / 60) = 0.129 of that share.
+    """16 users wait 1 to 16 s: half of them at most 8 s, with an error of sqrt(1 / 60) = 0.129 of that share.
 
-    With Student's quantile 2.131 in the place of 1.96 that is the error of 12.7 independent users, of whom Clopper and
-    Pearson's interval is 0.22 to 0.78: 4 to 13 s. Half of that, over 2.131, is the error.
+    With Student's quantile 2.131 instead of 1.96, that is the error of 12.7 independent users. For these, the interval
+    of Clopper and Pearson is 0.22 to 0.78: 4 to 13 s. Half of that, divided by 2.131, is the error.
     """
-    log = typed_log([page(at, at, at + 1.0) for at in range(16)], [])
-    found = online_metrics(log, MEDIAN, by="device")
-    whole, desk = found.of(MEDIAN), found.of(MEDIAN, "desk")
-    assert (whole.value, whole.low, whole.high, whole.method) == (8.0, 4.0, 13.0, "woodruff")
-    assert whole.error == pytest.approx(4.5 / 2.131450, rel=1e-6)
+    log = typed_log([page(i, i, i + 1.0) for i in range(16)], [])
+    result = online_metrics(log, MEDIAN, by="device")
+    overall, desk = result.of(MEDIAN), result.of(MEDIAN, "desk")
+    assert (overall.value, overall.low, overall.high, overall.method) == (8.0, 4.0, 13.0, "woodruff")
+    assert overall.error == pytest.approx(4.5 / 2.131450, rel=1e-6)
     assert (desk.value, desk.units, desk.method) == (1.0, 1, "none")
     assert math.isnan(desk.error)
 
@@ -45,32 +45,32 @@ def test_a_median_over_time_has_limits() -> None:
     """
     medians = [13.0, 14.0] * 5 + [40.0]
     rows = [(user, median + user - 4, day) for day, median in enumerate(medians) for user in range(9)]
-    log = typed_log([page(at, user, seconds, day) for at, (user, seconds, day) in enumerate(rows)], [])
-    (found,) = over_time(log, MEDIAN, warm_up=10).series
-    assert [one.estimate.value for one in found.points] == medians
-    assert [one.estimate.error for one in found.points] == pytest.approx([3 / 2.306004] * 11, rel=1e-6)
-    assert (found.base, found.center) == (10, 13.5)
+    log = typed_log([page(i, user, seconds, day) for i, (user, seconds, day) in enumerate(rows)], [])
+    (series,) = over_time(log, MEDIAN, warm_up=10).series
+    assert [point.estimate.value for point in series.points] == medians
+    assert [point.estimate.error for point in series.points] == pytest.approx([3 / 2.306004] * 11, rel=1e-6)
+    assert (series.base, series.center) == (10, 13.5)
     spread = 25 / 45 * math.sqrt(math.pi) / 2
-    assert found.points[0].high_limit - 13.5 == pytest.approx(3 * spread + spread**2 / 13.5 * 8 / 6)
-    assert [(one.rule, one.point, one.side) for one in found.signals] == [("nelson-1", 10, "above")]
+    assert series.points[0].high_limit - 13.5 == pytest.approx(3 * spread + spread**2 / 13.5 * 8 / 6)
+    assert [(point.rule, point.point, point.side) for point in series.signals] == [("nelson-1", 10, "above")]
 
 
 def test_the_median_of_money_is_that_of_pages_that_led_to_a_purchase() -> None:
     """Five of nine pages bring 10, 20, 30, 40 + 5 and 90: the half has spent 30 at most, and the mean is 32.5 each."""
-    pages = [page(at, at, 1.0) for at in range(9)]
-    bought = [(0, 10.0), (1, 20.0), (2, 30.0), (3, 40.0), (3, 5.0), (4, 90.0)]
+    pages = [page(i, i, 1.0) for i in range(9)]
+    purchases = [(0, 10.0), (1, 20.0), (2, 30.0), (3, 40.0), (3, 5.0), (4, 90.0)]
     keys = ("serp", "session", "user", "time_ms")
     sales = [
-        {key: pages[at][key] for key in keys} | {"action": "purchase", "value": value, "object_id": f"{value}"}
-        for at, value in bought
+        {key: pages[i][key] for key in keys} | {"action": "purchase", "value": value, "object_id": f"{value}"}
+        for i, value in purchases
     ]
-    found = online_metrics(typed_log(pages, sales), ["OrderValue", "median order value"])
-    assert (found.value("OrderValue"), found.value("OrderValue(q=0.5)")) == (195 / 6, 30.0)
-    assert found.of("OrderValue(q=0.5)").units == 5
+    result = online_metrics(typed_log(pages, sales), ["OrderValue", "median order value"])
+    assert (result.value("OrderValue"), result.value("OrderValue(q=0.5)")) == (195 / 6, 30.0)
+    assert result.of("OrderValue(q=0.5)").units == 5
 
 
 @pytest.mark.parametrize(("users", "q"), [(20, 0.5), (200, 0.9)])
 def test_tests_of_quantiles_of_two_equal_arms_err_at_their_level(users: int, q: float) -> None:
     """400 tests, 5 % and 2 errors of that; with the error between values one error of the share away, 6 to 8 %."""
-    held, _ = periods.arms(users, 400, what=f"quantile {q}")
-    assert held >= 0.95 - 2 * math.sqrt(0.05 * 0.95 / 400)
+    coverage, _ = periods.arms(users, 400, what=f"quantile {q}")
+    assert coverage >= 0.95 - 2 * math.sqrt(0.05 * 0.95 / 400)

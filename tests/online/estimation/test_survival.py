@@ -1,4 +1,4 @@
-"""Survival of a log's clicks: equal to the curve made row by row, and exact on a coarser grid."""
+"""Survival of a log's clicks: equal to a row-by-row computation, and exact on a coarser grid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from judged import InputError
 from judged.online.engine import Engine, Relation
 from judged.online.estimation import survival
-from judged.online.estimation.survival import Reading, SurvivalEstimate, survival_readings
+from judged.online.estimation.survival import CurveStatistic, SurvivalEstimate, estimate_survival
 from judged.online.statistics.survival import clustered_error, kaplan_meier
 from judged.stats.ratio import effective_units, woodruff
 
@@ -23,14 +23,14 @@ AT = (3_000, 10_000, 30_000)
 def clicks(rows: int = 800, users: int = 60) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(4)
     user = (users * rng.random(rows) ** 2).astype(np.int64)
-    lasts = np.exp(rng.normal(9, 0.8, users)[user] + rng.normal(0, 1, rows)).astype(np.int64) + 1
-    watched = rng.exponential(40_000, rows).astype(np.int64) + 1
+    durations = np.exp(rng.normal(9, 0.8, users)[user] + rng.normal(0, 1, rows)).astype(np.int64) + 1
+    censoring = rng.exponential(40_000, rows).astype(np.int64) + 1
     device = np.array(["desktop", "mobile", "tablet"])[rng.integers(0, 3, rows)]
     return {
         "user": user * 7_919,
         "device": device,
-        "dwell_ms": np.minimum(lasts, watched),
-        "ended": (lasts <= watched).astype(np.int64),
+        "dwell_ms": np.minimum(durations, censoring),
+        "ended": (durations <= censoring).astype(np.int64),
     }
 
 
@@ -38,62 +38,62 @@ def table_of(columns: dict[str, object]) -> Relation:
     return Engine().register(pa.table(columns))
 
 
-def row_by_row(columns: dict[str, np.ndarray], at: float | None) -> tuple[float, float, float, float]:
-    """Give value, low, high and error from single rows; without a time, those of the median."""
-    times, place = np.unique(columns["dwell_ms"], return_inverse=True)
+def row_by_row(columns: dict[str, np.ndarray], time_ms: float | None) -> tuple[float, float, float, float]:
+    """Return value, low, high, and error from single rows; without a time, those of the median."""
+    times, code = np.unique(columns["dwell_ms"], return_inverse=True)
     ended = columns["ended"]
-    ends = np.bincount(place, ended).astype(np.int64)
-    curve = kaplan_meier(times, ends, np.bincount(place) - ends)
+    ended_counts = np.bincount(code, ended).astype(np.int64)
+    curve = kaplan_meier(times, ended_counts, np.bincount(code) - ended_counts)
     _, unit = np.unique(columns["user"], return_inverse=True)
-    time = curve.quantile(0.5) if at is None else at
-    influence = np.where(ended, curve.influence(time)[0][place], curve.influence(time)[1][place])
-    error = clustered_error(curve.at(time), float((np.bincount(unit, influence) ** 2).sum()), unit.max() + 1)
+    time = curve.quantile(0.5) if time_ms is None else time_ms
+    influence = np.where(ended, curve.influence(time)[0][code], curve.influence(time)[1][code])
+    error = clustered_error(curve.survival_at(time), float((np.bincount(unit, influence) ** 2).sum()), unit.max() + 1)
     rows = np.bincount(unit)
     effective = effective_units(rows.sum(), (rows**2).sum())
-    if at is not None:
-        return curve.at(time), *curve.interval(time, error, unit.max() + 1, 0.95, effective=effective), error
+    if time_ms is not None:
+        return curve.survival_at(time), *curve.interval(time, error, unit.max() + 1, 0.95, effective=effective), error
     low, high = woodruff(0.5, error, unit.max() + 1, 0.95, effective=effective)
-    ends = curve.quantile(0.5 - error), curve.quantile(0.5 + error)
-    return time, curve.quantile(low), curve.quantile(high), (ends[1] - ends[0]) / 2
+    limits = curve.quantile(0.5 - error), curve.quantile(0.5 + error)
+    return time, curve.quantile(low), curve.quantile(high), (limits[1] - limits[0]) / 2
 
 
-def survival_of(visits: Relation, *, at_ms: Sequence[int], **how: Any) -> list[SurvivalEstimate]:
-    """Give the share that lasts longer, by slice, then time."""
-    found = survival_readings(visits, [Reading("share", time) for time in at_ms], **how)
-    return [one for each in zip(*found, strict=True) for one in each]
+def survival_of(visits: Relation, *, at_ms: Sequence[int], **options: Any) -> list[SurvivalEstimate]:
+    """Return the share that lasts longer, by slice, then time."""
+    by_statistic = estimate_survival(visits, [CurveStatistic("share", time) for time in at_ms], **options)
+    return [row for by_time in zip(*by_statistic, strict=True) for row in by_time]
 
 
-def survival_quantile(visits: Relation, **how: Any) -> list[SurvivalEstimate]:
-    """Give medians."""
-    return survival_readings(visits, [Reading("quantile", 0.5)], **how)[0]
+def survival_quantile(visits: Relation, **options: Any) -> list[SurvivalEstimate]:
+    """Return medians."""
+    return estimate_survival(visits, [CurveStatistic("quantile", 0.5)], **options)[0]
 
 
-def numbers(one: SurvivalEstimate) -> list[float]:
-    return [one.value, one.low, one.high, one.error]
+def numbers(row: SurvivalEstimate) -> list[float]:
+    return [row.value, row.low, row.high, row.error]
 
 
 def test_it_is_the_curve_made_row_by_row() -> None:
     columns = clicks()
     table = table_of(columns)
-    found = survival_of(table, at_ms=AT)
-    assert [(one.slice, one.at_ms) for one in found] == [(None, time) for time in AT]
-    for one in found:
-        assert numbers(one) == pytest.approx(row_by_row(columns, one.at_ms), rel=1e-9)
-        assert (one.units, one.observed + one.censored, one.grid_ms) == (len(set(columns["user"])), 800, 1)
-        assert one.observed == columns["ended"].sum()
+    overall = survival_of(table, at_ms=AT)
+    assert [(row.slice, row.at_ms) for row in overall] == [(None, time) for time in AT]
+    for row in overall:
+        assert numbers(row) == pytest.approx(row_by_row(columns, row.at_ms), rel=1e-9)
+        assert (row.units, row.observed + row.censored, row.grid_ms) == (len(set(columns["user"])), 800, 1)
+        assert row.observed == columns["ended"].sum()
     sliced = survival_of(table, at_ms=AT, by="device")
-    assert [one.slice for one in sliced] == [name for name in ("desktop", "mobile", "tablet") for _ in AT]
-    for one in sliced:
-        mine = {name: column[columns["device"] == one.slice] for name, column in columns.items()}
-        assert numbers(one) == pytest.approx(row_by_row(mine, one.at_ms), rel=1e-9)
+    assert [row.slice for row in sliced] == [name for name in ("desktop", "mobile", "tablet") for _ in AT]
+    for row in sliced:
+        of_slice = {name: column[columns["device"] == row.slice] for name, column in columns.items()}
+        assert numbers(row) == pytest.approx(row_by_row(of_slice, row.at_ms), rel=1e-9)
     medians = survival_quantile(table, by="device")
-    for one in (*medians, *survival_quantile(table)):
-        mine = {
-            name: column[[one.slice in {None, name_of} for name_of in columns["device"]]]
+    for row in (*medians, *survival_quantile(table)):
+        of_slice = {
+            name: column[[row.slice in {None, device} for device in columns["device"]]]
             for name, column in columns.items()
         }
-        assert numbers(one) == pytest.approx(row_by_row(mine, None), rel=1e-9)
-        assert one.low < one.at_ms == one.value < one.high
+        assert numbers(row) == pytest.approx(row_by_row(of_slice, None), rel=1e-9)
+        assert row.low < row.at_ms == row.value < row.high
 
 
 def test_by_hand() -> None:
@@ -103,9 +103,9 @@ def test_by_hand() -> None:
     User 1 has both: -1/2; users 2 and 3: 1/4 each. Squares 3/8; error = 1/2 * sqrt(3/8 * 3/2) = 3/8.
     """
     rows = {"user": [1, 1, 2, 3], "dwell_ms": [10, 20, 20, 30], "ended": [1, 1, 0, 1]}
-    (found,) = survival_of(table_of(rows), at_ms=[20])
-    assert (found.value, found.units, found.observed, found.censored) == (0.5, 3, 3, 1)
-    assert found.error == pytest.approx(3 / 8, rel=1e-12)
+    (row,) = survival_of(table_of(rows), at_ms=[20])
+    assert (row.value, row.units, row.observed, row.censored) == (0.5, 3, 3, 1)
+    assert row.error == pytest.approx(3 / 8, rel=1e-12)
 
 
 def test_a_coarser_grid_keeps_the_times_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,12 +114,12 @@ def test_a_coarser_grid_keeps_the_times_that_are_asked_for(monkeypatch: pytest.M
     monkeypatch.setattr(survival, "DISTINCT", 60)
     times = [2_999, 10_000, 12_345, 30_001]
     table = table_of(columns)
-    for one in survival_of(table, at_ms=times):
-        assert one.grid_ms == 1000
-        assert one.value == pytest.approx((columns["dwell_ms"] > one.at_ms).mean(), rel=1e-12)
+    for row in survival_of(table, at_ms=times):
+        assert row.grid_ms == 1000
+        assert row.value == pytest.approx((columns["dwell_ms"] > row.at_ms).mean(), rel=1e-12)
     (median,) = survival_quantile(table)
     assert median.value == 1000 * math.ceil(np.sort(columns["dwell_ms"])[399] / 1000)
-    with pytest.raises(InputError, match="more than 60 slices"):
+    with pytest.raises(InputError, match="at most 60 values"):
         survival_of(table.engine.query(f"SELECT *, dwell_ms AS each FROM {table}"), at_ms=[1], by="each")
 
 
@@ -131,8 +131,8 @@ def test_rows_with_something_missing_do_not_count() -> None:
         "ended": pa.array([True, False, True, True, True, None]),
     }
     table = table_of(rows)
-    (found,) = survival_of(table, at_ms=[20])
-    assert (found.value, found.units, found.observed, found.censored) == (pytest.approx(1 / 3), 3, 2, 1)
+    (overall,) = survival_of(table, at_ms=[20])
+    assert (overall.value, overall.units, overall.observed, overall.censored) == (pytest.approx(1 / 3), 3, 2, 1)
     (sliced,) = survival_of(table, at_ms=[20], by="device")
     assert (sliced.slice, sliced.value, sliced.units) == ("a", 0.5, 2)
     empty = table.where('"user" > 99')
@@ -157,8 +157,8 @@ def test_the_ends_of_a_curve() -> None:
 def test_another_unit() -> None:
     columns = clicks()
     renamed = {"session": columns["user"], "dwell_ms": columns["dwell_ms"], "ended": columns["ended"]}
-    (found,) = survival_of(table_of(renamed), at_ms=[10_000], unit="session")
-    assert numbers(found) == pytest.approx(row_by_row(columns, 10_000), rel=1e-9)
+    (row,) = survival_of(table_of(renamed), at_ms=[10_000], unit="session")
+    assert numbers(row) == pytest.approx(row_by_row(columns, 10_000), rel=1e-9)
 
 
 def test_slices_and_all_rows_in_one_go_are_those_of_two() -> None:
@@ -167,20 +167,20 @@ def test_slices_and_all_rows_in_one_go_are_those_of_two() -> None:
         "user": rng.integers(0, 40, 400),
         "dwell_ms": rng.integers(0, 60, 400) * 1000,
         "ended": rng.integers(0, 2, 400),
-        "part": [f"p{at}" for at in rng.integers(0, 3, 400)],
+        "part": [f"p{i}" for i in rng.integers(0, 3, 400)],
     }
     clicks = table_of(rows)
-    at = [4999, 29_999]
-    together = survival_of(clicks, at_ms=at, by="part", pooled=True)
-    apart = [*survival_of(clicks, at_ms=at), *survival_of(clicks, at_ms=at, by="part")]
-    assert len(together) == len(apart) == 8
-    for one, other in zip(together, apart, strict=True):
-        assert (one.slice, one.at_ms, one.units, one.observed) == (
-            other.slice,
-            other.at_ms,
-            other.units,
-            other.observed,
+    i = [4999, 29_999]
+    pooled = survival_of(clicks, at_ms=i, by="part", pooled=True)
+    separate = [*survival_of(clicks, at_ms=i), *survival_of(clicks, at_ms=i, by="part")]
+    assert len(pooled) == len(separate) == 8
+    for row, expected in zip(pooled, separate, strict=True):
+        assert (row.slice, row.at_ms, row.units, row.observed) == (
+            expected.slice,
+            expected.at_ms,
+            expected.units,
+            expected.observed,
         )
-        assert (one.value, one.low, one.high, one.error) == pytest.approx(
-            (other.value, other.low, other.high, other.error), rel=1e-12
+        assert (row.value, row.low, row.high, row.error) == pytest.approx(
+            (expected.value, expected.low, expected.high, expected.error), rel=1e-12
         )

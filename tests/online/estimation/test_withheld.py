@@ -1,4 +1,4 @@
-"""What nobody logged is not reported as 0: durations without a clock of their own, users that nobody named."""
+"""Metrics that the log does not support are withheld, not 0: durations without a clock, users without IDs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WAIT, MEDIAN = "TimeToFirstClick", "TimeToFirstClick(q=0.5)"
 SAME = "clicks have the time of their page"
 
 
-def page(serp: int, **more: Any) -> dict[str, Any]:
+def page(serp: int, **fields: Any) -> dict[str, Any]:
     times = {"time_ms": 100_000 * serp, "query": "hat", "n_shown": 10, "latency_ms": 0.0}
-    return {"serp": serp, "session": serp, "user": serp, **times, **more}
+    return {"serp": serp, "session": serp, "user": serp, **times, **fields}
 
 
 def click(serp: int, after_ms: int) -> dict[str, Any]:
@@ -28,39 +28,41 @@ def click(serp: int, after_ms: int) -> dict[str, Any]:
 
 
 def test_clicks_at_the_time_of_their_page_tell_no_wait() -> None:
-    pages = [page(at, device=f"d{at % 2}") for at in range(4)]
-    log = typed_log(pages, [click(at, 0) for at in range(3)])
-    found = online_metrics(log, [WAIT, MEDIAN, "PageCTR", "Latency"], by="device")
-    assert {str(one): why for one, why in found.refused} == {
+    pages = [page(i, device=f"d{i % 2}") for i in range(4)]
+    log = typed_log(pages, [click(i, 0) for i in range(3)])
+    scores = online_metrics(log, [WAIT, MEDIAN, "PageCTR", "Latency"], by="device")
+    assert {str(metric): reason for metric, reason in scores.refused} == {
         WAIT: SAME, MEDIAN: SAME, "Latency": "the log says of every page that the engine took no time"}  # fmt: skip
-    assert [str(one) for one in found.metrics] == ["PageCTR"]
+    assert [str(metric) for metric in scores.metrics] == ["PageCTR"]
     with pytest.raises(InputError, match=f"TimeToFirstClick: {SAME}"):
         over_time(log, WAIT)
 
 
 def test_one_later_click_tells_waits_where_all_others_are_at_once() -> None:
-    log = typed_log([page(at, device=f"d{at}") for at in range(3)], [click(0, 0), click(1, 0), click(2, 6000)])
-    found = online_metrics(log, [WAIT, MEDIAN], by="device")
-    assert found.refused == ()
-    assert [found.value(WAIT), found.value(MEDIAN), found.value(WAIT, "d0")] == [2.0, 0.0, 0.0]
+    log = typed_log([page(i, device=f"d{i}") for i in range(3)], [click(0, 0), click(1, 0), click(2, 6000)])
+    scores = online_metrics(log, [WAIT, MEDIAN], by="device")
+    assert scores.refused == ()
+    assert [scores.value(WAIT), scores.value(MEDIAN), scores.value(WAIT, "d0")] == [2.0, 0.0, 0.0]
 
 
 def test_users_that_nobody_named_are_refused_and_said_to_be_sessions() -> None:
-    nobody = LogFinding("no-user", "query", 3, 3, "kept", "pages of nobody", "log a client_id")
-    some = LogFinding("no-user", "query", 2, 3, "kept", "pages of nobody", "log a client_id")
-    pages, unnamed = [page(at) for at in range(3)], EVERYTHING - {"users"}
-    found = online_metrics(typed_log(pages, [], has=unnamed, findings=(nobody,)), ["SessionsPerUser", "ZeroResults"])
-    assert [(str(one), why) for one, why in found.refused] == [
+    all_unnamed = LogFinding("no-user", "query", 3, 3, "kept", "pages of nobody", "log a client_id")
+    some_unnamed = LogFinding("no-user", "query", 2, 3, "kept", "pages of nobody", "log a client_id")
+    pages, unnamed = [page(i) for i in range(3)], EVERYTHING - {"users"}
+    scores = online_metrics(
+        typed_log(pages, [], has=unnamed, findings=(all_unnamed,)), ["SessionsPerUser", "ZeroResults"]
+    )
+    assert [(str(metric), reason) for metric, reason in scores.refused] == [
         ("SessionsPerUser", missing(online_metric("SessionsPerUser"), unnamed))
     ]
-    assert dict(found.policies)["users"] == "none is logged, so each session counts as one"
-    alone = typed_log(pages, [click(0, 5)], has=unnamed - {"sessions"}, findings=(nobody,))
-    found = online_metrics(alone, ["SessionCTR", "PageCTR"])
-    assert [(str(one), why) for one, why in found.refused] == [("SessionCTR", "the log has no sessions")]
-    assert dict(found.policies)["users"] == "none is logged, so each page counts as one"
-    found = online_metrics(typed_log(pages, [], findings=(some,)), ["SessionsPerUser", "ZeroResults"])
-    assert "users" not in dict(found.policies)
-    assert found.value("SessionsPerUser") == 1.0
+    assert dict(scores.policies)["users"] == "none is logged, so each session counts as one"
+    without_sessions = typed_log(pages, [click(0, 5)], has=unnamed - {"sessions"}, findings=(all_unnamed,))
+    scores = online_metrics(without_sessions, ["SessionCTR", "PageCTR"])
+    assert [(str(metric), reason) for metric, reason in scores.refused] == [("SessionCTR", "the log has no sessions")]
+    assert dict(scores.policies)["users"] == "none is logged, so each page counts as one"
+    scores = online_metrics(typed_log(pages, [], findings=(some_unnamed,)), ["SessionsPerUser", "ZeroResults"])
+    assert "users" not in dict(scores.policies)
+    assert scores.value("SessionsPerUser") == 1.0
 
 
 def test_a_log_is_said_in_one_line() -> None:
@@ -68,24 +70,27 @@ def test_a_log_is_said_in_one_line() -> None:
     assert repr(log) == "InteractionLog('shop': tables, 2 files, 0 findings, no clock; tells clicks, shown)"
 
 
-@pytest.mark.parametrize(("users", "known"), [(2, False), (3, True)])
-def test_intervals_begin_at_three_users(users: int, known: bool) -> None:
-    log = typed_log([page(at) for at in range(users)], [click(0, 6000)])
-    found = online_metrics(log, ["ClicksPerPage", "PageCTR", "ZeroResults"])
-    assert found.value("ClicksPerPage") == 1 / users
-    assert [math.isfinite(one.low) and math.isfinite(one.high) for one in found.estimates[:2]] == [known, known]
-    assert {one.effective_units for one in found.estimates} == {float(users)}
+@pytest.mark.parametrize(("users", "has_interval"), [(2, False), (3, True)])
+def test_intervals_begin_at_three_users(users: int, has_interval: bool) -> None:
+    log = typed_log([page(i) for i in range(users)], [click(0, 6000)])
+    scores = online_metrics(log, ["ClicksPerPage", "PageCTR", "ZeroResults"])
+    assert scores.value("ClicksPerPage") == 1 / users
+    assert [math.isfinite(row.low) and math.isfinite(row.high) for row in scores.estimates[:2]] == [
+        has_interval,
+        has_interval,
+    ]
+    assert {row.effective_units for row in scores.estimates} == {float(users)}
 
 
-@pytest.mark.parametrize(("pages", "noted"), [([1] * 10 + [6, 6], True), ([2] * 12, False), ([1] * 9 + [40], False)])
-def test_unequally_active_users_are_noted_with_their_effective_number(pages: list[int], noted: bool) -> None:
+@pytest.mark.parametrize(("pages", "has_note"), [([1] * 10 + [6, 6], True), ([2] * 12, False), ([1] * 9 + [40], False)])
+def test_unequally_active_users_are_noted_with_their_effective_number(pages: list[int], has_note: bool) -> None:
     """22 pages, of users with 10 * 1 + 2 * 36 squared ones: 484 / 82 = 5.9; with one of 40 there is no interval."""
-    rows = [page(at, user=user) for at, user in enumerate(user for user, many in enumerate(pages) for _ in range(many))]
-    found = online_metrics(
-        typed_log(rows, [click(at, 6000) for at in range(0, len(rows), 2)]), ["ClicksPerPage", "PageCTR"]
+    rows = [page(i, user=user) for i, user in enumerate(user for user, count in enumerate(pages) for _ in range(count))]
+    scores = online_metrics(
+        typed_log(rows, [click(i, 6000) for i in range(0, len(rows), 2)]), ["ClicksPerPage", "PageCTR"]
     )
-    notes = [note for note in found.notes if note.rule == "unequal-users"]
-    assert len(notes) == noted
-    if noted:
-        assert found.estimates[0].effective_units == pytest.approx(484 / 82)
+    notes = [note for note in scores.notes if note.rule == "unequal-users"]
+    assert len(notes) == has_note
+    if has_note:
+        assert scores.estimates[0].effective_units == pytest.approx(484 / 82)
         assert notes[0].weight == pytest.approx(12 * 82 / 484)

@@ -21,18 +21,20 @@ TYPES = {
 }
 
 
-def table(rows, columns, more=None):
-    """Make a typed table of rows that name what is not null."""
-    fields = [pa.field(one.name, TYPES[one.type]) for one in columns]
-    fields += [pa.field(name, kind) for name, kind in (more or {}).items()]
-    return pa.Table.from_pylist([{one.name: row.get(one.name) for one in fields} for row in rows], pa.schema(fields))
+def table(rows, columns, attributes=None):
+    """Build a typed table from rows; missing values are null."""
+    fields = [pa.field(field.name, TYPES[field.type]) for field in columns]
+    fields += [pa.field(name, kind) for name, kind in (attributes or {}).items()]
+    return pa.Table.from_pylist(
+        [{field.name: row.get(field.name) for field in fields} for row in rows], pa.schema(fields)
+    )
 
 
-def logs(pages, *, events=(), shown=(), attributes=None, has=("clicks", "shown"), **more: Any):
-    """Make a log: page n has the key n, from 0; attributes are names and types of Arrow."""
-    usual = {"session": 0, "user": 0, "time_ms": 0, "page": 1, "first_rank": 1, "n_shown": 10, "filtered": False}
-    rows = [{"serp": at, **usual, **page} for at, page in enumerate(pages)]
-    clicks = [{"event": at, "action": "click", **event} for at, event in enumerate(events)]
+def logs(pages, *, events=(), shown=(), attributes=None, has=("clicks", "shown"), **fields: Any):
+    """Build a log with pages numbered from 0; `attributes`: names and Arrow types."""
+    defaults = {"session": 0, "user": 0, "time_ms": 0, "page": 1, "first_rank": 1, "n_shown": 10, "filtered": False}
+    rows = [{"serp": i, **defaults, **page} for i, page in enumerate(pages)]
+    clicks = [{"event": i, "action": "click", **event} for i, event in enumerate(events)]
     tables = {
         "serp": table(rows, SERP, attributes),
         "shown": table(shown, SHOWN),
@@ -40,23 +42,23 @@ def logs(pages, *, events=(), shown=(), attributes=None, has=("clicks", "shown")
         "session": table([], SESSION),
     }
     engine = Engine()
-    kept = {name: engine.register(one, name) for name, one in tables.items()}
-    return InteractionLog(**kept, attributes=tuple(attributes or ()), has=frozenset(has), **more)
+    relations = {name: engine.register(table, name) for name, table in tables.items()}
+    return InteractionLog(**relations, attributes=tuple(attributes or ()), has=frozenset(has), **fields)
 
 
-def sliced(log, by, **more: Any):
-    """Give the slices of the pages in the order of their keys, the values, and the note."""
-    made = slice_pages(log, by, **more)
-    assert made.table.columns == ("serp", "slice")
-    rows = sorted((row["serp"], row["slice"]) for row in made.table.to_arrow().to_pylist())
+def sliced(log, by, **options: Any):
+    """Return the slice of each page in the order of keys, the values, and the note."""
+    sliced_pages = slice_pages(log, by, **options)
+    assert sliced_pages.table.columns == ("serp", "slice")
+    rows = sorted((row["serp"], row["slice"]) for row in sliced_pages.table.to_arrow().to_pylist())
     assert [serp for serp, _ in rows] == sorted(log.serp.to_arrow("serp")["serp"].to_pylist())
     slices = [name for _, name in rows]
-    assert sorted(made.values) == sorted(set(slices))
-    return slices, made.values, made.note
+    assert sorted(sliced_pages.values) == sorted(set(slices))
+    return slices, sliced_pages.values, sliced_pages.note
 
 
-def refused(log, by, **more: Any):
-    """Give the message."""
+def refused(log, by, **options: Any):
+    """Return the error message."""
     with pytest.raises(ValueError, match="Fix: ") as error:
-        slice_pages(log, by, **more)
+        slice_pages(log, by, **options)
     return str(error.value)

@@ -1,4 +1,4 @@
-"""Slices by columns and attributes: texts, truth values, numbers."""
+"""Slices by columns and attributes: texts, booleans, numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from online.slicing.sliced_logs import logs, refused, sliced
 
 
 def test_values_of_a_text_column_are_slices_and_blanks_are_unknown():
-    log = logs([{"device": one} for one in ("phone", None, "desktop", " ", "phone", " phone")])
+    log = logs([{"device": device} for device in ("phone", None, "desktop", " ", "phone", " phone")])
     slices, values, note = sliced(log, "device")
     assert slices == ["phone", "unknown", "desktop", "unknown", "phone", "phone"]
     assert values == ("desktop", "phone", "unknown")
@@ -28,7 +28,7 @@ def test_a_column_without_any_value_says_so():
 
 
 def test_a_language_is_one_however_its_tag_is_written():
-    pages = [{"language": one} for one in ("en", "EN", "en-US", "en_us", "pt-BR", None, " ")]
+    pages = [{"language": tag} for tag in ("en", "EN", "en-US", "en_us", "pt-BR", None, " ")]
     slices, values, note = sliced(logs(pages), "language")
     assert slices == ["en", "en", "en-us", "en-us", "pt-br", "unknown", "unknown"]
     assert values == ("en", "en-us", "pt-br", "unknown")
@@ -38,26 +38,28 @@ def test_a_language_is_one_however_its_tag_is_written():
 
 
 def test_of_many_values_the_largest_are_kept():
-    names = [f"v{at:02}" for at in range(31)]
-    counts = [3 if at in {7, 30} else 1 if at in {4, 5} else 2 for at in range(31)]
+    names = [f"v{i:02}" for i in range(31)]
+    counts = [3 if i in {7, 30} else 1 if i in {4, 5} else 2 for i in range(31)]
     pages = [{"shop": name} for name, count in zip(names, counts, strict=True) for _ in range(count)]
     log = logs([*pages, {}], attributes={"shop": pa.string()})
     slices, values, note = sliced(log, "shop")
-    stay = [name for name in names if name not in {"v04", "v05"}]
-    assert values == (*stay, "other", "unknown")
-    assert [one for one, page in zip(slices, pages, strict=False) if page["shop"] in {"v04", "v05"}] == ["other"] * 2
+    frequent = [name for name in names if name not in {"v04", "v05"}]
+    assert values == (*frequent, "other", "unknown")
+    assert [slice_name for slice_name, page in zip(slices, pages, strict=False) if page["shop"] in {"v04", "v05"}] == [
+        "other"
+    ] * 2
     assert note == "shop has 31 values: the 29 with most pages, and other"
     fewer = [page for page in pages if page["shop"] != "v04"]
     assert len(sliced(logs([*fewer, {}], attributes={"shop": pa.string()}), "shop")[1]) == 31  # 30, and unknown
 
 
 def test_equally_frequent_values_are_kept_by_the_alphabet():
-    log = logs([{"shop": f"{at:02}"} for at in range(40)], attributes={"shop": pa.string()})
-    assert sliced(log, "shop")[1] == (*(f"{at:02}" for at in range(29)), "other")
+    log = logs([{"shop": f"{i:02}"} for i in range(40)], attributes={"shop": pa.string()})
+    assert sliced(log, "shop")[1] == (*(f"{i:02}" for i in range(29)), "other")
 
 
 def test_truth_values():
-    log = logs([{"zero_results": one} for one in (True, False, None, False)])
+    log = logs([{"zero_results": value} for value in (True, False, None, False)])
     assert sliced(log, "zero_results")[:2] == (["true", "false", "unknown", "false"], ("false", "true", "unknown"))
 
 
@@ -67,7 +69,7 @@ PRICES = [5.0, 10.0, 99.5, 100.0, None, float("nan"), -1.0, float("inf")]
 @pytest.mark.parametrize("kind", [pa.float64(), pa.string()])
 def test_numbers_are_cut_at_bounds_also_where_they_are_texts(kind):
     prices = PRICES if kind == pa.float64() else ["5", "10.0", "99.5", "100", None, "cheap", "-1", "1e9"]
-    log = logs([{"price": one} for one in prices], attributes={"price": kind})
+    log = logs([{"price": price} for price in prices], attributes={"price": kind})
     slices, values, _ = sliced(log, "price:10,100")
     low, middle, high = "<10", "10 to <100", ">=100"
     assert slices == [low, middle, middle, high, "unknown", "unknown", low, high]
@@ -77,22 +79,22 @@ def test_numbers_are_cut_at_bounds_also_where_they_are_texts(kind):
 
 def test_few_numbers_make_a_slice_each_in_their_order():
     stars = [10, 9, None, 10]
-    log = logs([{"stars": one} for one in stars], attributes={"stars": pa.int32()})
+    log = logs([{"stars": number} for number in stars], attributes={"stars": pa.int32()})
     assert sliced(log, "stars")[:2] == (["10", "9", "unknown", "10"], ("9", "10", "unknown"))
 
 
 def test_many_numbers_are_cut_into_equal_parts():
-    log = logs([{"price": at / 8} for at in range(40)], attributes={"price": pa.float64()})
+    log = logs([{"price": i / 8} for i in range(40)], attributes={"price": pa.float64()})
     slices, values, note = sliced(log, "price")
     assert values == ("<1.25", "1.25 to <2.5", "2.5 to <3.75", ">=3.75")
-    assert [slices.count(one) for one in values] == [10, 10, 10, 10]
+    assert [slices.count(value) for value in values] == [10, 10, 10, 10]
     assert note == "price has 40 different numbers: cut into equal parts"
     assert sliced(log, "price/2")[1:] == (("<2.5", ">=2.5"), "")
 
 
 def test_pages_with_the_same_number_stay_together():
     prices = [0] * 8 + [1, 2]
-    log = logs([{"price": one} for one in prices], attributes={"price": pa.int64()})
+    log = logs([{"price": price} for price in prices], attributes={"price": pa.int64()})
     slices, values, note = sliced(log, "price/4")
     assert slices == ["<1"] * 8 + [">=1"] * 2
     assert values == ("<1", ">=1")
@@ -126,7 +128,7 @@ def test_what_cannot_be_sliced_by_names_what_can():
     text = refused(log, "nonsense")
     assert all(name in text for name in slice_names(log))
     assert {"price", "traffic", "query class", "first click", "hour", "device"} <= set(slice_names(log))
-    assert "no text, no number" in refused(log, "tags")
+    assert "must hold texts, numbers, or booleans" in refused(log, "tags")
     assert "cannot be sliced by 'query_id'" in refused(log, "query_id")  # no two pages share one
     assert "cannot be sliced by 'words:3'" in refused(log, "words:3")
 

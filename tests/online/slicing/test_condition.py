@@ -1,4 +1,4 @@
-"""Pages that meet a condition: the same ones as topics would be, and numbers of them within the whole log."""
+"""Selection of pages by a condition: the same semantics as for topics, and metrics within the whole log."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ KINDS = {"kind": "O", "other kind": "O", "words": "f", "size": "f", "new": "b"}
 def test_sql_marks_what_the_mask_marks(text: str, rows: list[dict[str, Any]]) -> None:
     rows = [*rows, FULL]  # so that each column has its type
     expression = Expression(text)
-    mask = expression.mask(Attributes.of({f"q{at}": row for at, row in enumerate(rows)}))
+    mask = expression.mask(Attributes.of({f"q{i}": row for i, row in enumerate(rows)}))
     types = {"O": pa.string(), "f": pa.float64(), "b": pa.bool_()}
     table = pa.table({name: pa.array([row.get(name) for row in rows], types[kind]) for name, kind in KINDS.items()})
-    found = ENGINE.arrow(f"SELECT {expression.sql(KINDS)} AS met FROM {ENGINE.register(table)}")
-    assert found["met"].to_pylist() == mask.tolist()
+    result = ENGINE.arrow(f"SELECT {expression.sql(KINDS)} AS met FROM {ENGINE.register(table)}")
+    assert result["met"].to_pylist() == mask.tolist()
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_what_cannot_be_compared_is_refused(text: str, message: str) -> None:
         Expression(text).sql(KINDS)
 
 
-def desktop(name: str, of: Callable[[Any], float]) -> tuple[float, float]:
-    """Give a number of a metric on the slice, and of a call that restricts pages to it."""
+def desktop(name: str, attribute: Callable[[Any], float]) -> tuple[float, float]:
+    """Return an attribute of the estimate for the slice, and for a condition that selects the same pages."""
     log = typed_log(*pages_and_events())
     sliced = online_metrics(log, name, by="device").of(name, "desktop")
-    return of(sliced), of(online_metrics(log, name, where="device == 'desktop'").of(name))
+    return attribute(sliced), attribute(online_metrics(log, name, where="device == 'desktop'").of(name))
 
 
 @pytest.mark.parametrize(
@@ -84,15 +84,20 @@ def desktop(name: str, of: Callable[[Any], float]) -> tuple[float, float]:
              "SessionSuccess", "QueriesPerSession", "RevenuePerUser", "Latency(q=0.5)", "ExitRate"],
 )  # fmt: skip
 def test_pages_that_meet_a_condition_are_those_of_the_slice(name: str) -> None:
-    for of in (lambda one: one.value, lambda one: one.error, lambda one: one.denominator, lambda one: one.units):
-        assert desktop(name, of)[0] == pytest.approx(desktop(name, of)[1], rel=1e-9, nan_ok=True)
+    for attribute in (
+        lambda estimate: estimate.value,
+        lambda estimate: estimate.error,
+        lambda estimate: estimate.denominator,
+        lambda estimate: estimate.units,
+    ):
+        assert desktop(name, attribute)[0] == pytest.approx(desktop(name, attribute)[1], rel=1e-9, nan_ok=True)
 
 
 def test_what_follows_a_page_is_looked_for_in_the_whole_log() -> None:
-    """Page 0 alone: its clicks end by the next page, which is none of those that count, and it was worded anew."""
+    """Page 0 alone: its clicks end at the next page, which does not match, and its query was reformulated."""
     log = typed_log(*pages_and_events())
     scores = online_metrics(log, ["ObservedVisits", "Reformulation"], where="query == 'red shoes'")
-    assert [(one.numerator, one.denominator) for one in scores.estimates] == [(2, 2), (1, 1)]
+    assert [(estimate.numerator, estimate.denominator) for estimate in scores.estimates] == [(2, 2), (1, 1)]
     assert dict(scores.counts) == {"pages": 1, "events": 3, "sessions": 1, "users": 1}
     assert ("where", "query == 'red shoes': 1 of 22 pages") in scores.policies
 

@@ -1,4 +1,4 @@
-"""Slices by texts: they mean what they mean for topics."""
+"""Slices by query text: the same definitions as for topics."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ QUERIES = [
     ("by", "attribute"), [("length", "length"), ("query class", "kind"), ("kind", "kind"), ("script", "script")]
 )
 def test_texts_are_cut_as_topics_are(by, attribute, monkeypatch):
-    monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
-    topics = {f"{at:02}": text for at, text in enumerate(QUERIES)}
+    monkeypatch.setattr(module, "_BATCH_TEXTS", 4)
+    topics = {f"{i:02}": text for i, text in enumerate(QUERIES)}
     expected = derive(queries={key: text or "--" for key, text in topics.items()}, languages=()).column(attribute)
     log = logs([{"query_norm": text} for text in [*QUERIES, QUERIES[0]]])
     slices = sliced(log, by)[0]
-    assert slices[:-1] == [one or "unknown" for one in expected.to_pylist()]
+    assert slices[:-1] == [name or "unknown" for name in expected.to_pylist()]
     assert slices[-1] == slices[0]
 
 
 def test_words_in_finer_bands():
     queries = ["a", "a b", "a b c", "a b c d", "a b c d e", "a b c d e f", "東京", None, "?!"]
-    slices, values, _ = sliced(logs([{"query_norm": one} for one in queries]), "words")
+    slices, values, _ = sliced(logs([{"query_norm": query} for query in queries]), "words")
     assert slices == ["1", "2", "3-4", "3-4", "5+", "5+", "unknown", "unknown", "unknown"]
     assert values == ("1", "2", "3-4", "5+", "unknown")
 
@@ -99,18 +99,18 @@ def test_seen_against_a_look_at_every_pair_of_pages():
     expected = [
         "seen"
         if any(
-            two["query_norm"] == one["query_norm"]
-            and two["session"] != one["session"]
-            and two["time_ms"] < one["time_ms"]
-            for two in pages
+            other["query_norm"] == page["query_norm"]
+            and other["session"] != page["session"]
+            and other["time_ms"] < page["time_ms"]
+            for other in pages
         )
         else "new"
-        for one in pages
+        for page in pages
     ]
     assert sliced(logs(pages), "novelty")[0] == expected
     assert {"seen", "new"} == set(expected)
 
 
 def test_queries_are_a_column_like_others():
-    log = logs([{"query_norm": one} for one in ("b", "a", "b")], attributes={"x": pa.string()})
+    log = logs([{"query_norm": query} for query in ("b", "a", "b")], attributes={"x": pa.string()})
     assert sliced(log, "query")[:2] == (["b", "a", "b"], ("a", "b"))

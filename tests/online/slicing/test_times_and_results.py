@@ -1,4 +1,4 @@
-"""Slices by time, and by what was shown and clicked."""
+"""Slices by time, and by shown and clicked results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judged.data.documents import Documents
 from judged.errors import InputError
 from judged.online import online_metrics
 from judged.online.slicing import bucket_starts
-from judged.online.slicing.columns import _CLOCKS
+from judged.online.slicing.columns import _TIME_BUCKETS
 from online.slicing.sliced_logs import logs, refused, sliced
 
 HOUR, DAY = 3_600_000, 86_400_000
@@ -44,8 +44,8 @@ WHEN = [
     ],
 )
 def test_times_by_hand(by, slices):
-    found, values, note = sliced(logs([{"time_ms": ms(one)} for one in WHEN]), by)
-    assert found == slices
+    names, values, note = sliced(logs([{"time_ms": ms(time)} for time in WHEN]), by)
+    assert names == slices
     assert note == "UTC"
     if by == "weekday":
         assert values == ("Monday", "Wednesday", "Thursday", "Friday", "Sunday")
@@ -57,22 +57,22 @@ def test_times_by_hand(by, slices):
 
 @pytest.mark.parametrize("by", ["month", "Year"])
 def test_other_lengths_of_time_name_those_there_are(by):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError) as error:
         sliced(logs([{"time_ms": 0}]), by)
-    said = (
-        f"pages cannot be sliced by {by!r}. Fix: time is cut into hour, day, week, weekday, hour of week, hour of day."
-    )
-    assert str(caught.value) == said
+    message = f"pages cannot be sliced by {by!r}. Fix: use one of hour, day, week, weekday, hour of week, hour of day."
+    assert str(error.value) == message
 
 
 def test_points_of_a_series_are_never_merged_and_say_when_they_begin():
-    first = ms("2024-12-30T22:00")
-    log = logs([{"time_ms": first + at * HOUR + 5} for at in range(50)])
+    first_ms = ms("2024-12-30T22:00")
+    log = logs([{"time_ms": first_ms + hour * HOUR + 5} for hour in range(50)])
     for by, size in (("hour", HOUR), ("day", DAY), ("week", 7 * DAY)):
         slices, values, _ = sliced(log, by)
         starts = dict(zip(values, bucket_starts(values), strict=True))
         assert list(starts.values()) == sorted(starts.values())
-        assert all(0 <= first + at * HOUR + 5 - starts[one] < size for at, one in enumerate(slices))
+        assert all(
+            0 <= first_ms + hour * HOUR + 5 - starts[slice_name] < size for hour, slice_name in enumerate(slices)
+        )
     assert len(sliced(log, "hour")[1]) == 50
 
 
@@ -80,18 +80,18 @@ def test_points_of_a_series_are_never_merged_and_say_when_they_begin():
 def test_buckets_hold_their_times(time):
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time)
     for by, size in (("hour", HOUR), ("day", DAY), ("week", 7 * DAY)):
-        clock = _CLOCKS[by]
-        bucket = pa.array([(time + clock.moved) // clock.size]).to_numpy()
-        (start,) = bucket_starts(clock.named(bucket))
+        buckets = _TIME_BUCKETS[by]
+        bucket = pa.array([(time + buckets.offset) // buckets.size]).to_numpy()
+        (start,) = bucket_starts(buckets.format_names(bucket))
         assert 0 <= time - start < size
     assert datetime.fromtimestamp(start // 1000, UTC).weekday() == 0
     day = pa.array([time // DAY]).to_numpy()
-    assert _CLOCKS["weekday"].named(day) == [f"{moment:%A}"]
+    assert _TIME_BUCKETS["weekday"].format_names(day) == [f"{moment:%A}"]
 
 
 @pytest.mark.parametrize("name", ["Monday", "today", "unknown", "2024", "2024-13-01", "09", "2024-05-31T99", ""])
 def test_what_is_no_point_in_time(name):
-    with pytest.raises(InputError, match="no hour, day or week"):
+    with pytest.raises(InputError, match="not an hour, day, or week"):
         bucket_starts([name])
 
 
@@ -116,8 +116,8 @@ def test_a_log_without_filters_says_that_it_may_record_none():
 def test_pages_filters_and_results():
     counts = [(0, 0), (9, 9), (10, 10), (99, 10), (100, 10), (1000, 10), (None, 0), (None, 7), (None, None)]
     pages = [
-        {"n_total": total, "n_returned": sent, "page": at + 1, "filtered": at == 2}
-        for at, (total, sent) in enumerate(counts)
+        {"n_total": total, "n_returned": returned, "page": i + 1, "filtered": i == 2}
+        for i, (total, returned) in enumerate(counts)
     ]
     log = logs(pages)
     assert sliced(log, "results")[:2] == (
@@ -156,15 +156,15 @@ def test_freshness():
         "object_id": ["old", "old", "new", "next"],
         "time_ms": [now - 40 * DAY, now - 400 * DAY, now - 2 * HOUR, now + DAY],
     }
-    which = [["old", "new"], ["old"], ["gone"], [], ["old", "gone"], ["new", "next"]]
+    objects_by_page = [["old", "new"], ["old"], ["gone"], [], ["old", "gone"], ["new", "next"]]
     shown = [
-        {"serp": serp, "rank": rank, "object_id": one}
-        for serp, ones in enumerate(which)
-        for rank, one in enumerate(ones, 1)
+        {"serp": serp, "rank": rank, "object_id": object_id}
+        for serp, object_ids in enumerate(objects_by_page)
+        for rank, object_id in enumerate(object_ids, 1)
     ]
     log = logs([{"time_ms": now}] * 6, events=CLICKS, shown=shown)
-    for given_as in (pa.table(objects), objects):
-        slices, values, _ = sliced(log, "freshness", objects=given_as)
+    for table in (pa.table(objects), objects):
+        slices, values, _ = sliced(log, "freshness", objects=table)
         # made two hours before one o'clock is made the day before
         assert slices == ["0-1", "31-365", "unknown", "unknown", "31-365", "after today"]
         assert values == ("after today", "0-1", "31-365", "unknown")
@@ -175,14 +175,17 @@ def test_freshness():
 
 def test_freshness_by_dates_of_documents(tmp_path):
     now = ms("2024-03-10T01:00")
-    shown = [{"serp": serp, "rank": 1, "object_id": one} for serp, one in enumerate(["old", "new", "bare", "gone"])]
+    shown = [
+        {"serp": serp, "rank": 1, "object_id": object_id}
+        for serp, object_id in enumerate(["old", "new", "bare", "gone"])
+    ]
     log = logs([{"time_ms": now}] * 4, shown=shown)
     path = tmp_path / "documents.csv"
     path.write_text("doc_id,date,length\nold,2024-02-01,3\nnew,2024-03-10T00:30:00Z,4\nbare,,5\n", encoding="utf-8")
-    for given_as in (path, str(path), Documents.read(path)):
-        assert sliced(log, "freshness", objects=given_as)[0] == ["31-365", "0-1", "unknown", "unknown"]
+    for documents in (path, str(path), Documents.read(path)):
+        assert sliced(log, "freshness", objects=documents)[0] == ["31-365", "0-1", "unknown", "unknown"]
     path.write_text("doc_id,length\nold,3\n", encoding="utf-8")
-    assert "no column date (there is length)" in refused(log, "freshness", objects=path)
+    assert "columns: length" in refused(log, "freshness", objects=path)
 
 
 def test_metrics_by_freshness_are_given_the_objects():
@@ -190,10 +193,10 @@ def test_metrics_by_freshness_are_given_the_objects():
                has=("clicks", "shown", "unclicked"))  # fmt: skip
     objects = {"object_id": ["a"], "time_ms": [DAY]}
     scores = online_metrics(log, "Abandonment", by="freshness", objects=objects)
-    assert [(one.slice, one.numerator, one.denominator) for one in scores.estimates] == [
+    assert [(estimate.slice, estimate.numerator, estimate.denominator) for estimate in scores.estimates] == [
         (None, 1, 2), ("0-1", 0, 1), ("unknown", 1, 1),
     ]  # fmt: skip
-    with pytest.raises(InputError, match="give objects="):
+    with pytest.raises(InputError, match="pass objects="):
         online_metrics(log, "Abandonment", by="freshness")
 
 
@@ -202,7 +205,7 @@ def test_metrics_by_freshness_are_given_the_objects():
     [None, 7, {"object_id": ["a"]}, {"object_id": ["a"], "time_ms": ["2024"]}, {"object_id": ["a"], "time_ms": []}],
 )
 def test_freshness_without_times_of_objects(objects):
-    assert "give objects=" in refused(logs([{}]), "freshness", objects=objects)
+    assert "pass objects=" in refused(logs([{}]), "freshness", objects=objects)
     assert "no shown results" in refused(
         logs([{}], has=["clicks"]), "freshness", objects={"object_id": [], "time_ms": []}
     )

@@ -1,4 +1,4 @@
-"""Intervals that hold at every look, sample ratios, and differences adjusted for the time before."""
+"""Always-valid intervals, sample ratios, and differences adjusted for the time before exposure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_interval_is_narrowest_where_that_was_asked_for() -> None:
 
 
 def _sums(n: np.ndarray, d: np.ndarray) -> list[np.ndarray]:
-    return [np.cumsum(part, axis=-1) for part in (np.ones_like(n), n, d, n * n, d * d, n * d)]
+    return [np.cumsum(column, axis=-1) for column in (np.ones_like(n), n, d, n * n, d * d, n * d)]
 
 
 def test_differences_of_ratios_are_seldom_found_on_any_day_where_there_are_none() -> None:
@@ -42,13 +42,13 @@ def test_differences_of_ratios_are_seldom_found_on_any_day_where_there_are_none(
     for _ in range(2):
         pages = rng.geometric(0.25, (streams, users // 2)).astype(float)
         clicks = rng.binomial(pages.astype(int), rng.beta(2, 2, pages.shape)).astype(float)
-        units, n, d, nn, dd, nd = (part[:, looks] for part in _sums(clicks, pages))
+        units, n, d, nn, dd, nd = (column[:, looks] for column in _sums(clicks, pages))
         values.append(n / d)
         errors.append(ratio_errors(units, n, d, nn, dd, nd))
     t = np.abs(values[1] - values[0]) / np.hypot(*errors)
-    total = 2 * (looks + 1)
-    always = np.array([critical_value(n, n - 2, prior_size(5000, 0.05), 0.05) for n in total])
-    assert (t > always).any(axis=1).mean() <= 0.05
+    users_of_both = 2 * (looks + 1)
+    always_valid = np.array([critical_value(n, n - 2, prior_size(5000, 0.05), 0.05) for n in users_of_both])
+    assert (t > always_valid).any(axis=1).mean() <= 0.05
     assert (t > 1.96).any(axis=1).mean() > 0.2  # what looking costs where intervals are made for one day
     assert abs((t[:, -1] > 1.96).mean() - 0.05) < 0.017
 
@@ -56,15 +56,15 @@ def test_differences_of_ratios_are_seldom_found_on_any_day_where_there_are_none(
 def test_money_of_few_users_is_seldom_found_to_differ_after_the_burn_in() -> None:
     rng, streams, users = np.random.default_rng(8), 1000, 4000
     looks = np.unique(np.geomspace(200, users / 2, 40).astype(int)) - 1
-    sides = []
+    arms = []
     for _ in range(2):
         money = rng.lognormal(3, 1, (streams, users // 2)) * (rng.random((streams, users // 2)) < 0.1)
-        units, n, d, nn, dd, nd = (part[:, looks] for part in _sums(money, np.ones_like(money)))
-        sides.append((n / d, ratio_errors(units, n, d, nn, dd, nd)))
-    t = np.abs(sides[1][0] - sides[0][0]) / np.hypot(sides[0][1], sides[1][1])
-    total = 2 * (looks + 1)
-    always = np.array([critical_value(n, n - 2, prior_size(5000, 0.05), 0.05) for n in total])
-    assert (t > always).any(axis=1).mean() <= 0.05
+        units, n, d, nn, dd, nd = (column[:, looks] for column in _sums(money, np.ones_like(money)))
+        arms.append((n / d, ratio_errors(units, n, d, nn, dd, nd)))
+    t = np.abs(arms[1][0] - arms[0][0]) / np.hypot(arms[0][1], arms[1][1])
+    users_of_both = 2 * (looks + 1)
+    always_valid = np.array([critical_value(n, n - 2, prior_size(5000, 0.05), 0.05) for n in users_of_both])
+    assert (t > always_valid).any(axis=1).mean() <= 0.05
 
 
 @pytest.mark.parametrize("arriving", [1, 30])
@@ -72,27 +72,31 @@ def test_intervals_hold_where_users_only_come_back(arriving: int) -> None:
     # on each of 60 days all users who were exposed may come back: the number of users stands still from day `arriving`
     # on, and their sums grow; all like clicking alike, and intervals are narrowest at just this number: the worst case
     rng, streams, users, days = np.random.default_rng(9), 400, 400, 60
-    sides: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    arms: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for _ in range(2):
-        begin = rng.integers(arriving, size=(streams, users))
+        first_day = rng.integers(arriving, size=(streams, users))
         pages, clicks = np.zeros((2, streams, users))
         rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for day in range(days):
-            there = begin <= day
-            new = rng.poisson(0.3, there.shape) * there + (begin == day)
-            pages, clicks = pages + new, clicks + rng.binomial(new, 0.4)
-            n, d, nn, dd, nd = (part.sum(1) for part in (clicks, pages, clicks * clicks, pages * pages, clicks * pages))
-            exposed = there.sum(1)
+            is_exposed = first_day <= day
+            new_pages = rng.poisson(0.3, is_exposed.shape) * is_exposed + (first_day == day)
+            pages, clicks = pages + new_pages, clicks + rng.binomial(new_pages, 0.4)
+            n, d, nn, dd, nd = (
+                column.sum(1) for column in (clicks, pages, clicks * clicks, pages * pages, clicks * pages)
+            )
+            exposed = is_exposed.sum(1)
             rows.append((n / d, ratio_errors(exposed, n, d, nn, dd, nd), exposed))
-        value, error, exposed = (np.stack(part, axis=1) for part in zip(*rows, strict=True))
-        sides.append((value, error, exposed))
-    total = sides[0][2] + sides[1][2]
-    t = np.abs(sides[1][0] - sides[0][0]) / np.hypot(sides[0][1], sides[1][1])
+        value, error, exposed = (np.stack(column, axis=1) for column in zip(*rows, strict=True))
+        arms.append((value, error, exposed))
+    users_of_both = arms[0][2] + arms[1][2]
+    t = np.abs(arms[1][0] - arms[0][0]) / np.hypot(arms[0][1], arms[1][1])
     g = prior_size(2 * users, 0.05)
-    always = np.array([0.0, *(critical_value(n, max(n - 2, 1), g, 0.05) for n in range(1, total.max() + 1))])
-    after = np.minimum(sides[0][2], sides[1][2]) >= 200
-    assert ((t > always[total]) & after).any(axis=1).mean() <= 0.05
-    assert ((t > 1.96) & after).any(axis=1).mean() > 0.2
+    always_valid = np.array(
+        [0.0, *(critical_value(n, max(n - 2, 1), g, 0.05) for n in range(1, users_of_both.max() + 1))]
+    )
+    is_compared = np.minimum(arms[0][2], arms[1][2]) >= 200
+    assert ((t > always_valid[users_of_both]) & is_compared).any(axis=1).mean() <= 0.05
+    assert ((t > 1.96) & is_compared).any(axis=1).mean() > 0.2
 
 
 @pytest.mark.parametrize(
@@ -104,24 +108,24 @@ def test_sample_ratios_of_one_look(counts: list[int], p: float) -> None:
 
 def test_an_arm_of_no_share_is_no_degree_of_freedom() -> None:
     assert sample_ratio([500, 520, 0], [1, 1, 0])[:3] == sample_ratio([500, 520])[:3]
-    with pytest.raises(InputError, match="should be none"):
+    with pytest.raises(InputError, match="share 0 has users"):
         sample_ratio([500, 520, 1], [1, 1, 0])
 
 
 def test_sound_assignment_is_seldom_called_broken_however_often_one_looks() -> None:
     rng, streams = np.random.default_rng(5), 400
     counts = np.cumsum(rng.multinomial(50, [0.5, 0.3, 0.2], (streams, 60)), axis=1)
-    least = [min(sample_ratio(day.tolist(), [5, 3, 2]).p_always for day in stream) for stream in counts]
-    assert np.mean(np.array(least) < 0.05) <= 0.05
+    min_p = [min(sample_ratio(day.tolist(), [5, 3, 2]).p_always for day in stream) for stream in counts]
+    assert np.mean(np.array(min_p) < 0.05) <= 0.05
     assert sample_ratio([5000, 5600]).p_always < 0.001  # a mix that is broken
 
 
 def _arm(rng: np.random.Generator, users: int, shift: float) -> Arm:
-    liking = rng.beta(2, 2, users)
+    click_rate = rng.beta(2, 2, users)
     sums = []
-    for add in (0.0, shift):
+    for gain in (0.0, shift):
         pages = rng.poisson(4, users).astype(float)
-        sums.append((rng.binomial(pages.astype(int), np.clip(liking + add, 0, 1)).astype(float), pages))
+        sums.append((rng.binomial(pages.astype(int), np.clip(click_rate + gain, 0, 1)).astype(float), pages))
     (n0, d0), (n1, d1) = sums
     before, after = (
         RatioSums(float(((n > 0) | (d > 0)).sum()), n.sum(), d.sum(), (n * n).sum(), (d * d).sum(), (n * d).sum())
@@ -133,11 +137,13 @@ def _arm(rng: np.random.Generator, users: int, shift: float) -> Arm:
 
 def test_adjusting_for_the_time_before_is_unbiased_and_sharper() -> None:
     rng = np.random.default_rng(3)
-    made = [adjusted_difference(_arm(rng, 400, 0.0), _arm(rng, 400, 0.02)) for _ in range(400)]
-    values, errors = (np.array([getattr(one, name) for one in made]) for name in ("value", "error"))
+    differences = [adjusted_difference(_arm(rng, 400, 0.0), _arm(rng, 400, 0.02)) for _ in range(400)]
+    values, errors = (
+        np.array([getattr(difference, name) for difference in differences]) for name in ("value", "error")
+    )
     assert abs(values.mean() - 0.02) < 3.5 * values.std() / 20 + 0.002  # liking is cut at 1
     assert errors.mean() == pytest.approx(values.std(), rel=0.1)
-    assert np.mean([one.reduction for one in made]) > 0.15
+    assert np.mean([difference.reduction for difference in differences]) > 0.15
     assert np.mean(np.abs(values - values.mean()) < 1.96 * errors) == pytest.approx(0.95, abs=0.035)
 
 
@@ -145,10 +151,10 @@ def test_relative_intervals_have_the_sign_of_the_difference_and_cover_of_few_cli
     # the arms' clicks: 20 and 16 of 400 pages each in truth, so that the relative difference is -0.2
     rng, covered, streams = np.random.default_rng(4), 0, 2000
     for first, second in rng.binomial(400, (0.05, 0.04), (streams, 2)).astype(float).tolist():
-        made = adjusted_difference(*(Arm(RatioSums(400, n, 400, n, 400, n)) for n in (first, second)))
-        _, low, high = made.relative(1.959964)
-        assert (low > 0) == (made.value > 1.959964 * made.error)
-        assert (high < 0) == (made.value < -1.959964 * made.error)
+        difference = adjusted_difference(*(Arm(RatioSums(400, n, 400, n, 400, n)) for n in (first, second)))
+        _, low, high = difference.relative(1.959964)
+        assert (low > 0) == (difference.value > 1.959964 * difference.error)
+        assert (high < 0) == (difference.value < -1.959964 * difference.error)
         covered += low <= -0.2 <= high
     assert covered / streams == pytest.approx(0.95, abs=0.015)
     none, few = (Arm(RatioSums(400, n, 400, n, 400, n)) for n in (0.0, 12.0))
@@ -172,35 +178,39 @@ def test_adjusting_a_mean_is_what_regression_on_the_mean_before_gives() -> None:
     theta = cov / var
     expected = arms[1][1].mean() - arms[0][1].mean() - theta * (arms[1][0].mean() - arms[0][0].mean())
     error = math.sqrt(sum(np.var(y - theta * x, ddof=1) / len(x) for x, y in arms))
-    made = adjusted_difference(*sides)
-    assert (made.theta, made.value, made.error) == pytest.approx((theta, expected, error), rel=1e-10)
+    difference = adjusted_difference(*sides)
+    assert (difference.theta, difference.value, difference.error) == pytest.approx((theta, expected, error), rel=1e-10)
 
 
 def _numbers(users: int, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Make what each user did before, and after, and on how many pages."""
+    """Return the pages of users before and after exposure, and their denominators."""
     i = np.arange(1, users + 1)
     before = (i * 7 + arm * 3) % 11
-    return tuple(part.astype(float) for part in (before, before // 2 + (i * 5 + arm) % 7 + arm, 1 + i * 3 % 4 + i % 2))
+    return tuple(
+        column.astype(float) for column in (before, before // 2 + (i * 5 + arm) % 7 + arm, 1 + i * 3 % 4 + i % 2)
+    )
 
 
 def test_differences_are_those_of_growthbook() -> None:
     # gbstats 0.8.0: RatioStatistic and TwoSidedTTest, absolute and relative; CUPED by RegressionAdjustedStatistic
     arms = _numbers(60, 0), _numbers(80, 1)
     sums = [RatioSums(len(n), n.sum(), d.sum(), (n * n).sum(), (d * d).sum(), (n * d).sum()) for _, n, d in arms]
-    made = adjusted_difference(Arm(sums[0]), Arm(sums[1]))
-    assert (made.value, made.error) == pytest.approx((0.3291666666666664, 0.2131770615985827), rel=1e-12)
-    relative = made.relative(1.96).value, made.relative_error
+    difference = adjusted_difference(Arm(sums[0]), Arm(sums[1]))
+    assert (difference.value, difference.error) == pytest.approx((0.3291666666666664, 0.2131770615985827), rel=1e-12)
+    relative = difference.relative(1.96).value, difference.relative_error
     assert relative == pytest.approx((0.18457943925233627, 0.1313123327260373), rel=1e-12)
-    sides = []
+    adjusted_arms = []
     for before, after, _ in arms:
         ones = np.ones(len(before))
-        old, new = (RatioSums(len(v), v.sum(), len(v), (v * v).sum(), len(v), v.sum()) for v in (before, after))
-        rho = correlation(old, new, (before * after).sum(), before.sum(), after.sum(), ones.sum())
-        sides.append(Arm(new, old, rho))
+        before_sums, after_sums = (
+            RatioSums(len(v), v.sum(), len(v), (v * v).sum(), len(v), v.sum()) for v in (before, after)
+        )
+        rho = correlation(before_sums, after_sums, (before * after).sum(), before.sum(), after.sum(), ones.sum())
+        adjusted_arms.append(Arm(after_sums, before_sums, rho))
     # it pools covariances of users, we those of the arms' means, which leaves the least variance: 0.4933 and 0.34846
-    made = adjusted_difference(*sides)
-    assert made.value == pytest.approx(0.9936663191676383, abs=2e-4)
-    assert 0.3484 < made.error < 0.34845664440909146
+    difference = adjusted_difference(*adjusted_arms)
+    assert difference.value == pytest.approx(0.9936663191676383, abs=2e-4)
+    assert 0.3484 < difference.error < 0.34845664440909146
 
 
 def test_overwhelming_evidence_is_a_number() -> None:

@@ -1,4 +1,4 @@
-"""Change points: the statistic against least squares, planted shifts, and false alarms at the declared rate."""
+"""Change points: the statistic against least squares, planted shifts, and the rate of false alarms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from judged import InputError
-from judged.online.statistics.changes import _scores, change_points
+from judged.online.statistics.changes import _split_scores, change_points
 
 
 @given(st.lists(st.tuples(st.floats(-5, 5), st.floats(0.5, 4.0)), min_size=6, max_size=15), st.integers(2, 3))
@@ -29,7 +29,7 @@ def test_the_statistic_is_the_share_of_residual_squares_that_a_cut_explains(
 
     if squares() < 1e-3 or np.ptp(x[:-1]) < 0.1:
         return
-    scores = _scores(x[None, :], w, shortest)[0][0]
+    scores = _split_scores(x[None, :], w, shortest)[0][0]
     cuts = range(shortest, len(x) - shortest + 1)
     assert scores.tolist() == pytest.approx([1 - squares(cut) / squares() for cut in cuts], abs=1e-4)
 
@@ -40,19 +40,19 @@ def test_a_large_shift_is_found_exactly_and_alone() -> None:
         sizes = rng.integers(500, 5000, 60).astype(float)
         values = 0.3 + rng.normal(size=60) * np.sqrt(0.21 / sizes)
         values[23:] -= 0.15
-        found = change_points(values, sizes, alpha=0.001)
-        assert [one.point for one in found] == [23]
-        assert found[0].before == pytest.approx(np.average(values[:23], weights=sizes[:23]))
-        assert found[0].after == pytest.approx(np.average(values[23:], weights=sizes[23:]))
-        assert found[0].p == 0.001
+        changes = change_points(values, sizes, alpha=0.001)
+        assert [change.point for change in changes] == [23]
+        assert changes[0].before == pytest.approx(np.average(values[:23], weights=sizes[:23]))
+        assert changes[0].after == pytest.approx(np.average(values[23:], weights=sizes[23:]))
+        assert changes[0].p == 0.001
 
 
 def test_several_levels() -> None:
     rng = np.random.default_rng(5)
     levels = np.repeat([0.30, 0.36, 0.24, 0.30], [20, 15, 25, 10])
-    found = change_points(levels + rng.normal(0, 0.004, 70), np.ones(70))
-    assert [one.point for one in found] == [20, 35, 60]
-    assert [round(one.after, 2) for one in found] == [0.36, 0.24, 0.30]
+    changes = change_points(levels + rng.normal(0, 0.004, 70), np.ones(70))
+    assert [change.point for change in changes] == [20, 35, 60]
+    assert [round(change.after, 2) for change in changes] == [0.36, 0.24, 0.30]
 
 
 @pytest.mark.parametrize("days", [14, 30, 60])
@@ -73,24 +73,24 @@ def test_shifts_are_found_behind_weekends(days: int) -> None:
 def test_planted_shifts_are_found() -> None:
     """Two standard errors, after 30 of 90 points: nearly always, mostly within two points."""
     rng = np.random.default_rng(2)
-    found = near = more = 0
+    detected = near = several = 0
     for seed in range(100):
         values = rng.normal(size=90)
         values[30:] += 2.0
         changes = change_points(values, np.ones(90), resamples=299, seed=seed)
-        found += bool(changes)
-        more += len(changes) > 1
-        near += any(abs(one.point - 30) <= 2 for one in changes)
-    assert found == 100
+        detected += bool(changes)
+        several += len(changes) > 1
+        near += any(abs(change.point - 30) <= 2 for change in changes)
+    assert detected == 100
     assert near >= 85
-    assert more <= 6
+    assert several <= 6
 
 
 def test_missing_points_are_passed_over_and_places_kept() -> None:
     values = np.array([1.0, 1.1, np.nan, 0.9, 1.0, 1.05, np.nan, 2.0, 2.1, 1.9, 2.0, 2.05])
-    assert [one.point for one in change_points(values, np.ones(12), alpha=0.05)] == [7]
+    assert [change.point for change in change_points(values, np.ones(12), alpha=0.05)] == [7]
     weights = np.where(np.arange(12) == 7, 0.0, 1.0)
-    assert [one.point for one in change_points(values, weights, alpha=0.05, shortest=4)] == [8]
+    assert [change.point for change in change_points(values, weights, alpha=0.05, shortest=4)] == [8]
 
 
 def test_one_strange_point_is_no_change_and_scale_does_not_matter() -> None:
@@ -99,8 +99,8 @@ def test_one_strange_point_is_no_change_and_scale_does_not_matter() -> None:
     values[12] += 30
     assert change_points(values, np.ones(30)) == ()
     values[15:] += 60
-    for times in (1e-12, 1.0, 1e12):
-        assert [one.point for one in change_points(values * times, np.ones(30) * 7)] == [15]
+    for scale in (1e-12, 1.0, 1e12):
+        assert [change.point for change in change_points(values * scale, np.ones(30) * 7)] == [15]
 
 
 @pytest.mark.parametrize("values", [np.zeros(0), np.arange(9.0), np.full(40, 0.1), np.full(40, np.nan)])
@@ -115,8 +115,8 @@ def test_the_same_seed_gives_the_same() -> None:
 
 def test_refusals() -> None:
     values = np.arange(20.0)
-    for wrong in ({"alpha": 0.0}, {"alpha": 1.0}, {"shortest": 0}):
-        with pytest.raises(InputError, match="makes no sense"):
-            change_points(values, values, **wrong)
-    with pytest.raises(InputError, match=r"199 resamples cannot reach 0.001. Fix: at least 1000"):
+    for options in ({"alpha": 0.0}, {"alpha": 1.0}, {"shortest": 0}):
+        with pytest.raises(InputError, match="must be between 0 and 1"):
+            change_points(values, values, **options)
+    with pytest.raises(InputError, match=r"got 199. Fix: use 1000"):
         change_points(values, values, alpha=0.001, resamples=199)

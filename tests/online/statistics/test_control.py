@@ -13,11 +13,11 @@ from scipy import stats
 from judged.online.statistics.control import (
     Signal,
     _limits,
-    _longest_by_chance,
     _mean_difference,
+    _run_length,
     control_limits,
     pooled_errors,
-    weekly,
+    weekday_effects,
 )
 
 
@@ -39,7 +39,7 @@ def test_sigma_z_is_ginis_mean_difference_of_unequal_points() -> None:
     limits = control_limits(values, rng.random(11) + 0.5, weights=sizes)
     z = (values - np.average(values, weights=sizes)) / limits.errors
     assert abs(z.sum()) > 0.1
-    mean = np.mean([abs(one - other) for one, other in combinations(z, 2)])
+    mean = np.mean([abs(z_1 - z_2) for z_1, z_2 in combinations(z, 2)])
     assert limits.sigma_z == pytest.approx(mean * math.sqrt(math.pi) / 2)
 
 
@@ -59,38 +59,38 @@ def test_limits_of_counts_leave_out_what_is_as_rare_as_three_sigmas(events: int)
     assert stats.poisson.sf(math.floor(high[0]), events) <= 0.002
     assert stats.poisson.sf(math.floor(high[0]) - 2, events) > 0.00135
     assert stats.poisson.cdf(math.ceil(low[0]) - 1, events) <= 0.002
-    few, many = _limits(np.array([0.02, 0.98]), np.full(2, 0.02), np.full(2, 3.0), (0.0, 1.0))
-    assert few.tolist() == pytest.approx((1 - many[::-1]).tolist())
+    near_0, near_1 = _limits(np.array([0.02, 0.98]), np.full(2, 0.02), np.full(2, 3.0), (0.0, 1.0))
+    assert near_0.tolist() == pytest.approx((1 - near_1[::-1]).tolist())
 
 
 def test_points_like_the_one_before_take_longer_runs() -> None:
     """With an autocorrelation of 3/6 the next is on the same side in 2/3: (2/3)**14 is less than (1/2)**8."""
-    assert _longest_by_chance(np.array([1.0, 1, 1, -1, -1, -1])) == 15
+    assert _run_length(np.array([1.0, 1, 1, -1, -1, -1])) == 15
     assert (2 / 3) ** 14 < (1 / 2) ** 8 < (2 / 3) ** 13
-    assert _longest_by_chance(np.array([1.0, -1, 1, -1])) == 9
+    assert _run_length(np.array([1.0, -1, 1, -1])) == 9
 
 
 def test_the_center_is_weighted_and_limits_follow_the_size() -> None:
     values = np.array([0.1, 0.2] * 4)
     weights = np.array([300.0, 100.0] * 4)
-    found = control_limits(values, np.sqrt(values * (1 - values) / weights), weights=weights)
-    assert found.center == pytest.approx(0.125)
-    assert found.errors.tolist() == pytest.approx((math.sqrt((0.09 + 0.16) / 2) / np.sqrt(weights)).tolist())
-    half = found.high - found.center
-    assert half[1] / half[0] == pytest.approx(math.sqrt(3))
+    control = control_limits(values, np.sqrt(values * (1 - values) / weights), weights=weights)
+    assert control.center == pytest.approx(0.125)
+    assert control.errors.tolist() == pytest.approx((math.sqrt((0.09 + 0.16) / 2) / np.sqrt(weights)).tolist())
+    half_width = control.high - control.center
+    assert half_width[1] / half_width[0] == pytest.approx(math.sqrt(3))
 
 
 def test_errors_alone_weight_by_their_precision() -> None:
-    found = control_limits(np.array([1.0, 2.0] * 4), np.array([0.1, 0.2] * 4))
-    assert found.center == pytest.approx((1 * 100 + 2 * 25) / 125)
+    control = control_limits(np.array([1.0, 2.0] * 4), np.array([0.1, 0.2] * 4))
+    assert control.center == pytest.approx((1 * 100 + 2 * 25) / 125)
 
 
 def test_a_day_without_a_click_is_seen() -> None:
     """Its own sample has no error; the pooled one has."""
     values = np.array([0.3, 0.31, 0.29, 0.3, 0.32, 0.28, 0.3, 0.31, 0.3, 0.0])
     errors = np.where(values > 0, 0.01, 0.0)
-    found = control_limits(values, errors, weights=np.full(10, 1000.0), base=np.arange(10) < 9)
-    assert found.signals == (Signal("nelson-1", 9, 9, "below"),)
+    control = control_limits(values, errors, weights=np.full(10, 1000.0), base=np.arange(10) < 9)
+    assert control.signals == (Signal("nelson-1", 9, 9, "below"),)
     assert control_limits(values, errors, base=np.arange(10) < 9).signals == ()
     assert pooled_errors(np.array([np.nan, 0.2]), np.array([10.0, 10.0])).tolist() == pytest.approx([0.2, 0.2])
     base = np.array([True, False])
@@ -100,9 +100,9 @@ def test_a_day_without_a_click_is_seen() -> None:
 
 def test_nine_in_a_row_are_told_once_and_missing_points_neither_count_nor_interrupt() -> None:
     values = np.array([1.0, -1] * 6 + [0.5] * 4 + [np.nan] + [0.5] * 8 + [-1.0])
-    found = control_limits(values, np.ones(len(values)), base=np.arange(len(values)) < 12)
-    assert found.signals == (Signal("nelson-2", 21, 12, "above"),)
-    assert math.isnan(found.high[16])
+    control = control_limits(values, np.ones(len(values)), base=np.arange(len(values)) < 12)
+    assert control.signals == (Signal("nelson-2", 21, 12, "above"),)
+    assert math.isnan(control.high[16])
     shorter = np.delete(values, [12, 13, 14, 15, 17])  # seven are left
     assert control_limits(shorter, np.ones(len(shorter)), base=np.arange(len(shorter)) < 12).signals == ()
 
@@ -116,9 +116,9 @@ def test_a_point_on_the_center_ends_a_run() -> None:
 
 def test_bounds_cut_limits_and_no_signal() -> None:
     values = np.array([0.01, 0.03] * 6)
-    found = control_limits(values, np.full(12, 0.01), bounds=(0.0, 1.0))
-    assert found.low.tolist() == [0.0] * 12
-    assert found.signals == ()
+    control = control_limits(values, np.full(12, 0.01), bounds=(0.0, 1.0))
+    assert control.low.tolist() == [0.0] * 12
+    assert control.signals == ()
 
 
 @pytest.mark.parametrize(
@@ -131,24 +131,24 @@ def test_bounds_cut_limits_and_no_signal() -> None:
     ],
 )
 def test_too_little_gives_no_limits(values: np.ndarray, errors: np.ndarray) -> None:
-    found = control_limits(values, errors)
-    assert math.isnan(found.center)
-    assert np.isnan(found.low).all()
-    assert found.signals == ()
+    control = control_limits(values, errors)
+    assert math.isnan(control.center)
+    assert np.isnan(control.low).all()
+    assert control.signals == ()
 
 
 def test_weekdays_have_their_own_centers_from_four_weeks_on() -> None:
     days = np.arange(35) % 7
     values = np.where(days < 5, 0.30, 0.20) + np.random.default_rng(1).normal(0, 0.01, 35)
-    usual = weekly(values, np.ones(35), days)
-    assert usual[:7].tolist() == pytest.approx([0.0286] * 5 + [-0.0714] * 2, abs=0.012)
+    seasonal = weekday_effects(values, np.ones(35), days)
+    assert seasonal[:7].tolist() == pytest.approx([0.0286] * 5 + [-0.0714] * 2, abs=0.012)
     values[30] = 0.2  # a Wednesday like a Sunday
     assert control_limits(values, np.full(35, 0.01)).signals == ()
-    assert [one.point for one in control_limits(values, np.full(35, 0.01), usual=usual).signals] == [30]
-    assert weekly(values[:27], np.ones(27), days[:27]).tolist() == [0.0] * 27
+    assert [signal.point for signal in control_limits(values, np.full(35, 0.01), seasonal=seasonal).signals] == [30]
+    assert weekday_effects(values[:27], np.ones(27), days[:27]).tolist() == [0.0] * 27
     noise = np.random.default_rng(2).normal(size=(200, 28))
-    left = np.mean([np.abs(weekly(row, np.ones(28), days[:28])).mean() for row in noise])
-    assert left < 0.15  # means of four would stray by 0.37
+    mean_effect = np.mean([np.abs(weekday_effects(row, np.ones(28), days[:28])).mean() for row in noise])
+    assert mean_effect < 0.15  # means of four would stray by 0.37
 
 
 @pytest.mark.parametrize("world", list(series.WORLDS))
@@ -159,7 +159,10 @@ def test_signals_are_rare_where_days_are(world: str, *, later: bool) -> None:
 
 
 def alarms(extra: float, *, laney: bool) -> tuple[float, float, float]:
-    """Give rates of both rules on points behind a base of 50, days differing by `extra` beside their samples."""
+    """Return the rates of both rules after a base of 50 points, and the mean sigma_z.
+
+    `extra`: standard deviation of days beyond sampling; `laney`: whether the correction is applied.
+    """
     rng = np.random.default_rng(8)
     outside = runs = 0
     sigmas: list[float] = []
@@ -167,14 +170,14 @@ def alarms(extra: float, *, laney: bool) -> tuple[float, float, float]:
         sizes = rng.integers(500, 5000, 80).astype(float)
         errors = np.sqrt(0.21 / sizes)
         values = 0.3 + rng.normal(size=80) * errors + rng.normal(size=80) * extra
-        known = errors * np.sqrt(rng.chisquare(60, 80) / 60)
-        found = control_limits(values, known, weights=sizes, base=np.arange(80) < 50)
-        sigmas.append(found.sigma_z)
+        estimated_errors = errors * np.sqrt(rng.chisquare(60, 80) / 60)
+        control = control_limits(values, estimated_errors, weights=sizes, base=np.arange(80) < 50)
+        sigmas.append(control.sigma_z)
         if laney:
-            outside += sum(one.rule == "nelson-1" and one.point >= 50 for one in found.signals)
-            runs += sum(one.rule == "nelson-2" and one.point >= 50 for one in found.signals)
+            outside += sum(signal.rule == "nelson-1" and signal.point >= 50 for signal in control.signals)
+            runs += sum(signal.rule == "nelson-2" and signal.point >= 50 for signal in control.signals)
         else:
-            outside += int((np.abs(values - found.center) > 3 * found.errors)[50:].sum())
+            outside += int((np.abs(values - control.center) > 3 * control.errors)[50:].sum())
     return outside / 9000, runs / 9000, float(np.mean(sigmas))
 
 
@@ -202,9 +205,9 @@ def test_limits_move_by_the_skewness_of_a_count_by_hand() -> None:
     centers, spread = np.array([0.2, 0.05, 0.95, 0.5]), np.full(4, 0.1)
     low, high = _limits(centers, spread, np.array([3.0, 2.0, 2.0, 1.0]), (0.0, 1.0))
     skewness = np.array([3 / 8, 1.5 - 0.1 / 0.95, 0.1 / 0.95 - 1.5, 0.0])
-    moved = centers + 0.1 * skewness * (3**2 - 1) / 6
-    assert low == pytest.approx([0.0, moved[1] - 0.2, moved[2] - 0.2, 0.4])
-    assert high == pytest.approx([moved[0] + 0.3, moved[1] + 0.2, moved[2] + 0.2, 0.6])
+    shifted = centers + 0.1 * skewness * (3**2 - 1) / 6
+    assert low == pytest.approx([0.0, shifted[1] - 0.2, shifted[2] - 0.2, 0.4])
+    assert high == pytest.approx([shifted[0] + 0.3, shifted[1] + 0.2, shifted[2] + 0.2, 0.6])
 
 
 def test_weekdays_by_a_weighted_regression() -> None:
@@ -213,21 +216,23 @@ def test_weekdays_by_a_weighted_regression() -> None:
     days = np.arange(33) % 7
     values, weights = 3 + 0.4 * days + rng.standard_normal(33), rng.random(33) + 0.5
     values[31], weights[32] = np.nan, 0.0
-    some = np.arange(31)
-    root = np.sqrt(weights[some])
-    design = np.eye(7)[days[some]] * root[:, None]
-    means, full, *_ = np.linalg.lstsq(design, values[some] * root, rcond=None)
-    mean = np.average(values[some], weights=weights[some])
-    alone = (weights[some] * (values[some] - mean) ** 2).sum()
-    ratio = (alone - full[0]) / 6 / (full[0] / (31 - 7))
+    valid = np.arange(31)
+    root = np.sqrt(weights[valid])
+    design = np.eye(7)[days[valid]] * root[:, None]
+    means, full_model, *_ = np.linalg.lstsq(design, values[valid] * root, rcond=None)
+    mean = np.average(values[valid], weights=weights[valid])
+    mean_model = (weights[valid] * (values[valid] - mean) ** 2).sum()
+    ratio = (mean_model - full_model[0]) / 6 / (full_model[0] / (31 - 7))
     assert 1.2 < ratio < 10
-    assert weekly(values, weights, days) == pytest.approx(((1 - 1 / ratio) * (means - mean))[days])
-    short = weekly(values[:28], np.where(np.arange(28) == 5, 0.0, weights[:28]), days[:28])  # of one there are three
-    assert short.tolist() == [0.0] * 28
-    assert weekly(np.full(28, 0.3), np.ones(28), days[:28]).tolist() == [0.0] * 28
+    assert weekday_effects(values, weights, days) == pytest.approx(((1 - 1 / ratio) * (means - mean))[days])
+    too_few = weekday_effects(
+        values[:28], np.where(np.arange(28) == 5, 0.0, weights[:28]), days[:28]
+    )  # of one there are three
+    assert too_few.tolist() == [0.0] * 28
+    assert weekday_effects(np.full(28, 0.3), np.ones(28), days[:28]).tolist() == [0.0] * 28
 
 
 def test_points_without_weight_have_no_error_and_no_say() -> None:
     """Of 0.1 at 10 the pooled square is 0.1; half a weight has sqrt(0.1 / 0.5)."""
-    found = pooled_errors(np.array([0.1, 0.7, np.nan]), np.array([10.0, 0.0, 0.5]))
-    assert found.tolist() == pytest.approx([0.1, np.nan, math.sqrt(0.2)], nan_ok=True)
+    errors = pooled_errors(np.array([0.1, 0.7, np.nan]), np.array([10.0, 0.0, 0.5]))
+    assert errors.tolist() == pytest.approx([0.1, np.nan, math.sqrt(0.2)], nan_ok=True)

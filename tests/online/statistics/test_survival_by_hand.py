@@ -1,4 +1,4 @@
-"""A small Kaplan-Meier curve by hand: shares, quantiles, means, what one duration adds to them, and intervals."""
+"""A small Kaplan-Meier curve by hand: shares, quantiles, means, influences, and intervals."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ def test_shares_and_greenwoods_sums() -> None:
     assert (curve.rows, curve.at_risk.tolist()) == (10, [10, 8, 6, 4, 1])
     assert curve.survival.tolist() == pytest.approx([0.8, 0.7, 0.7, 0.175, 0.175])  # 8/10, 7/8, 6/6, 1/4, 1/1
     sums = [2 / 80, 2 / 80 + 1 / 56, 2 / 80 + 1 / 56, 2 / 80 + 1 / 56 + 3 / 4, 2 / 80 + 1 / 56 + 3 / 4]
-    assert curve.spread.tolist() == pytest.approx(sums)
-    assert [curve.at(time) for time in (0, 0.5, 1, 2.9, 3, 6, 8)] == pytest.approx([1, 1, 0.8, 0.8, 0.7, 0.175, 0.175])
-    assert math.isnan(curve.at(8.1))
+    assert curve.greenwood_sums.tolist() == pytest.approx(sums)
+    assert [curve.survival_at(time) for time in (0, 0.5, 1, 2.9, 3, 6, 8)] == pytest.approx(
+        [1, 1, 0.8, 0.8, 0.7, 0.175, 0.175]
+    )
+    assert math.isnan(curve.survival_at(8.1))
     assert curve.greenwood(0.5) == 0.0
     assert curve.greenwood(1) == pytest.approx(0.8 * math.sqrt(sums[0]))
     assert curve.greenwood(7) == pytest.approx(0.175 * math.sqrt(sums[4]))
@@ -35,11 +37,11 @@ def test_shares_and_greenwoods_sums() -> None:
 def test_a_curve_that_ends_at_0() -> None:
     curve = kaplan_meier([2, 5, 7], [1, 2, 0], [1, 0, 0])  # nobody is left at 7
     assert curve.survival.tolist() == [0.75, 0.0, 0.0]
-    assert curve.spread.tolist() == pytest.approx([1 / 12] * 3)  # where all end nothing is added
-    assert [curve.at(time) for time in (5, 7, 99)] == [0.0, 0.0, 0.0]
+    assert curve.greenwood_sums.tolist() == pytest.approx([1 / 12] * 3)  # where all end nothing is added
+    assert [curve.survival_at(time) for time in (5, 7, 99)] == [0.0, 0.0, 0.0]
     assert (curve.quantile(1.0), curve.mean(99)) == (5.0, 2 + 0.75 * 3)
-    assert [one.tolist() for one in curve.influence(5)] == [[0.0] * 3] * 2
-    assert [one.tolist() for one in curve.influence(1)] == [[0.0] * 3] * 2
+    assert [column.tolist() for column in curve.influence(5)] == [[0.0] * 3] * 2
+    assert [column.tolist() for column in curve.influence(1)] == [[0.0] * 3] * 2
     assert curve.greenwood(5) == 0.0
     empty = kaplan_meier([], [], [])
     assert (empty.rows, empty.quantile(0.5), empty.greenwood(3)) == (0, math.inf, 0.0)
@@ -64,34 +66,34 @@ def test_means_are_areas() -> None:
 @pytest.mark.parametrize("time", [0.5, 1, 3, 3.5, 5, 6, 7, 8])
 def test_what_one_duration_adds_to_mean_and_share(time: float) -> None:
     """Each kind of duration is counted a little more often: the change of the mean, and of the share's logarithm."""
-    curve, many = small(), 10**7
-    found = [*curve.mean_influence(time), *curve.influence(time)]
+    curve, copies = small(), 10**7
+    influences = [*curve.mean_influence(time), *curve.influence(time)]
     for kind, counts in enumerate((ENDED, LOST)):
-        for at in range(len(TIMES)):
-            if not counts[at]:
+        for i in range(len(TIMES)):
+            if not counts[i]:
                 continue
-            both = [np.array(given) * many for given in (ENDED, LOST)]
-            both[kind][at] += 1
-            more = kaplan_meier(TIMES, *both)
-            assert found[kind][at] == pytest.approx((more.mean(time) - curve.mean(time)) * many, abs=1e-6)
-            change = math.log(more.at(time)) - math.log(curve.at(time))
-            assert found[2 + kind][at] == pytest.approx(change * many, abs=1e-6)
+            perturbed_counts = [np.array(original) * copies for original in (ENDED, LOST)]
+            perturbed_counts[kind][i] += 1
+            perturbed = kaplan_meier(TIMES, *perturbed_counts)
+            assert influences[kind][i] == pytest.approx((perturbed.mean(time) - curve.mean(time)) * copies, abs=1e-6)
+            change = math.log(perturbed.survival_at(time)) - math.log(curve.survival_at(time))
+            assert influences[2 + kind][i] == pytest.approx(change * copies, abs=1e-6)
     # over all durations they sum to 0
-    for ended, lost in (found[:2], found[2:]):
+    for ended, lost in (influences[:2], influences[2:]):
         assert ended @ ENDED + lost @ LOST == pytest.approx(0.0, abs=1e-12)
-    squares = (found[2] ** 2) @ ENDED + (found[3] ** 2) @ LOST
-    assert curve.at(time) * math.sqrt(squares) == pytest.approx(curve.greenwood(time))
+    squares = (influences[2] ** 2) @ ENDED + (influences[3] ** 2) @ LOST
+    assert curve.survival_at(time) * math.sqrt(squares) == pytest.approx(curve.greenwood(time))
 
 
 def test_intervals_within_the_curve_and_of_too_few() -> None:
     curve = small()
     assert curve.interval(3, 0.1, 10, 0.9) == pytest.approx(ratio_interval(0.7, 0.1, 10, 0.9, share=True))
-    found = curve.interval(3, 0.1, 10, 0.9, effective=6.0)
-    assert found == pytest.approx(ratio_interval(0.7, 0.1, 10, 0.9, share=True, effective=6.0))
-    assert not math.isnan(found[0])
+    interval = curve.interval(3, 0.1, 10, 0.9, effective=6.0)
+    assert interval == pytest.approx(ratio_interval(0.7, 0.1, 10, 0.9, share=True, effective=6.0))
+    assert not math.isnan(interval[0])
     for units, effective in ((2, None), (10, 2.0)):
-        assert all(math.isnan(end) for end in curve.interval(3, 0.1, units, 0.9, effective=effective))
-    assert all(math.isnan(end) for end in curve.interval(9, 0.1, 10, 0.9))
+        assert all(math.isnan(limit) for limit in curve.interval(3, 0.1, units, 0.9, effective=effective))
+    assert all(math.isnan(limit) for limit in curve.interval(9, 0.1, 10, 0.9))
 
 
 def test_intervals_before_anything_ended() -> None:
@@ -116,9 +118,9 @@ def test_intervals_where_all_have_ended() -> None:
     first = kaplan_meier([2, 5], [4, 4], [2, 0])
     upper = ratio_interval(0.6, first.greenwood(2), 10, 0.9, share=True)[1]
     assert first.interval(5, 0.0, 10, 0.9) == (0.0, upper)
-    half = kaplan_meier([2, 3, 5], [0, 4, 4], [2, 0, 0])
-    upper = ratio_interval(0.5, half.greenwood(3), 10, 0.9, share=True)[1]
-    assert half.interval(5, 0.0, 10, 0.9) == pytest.approx((0.0, upper))
+    half_ended = kaplan_meier([2, 3, 5], [0, 4, 4], [2, 0, 0])
+    upper = ratio_interval(0.5, half_ended.greenwood(3), 10, 0.9, share=True)[1]
+    assert half_ended.interval(5, 0.0, 10, 0.9) == pytest.approx((0.0, upper))
     assert upper < 0.9
     # up to the last step nothing had ended
     assert kaplan_meier([2, 5], [0, 8], [2, 0]).interval(5, 0.0, 10, 0.9) == (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What a watch shows: sentences, tables, charts, and lines for Prometheus, from series that are given."""
+"""Output of a watch: sentences, tables, charts, and Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from judged.online.watch.config import (
     DayPoint,
     Event,
     LogSeries,
-    Meaning,
+    SeriesKind,
     TableSeries,
     WatchConfig,
     first_config,
-    of_log,
+    read_log_days,
 )
 from judged.online.watch.watch import Watch
-from judged.online.watch.watched import Guard, Point, Rollback, Watched
+from judged.online.watch.watched import Guard, Rollback, WatchedPoint, WatchedSeries
 from online.watch.test_points import FIRST, NAN, config, day
 
 if TYPE_CHECKING:
@@ -37,110 +37,114 @@ MODULE = sys.modules["judged.online.watch.watch"]
 
 def test_the_answer_of_a_watch(tmp_path: Path) -> None:
     """A series that never varied: 0.1 for 10 days, then 0.2."""
-    rows = [f"{day(at)},{1 if at < 10 else 2},10,0.01" for at in range(12)]
+    rows = [f"{day(i)},{1 if i < 10 else 2},10,0.01" for i in range(12)]
     (tmp_path / "t.csv").write_text("\n".join(["date,numerator,denominator,error", *rows]) + "\n")
-    found = watch(config(tmp_path, Event(day(3), "a fair", day(3)), Event(day(11), "v2", deploy=True)))
-    assert (found.calm, found.title, len(found.alarms)) == (False, f"Watch of {day(11)}", 1)
-    said, table, deployments, chart, points, *_ = found.blocks()
-    assert said.texts == (  # type: ignore[attr-defined]
-        f"faults is off since {day(10)}: 0.2, where the baseline has 0.1 (+100.0 %).", str(found.rollbacks[0]),
+    result = watch(config(tmp_path, Event(day(3), "a fair", day(3)), Event(day(11), "v2", deploy=True)))
+    assert (result.is_healthy, result.title, len(result.alarms)) == (False, f"Watch of {day(11)}", 1)
+    sentences, table, deployments, chart, points, *_ = result.blocks()
+    assert sentences.texts == (  # type: ignore[attr-defined]
+        f"faults is off since {day(10)}: 0.2, where the baseline has 0.1 (+100.0 %).", str(result.rollbacks[0]),
     )  # fmt: skip
     (row,) = table.records()  # type: ignore[attr-defined]
     assert (row["series"], row["state"], row["since"]) == ("faults", "alarm", day(10).isoformat())
     assert (row["center"], row["level"]) == pytest.approx((0.1, 0.2))
     assert (row["relative"], row["within"], row["days"]) == (pytest.approx(1.0), 1, 1)
-    assert found.rollbacks[0].decision == "nothing is known"
+    assert result.rollbacks[0].decision == "nothing is known"
     assert deployments.records() == []  # type: ignore[attr-defined]
     assert len(chart.lines) == 1  # type: ignore[attr-defined]
-    drawn = points.records()  # type: ignore[attr-defined]
+    plotted = points.records()  # type: ignore[attr-defined]
     # the day that is left out has no point
-    assert [point["start"] for point in drawn] == [day(at).isoformat() for at in range(12) if at != 3]
-    assert [point["start_ms"] for point in drawn][:2] == [1_772_409_600_000, 1_772_496_000_000]
-    assert [point["kind"] for point in drawn] == ["baseline"] * 9 + ["alarm"] * 2
-    assert found.facts() == {
+    assert [point["start"] for point in plotted] == [day(i).isoformat() for i in range(12) if i != 3]
+    assert [point["start_ms"] for point in plotted][:2] == [1_772_409_600_000, 1_772_496_000_000]
+    assert [point["kind"] for point in plotted] == ["baseline"] * 9 + ["alarm"] * 2
+    assert result.facts() == {
         "today": day(11).isoformat(), "baseline": [FIRST.isoformat(), day(9).isoformat()], "alarms_a_month": 0.5,
         "margin_relative": 0.1,
     }  # fmt: skip
-    lines = found.prometheus().splitlines()
+    lines = result.prometheus().splitlines()
     assert len(lines) == 6
     assert [line for line in lines if line.startswith("judged_watch_alarm")] == [
         'judged_watch_alarm{series="faults",part=""} 1'
     ]
     levels = {line.split("{")[0]: float(line.split()[-1]) for line in lines[3:]}
     assert levels == pytest.approx({"judged_watch_alarm": 1, "judged_watch_baseline": 0.1, "judged_watch_level": 0.2})
-    quiet = watch(config(tmp_path, better="more"))
-    assert (quiet.calm, quiet.blocks()[0].texts) == (True, ("Nothing is off in 1 series.",))  # type: ignore[attr-defined]
+    without_alarm = watch(config(tmp_path, better="more"))
+    assert (without_alarm.is_healthy, without_alarm.blocks()[0].texts) == (True, ("Nothing is off in 1 series.",))  # type: ignore[attr-defined]
     (tmp_path / "t.csv").write_text("date,numerator,denominator\n")
-    with pytest.raises(InputError, match="nothing is known"):
+    with pytest.raises(InputError, match="no data of any day"):
         watch(config(tmp_path))
 
 
 def test_bands_of_two_standard_deviations(tmp_path: Path) -> None:
-    rows = [f"{day(at)},{10 + at % 3},100,0.01" for at in range(20)]
+    rows = [f"{day(i)},{10 + i % 3},100,0.01" for i in range(20)]
     (tmp_path / "t.csv").write_text("\n".join(["date,numerator,denominator,error", *rows]) + "\n")
-    found = watch(config(tmp_path, days=14, better="either"))
-    (one,) = found.watched
-    drawn, points = found.table("days1").records(), found.table("points").records()
-    for row, other, point in zip(drawn, points, one.points, strict=True):
+    result = watch(config(tmp_path, days=14, better="either"))
+    (series,) = result.watched
+    plotted, points = result.table("days1").records(), result.table("points").records()
+    for row, data_row, point in zip(plotted, points, series.points, strict=True):
         assert (row["value"], row["expected"]) == (point.value, point.expected)
         assert row["expected_ci"] == pytest.approx((point.expected - 2 * point.sigma, point.expected + 2 * point.sigma))
-        assert (other["value"], other["expected"], other["sigma"]) == (point.value, point.expected, point.sigma)
-        assert (other["start"], other["alarm"]) == (point.start.isoformat(), 0)
-    assert one.center == pytest.approx(np.mean([0.1, 0.11, 0.12] * 4 + [0.1, 0.11]))
-    assert one.level == pytest.approx(np.mean([0.1 + 0.01 * (at % 3) for at in range(13, 20)]))  # the last week
-    assert {block.name: block.labels for block in found.blocks() if hasattr(block, "labels")}["series"] == 2
+        assert (data_row["value"], data_row["expected"], data_row["sigma"]) == (
+            point.value,
+            point.expected,
+            point.sigma,
+        )
+        assert (data_row["start"], data_row["alarm"]) == (point.start.isoformat(), 0)
+    assert series.center == pytest.approx(np.mean([0.1, 0.11, 0.12] * 4 + [0.1, 0.11]))
+    assert series.level == pytest.approx(np.mean([0.1 + 0.01 * (i % 3) for i in range(13, 20)]))  # the last week
+    assert {block.name: block.labels for block in result.blocks() if hasattr(block, "labels")}["series"] == 2
 
 
-DROP = Watched(
+DROP = WatchedSeries(
     "clicks", "", "alarm", since=day(2), center=0.2, level=0.1, within=5.0, better=1,
     points=(
-        Point(day(0), 0.25, 0.2, 0.03, True, False), Point(day(1), NAN, NAN, 0.03, False, False),
-        Point(day(2), 0.11, 0.21, 0.02, False, True), Point(day(3), 0.2, 0.2, 0.03, False, False),
+        WatchedPoint(day(0), 0.25, 0.2, 0.03, True, False), WatchedPoint(day(1), NAN, NAN, 0.03, False, False),
+        WatchedPoint(day(2), 0.11, 0.21, 0.02, False, True), WatchedPoint(day(3), 0.2, 0.2, 0.03, False, False),
     ),
 )  # fmt: skip
-MOVED = Watched("clicks", "mix", "mix moved", since=day(3), center=0.5, level=0.2571, within=3.0, days=7,
-                points=(Point(day(0), 0.5, 0.5, 0.1, True, False),))  # fmt: skip
-RARE = Watched("clicks", "device=x", "not watched", "it is rare")
-RARE_MIX = Watched("waits", "mix", "not watched", "it is rare")
-FLAT = Watched("waits", "", "fine", center=0.0, level=1.5, within=math.inf)
-LOSS = Watched("profit", "shop=a", "alarm", since=day(1), center=-10.0, level=-15.0, within=2.0,
-               points=(Point(day(0), -15.0, -10.0, 1.0, False, True),))  # fmt: skip
+MOVED = WatchedSeries("clicks", "mix", "mix moved", since=day(3), center=0.5, level=0.2571, within=3.0, days=7,
+                points=(WatchedPoint(day(0), 0.5, 0.5, 0.1, True, False),))  # fmt: skip
+RARE = WatchedSeries("clicks", "device=x", "not watched", "it is rare")
+RARE_MIX = WatchedSeries("waits", "mix", "not watched", "it is rare")
+FLAT = WatchedSeries("waits", "", "fine", center=0.0, level=1.5, within=math.inf)
+LOSS = WatchedSeries("profit", "shop=a", "alarm", since=day(1), center=-10.0, level=-15.0, within=2.0,
+               points=(WatchedPoint(day(0), -15.0, -10.0, 1.0, False, True),))  # fmt: skip
 ALL = (DROP, MOVED, RARE, RARE_MIX, FLAT, LOSS)
 GUARDS = (Guard("clicks", "", -0.25, (-0.3, -0.2), "harmed", NAN), Guard("clicks", "x", 0.1, (0.05, 0.15), "fine", 7.4))
 DEPLOYED = Event(day(2), "v2", deploy=True)
 
 
-def answer(*series: Watched, back: tuple[Rollback, ...] = (), events: tuple[Event, ...] = ()) -> Watch:
+def answer(*series: WatchedSeries, back: tuple[Rollback, ...] = (), events: tuple[Event, ...] = ()) -> Watch:
     return Watch(config("", *events, margin_relative=0.05, alarms_a_month=0.25), series, back, day(3))
 
 
 def test_sentences_of_all_series() -> None:
-    back = Rollback(DEPLOYED, "roll back", GUARDS, 0.05)
-    found = answer(*ALL, back=(back,), events=(Event(day(0), "a fair", day(1)), DEPLOYED))
-    assert (found.title, found.calm, found.alarms) == (f"Watch of {day(3)}", False, (DROP, LOSS))
-    said, *_, made = found.blocks()
-    assert said.texts == (  # type: ignore[attr-defined]
+    rollback = Rollback(DEPLOYED, "roll back", GUARDS, 0.05)
+    result = answer(*ALL, back=(rollback,), events=(Event(day(0), "a fair", day(1)), DEPLOYED))
+    assert (result.title, result.is_healthy, result.alarms) == (f"Watch of {day(3)}", False, (DROP, LOSS))
+    sentences, *_, settings = result.blocks()
+    assert sentences.texts == (  # type: ignore[attr-defined]
         f"clicks is off since {day(2)}: 0.1, where the baseline has 0.2 (-50.0 %).",
         f"profit of shop=a is off since {day(1)}: -15, where the baseline has -10 (-50.0 %).",
         f"The mix moves clicks by -0.243 since {day(3)}: no change of quality.",
-        str(back),
+        str(rollback),
         "clicks of device=x is not watched: it is rare.",
     )
-    assert (made.name, made.texts) == ("made", (  # type: ignore[attr-defined]
+    assert (settings.name, settings.texts) == ("made", (  # type: ignore[attr-defined]
         f"Baseline: {FIRST} to {day(9)}.",
         "At most 0.25 false alarms a month over all series together, where nothing changes.",
         "Made for changes of 5 %.",
         f"Left out: {day(0)} to {day(1)} (a fair).",
     ))  # fmt: skip
     assert len(answer(*ALL, events=(DEPLOYED,)).blocks()[-1].texts) == 3  # type: ignore[attr-defined]
-    assert found.facts() == {
+    assert result.facts() == {
         "today": day(3).isoformat(), "baseline": [FIRST.isoformat(), day(9).isoformat()], "alarms_a_month": 0.25,
         "margin_relative": 0.05,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("series", "decision", "calm", "said"),
+    ("series", "decision", "is_healthy", "sentence"),
     [
         ((FLAT,), "keep", True, "Nothing is off in 1 series."),
         ((FLAT, MOVED, RARE), "keep watching", True, "Nothing is off in 1 series."),
@@ -151,12 +155,12 @@ def test_sentences_of_all_series() -> None:
         ((DROP,), "keep", False, None),
     ],
 )  # fmt: skip
-def test_what_is_said_without_an_alarm(series: Any, decision: Any, calm: bool, said: str | None) -> None:
+def test_what_is_said_without_an_alarm(series: Any, decision: Any, is_healthy: bool, sentence: str | None) -> None:
     back = () if decision is None else (Rollback(DEPLOYED, decision, GUARDS, 0.05),)
-    found = answer(*series, back=back)
-    assert found.calm == calm
-    last = found.blocks()[0].texts[-1]  # type: ignore[attr-defined]
-    assert (last == said) if said else last.startswith("v2 of")
+    result = answer(*series, back=back)
+    assert result.is_healthy == is_healthy
+    last = result.blocks()[0].texts[-1]  # type: ignore[attr-defined]
+    assert (last == sentence) if sentence else last.startswith("v2 of")
 
 
 def test_the_table_of_series() -> None:
@@ -180,15 +184,15 @@ def test_the_table_of_series() -> None:
     ]  # fmt: skip
     assert [row["why"] for row in rows] == ["", "", "it is rare", "it is rare", "", ""]
     assert "changes of 5 %" in table.note  # type: ignore[attr-defined]
-    alone = answer(DROP, FLAT).blocks()[1]
-    assert "part" not in alone.grid().header  # type: ignore[attr-defined]
-    assert [row["part"] for row in alone.records()] == ["", ""]  # type: ignore[attr-defined]
+    without_slices = answer(DROP, FLAT).blocks()[1]
+    assert "part" not in without_slices.grid().header  # type: ignore[attr-defined]
+    assert [row["part"] for row in without_slices.records()] == ["", ""]  # type: ignore[attr-defined]
 
 
 def test_the_table_of_deployments() -> None:
     first = Rollback(Event(day(1), "v1", deploy=True), "keep", (GUARDS[1],), 0.05)
-    found = answer(DROP, back=(first, Rollback(DEPLOYED, "roll back", GUARDS, 0.05)))
-    table = found.table("deployments")
+    result = answer(DROP, back=(first, Rollback(DEPLOYED, "roll back", GUARDS, 0.05)))
+    table = result.table("deployments")
     assert (table.labels, table.title) == (4, "Deployments")
     assert table.grid().header == ("deployed", "what", "series", "part", "change", "state", "lost a day")
     assert [tuple(map(str, row)) for row in table.grid().rows] == [
@@ -199,17 +203,17 @@ def test_the_table_of_deployments() -> None:
     assert [(row["relative"], row["relative_ci"], row["a_day"]) for row in table.records()[1:]] == [
         (-0.25, [-0.3, -0.2], None), (0.1, [0.05, 0.15], 7.4),
     ]  # fmt: skip
-    plain = answer(DROP, back=(Rollback(DEPLOYED, "roll back", GUARDS[:1], 0.05),)).table("deployments")
-    assert "part" not in plain.grid().header
+    without_slices = answer(DROP, back=(Rollback(DEPLOYED, "roll back", GUARDS[:1], 0.05),)).table("deployments")
+    assert "part" not in without_slices.grid().header
     assert "deployments" not in [block.name for block in answer(DROP).blocks()]
 
 
 def test_charts_of_series_over_all_pages() -> None:
     """Of all series those with points and without a part; a missing point is not drawn, and the band is +- 2 sigma."""
-    found = answer(FLAT, *ALL, events=(DEPLOYED, Event(day(0), "a fair", day(1))))
-    drawn = [block for block in found.blocks() if block.name.startswith(("watched", "days"))]
-    assert [block.name for block in drawn] == ["watched2", "days2"]
-    chart, table = drawn
+    result = answer(FLAT, *ALL, events=(DEPLOYED, Event(day(0), "a fair", day(1))))
+    blocks = [block for block in result.blocks() if block.name.startswith(("watched", "days"))]
+    assert [block.name for block in blocks] == ["watched2", "days2"]
+    chart, table = blocks
     assert (chart.table, chart.title, chart.kind, chart.height) == (table, "clicks", "points", 180)  # type: ignore[attr-defined]
     assert chart.sentence == "clicks: alarm, 0.1, where the baseline has 0.2 (-50.0 %)."  # type: ignore[attr-defined]
     (line,) = chart.lines  # type: ignore[attr-defined]
@@ -222,7 +226,7 @@ def test_charts_of_series_over_all_pages() -> None:
         (str(day(3)), "0.2000", "0.2000 [0.140, 0.260]", "usual"),
     ]
     rows = table.records()  # type: ignore[attr-defined]
-    assert [row["start_ms"] for row in rows] == [1_772_409_600_000 + 86_400_000 * at for at in (0, 2, 3)]
+    assert [row["start_ms"] for row in rows] == [1_772_409_600_000 + 86_400_000 * i for i in (0, 2, 3)]
 
 
 def test_all_points_in_data() -> None:
@@ -237,8 +241,8 @@ def test_all_points_in_data() -> None:
 
 
 def test_prometheus_reads_series_that_are_watched() -> None:
-    odd = replace(FLAT, series='a"b\\c\nd')
-    assert answer(RARE, DROP, odd).prometheus() == (
+    escaped = replace(FLAT, series='a"b\\c\nd')
+    assert answer(RARE, DROP, escaped).prometheus() == (
         "# TYPE judged_watch_alarm gauge\n# TYPE judged_watch_baseline gauge\n# TYPE judged_watch_level gauge\n"
         'judged_watch_alarm{series="a\\"b\\\\c\\nd",part=""} 0\n'
         'judged_watch_alarm{series="clicks",part=""} 1\n'
@@ -249,28 +253,30 @@ def test_prometheus_reads_series_that_are_watched() -> None:
     )
 
 
-def point(name: str, part: str, at: int, value: float = 0.5) -> DayPoint:
-    return DayPoint(name, part, day(at).isoformat(), value, 0.1, 5.0, 10.0)
+def point(name: str, part: str, i: int, value: float = 0.5) -> DayPoint:
+    return DayPoint(name, part, day(i).isoformat(), value, 0.1, 5.0, 10.0)
 
 
 def test_series_mixes_and_classes_share_the_false_alarms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Less is better of three parts, which take one side each; the other two series are watched on both sides."""
     calls: list[Any] = []
 
-    def watched(name: Any, days: Any, meaning: Any, _: Any, rate: float, *, told: str = "alarm") -> Watched:
-        calls.append((name, days, meaning, rate, told))
-        return Watched(*name, "fine")
+    def watch_series(
+        name: Any, days: Any, kind: Any, _: Any, rate: float, *, alarm_state: str = "alarm"
+    ) -> WatchedSeries:
+        calls.append((name, days, kind, rate, alarm_state))
+        return WatchedSeries(*name, "fine")
 
-    monkeypatch.setattr(MODULE, "watched", watched)
+    monkeypatch.setattr(MODULE, "watch_series", watch_series)
     rows = {
-        "faults": [(at, part) for part in ("", "a", "b") for at in (-2, 0, 1, 9)],
-        "one": [(at, part) for part in ("", "c") for at in range(3)], "apart": [(0, "d")],
+        "faults": [(i, part) for part in ("", "a", "b") for i in (-2, 0, 1, 9)],
+        "one": [(i, part) for part in ("", "c") for i in range(3)], "apart": [(0, "d")],
     }  # fmt: skip
-    for name, own in rows.items():
-        sizes = [{("a", 9): 20, ("b", 0): 12}.get((part, at), 4) for at, part in own]
+    for name, days_and_slices in rows.items():
+        sizes = [{("a", 9): 20, ("b", 0): 12}.get((part, i), 4) for i, part in days_and_slices]
         lines = [
-            f"{day(at)},{size * (1 + (part == 'a')) / 4},{size},{part}"
-            for size, (at, part) in zip(sizes, own, strict=True)
+            f"{day(i)},{size * (1 + (part == 'a')) / 4},{size},{part}"
+            for size, (i, part) in zip(sizes, days_and_slices, strict=True)
         ]
         (tmp_path / f"{name}.csv").write_text("\n".join(["date,numerator,denominator,slice", *lines]) + "\n")
     tables = tuple(TableSeries(name, f"{name}.csv", "less" if name == "faults" else "either") for name in rows)
@@ -278,11 +284,11 @@ def test_series_mixes_and_classes_share_the_false_alarms(tmp_path: Path, monkeyp
         Event(day(-9), "long ago", day(-7)), Event(day(-9), "begins before", day(-2)), Event(day(1), "within", day(1)),
         Event(day(5), "deployed", deploy=True), Event(day(2), "later", day(8)),
     )  # fmt: skip
-    asked = WatchConfig(FIRST, day(9), alarms_a_month=3.044, series=tables, event=events, path=str(tmp_path / "w"))
-    found = watch(asked)
-    assert found.today == day(9)
-    less, either = Meaning(-1), Meaning(0)
-    assert [(name, meaning, told) for name, _, meaning, _, told in calls] == [
+    settings = WatchConfig(FIRST, day(9), alarms_a_month=3.044, series=tables, event=events, path=str(tmp_path / "w"))
+    result = watch(settings)
+    assert result.today == day(9)
+    less, either = SeriesKind(-1), SeriesKind(0)
+    assert [(name, kind, alarm_state) for name, _, kind, _, alarm_state in calls] == [
         (("faults", ""), less, "alarm"), (("faults", "mix"), either, "mix moved"), (("faults", "a"), less, "alarm"),
         (("faults", "b"), less, "alarm"), (("one", ""), either, "alarm"), (("apart", "d"), either, "alarm"),
     ]  # fmt: skip
@@ -298,42 +304,42 @@ def test_series_mixes_and_classes_share_the_false_alarms(tmp_path: Path, monkeyp
 
 
 def test_what_a_log_says_beside_what_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Classes of another `by` and series that are no longer asked for are remembered, and not watched."""
-    seen: list[Any] = []
+    """Classes of another `by` and series that are no longer asked for are stored, and not watched."""
+    watched_points: list[Any] = []
 
-    def watched_series(points: Any, *_: Any) -> list[Watched]:
-        seen.extend(points)
-        return [Watched("PageCTR", "", "fine")]
+    def watch_all(points: Any, *_: Any) -> list[WatchedSeries]:
+        watched_points.extend(points)
+        return [WatchedSeries("PageCTR", "", "fine")]
 
-    new = [point("PageCTR", part, at) for at in range(2) for part in ("", "device=x")]
-    monkeypatch.setattr(MODULE, "of_log", lambda *_: iter(new))
-    monkeypatch.setattr(MODULE, "_watched", watched_series)
+    new = [point("PageCTR", part, i) for i in range(2) for part in ("", "device=x")]
+    monkeypatch.setattr(MODULE, "read_log_days", lambda *_: iter(new))
+    monkeypatch.setattr(MODULE, "_watch_all", watch_all)
     old = [point("PageCTR", "device=y", 0), point("PageCTR", "language=en", 0), point("faults", "language=en", 0),
            point("PageCTR", "", 0, 0.9), point("gone", "", 0)]  # fmt: skip
-    points.remember(tmp_path / "state", old)
+    points.write_state(tmp_path / "state", old)
     (tmp_path / "t.csv").write_text("date,numerator,denominator\n")
     log = LogSeries(("PageCTR",), "device")
-    asked = replace(config(tmp_path), log=log, state="state")
-    found = watch(asked, SimpleNamespace(), keep=False)  # type: ignore[arg-type]
-    assert found.today == day(1)
-    keys = [(one.series, one.part, one.day, one.value) for one in seen]
+    settings = replace(config(tmp_path), log=log, state="state")
+    result = watch(settings, SimpleNamespace(), keep=False)  # type: ignore[arg-type]
+    assert result.today == day(1)
+    keys = [(point_.series, point_.part, point_.day, point_.value) for point_ in watched_points]
     assert keys == [
         ("PageCTR", "", str(day(0)), 0.5), ("PageCTR", "", str(day(1)), 0.5), ("PageCTR", "device=x", str(day(0)), 0.5),
         ("PageCTR", "device=x", str(day(1)), 0.5), ("PageCTR", "device=y", str(day(0)), 0.5),
         ("faults", "language=en", str(day(0)), 0.5),
     ]  # fmt: skip
-    assert len(points.remembered(tmp_path / "state")) == 5
-    watch(asked, SimpleNamespace())  # type: ignore[arg-type]
-    assert len(points.remembered(tmp_path / "state")) == 8
-    seen.clear()
-    watch(replace(asked, log=LogSeries(("PageCTR",))), None)
-    assert {(one.series, one.part) for one in seen} == {("PageCTR", ""), ("faults", "language=en")}
+    assert len(points.read_state(tmp_path / "state")) == 5
+    watch(settings, SimpleNamespace())  # type: ignore[arg-type]
+    assert len(points.read_state(tmp_path / "state")) == 8
+    watched_points.clear()
+    watch(replace(settings, log=LogSeries(("PageCTR",))), None)
+    assert {(point_.series, point_.part) for point_ in watched_points} == {("PageCTR", ""), ("faults", "language=en")}
 
 
 @pytest.mark.parametrize("by", ["", "device"])
 def test_days_of_a_log(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Complete days with a value; of a quantile there are no sums. Classes follow the whole log."""
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def estimate(kind: str, value: float) -> Any:
         return SimpleNamespace(
@@ -341,12 +347,12 @@ def test_days_of_a_log(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
     def over_time(_: Any, metrics: Any, *, where: str | None) -> Any:
-        asked.append((metrics, where))
+        calls.append((metrics, where))
         days = [(0, False, 0.1), (1, True, 0.5), (2, True, NAN), (3, True, 0.75), (4, False, 0.9)]
         series = [
             SimpleNamespace(metric=name, points=[
-                SimpleNamespace(start_ms=1_772_409_600_000 + 86_400_000 * at, complete=complete,
-                                estimate=estimate(kind, value)) for at, complete, value in days
+                SimpleNamespace(start_ms=1_772_409_600_000 + 86_400_000 * i, complete=complete,
+                                estimate=estimate(kind, value)) for i, complete, value in days
             ]) for name, kind in (("PageCTR", "ratio"), ("p90", "quantile"))
         ]  # fmt: skip
         return SimpleNamespace(series=series)
@@ -354,19 +360,19 @@ def test_days_of_a_log(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(points, "over_time", over_time)
     monkeypatch.setattr(points, "slice_pages", lambda _, name: SimpleNamespace(values=(f"{name} x", 'a "b"')))
     metrics = ("PageCTR", "ZeroResultQueries")
-    found = list(of_log(SimpleNamespace(), WatchConfig(FIRST, day(9), log=LogSeries(metrics, by))))  # type: ignore[arg-type]
+    day_points = list(read_log_days(SimpleNamespace(), WatchConfig(FIRST, day(9), log=LogSeries(metrics, by))))  # type: ignore[arg-type]
     parts = ["", "device=device x", 'device=a "b"'] if by else [""]
     wheres = [None, 'device == "device x"', 'device == "a \\"b\\""'] if by else [None]
-    assert asked == [(metrics, where) for where in wheres]
-    assert [one[:5] for one in found] == [
-        (name, part, str(day(at)), value, 0.1)
-        for part in parts for name in ("PageCTR", "p90") for at, value in ((1, 0.5), (3, 0.75))
+    assert calls == [(metrics, where) for where in wheres]
+    assert [point_[:5] for point_ in day_points] == [
+        (name, part, str(day(i)), value, 0.1)
+        for part in parts for name in ("PageCTR", "p90") for i, value in ((1, 0.5), (3, 0.75))
     ]  # fmt: skip
-    for one in found:
-        assert one.denominator == 6.0
-        assert one.numerator == 3.0 if one.series == "PageCTR" else math.isnan(one.numerator)
+    for point_ in day_points:
+        assert point_.denominator == 6.0
+        assert point_.numerator == 3.0 if point_.series == "PageCTR" else math.isnan(point_.numerator)
     with pytest.raises(InputError, match="no metrics"):
-        list(of_log(SimpleNamespace(), config()))  # type: ignore[arg-type]
+        list(read_log_days(SimpleNamespace(), config()))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("sizes", "days"), [((1, 1), 1), ((1, 2), 0), ((2, 1), 0)])
@@ -374,10 +380,10 @@ def test_a_log_of_one_day_is_that_day(sizes: tuple[int, int], days: int, monkeyp
     """Not where one metric has two days; a class with one day alone is none of a longer log."""
 
     def series(number: int) -> Any:
-        one = SimpleNamespace(
+        estimate = SimpleNamespace(
             metric=SimpleNamespace(kind="ratio"), value=0.5, error=0.1, numerator=3.0, denominator=6.0
         )
-        days = [SimpleNamespace(start_ms=1_772_409_600_000, complete=False, estimate=one)] * number
+        days = [SimpleNamespace(start_ms=1_772_409_600_000, complete=False, estimate=estimate)] * number
         return SimpleNamespace(metric="PageCTR", points=days)
 
     def over_time(*_: Any, where: str | None) -> Any:
@@ -385,40 +391,40 @@ def test_a_log_of_one_day_is_that_day(sizes: tuple[int, int], days: int, monkeyp
 
     monkeypatch.setattr(points, "over_time", over_time)
     monkeypatch.setattr(points, "slice_pages", lambda *_: SimpleNamespace(values=("x",)))
-    asked = WatchConfig(FIRST, day(9), log=LogSeries(("PageCTR",), "device"))
-    found = list(of_log(SimpleNamespace(), asked))  # type: ignore[arg-type]
-    assert [one.part for one in found] == ["", "", "device=x"] * days
+    settings = WatchConfig(FIRST, day(9), log=LogSeries(("PageCTR",), "device"))
+    day_points = list(read_log_days(SimpleNamespace(), settings))  # type: ignore[arg-type]
+    assert [estimate.part for estimate in day_points] == ["", "", "device=x"] * days
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"),
+    ("options", "problem"),
     [
-        ({"alarms_a_month": 0.0}, "alarms_a_month is 0"), ({"alarms_a_month": 30.1}, "alarms_a_month is 30.1"),
-        ({"margin_relative": 0.0}, "margin_relative is 0"), ({"margin_relative": 1.01}, "margin_relative is 1.01"),
-        ({"baseline_to": FIRST}, "before it begins"), ({"series": ()}, "nothing is watched"),
+        ({"alarms_a_month": 0.0}, "got 0.0"), ({"alarms_a_month": 30.1}, "got 30.1"),
+        ({"margin_relative": 0.0}, "got 0.0"), ({"margin_relative": 1.01}, "got 1.01"),
+        ({"baseline_to": FIRST}, "must be after"), ({"series": ()}, "has no series"),
     ],
 )  # fmt: skip
-def test_limits_of_what_may_be_asked(given: Any, problem: str) -> None:
-    usual = config()
+def test_limits_of_what_may_be_asked(options: Any, problem: str) -> None:
+    default = config()
     with pytest.raises(InputError, match=problem):
-        replace(usual, **given)
-    assert replace(usual, alarms_a_month=30.0, margin_relative=1.0).margin_relative == 1.0
-    plain = WatchConfig(FIRST, day(9), series=usual.series)
-    assert (plain.alarms_a_month, plain.margin_relative, plain.log) == (0.5, 0.05, None)
+        replace(default, **options)
+    assert replace(default, alarms_a_month=30.0, margin_relative=1.0).margin_relative == 1.0
+    without_options = WatchConfig(FIRST, day(9), series=default.series)
+    assert (without_options.alarms_a_month, without_options.margin_relative, without_options.log) == (0.5, 0.05, None)
 
 
 def test_an_event_of_one_day_and_events_that_end_before_they_begin() -> None:
     assert Event(day(1), "x", day(1)).deploy is False
-    for given in ((day(1), "x", day(0)), (day(1), "x")):
+    for arguments in ((day(1), "x", day(0)), (day(1), "x")):
         with pytest.raises(InputError):
-            Event(*given)
+            Event(*arguments)
 
 
 @pytest.mark.parametrize(
-    ("days", "last"), [(8.5, 7), (9, 8), (27, 26), (28, 27), (28.9, 27), (29, 27), (60, 27), (7.99, None)]
+    ("days", "last_day"), [(8.5, 7), (9, 8), (27, 26), (28, 27), (28.9, 27), (29, 27), (60, 27), (7.99, None)]
 )
 def test_the_first_configuration_has_four_weeks_at_most(
-    days: float, last: int | None, monkeypatch: pytest.MonkeyPatch
+    days: float, last_day: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last day of a log may be cut off: the baseline ends before it."""
     module = sys.modules["judged.online.watch.config"]
@@ -427,12 +433,12 @@ def test_the_first_configuration_has_four_weeks_at_most(
     monkeypatch.setattr(module, "check_log", lambda _: SimpleNamespace(period=period))
     monkeypatch.setattr(module, "headlines", lambda *_: ("one", "two", "three", "four", "five"))
     log: Any = SimpleNamespace(name="log")
-    if last is None:
-        with pytest.raises(InputError, match="the log has 8 days"):
+    if last_day is None:
+        with pytest.raises(InputError, match="got 8"):
             first_config(log)
         return
     text = first_config(log, "s.json")
-    assert f"baseline_from = {FIRST}\nbaseline_to = {day(last)} " in text
+    assert f"baseline_from = {FIRST}\nbaseline_to = {day(last_day)} " in text
     assert 'metrics = ["one", "two", "three", "four"]' in text
     assert 'state = "s.json" ' in text
     assert 'state = "watch.json" ' in first_config(log)

@@ -61,7 +61,7 @@ def off_policy(users: int, **intervals: tuple[float, float] | None) -> Any:
 
 
 def ab_test(decision: str) -> Any:
-    assignment = SimpleNamespace(number=321, days=14.0)
+    assignment = SimpleNamespace(total_users=321, days=14.0)
     return SimpleNamespace(assignment=assignment), SimpleNamespace(decision=decision)
 
 

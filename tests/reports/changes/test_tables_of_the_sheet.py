@@ -197,7 +197,7 @@ def test_what_users_did_is_asked_in_order() -> None:
         return SimpleNamespace(table=lambda _: table, **values)
 
     verdict = SimpleNamespace(arm="new", decision="ship")
-    test = holder(assignment=SimpleNamespace(arms=("old", "new"), number=9, days=2.0), verdicts=[verdict])
+    test = holder(assignment=SimpleNamespace(arms=("old", "new"), total_users=9, days=2.0), verdicts=[verdict])
     lists = holder(baseline="old", other="new", decision="not preferred", reasons=(), users=8)
     log = SimpleNamespace(users=7, rows=[SimpleNamespace(estimator=name, difference_ci=None) for name in
                                          ("doubly robust", "cascade", "whole list")])  # fmt: skip

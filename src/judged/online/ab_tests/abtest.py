@@ -1,4 +1,4 @@
-"""`abtest`: two rankers or more on their own users, every difference with an interval that may be looked at any day."""
+"""`abtest`: comparison of rankers on separate users, with intervals that are valid on any day."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+import numpy as np
+
 from judged.errors import InputError
-from judged.online.ab_tests.assignment import Assignment, assignment
+from judged.online.ab_tests.assignment import Assignment, read_assignment
 from judged.online.ab_tests.differences import (
+    ABDesign,
     ArmDifference,
-    Design,
+    Inference,
     Interaction,
-    Looks,
     Role,
     Verdict,
     arm_difference,
     arm_differences,
-    corrected,
-    interactions,
+    slice_interactions,
     verdict,
+    with_correction,
 )
 from judged.online.differences import comparable, difference_columns, headlines
-from judged.online.estimation.sums import pages_of
+from judged.online.estimation.sums import metric_pages
 from judged.online.facts.pages import FactSettings
 from judged.online.layout import in_unit, percent, values
 from judged.online.log import LogAnswer, about, need
@@ -52,74 +54,75 @@ if TYPE_CHECKING:
     from judged.online.estimation.online_metrics import Unit
     from judged.online.log import InteractionLog
     from judged.results import Block
+    from judged.results.types import Floats
 
 
 MIN_USERS = 30
-"""A period counts if both arms have as many users: with fewer, errors of ratios are not reliable."""
+"""Minimum number of users of each arm in a period: with fewer, standard errors of ratios are not reliable."""
 
 
 def stratified(
-    whole: Sequence[ArmDifference], by_period: Sequence[ArmDifference], users: Assignment, looks: Looks
+    differences: Sequence[ArmDifference],
+    by_period: Sequence[ArmDifference],
+    assignment: Assignment,
+    inference: Inference,
 ) -> Iterator[ArmDifference]:
-    """Replace each difference by the stratified one; NaN where no period has enough users in both arms.
+    """Yield the differences stratified by period; NaN if no period has `MIN_USERS` users in both arms.
 
     Parameters
     ----------
-    whole
+    differences
         Differences over all users.
     by_period
-        The same within periods of constant allocation, named by `part`.
-    users, looks
-        As for `judged.online.ab_tests.differences.arm_differences`.
+        The same within periods of constant allocation, named by `slice_name`.
+    assignment, inference
+        As for `judged.online.ab_tests.differences.arm_difference`.
     """
-    for row in whole:
-        identity = (row.metric, row.role, row.arm, row.part)
-        both = row.baseline, row.other
+    for row in differences:
+        identity = (row.metric, row.role, row.arm, row.slice_name)
+        estimates = row.baseline, row.other
         periods = [
-            one
-            for one in by_period
-            if (one.metric, one.arm) == (row.metric, row.arm)
-            and min(one.baseline.units, one.other.units) >= MIN_USERS
-            and one.adjusted.error > 0
+            period
+            for period in by_period
+            if (period.metric, period.arm) == (row.metric, row.arm)
+            and min(period.baseline.units, period.other.units) >= MIN_USERS
+            and period.adjusted.error > 0
         ]
         if not periods:
-            nothing = AdjustedDifference(math.nan, math.nan, 0.0, 0.0)
-            yield arm_difference(identity, both, nothing, users, looks, row.earlier, row.effective_users)
+            no_difference = AdjustedDifference(math.nan, math.nan, 0.0, 0.0)
+            p_before, effective = row.p_before, row.effective_users
+            yield arm_difference(identity, estimates, no_difference, assignment, inference, p_before, effective)
             continue
-        made, shares = _mean(periods)
-        effective = 1.0 / sum(share**2 / one.effective_users for share, one in zip(shares, periods, strict=True))
-        earlier = [one.earlier for one in periods if not math.isnan(one.earlier)]
-        p = min(1.0, len(earlier) * min(earlier)) if earlier else math.nan
-        yield arm_difference(identity, both, made, users, looks, p, effective)
+        pooled, shares = _mean(periods)
+        # Kish, with the shares of the variance as weights: unequal shares leave fewer effective users.
+        effective_users = 1.0 / sum(shares**2 / np.array([period.effective_users for period in periods]))
+        p_values = [period.p_before for period in periods if not math.isnan(period.p_before)]
+        p_before = min(1.0, len(p_values) * min(p_values)) if p_values else math.nan  # Bonferroni
+        yield arm_difference(identity, estimates, pooled, assignment, inference, p_before, effective_users)
 
 
-def _mean(periods: Sequence[ArmDifference]) -> tuple[AdjustedDifference, list[float]]:
-    """Return the weighted mean of differences, and each period's share of its variance."""
-    sizes = [1.0 / (1.0 / one.baseline.denominator + 1.0 / one.other.denominator) for one in periods]
-    weights = [size / sum(sizes) for size in sizes]
-    parts = [one.adjusted for one in periods]
+def _mean(periods: Sequence[ArmDifference]) -> tuple[AdjustedDifference, Floats]:
+    """Return the weighted mean of the differences of periods, and the share of each period in its variance.
 
-    def mean(values: Iterator[float]) -> float:
-        return sum(w * value for w, value in zip(weights, values, strict=True))
-
-    def total(values: Iterator[float]) -> float:
-        return sum(w * w * value for w, value in zip(weights, values, strict=True))
-
-    squares = [w * w * part.error**2 for w, part in zip(weights, parts, strict=True)]
-    plain = total(part.error**2 / (1.0 - part.reduction) for part in parts)
-    made = AdjustedDifference(
-        value=mean(part.value for part in parts),
-        error=math.sqrt(sum(squares)),
-        theta=mean(part.theta for part in parts),
-        reduction=1.0 - sum(squares) / plain,
-        base=mean(part.base for part in parts),
-        base_error=math.sqrt(total(part.base_error**2 for part in parts)),
-        base_covariance=total(part.base_covariance for part in parts),
-    )
-    return made, [square / sum(squares) for square in squares]
+    Weights are the harmonic means of the denominators of both arms, as in a Cochran-Mantel-Haenszel test.
+    """
+    sizes = np.array([1.0 / (1.0 / period.baseline.denominator + 1.0 / period.other.denominator) for period in periods])
+    weights = sizes / sizes.sum()
+    columns = np.array([period.adjusted for period in periods]).T
+    value, error, theta, reduction, base, base_error, base_covariance = columns
+    # Periods have no user in common, so the variances of their differences add up.
+    variances = (weights * error) ** 2
+    unadjusted = (variances / (1.0 - reduction)).sum()
+    pooled = AdjustedDifference(
+        value=float(weights @ value), error=math.sqrt(variances.sum()), theta=float(weights @ theta),
+        reduction=float(1.0 - variances.sum() / unadjusted), base=float(weights @ base),
+        base_error=float(np.linalg.norm(weights * base_error)), base_covariance=float(weights**2 @ base_covariance),
+    )  # fmt: skip
+    return pooled, variances / variances.sum()
 
 
-_EQUAL, _MANY = 0.75, 1000.0  # share of the users, and number, from which on effective users are enough
+# No warning about unequal activity from this share of the users, or this number of effective users, on.
+_EFFECTIVE_SHARE, _EFFECTIVE_USERS = 0.75, 1000.0
 _DAYS = 60  # maximum number of days after exposure in the chart
 Direction: TypeAlias = Literal["more", "less"]
 ANY_DAY, FIXED_SAMPLE = "valid on any day", "fixed-sample"
@@ -127,24 +130,24 @@ ANY_DAY, FIXED_SAMPLE = "valid on any day", "fixed-sample"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ABTest(LogAnswer):
-    """What a test says: whether it is sound, what differs, and what follows for each arm.
+    """Result of an A/B test: its validity, the differences between its arms, and a verdict on each arm.
 
     Parameters
     ----------
     assignment
-        Who was in which arm.
+        Number of users in each arm, and validity checks.
     differences
-        By arm, then metric: the primary one, guardrails, all others.
+        By arm, then metric: the primary metric, guardrails, all others.
     verdicts
         For each arm but the baseline.
     margin_relative
-        How much a guardrail may lose, as a share of the baseline.
+        Largest tolerable loss of a guardrail, as a share of the baseline.
     any_day
         Whether intervals and p-values of differences are valid on any day.
     by, sliced, interactions
-        The declared metrics by slice, and whether their differences differ between slices.
+        Slicing attribute; differences of the declared metrics by slice; tests of whether they vary between slices.
     days
-        The primary metric by days since exposure: what wears off is novelty.
+        Differences of the primary metric by days since exposure: a novelty effect wears off.
     refused
         Metrics that cannot be compared, with the reason.
     """
@@ -166,82 +169,83 @@ class ABTest(LogAnswer):
 
     @property
     def ships(self) -> bool:
-        """Whether some arm may be shipped."""
-        return any(one.decision == "ship" for one in self.verdicts)
+        """Whether the verdict on some arm is to ship it."""
+        return any(verdict.decision == "ship" for verdict in self.verdicts)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the verdicts, who was in the test, and all differences."""
+        """Return the verdicts, the numbers of users, and all differences."""
         return (
             Sentences(tuple(map(str, self.verdicts))),
             self._differences("differences", "What differs", self.differences),
             self._arms(),
             *self._by_slice(),
             *self._by_day(),
-            self.made(*(f"not compared, {metric}: {why}" for metric, why in self.refused)),
+            self.made(*(f"not compared, {metric}: {reason}" for metric, reason in self.refused)),
         )
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was asked for, and the verdicts."""
-        refused = {str(metric): why for metric, why in self.refused}
-        return {**super().facts(), "verdicts": [vars(one) for one in self.verdicts], "refused": refused}
+        """Return the metadata shown with the results."""
+        refused = {str(metric): reason for metric, reason in self.refused}
+        return {**super().facts(), "verdicts": [vars(verdict) for verdict in self.verdicts], "refused": refused}
 
     def _arms(self) -> Table:
-        users, ratio = self.assignment.users, self.assignment.ratio
-        left = f"{counted(self.assignment.crossed, 'user')} seen in several arms and {self.assignment.unfinished:,}"
+        assignment = self.assignment
+        users, ratio = assignment.users, assignment.sample_ratio
+        excluded = f"{counted(assignment.crossed, 'user')} seen in several arms and {assignment.unfinished:,}"
         return Table(
             "arms",
             (Column("arm", list(users), TEXT), Column("users", list(users.values()), COUNT)),
             "Who was in it",
-            note=f"{left} with an open window do not count; exposed over {self.assignment.days:.1f} days; "
+            note=f"{excluded} with an open window do not count; exposed over {assignment.days:.1f} days; "
             f"that users divide so by chance: p = {ratio.p_always:.2g} on any day, {ratio.p:.2g} for a fixed sample;"
-            f" that the allocation stayed the same: p = {self.assignment.allocation.p:.2g}",
+            f" that the allocation stayed the same: p = {assignment.allocation.p:.2g}",
         )
 
     def _differences(self, name: str, title: str, rows: tuple[ArmDifference, ...], note: str = "") -> Table:
-        many = len(self.assignment.arms) - 1
-        together = f", for {many} arms together" if many > 1 else ""
+        compared_arms = len(self.assignment.arms) - 1
+        all_arms = f", for {compared_arms} arms together" if compared_arms > 1 else ""
         relative = [row.relative for row in rows]
         return Table(
             name,
             (
-                Column("metric", [str(one.metric) for one in rows], TEXT),
-                *((Column("slice", [one.part for one in rows], TEXT),) if name != "differences" else ()),
+                Column("metric", [str(row.metric) for row in rows], TEXT),
+                *((Column("slice", [row.slice_name for row in rows], TEXT),) if name != "differences" else ()),
                 *columns_of(rows, ("arm", TEXT), ("role", TEXT)),
-                values([one.baseline for one in rows], "baseline", self.assignment.arms[0]),
-                values([one.other for one in rows], "value", "value"),
-                *difference_columns([(one.other, one.difference) for one in rows]),
+                values([row.baseline for row in rows], "baseline", self.assignment.arms[0]),
+                values([row.other for row in rows], "value", "value"),
+                *difference_columns([(row.other, row.difference) for row in rows]),
                 Column(
                     "relative", [row.value for row in relative], in_unit("share", 1), ci=[row[1:] for row in relative]
                 ),
-                Column("p", [one.p for one in rows], P_VALUE),
-                Column("better", [one.chance_better for one in rows], SHARE, "chance better"),
-                Column("reduction", [one.adjusted.reduction for one in rows], SHARE, "variance saved"),
-                Column("effective", [one.effective_users for one in rows], COUNT, f"effective {self.unit}s"),
-                Column("units", [one.other.units for one in rows], COUNT, only="data"),
+                Column("p", [row.p for row in rows], P_VALUE),
+                Column("better", [row.chance_better for row in rows], SHARE, "chance better"),
+                Column("reduction", [row.adjusted.reduction for row in rows], SHARE, "variance saved"),
+                Column("effective", [row.effective_users for row in rows], COUNT, f"effective {self.unit}s"),
+                Column("units", [row.other.units for row in rows], COUNT, only="data"),
                 Column("interval", [self.interval_kind] * len(rows), TEXT, only="data"),
                 Column("arm_interval", [FIXED_SAMPLE] * len(rows), TEXT, only="data"),
             ),
             title,
             labels=3 if name != "differences" else 2,
             note=f"{note}{self.assignment.arms[0]} and value: {percent(self.level)} {FIXED_SAMPLE} intervals over"
-            f" {self.unit}s; difference, relative, and p: {self.interval_kind}{together}; relative: none where the"
+            f" {self.unit}s; difference, relative, and p: {self.interval_kind}{all_arms}; relative: none where the"
             " baseline's interval includes 0; chance better: by a flat prior at a fixed sample, not a test; effective:"
             " equally active users with the same weight, in the smaller arm",
         )
 
     @property
     def interval_kind(self) -> str:
-        """When intervals and p-values of differences are valid."""
+        """Description of when intervals and p-values of differences are valid."""
         return ANY_DAY if self.any_day else FIXED_SAMPLE
 
     def _by_slice(self) -> tuple[Block, ...]:
         if not self.sliced:
             return ()
-        metric = Column("metric", [str(one.metric) for one in self.interactions], TEXT)
-        numbers = ("slices", COUNT), ("q", ANY, "Q"), ("p", P_VALUE)
+        metric = Column("metric", [str(interaction.metric) for interaction in self.interactions], TEXT)
+        statistics = ("slices", COUNT), ("q", ANY, "Q"), ("p", P_VALUE)
         tests = Table(
             "interactions",
-            (metric, *columns_of(self.interactions, ("arm", TEXT), *numbers)),
+            (metric, *columns_of(self.interactions, ("arm", TEXT), *statistics)),
             f"Do differences differ by {self.by}?",
             labels=2,
             note="Cochran's test, valid on one day; nothing else says that one slice gains more than another",
@@ -250,15 +254,15 @@ class ABTest(LogAnswer):
         return tests, self._differences("slices", f"By {self.by}", self.sliced, note)
 
     def _by_day(self) -> tuple[Block, ...]:
-        if len({one.part for one in self.days}) < 2:
+        if len({row.slice_name for row in self.days}) < 2:
             return ()
         rows = self.days
         table = Table(
             "days",
             (
-                Column("day", [int(one.part) for one in rows], COUNT, "day after exposure"),
-                Column("arm", [one.arm for one in rows], TEXT),
-                *difference_columns([(one.other, one.difference) for one in rows]),
+                Column("day", [int(row.slice_name) for row in rows], COUNT, "day after exposure"),
+                Column("arm", [row.arm for row in rows], TEXT),
+                *difference_columns([(row.other, row.difference) for row in rows]),
             ),
             f"{rows[0].metric} by day after exposure",
             labels=2,
@@ -295,130 +299,128 @@ def abtest(
     correction: str = "holm",
     settings: FactSettings | None = None,
 ) -> ABTest:
-    """Analyze a test on users: whether it is sound, what differs between its arms, and what follows.
+    """Analyze an A/B test: its validity, the differences between arms, and the verdict on each arm.
 
-    A user counts from the first page that names an arm. What users did before that makes differences sharper (CUPED):
-    it cannot hang on the arm.
+    A user counts from the first page that names an arm. Behavior before that page is a covariate (CUPED): the arm
+    cannot have affected it.
 
     Parameters
     ----------
     log
-        The log of the test, best with the weeks before it.
+        Log of the test, preferably with the weeks before it.
     primary
-        The one metric that decides. None: the first of `judged.online.difference.HEADLINES` that this log supports and
-        that has a direction; if there is none, no arm can be shipped.
+        Primary metric, which decides. None: the first of `judged.online.differences.HEADLINES` that this log supports
+        and that has a direction; without such a metric, no arm can be shipped.
     guardrails
-        Metrics that may not lose more than the margin.
+        Metrics that must not lose more than the margin.
     metrics
-        Others to look at; their p-values are corrected together. None: the headlines.
+        Other metrics; their p-values are corrected together. None: the headlines.
     variant
-        The column that holds the arm.
+        Column that holds the arm.
     baseline
-        The arm that the others are compared with; None: the first by name.
+        Arm that the others are compared with; None: the first by name.
     shares
-        How users should divide, by arm; None: equally.
+        Planned share of users by arm; None: equal shares.
     by
-        Slices by which declared metrics are shown too; see `judged.online.slicing.slice_pages`.
+        Slicing attribute for the declared metrics; see `judged.online.slicing.slice_pages`.
     window_days
-        How long a user counts after exposure; users with less of it in the log do not count. None: as long as there is
-        log, so that early users count longer.
+        Days after exposure in which a user counts; users whose window ends after the log are excluded. None: all days,
+        so that users who were exposed earlier count longer.
     before_days
-        How much of the time before exposure is used.
+        Days before exposure that are used for the adjustment.
     margin_relative
-        How much a guardrail may lose, as a share of the baseline; and the difference that "how long" is told for.
+        Largest tolerable loss of a guardrail, as a share of the baseline; also the difference for which the remaining
+        duration is estimated.
     any_day
-        Whether intervals are valid on any day; False: on one day that was set before the test (fixed-sample).
+        Whether intervals are valid on any day; False: only on one day that was set before the test (fixed-sample).
     better
-        Direction of metrics of which neither more nor less is better by itself, by name: ``more`` or ``less``. They can
-        then be declared, with a warning.
+        Direction, ``more`` or ``less``, of metrics without one of their own, by name. They can then be declared, with a
+        warning.
     expected
-        The number of users at which such intervals are narrowest.
+        Number of users for which always-valid intervals are narrowest.
     min_users
-        No verdict before each arm has as many.
+        Minimum number of users in each arm for a verdict.
     unit, level, correction, settings
-        As for `judged.online.difference.difference`.
+        As for `judged.online.differences.difference`.
 
     Raises
     ------
     MeasureError
         If there is no metric of that name.
     InputError
-        If the log has no arms, the primary metric or a guardrail cannot be told from it, or an option makes no sense.
+        If the log has no arms or does not support a declared metric, or an option is out of range.
     """
     need(log=log, unit=unit, level=level, baseline=baseline, min_users=min_users, by=by, expected=expected)
     need(window_days=window_days, before_days=before_days, margin_relative=margin_relative)
     one_of("correction", correction, CORRECTIONS)
     settings = settings or FactSettings()
     roles, refused = _roles(log, primary, guardrails, metrics, unit, better or {})
-    declared: dict[OnlineMetric, Role] = {one: role for one, role in roles.items() if role != "other"}
-    goal: dict[OnlineMetric, Role] = {one: role for one, role in roles.items() if role == "primary"}
+    declared: dict[OnlineMetric, Role] = {metric: role for metric, role in roles.items() if role != "other"}
+    primary_roles: dict[OnlineMetric, Role] = {metric: role for metric, role in roles.items() if role == "primary"}
     sliced, days = list[ArmDifference](), list[ArmDifference]()
     with log.engine.scratch():
-        users, exposure = assignment(log, variant, baseline, shares, window_days, before_days, unit)
-        looks = Looks(level, any_day, expected, len(users.arms) - 1)
-        pages = pages_of(log, list(roles), settings, slices=exposure.pages())
-        design = Design(users, looks, unit)
-        made = arm_differences(pages, roles, design)
-        if users.ramped:
-            periods = [str(at + 1) for at in range(len(users.periods))]
+        assignment, exposure = read_assignment(log, variant, baseline, shares, window_days, before_days, unit)
+        inference = Inference(level, any_day, expected, len(assignment.arms) - 1)
+        pages = metric_pages(log, list(roles), settings, slices=exposure.pages())
+        design = ABDesign(assignment, inference, unit)
+        differences = arm_differences(pages, roles, design)
+        # After a ramp-up, the arms differ in when their users came (Simpson's paradox): compare within periods only.
+        if assignment.is_ramped:
+            periods = [str(i + 1) for i in range(len(assignment.periods))]
             by_period = pages.with_slices(exposure.pages(exposure.periods()))
-            made = list(stratified(made, arm_differences(by_period, roles, design, periods), users, looks))
-        made = corrected(made, correction)
-        if by is not None and not users.ramped:
-            cut = slice_pages(log, by)
-            sliced = arm_differences(pages.with_slices(exposure.pages(cut.table)), declared, design, cut.values)
-        if log.has_time and log.dated and not users.ramped:
-            last = min(_DAYS, int(users.longest) + 1)
-            since = pages.with_slices(exposure.pages(exposure.days_since()))
-            once = design._replace(looks=replace(looks, any_day=False))
-            days = arm_differences(since, goal, once, [str(day) for day in range(1, last + 1)])
-    verdicts = (
-        verdict(arm, [one for one in made if one.arm == arm], users, margin_relative, min_users)
-        for arm in users.arms[1:]
-    )
+            of_periods = arm_differences(by_period, roles, design, periods)
+            differences = list(stratified(differences, of_periods, assignment, inference))
+        differences = with_correction(differences, correction)
+        # Slices and days are not stratified by period, so they would compare different times.
+        if by is not None and not assignment.is_ramped:
+            by_slice = slice_pages(log, by)
+            sliced = arm_differences(
+                pages.with_slices(exposure.pages(by_slice.table)), declared, design, by_slice.values
+            )
+        if log.has_time and log.dated and not assignment.is_ramped:
+            last_day = min(_DAYS, int(assignment.log_days) + 1)
+            by_day = pages.with_slices(exposure.pages(exposure.days_since()))
+            # Days are exploratory, so their intervals are those of a fixed sample.
+            fixed_design = design._replace(inference=replace(inference, any_day=False))
+            days = arm_differences(by_day, primary_roles, fixed_design, [str(day) for day in range(1, last_day + 1)])
+    # The correction changes only p-values of metrics that were not declared, which no verdict uses.
+    verdicts: list[Verdict] = []
+    for arm in assignment.arms[1:]:
+        rows = [row for row in differences if row.arm == arm]
+        verdicts.append(verdict(arm, rows, assignment, margin_relative, min_users))
     window = "to the end of the log" if window_days is None else f"for {window_days:g} days"
-    said = {
+    policies = {
         "intervals of differences": f"{ANY_DAY}, narrowest at {expected:,} users" if any_day else FIXED_SAMPLE,
         "a user counts": f"from the first page of an arm {window}",
         "adjusted by": f"what users did in the {before_days:g} days before",
     }
-    general = about(log, unit, level, said, settings)
-    notes = (*general.pop("notes"), *_direction_notes(declared, better or {}), *_ramp_note(users),
-             *(() if any_day else _unequal_note(made, unit)))  # fmt: skip
+    fields = about(log, unit, level, policies, settings)
+    notes = (*fields.pop("notes"), *_direction_notes(declared, better or {}), *_ramp_note(assignment),
+             *(() if any_day else _unequal_note(differences, unit)))  # fmt: skip
     return ABTest(
-        assignment=users,
-        differences=tuple(made),
-        verdicts=tuple(verdicts),
-        margin_relative=margin_relative,
-        any_day=any_day,
-        by=by,
-        sliced=tuple(sliced),
-        interactions=tuple(interactions(sliced)),
-        days=tuple(one for one in days if one.adjusted.error > 0),
-        refused=tuple(refused.items()),
-        notes=notes,
-        **general,
-    )
+        assignment=assignment, differences=tuple(differences), verdicts=tuple(verdicts),
+        margin_relative=margin_relative, any_day=any_day, by=by, sliced=tuple(sliced),
+        interactions=tuple(slice_interactions(sliced)), days=tuple(row for row in days if row.adjusted.error > 0),
+        refused=tuple(refused.items()), notes=notes, **fields,
+    )  # fmt: skip
 
 
 def _direction_notes(declared: Iterable[OnlineMetric], better: Mapping[str, Direction]) -> Iterator[Note]:
-    """Warn of declared metrics whose direction is the user's."""
-    ways = {
-        str(metric): way
-        for metric, way in ((online_metric(name), way) for name, way in better.items())
-        if not metric.better
-    }
+    """Yield a warning for each declared metric whose direction was set by the caller."""
+    directed = {online_metric(name): direction for name, direction in better.items()}
+    directions = {str(metric): direction for metric, direction in directed.items() if not metric.better}
     for metric in declared:
-        if way := ways.get(str(metric)):
-            text = f"that {way} is better was declared, and does not follow from the metric. {metric.misleads}"
+        if direction := directions.get(str(metric)):
+            text = f"that {direction} is better was declared, and does not follow from the metric. {metric.misleads}"
             yield Note("declared-direction", text, str(metric), of="metrics")
 
 
 def _unequal_note(rows: Iterable[ArmDifference], unit: str) -> Iterator[Note]:
-    """Warn of fixed-sample tests over unequally active users; the rate is that of docs/calibration.md, "A/B tests"."""
-    declared = [row for row in rows if row.role != "other" and row.effective_users < _MANY]
-    few = [row for row in declared if row.effective_users < _EQUAL * min(row.baseline.units, row.other.units)]
-    for row in few:
+    # The rate in the text is that of docs/calibration.md, "A/B tests".
+    for row in rows:
+        units = min(row.baseline.units, row.other.units)
+        if row.role == "other" or not row.effective_users < min(_EFFECTIVE_USERS, _EFFECTIVE_SHARE * units):
+            continue
         text = (
             f"a fixed-sample test rejects too often if more active {unit}s have higher values: the smaller arm has"
             f" {row.effective_users:,.0f} effective {unit}s. With 50 or more in each arm, 8% of simulated tests of"
@@ -427,14 +429,13 @@ def _unequal_note(rows: Iterable[ArmDifference], unit: str) -> Iterator[Note]:
         yield Note("unequal-users", text, str(row.metric), weight=1.0 / row.effective_users, of="metrics")
 
 
-def _ramp_note(users: Assignment) -> Iterator[Note]:
-    """Warn of a changed allocation, and say what was done about it."""
-    if users.ramped:
-        since = ", ".join(map(str, users.periods[1:]))
+def _ramp_note(assignment: Assignment) -> Iterator[Note]:
+    if assignment.is_ramped:
+        dates = ", ".join(map(str, assignment.periods[1:]))
         text = (
-            f"the allocation of new users to arms changed (p = {users.allocation.p:.1g}; since {since}): differences"
-            f" are means over {counted(len(users.periods), 'period')} of first exposure with {MIN_USERS} users in both"
-            " arms; slices and days since exposure are not compared"
+            f"the allocation of new users to arms changed (p = {assignment.allocation.p:.1g}; since {dates}):"
+            f" differences are means over {counted(len(assignment.periods), 'period')} of first exposure with"
+            f" {MIN_USERS} users in both arms; slices and days since exposure are not compared"
         )
         yield Note("allocation-changed", text)
 
@@ -447,41 +448,44 @@ def _roles(
     unit: Unit,
     better: Mapping[str, Direction],
 ) -> tuple[dict[OnlineMetric, Role], dict[OnlineMetric, str]]:
-    """Return the role of each metric that this log supports, and why others are refused.
+    """Return the role of each metric that this log supports, and the reasons why others are not.
 
-    Declared metrics need a direction: their own, or that in `better`.
+    A declared metric needs a direction: its own, or the one in `better`.
     """
-    ways = {str(online_metric(name)): _way(name, way) for name, way in better.items()}
+    directions = {str(online_metric(name)): _sign(name, direction) for name, direction in better.items()}
 
     def directed(metric: OnlineMetric) -> OnlineMetric:
-        way = ways.get(str(metric), 0)
-        if way and metric.better and way != metric.better:
-            problem = f"better says {'more' if way > 0 else 'less'} of {metric}, of which the opposite is better"
-            raise InputError(problem, fix="leave it out")
-        return replace(metric, better=metric.better or way)
+        direction = directions.get(str(metric), 0)
+        if direction and metric.better and direction != metric.better:
+            declared, required = ("more", "less") if direction > 0 else ("less", "more")
+            problem = f"`better` has {declared} for {metric}, but the direction of this metric is {required}"
+            raise InputError(problem, fix=f"remove {metric} from better (--better)")
+        return replace(metric, better=metric.better or direction)
 
-    usual = [directed(metric) for metric in headlines(log, unit)]
-    first = next((metric for metric in usual if metric.better), None)
-    goal = first if primary is None else directed(online_metric(primary))
-    roles: dict[OnlineMetric, Role] = {} if goal is None else {goal: "primary"}
+    headline_metrics = [directed(metric) for metric in headlines(log, unit)]
+    first_directed = next((metric for metric in headline_metrics if metric.better), None)
+    primary_metric = first_directed if primary is None else directed(online_metric(primary))
+    # A metric has one role, the most important of those that it was passed for.
+    roles: dict[OnlineMetric, Role] = {} if primary_metric is None else {primary_metric: "primary"}
     for metric in online_metrics_named([guardrails] if isinstance(guardrails, (str, OnlineMetric)) else guardrails):
         roles.setdefault(directed(metric), "guardrail")
     others = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
-    for metric in usual if others is None else map(directed, online_metrics_named(others)):
+    for metric in headline_metrics if others is None else map(directed, online_metrics_named(others)):
         roles.setdefault(metric, "other")
     supported, refused = comparable(list(roles), log, unit, kinds=("ratio", "quantile"))
     for metric, role in roles.items():
         if role == "other":
             continue
-        if why := refused.get(metric):
-            raise InputError(f"{metric} cannot be declared: {why}", fix="declare another metric", path=log.name)
+        if reason := refused.get(metric):
+            problem = f"{metric} cannot be the primary metric or a guardrail: {reason}"
+            raise InputError(problem, fix="declare another metric", path=log.name)
         if not metric.better:
-            problem = f"{metric} cannot be declared without a direction: neither more nor less is better by itself"
-            fix = f"give one, better={{'{metric}': 'more'}} (--better {metric}=more), or declare another metric"
+            problem = f"{metric} has no direction: a primary metric or guardrail must have one"
+            fix = f"pass one, better={{'{metric}': 'more'}} (--better {metric}=more), or declare another metric"
             raise InputError(problem, fix=fix, path=log.name)
     return {metric: roles[metric] for metric in supported}, refused
 
 
-def _way(name: str, way: str) -> Literal[-1, 1]:
-    one_of(f"direction of {name}", way, ("more", "less"))
-    return 1 if way == "more" else -1
+def _sign(metric: str, direction: str) -> Literal[-1, 1]:
+    one_of(f"direction of {metric}", direction, ("more", "less"))
+    return 1 if direction == "more" else -1

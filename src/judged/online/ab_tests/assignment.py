@@ -1,4 +1,4 @@
-"""Who was in which arm of a test since when, and whether the test can be trusted at all."""
+"""Assignment of users to the arms of an A/B test, time of their exposure, and validity checks of the test."""
 
 from __future__ import annotations
 
@@ -20,38 +20,39 @@ if TYPE_CHECKING:
     from judged.online.log import InteractionLog
 
 BROKEN_P = 0.001
-"""A mix of users that is rarer than this by chance breaks a test."""
+"""Significance level of the validity checks: a smaller p-value makes a test invalid."""
 CROSSED_LIMIT = 0.01
-"""More than this share of users seen in two arms breaks a test."""
+"""Largest share of users with several arms in a valid test."""
 _TELEMETRY = ("query", "zero_results", "n_returned", "latency_ms", "device", "language")
+# Bonferroni over the fields.
 _Z = NormalDist().inv_cdf(1.0 - BROKEN_P / len(_TELEMETRY) / 2.0)
-_BEFORE, _AFTER, _PART = "<", ">", "\x1f"  # a mark on both sides, as arms may be called anything
+_BEFORE, _AFTER, _SEPARATOR = "<", ">", "\x1f"  # around the arm in a key, because arms have arbitrary names
 _DAY = 86_400_000
 _EPOCH = date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """The users of a test.
+    """Users of an A/B test.
 
     Parameters
     ----------
     arms
-        Their names, the baseline first.
+        Names of the arms, the baseline first.
     users
-        Users by arm: those whose window is complete.
+        Number of users by arm whose window is complete.
     crossed, unfinished
-        Users seen in two arms, and users whose window ends after the log; none of them counts.
-    days, longest
-        From the first exposure to the last, and from the first to the end of the log, in days.
-    ratio
-        Whether the arms have the users that they should have, unfinished ones too.
-    logged
-        What is logged more often in one arm than in the first, by chance once in a thousand tests.
+        Users with several arms, and users whose window ends after the log. Both are excluded.
+    days, log_days
+        From the first exposure to the last one, and from the first one to the end of the log, in days.
+    sample_ratio
+        Test of the numbers of users, including unfinished ones, against the declared shares.
+    uneven_fields
+        Logged fields that are filled more or less often in some arm than in the baseline, at `BROKEN_P`.
     allocation
-        Whether the shares of arms among new users stayed the same over time; the periods in which they did.
+        Test of whether the shares of arms among new users stayed constant, and the periods in which they did.
     periods
-        First day (UTC) of each of these periods; empty where the log has no times.
+        First day (UTC) of each of these periods; empty for a log without dates.
     """
 
     arms: tuple[str, ...]
@@ -59,79 +60,79 @@ class Assignment:
     crossed: int
     unfinished: int
     days: float
-    longest: float
-    ratio: SampleRatio
-    logged: tuple[str, ...] = ()
+    log_days: float
+    sample_ratio: SampleRatio
+    uneven_fields: tuple[str, ...] = ()
     allocation: Allocation = CONSTANT
     periods: tuple[date, ...] = ()
 
     @property
-    def ramped(self) -> bool:
+    def is_ramped(self) -> bool:
         """Whether the allocation changed over time, so that differences must be stratified by period."""
         return len(self.allocation.starts) > 1
 
     @property
-    def number(self) -> int:
-        """All users that count."""
+    def total_users(self) -> int:
+        """Number of users in all arms."""
         return sum(self.users.values())
 
     @property
-    def a_day(self) -> float:
-        """How many users come in a day."""
-        return self.number / max(self.days, 1.0)
+    def users_per_day(self) -> float:
+        """Number of new users per day."""
+        return self.total_users / max(self.days, 1.0)
 
     @property
-    def broken(self) -> tuple[str, ...]:
-        """Why nothing follows from the test; empty where it is sound."""
-        everyone = self.number + self.unfinished + self.crossed
-        why: list[str] = []
-        if self.ratio.p_always < BROKEN_P:
-            numbers = ", ".join(f"{arm} {number:,}" for arm, number in self.users.items())
-            why.append(
-                f"the arms do not have the users that they should have ({numbers}; p = {self.ratio.p_always:.1g})"
+    def invalid_reasons(self) -> tuple[str, ...]:
+        """Reasons why the test is invalid; empty if it is valid."""
+        observed = self.total_users + self.unfinished + self.crossed
+        reasons: list[str] = []
+        if self.sample_ratio.p_always < BROKEN_P:
+            counts = ", ".join(f"{arm} {count:,}" for arm, count in self.users.items())
+            reasons.append(
+                f"the arms do not have the users that they should have ({counts}; p = {self.sample_ratio.p_always:.1g})"
             )
-        if self.crossed > CROSSED_LIMIT * everyone:
-            why.append(f"{self.crossed:,} of {counted(everyone, 'user')} were seen in more than one arm")
-        if self.logged:
-            why.append(f"{listed(self.logged)} is logged more often in one arm than in another")
-        return tuple(why)
+        if self.crossed > CROSSED_LIMIT * observed:
+            reasons.append(f"{self.crossed:,} of {counted(observed, 'user')} were seen in more than one arm")
+        if self.uneven_fields:
+            reasons.append(f"{listed(self.uneven_fields)} is logged more often in one arm than in another")
+        return tuple(reasons)
 
 
 @dataclass(frozen=True)
 class Exposure:
-    """Units beside their arm and when they were exposed; how long they count, and how long before, in milliseconds."""
+    """First exposure of each user (or session), with the window around it in which pages count."""
 
     log: InteractionLog
     table: Relation
     unit: str
-    window: str  # SQL
-    before: int
-    cuts: tuple[int, ...] = ()  # when a new period of allocation begins, in milliseconds since 1970
+    window: str  # SQL of the milliseconds after exposure that count; NULL: all
+    before: int  # milliseconds before exposure that are used
+    period_starts: tuple[int, ...] = ()  # of all but the first period of allocation, in milliseconds since 1970
 
     @property
     def _served(self) -> str:
-        """SQL: pages, ``p``, beside the user's arm and exposure, ``u``."""
+        """SQL of the pages, ``p``, joined with the exposure of their user, ``u``."""
         return f"{self.log.serp} AS p JOIN {self.table} AS u ON p.{identifier(self.unit)} = u.{identifier(self.unit)}"
 
-    def pages(self, parts: Relation | None = None) -> Relation:
-        """Give ``serp`` and ``slice`` of the pages in the window and of those before exposure, as `slice_of` names it.
+    def pages(self, slices: Relation | None = None) -> Relation:
+        """Select ``serp`` and ``slice`` (see `slice_of`) of the pages in the window and of those before exposure.
 
-        `parts`: ``serp`` and ``slice``, by which arms are parted further.
+        `slices`: ``serp`` and ``slice``; divides the pages of each arm further.
         """
-        part, join = "''", ""
-        if parts is not None:
-            part, join = "coalesce(c.slice, '')", f"JOIN {parts} AS c ON c.serp = p.serp"
+        slice_sql, join = "''", ""
+        if slices is not None:
+            slice_sql, join = "coalesce(c.slice, '')", f"JOIN {slices} AS c ON c.serp = p.serp"
         return self.log.engine.query(
             f"""
             SELECT p.serp, CASE WHEN p.time_ms < u.exposed_ms THEN {literal(_BEFORE)} ELSE {literal(_AFTER)} END
-                   || u.arm || {literal(_PART)} || {part} AS slice
+                   || u.arm || {literal(_SEPARATOR)} || {slice_sql} AS slice
             FROM {self._served} {join}
             WHERE u.arms = 1 AND u.unfinished IS NOT TRUE AND p.time_ms >= u.exposed_ms - {self.before}
               AND ({self.window} IS NULL OR p.time_ms < u.exposed_ms + {self.window})"""
         )
 
     def days_since(self) -> Relation:
-        """Give ``serp`` and ``slice``: on the how-manieth day after exposure a page was, from 1."""
+        """Select ``serp`` and ``slice``, the day since the exposure of its user, counted from 1."""
         return self.log.engine.query(
             f"""
             SELECT p.serp, CAST((p.time_ms - u.exposed_ms) // {_DAY} + 1 AS VARCHAR) AS slice
@@ -139,17 +140,18 @@ class Exposure:
         )
 
     def periods(self) -> Relation:
-        """Return ``serp`` and ``slice``: in which period of allocation, from 1, the user of a page was exposed."""
-        number = " + ".join(["1", *(f"CASE WHEN u.exposed_ms >= {cut} THEN 1 ELSE 0 END" for cut in self.cuts)])
+        """Select ``serp`` and ``slice``, the period of allocation (from 1) in which its user was exposed."""
+        is_later = [f"CASE WHEN u.exposed_ms >= {start} THEN 1 ELSE 0 END" for start in self.period_starts]
+        number = " + ".join(["1", *is_later])
         return self.log.engine.query(f"SELECT p.serp, CAST({number} AS VARCHAR) AS slice FROM {self._served}")
 
 
-def slice_of(arm: str, part: str = "", *, before: bool = False) -> str:
-    """Name the slice of what an arm's users did, or did before they were exposed."""
-    return f"{_BEFORE if before else _AFTER}{arm}{_PART}{part}"
+def slice_of(arm: str, slice_name: str = "", *, before: bool = False) -> str:
+    """Return the key of the pages of an arm's users in a slice, after or before their exposure."""
+    return f"{_BEFORE if before else _AFTER}{arm}{_SEPARATOR}{slice_name}"
 
 
-def assignment(
+def read_assignment(
     log: InteractionLog,
     variant: str,
     baseline: str | None,
@@ -158,67 +160,68 @@ def assignment(
     before_days: float,
     unit: str,
 ) -> tuple[Assignment, Exposure]:
-    """Find out who was exposed to which arm, and since when.
+    """Read from a log who was exposed to which arm, and when.
 
     Raises
     ------
     InputError
-        If the log does not say which arm a page was in, or there are fewer than two arms.
+        If the log has no column `variant`, fewer than two arms, no such baseline, or other arms than `shares`.
     """
     if variant not in log.serp.columns:
-        fix = f"name the column that holds the arm: one of {', '.join(log.serp.columns)}"
+        fix = f"use the column that holds the arm: one of {', '.join(log.serp.columns)}"
         raise InputError(f"the log has no column {variant!r}", fix=fix, path=log.name)
-    arm, key = f"CAST({identifier(variant)} AS VARCHAR)", identifier(unit)
-    window = "NULL" if window_days is None else str(round(window_days * _DAY))
+    arm_sql, unit_column = f"CAST({identifier(variant)} AS VARCHAR)", identifier(unit)
+    window_sql = "NULL" if window_days is None else str(round(window_days * _DAY))
+    # `arm` is meaningful only for users with one arm; users with several are counted and excluded.
     exposed = log.engine.keep(
         f"""
-        SELECT {key}, min({arm}) AS arm, count(DISTINCT {arm}) AS arms, min(time_ms) AS exposed_ms,
-               min(time_ms) + {window} > (SELECT max(time_ms) FROM {log.serp}) AS unfinished
-        FROM {log.serp} WHERE {identifier(variant)} IS NOT NULL GROUP BY {key}""",
+        SELECT {unit_column}, min({arm_sql}) AS arm, count(DISTINCT {arm_sql}) AS arms, min(time_ms) AS exposed_ms,
+               min(time_ms) + {window_sql} > (SELECT max(time_ms) FROM {log.serp}) AS unfinished
+        FROM {log.serp} WHERE {identifier(variant)} IS NOT NULL GROUP BY {unit_column}""",
         "exposed",
     )
     rows = log.engine.rows(
         f"""
-        SELECT arm, count(*) AS everyone, count(*) FILTER (unfinished) AS unfinished,
+        SELECT arm, count(*) AS users, count(*) FILTER (unfinished) AS unfinished,
                min(exposed_ms) AS first_ms, max(exposed_ms) AS last_ms, (SELECT max(time_ms) FROM {log.serp}) AS end_ms
         FROM {exposed} WHERE arms = 1 GROUP BY arm ORDER BY arm"""
     )
     names = [row["arm"] for row in rows]
     if len(names) < 2:
-        problem = f"{variant} has {counted(len(names), 'arm')}: a test has two or more"
-        raise InputError(problem, fix="give a log of the whole test, or another column by variant=", path=log.name)
-    first = names[0] if baseline is None else baseline
-    if first not in names:
-        raise InputError(f"there is no arm {first!r}", fix=f"take one of {', '.join(names)}", path=log.name)
-    if shares is not None and (strange := set(shares) ^ set(names)):
-        fix = f"give a share for each of {', '.join(names)}"
-        raise InputError(f"shares and arms do not fit: {', '.join(sorted(strange))}", fix=fix, path=log.name)
+        problem = f"an A/B test must have at least two arms, but {variant} has {counted(len(names), 'arm')}"
+        raise InputError(problem, fix="use a log of all arms, or another column (variant=)", path=log.name)
+    baseline_arm = names[0] if baseline is None else baseline
+    if baseline_arm not in names:
+        raise InputError(f"there is no arm {baseline_arm!r}", fix=f"use one of {', '.join(names)}", path=log.name)
+    if shares is not None and (unmatched := set(shares) ^ set(names)):
+        problem = f"`shares` must have the arms of the log, but these do not match: {', '.join(sorted(unmatched))}"
+        raise InputError(problem, fix=f"pass a share for each of {', '.join(names)}", path=log.name)
     crossed = log.engine.rows(f"SELECT count(*) AS crossed FROM {exposed} WHERE arms > 1")[0]["crossed"]
-    arms = (first, *(name for name in names if name != first))
-    everyone = {row["arm"]: int(row["everyone"]) for row in rows}
+    arms = (baseline_arm, *(name for name in names if name != baseline_arm))
+    exposed_users = {row["arm"]: int(row["users"]) for row in rows}
     unfinished = {row["arm"]: int(row["unfinished"] or 0) for row in rows}
-    begin, last = min(row["first_ms"] for row in rows), max(row["last_ms"] for row in rows)
+    first_ms, last_ms = min(row["first_ms"] for row in rows), max(row["last_ms"] for row in rows)
     first_day, allocation = _allocation(log, exposed, arms)
-    days = [first_day + start for start in allocation.starts] if log.has_time and log.dated else []
-    cuts = tuple(day * _DAY for day in days[1:])
-    exposure = Exposure(log, exposed, unit, window, round(before_days * _DAY), cuts)
-    users = Assignment(
+    period_days = [first_day + start for start in allocation.starts] if log.has_time and log.dated else []
+    starts = tuple(day * _DAY for day in period_days[1:])
+    exposure = Exposure(log, exposed, unit, window_sql, round(before_days * _DAY), starts)
+    assigned = Assignment(
         arms,
-        {name: everyone[name] - unfinished[name] for name in arms},
+        {arm: exposed_users[arm] - unfinished[arm] for arm in arms},
         int(crossed),
         sum(unfinished.values()),
-        (last - begin) / _DAY,
-        (rows[0]["end_ms"] - begin) / _DAY,
-        sample_ratio([everyone[name] for name in arms], None if shares is None else [shares[name] for name in arms]),
-        tuple(_logged(exposure, arms)),
+        (last_ms - first_ms) / _DAY,
+        (rows[0]["end_ms"] - first_ms) / _DAY,
+        sample_ratio([exposed_users[arm] for arm in arms], None if shares is None else [shares[arm] for arm in arms]),
+        tuple(_uneven_fields(exposure, arms)),
         allocation,
-        tuple(_EPOCH + timedelta(day) for day in days),
+        tuple(_EPOCH + timedelta(day) for day in period_days),
     )
-    return users, exposure
+    return assigned, exposure
 
 
 def _allocation(log: InteractionLog, exposed: Relation, arms: Sequence[str]) -> tuple[int, Allocation]:
-    """Return the first day of exposure, in days since 1970, and the periods of constant allocation since then."""
+    """Return the first day of exposure, in days since 1970, and the periods of constant allocation from that day on."""
     if not (log.has_time and log.dated):
         return 0, CONSTANT
     rows = log.engine.rows(
@@ -226,53 +229,56 @@ def _allocation(log: InteractionLog, exposed: Relation, arms: Sequence[str]) -> 
         SELECT exposed_ms // {_DAY} AS day, arm, count(*) AS users FROM {exposed} WHERE arms = 1
         GROUP BY exposed_ms // {_DAY}, arm"""
     )
-    first, last = (limit(int(row["day"]) for row in rows) for limit in (min, max))
-    counts = np.zeros((last - first + 1, len(arms)))
+    first_day, last_day = (bound(int(row["day"]) for row in rows) for bound in (min, max))
+    # Days without new users are rows of zeros.
+    counts = np.zeros((last_day - first_day + 1, len(arms)))
     for row in rows:
-        counts[int(row["day"]) - first, arms.index(row["arm"])] = row["users"]
-    return first, allocation_periods(counts)
+        counts[int(row["day"]) - first_day, arms.index(row["arm"])] = row["users"]
+    return first_day, allocation_periods(counts)
 
 
-def _logged(exposure: Exposure, arms: tuple[str, ...]) -> Iterator[str]:
-    """Name the fields that are logged more or less often in an arm than in the first: telemetry that broke there.
+def _uneven_fields(exposure: Exposure, arms: tuple[str, ...]) -> Iterator[str]:
+    """Yield the fields that are filled more or less often in some arm than in the first one: broken telemetry.
 
-    Where the allocation changed, differences are means over its periods: what is logged may change with time.
+    If the allocation changed, differences are means over its periods, because logging may change over time too.
     """
     log, unit = exposure.log, identifier(exposure.unit)
-    sums = ", ".join(f"count({name}) AS {name}" for name in _TELEMETRY)
-    products = ", ".join(f"sum({name}) AS n_{name}, sum({name} * {name}) AS nn_{name}, sum({name} * pages) AS nd_{name}"
-                         for name in _TELEMETRY)  # fmt: skip
-    parts = [str(at + 1) for at in range(len(exposure.cuts) + 1)] if exposure.cuts else [""]
-    pages = exposure.pages(exposure.periods() if exposure.cuts else None)
-    found = log.engine.rows(
+    sums = ", ".join(f"count({field}) AS {field}" for field in _TELEMETRY)
+    # Moments of the ratio n / d by user, for the delta method: n pages with the field, of d pages.
+    products = ", ".join(
+        f"sum({field}) AS n_{field}, sum({field} * {field}) AS nn_{field}, sum({field} * pages) AS nd_{field}"
+        for field in _TELEMETRY
+    )
+    slices = [str(i + 1) for i in range(len(exposure.period_starts) + 1)] if exposure.period_starts else [""]
+    pages = exposure.pages(exposure.periods() if exposure.period_starts else None)
+    rows = log.engine.rows(
         f"""
         SELECT slice, count(*) AS users, sum(pages) AS d, sum(pages * pages) AS dd, {products} FROM (
             SELECT s.slice, count(*) AS pages, {sums} FROM {pages} AS s
             JOIN {log.serp} AS p ON p.serp = s.serp GROUP BY s.slice, p.{unit}) GROUP BY slice"""
     )
-    rows = {row["slice"]: row for row in found}
-    for name in _TELEMETRY:
-        if any(abs(_logged_z(rows, name, arms[0], arm, parts)) > _Z for arm in arms[1:]):
-            yield name
+    row_of_slice = {row["slice"]: row for row in rows}
+    for field in _TELEMETRY:
+        if any(abs(_uneven_z(row_of_slice, field, arms[0], arm, slices)) > _Z for arm in arms[1:]):
+            yield field
 
 
-def _logged_z(rows: Mapping[str, Any], name: str, first: str, arm: str, parts: Sequence[str]) -> float:
-    """Return by how many standard errors an arm differs from the first in how often a field is logged.
+def _uneven_z(rows: Mapping[str, Any], field: str, baseline: str, arm: str, slices: Sequence[str]) -> float:
+    """Return the difference, in standard errors, between an arm and the baseline in how often a field is filled.
 
-    Errors are those where both arms have the share of both together: a field that is always logged in one arm and never
-    in the other has no error of its own.
+    The errors assume the pooled share for both arms: a field that is always filled in one arm and never in the other
+    would have an error of 0.
     """
     value = variance = 0.0
-    for part in parts:
-        sides = [rows[key] for key in (slice_of(first, part), slice_of(arm, part)) if key in rows]
-        if len(sides) < 2:
+    for slice_name in slices:
+        arm_rows = [rows[key] for key in (slice_of(baseline, slice_name), slice_of(arm, slice_name)) if key in rows]
+        if len(arm_rows) < 2:
             continue
-        n, d, nn, nd, dd = (
-            np.array([float(row[column]) for row in sides])
-            for column in (f"n_{name}", "d", f"nn_{name}", f"nd_{name}", "dd")
-        )
+        columns = f"n_{field}", "d", f"nn_{field}", f"nd_{field}", "dd"
+        n, d, nn, nd, dd = np.array([[float(row[column]) for row in arm_rows] for column in columns])
         pooled = n.sum() / d.sum()
         squares = (nn - 2.0 * pooled * nd + pooled**2 * dd) / d**2
+        # Cochran-Mantel-Haenszel weight of the period.
         weight = 1.0 / (1.0 / d).sum()
         value += weight * float(n[1] / d[1] - n[0] / d[0])
         variance += weight**2 * float(squares.sum())

@@ -1,4 +1,4 @@
-"""What differs between the arms of a test, adjusted for the time before, with intervals that hold at every look."""
+"""Differences between the arms of an A/B test, adjusted for pre-exposure behavior (CUPED), and verdicts on arms."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ if TYPE_CHECKING:
 
 Role: TypeAlias = Literal["primary", "guardrail", "other"]
 _NORMAL = NormalDist()
-_WINSORIZED, _SPENDERS = " (winsorized)", 0.99
+_WINSORIZED_SUFFIX, _WINSORIZATION_QUANTILE = " (winsorized)", 0.99
 
 
 @dataclass(frozen=True)
 class ArmDifference:
-    """One metric of one arm against the baseline.
+    """Difference of one metric between an arm and the baseline.
 
     Parameters
     ----------
-    metric, role, arm, part
-        Metric (with the direction that was declared), its role, the arm, and the slice; empty for all pages.
+    metric, role, arm, slice_name
+        Metric (with its declared direction), its role, the arm, and the slice; "" for all pages.
     baseline, other
-        Its estimates in both arms, with fixed-sample intervals.
+        Estimates of the baseline and of the arm, with fixed-sample intervals.
     difference
-        The arm minus the baseline, adjusted for the time before, with its interval and p-value: valid on any day, or
-        fixed-sample, as `Looks` says. NaN where there is not enough data.
+        Arm minus baseline, adjusted for the time before exposure, with an interval and a p-value that are valid on any
+        day or for a fixed sample (see `Inference`). NaN if there is not enough data.
     adjusted
-        The same with its standard error, and what it is relative to.
+        The same with its standard error and the ratio that it is relative to.
     critical
-        Half the interval's width in standard errors.
+        Half the width of the interval in standard errors.
     chance_better
-        Probability that the arm's metric is better, by a flat prior at a fixed sample: a summary, no test. NaN for a
+        Probability that the arm is better, under a flat prior and for a fixed sample: a summary, not a test. NaN for a
         metric without a direction.
     p
-        Adjusted for the metrics that were not declared; NaN where there is none.
-    earlier
-        p-value of a difference before exposure; NaN where nothing is known of it.
+        p-value, adjusted for the number of metrics that were not declared; NaN without an interval.
+    p_before
+        p-value of the difference before exposure; NaN without data from before.
     effective_users
-        Effective number of users (Kish) in the smaller arm. Intervals and p-values are too narrow if it is small.
+        Effective number of users (Kish) in the smaller arm. If it is small, intervals and p-values are too narrow.
     """
 
     metric: OnlineMetric
     role: Role
     arm: str
-    part: str
+    slice_name: str
     baseline: OnlineEstimate
     other: OnlineEstimate
     difference: RatioDifference
@@ -73,45 +73,45 @@ class ArmDifference:
     critical: float
     chance_better: float
     p: float
-    earlier: float
+    p_before: float
     effective_users: float = math.inf
 
     @property
     def relative(self) -> RelativeDifference:
-        """The difference as a share of the baseline's absolute value."""
+        """Difference as a share of the absolute value of the baseline."""
         return NO_RELATIVE if math.isnan(self.difference.low) else self.adjusted.relative(self.critical)
 
     @property
-    def gain(self) -> tuple[float, float]:
-        """Interval of the difference, turned so that more is better; NaN for a metric without a direction."""
-        return _turned(self.metric, self.difference.low, self.difference.high)
+    def benefit(self) -> tuple[float, float]:
+        """Interval of the difference, with a sign such that more is better; NaN for a metric without a direction."""
+        return _benefit_interval(self.metric, self.difference.low, self.difference.high)
 
     @property
-    def relative_gain(self) -> tuple[float, float]:
-        """Interval of the relative difference, turned so that more is better."""
-        return _turned(self.metric, *self.relative[1:])
+    def relative_benefit(self) -> tuple[float, float]:
+        """Interval of the relative difference, with a sign such that more is better."""
+        return _benefit_interval(self.metric, *self.relative[1:])
 
 
-def _turned(metric: OnlineMetric, low: float, high: float) -> tuple[float, float]:
+def _benefit_interval(metric: OnlineMetric, low: float, high: float) -> tuple[float, float]:
     if not metric.better:
         return math.nan, math.nan
     return (low, high) if metric.better > 0 else (-high, -low)
 
 
 @dataclass(frozen=True)
-class Looks:
-    """When results are looked at: on any day, or on one that was set before.
+class Inference:
+    """How intervals and p-values are computed: always valid (on any day), or for a fixed sample.
 
     Parameters
     ----------
     level
         Level of the intervals.
     any_day
-        Whether they hold on all days together.
+        Whether they are valid on all days together.
     expected
-        Number of users at which intervals for any day are narrowest.
+        Number of users for which always-valid intervals are narrowest.
     arms
-        Number of arms compared with the baseline: intervals and p-values hold for all of them together (Bonferroni).
+        Number of arms compared with the baseline. Intervals and p-values hold for all of them together (Bonferroni).
     """
 
     level: float = 0.95
@@ -120,16 +120,21 @@ class Looks:
     arms: int = 1
 
     def critical(self, users: float, df: float = math.inf) -> float:
-        """Return half the width of an interval in standard errors; `df`: of Student's t, for a fixed sample."""
+        """Return half the width of an interval in standard errors.
+
+        `df`: degrees of freedom of Student's t, for a fixed sample.
+        """
+        # Two estimated means leave users - 2 degrees of freedom.
         if self.any_day:
             return critical_value(users, max(users - 2.0, 1.0), self._g, self._alpha)
         if math.isfinite(df):
             return float(student_quantiles(1.0 - self._alpha / 2.0, np.array(df)))
         return _NORMAL.inv_cdf(1.0 - self._alpha / 2.0)
 
-    def p(self, t: float, users: float, df: float = math.inf) -> float:
+    def p_value(self, t: float, users: float, df: float = math.inf) -> float:
         """Return the p-value of a difference of `t` standard errors."""
         if self.any_day:
+            # By Ville's inequality, the inverse of an e-value is a p-value at any time.
             p = 1.0 / e_value(t, users, max(users - 2.0, 1.0), self._g)
         elif math.isfinite(df):
             from scipy.special import stdtr
@@ -137,6 +142,7 @@ class Looks:
             p = 2.0 * float(stdtr(max(df, 1.0), -abs(t)))
         else:
             p = 2.0 * _NORMAL.cdf(-abs(t))
+        # Bonferroni over the arms, like `_alpha`.
         return min(1.0, self.arms * p)
 
     @property
@@ -149,7 +155,7 @@ class Looks:
 
 
 class Interaction(NamedTuple):
-    """Whether a metric's differences differ by slice: Cochran's Q, its p-value, and how many slices."""
+    """Cochran's Q, over slices, of the differences of one metric in one arm; its p-value; the number of slices."""
 
     metric: OnlineMetric
     arm: str
@@ -158,156 +164,173 @@ class Interaction(NamedTuple):
     slices: int
 
 
-class Design(NamedTuple):
-    """Which users are in which arm, when results are looked at, and what is independent."""
+class ABDesign(NamedTuple):
+    """Arms of the users, type of inference, and unit of independence."""
 
-    users: Assignment
-    looks: Looks
+    assignment: Assignment
+    inference: Inference
     unit: Unit
 
 
 def arm_differences(
-    pages: PageFacts, roles: Mapping[OnlineMetric, Role], design: Design, parts: Sequence[str] = ("",)
+    pages: PageFacts, roles: Mapping[OnlineMetric, Role], design: ABDesign, slices: Sequence[str] = ("",)
 ) -> list[ArmDifference]:
-    """Compare every arm with the baseline, by part, arm, and metric; pages are sliced by `Assignment.pages`.
+    """Compare every arm with the baseline, by slice, arm, and metric; `Exposure.pages` names the slices of pages.
 
-    Sums of money are compared a second time with each user's spend winsorized: the few largest sums decide how wide an
-    interval is. Quantiles are compared without adjustment.
+    Sums of money are compared twice: as logged, and with each user's spend winsorized, because a few very large sums
+    determine the width of the interval. Quantiles are not adjusted for the time before exposure.
     """
-    made: list[ArmDifference] = []
-    for sums, of in unit_sums(pages, [one for one in roles if one.kind == "ratio"], design.unit, sliced=True):
-        made += _differences(sums, {metric: roles[metric] for metric in of}, design, parts)
-        for metric in (one for one in of if one.unit == "money"):
-            cut = replace(metric, name=metric.name + _WINSORIZED)
-            made += _differences(_winsorized(sums, metric), {cut: "other"}, design, parts)
-    made += _quantiles(pages, {one: role for one, role in roles.items() if one.kind == "quantile"}, design, parts)
-    order = {str(metric): at for at, metric in enumerate(roles)}
+    differences: list[ArmDifference] = []
+    ratio_metrics = [metric for metric in roles if metric.kind == "ratio"]
+    for sums, metrics in unit_sums(pages, ratio_metrics, design.unit, sliced=True):
+        differences += _differences(sums, {metric: roles[metric] for metric in metrics}, design, slices)
+        for metric in metrics:
+            if metric.unit == "money":
+                winsorized = replace(metric, name=metric.name + _WINSORIZED_SUFFIX)
+                differences += _differences(_winsorized(sums, metric), {winsorized: "other"}, design, slices)
+    differences += _quantiles(pages, roles, design, slices)
+    order = {str(metric): i for i, metric in enumerate(roles)}
 
-    def place(row: ArmDifference) -> tuple[int, int, int]:
-        metric = str(row.metric).replace(_WINSORIZED, "")
-        return parts.index(row.part), design.users.arms.index(row.arm), order[metric]
+    def sort_key(row: ArmDifference) -> tuple[int, int, int]:
+        metric = str(row.metric).replace(_WINSORIZED_SUFFIX, "")
+        return slices.index(row.slice_name), design.assignment.arms.index(row.arm), order[metric]
 
-    return sorted(made, key=place)
+    return sorted(differences, key=sort_key)
 
 
 def _differences(
-    sums: UnitSums, roles: Mapping[OnlineMetric, Role], design: Design, parts: Sequence[str]
+    sums: UnitSums, roles: Mapping[OnlineMetric, Role], design: ABDesign, slices: Sequence[str]
 ) -> Iterator[ArmDifference]:
-    (users, looks, unit), metrics = design, list(roles)
-    found = moments(sums, metrics)
-    estimates = {(one.slice, one.metric): one for one in ratios(sums, metrics, looks.level)}
-    of = {metric: ratio_sums(found, metric) for metric in metrics}
-    first = users.arms[0]
-    for part in parts:
-        arms: dict[str, dict[OnlineMetric, Arm]] = {}
-        for name in users.arms:
-            after, earlier = slice_of(name, part), slice_of(name, part, before=True)
-            known = any(earlier in of[metric] for metric in metrics)
-            together = shared_products(sums, metrics, unit, earlier, after) if known else {}
-            arms[name] = {}
+    (assignment, inference, unit), metrics = design, list(roles)
+    rows = moments(sums, metrics)
+    estimates = {(estimate.slice, estimate.metric): estimate for estimate in ratios(sums, metrics, inference.level)}
+    sums_by_slice = {metric: ratio_sums(rows, metric) for metric in metrics}
+    baseline = assignment.arms[0]
+    for slice_name in slices:
+        sums_of_arms: dict[str, dict[OnlineMetric, Arm]] = {}
+        for arm in assignment.arms:
+            key, key_before = slice_of(arm, slice_name), slice_of(arm, slice_name, before=True)
+            has_before = any(key_before in sums_by_slice[metric] for metric in metrics)
+            # The covariance of a user's behavior before and after needs the products over the users that have both.
+            products = shared_products(sums, metrics, unit, key_before, key) if has_before else {}
+            sums_of_arms[arm] = {}
             for metric in metrics:
-                sides = of[metric].get(after), of[metric].get(earlier)
-                if sides[0] is None or not sides[0].d:
+                after, before = sums_by_slice[metric].get(key), sums_by_slice[metric].get(key_before)
+                if after is None or not after.d:
                     continue
-                usable = sides[1] is not None and sides[1].units > 1 and sides[1].d
-                rho = correlation(sides[1], sides[0], *together[metric]) if sides[1] and usable else 0.0
-                arms[name][metric] = Arm(sides[0], sides[1] if usable else None, rho)
-        for name in users.arms[1:]:
+                if before and (before.units < 2 or not before.d):
+                    before = None  # one user has no variance, and 0 as denominator no ratio
+                rho = correlation(before, after, *products[metric]) if before else 0.0
+                sums_of_arms[arm][metric] = Arm(after, before, rho)
+        for arm in assignment.arms[1:]:
             for metric in metrics:
-                if metric not in arms[first] or metric not in arms[name]:
+                if metric not in sums_of_arms[baseline] or metric not in sums_of_arms[arm]:
                     continue
-                pair = arms[first][metric], arms[name][metric]
-                both = estimates[slice_of(first, part), metric], estimates[slice_of(name, part), metric]
-                identity = metric, roles[metric], name, part
-                yield arm_difference(identity, both, adjusted_difference(*pair), users, looks, _earlier(*pair))
+                pair = sums_of_arms[baseline][metric], sums_of_arms[arm][metric]
+                keys = slice_of(baseline, slice_name), slice_of(arm, slice_name)
+                identity = metric, roles[metric], arm, slice_name
+                arm_estimates = estimates[keys[0], metric], estimates[keys[1], metric]
+                adjusted, p_before = adjusted_difference(*pair), _p_before(*pair)
+                yield arm_difference(identity, arm_estimates, adjusted, assignment, inference, p_before)
 
 
 def arm_difference(
     identity: tuple[OnlineMetric, Role, str, str],
-    both: tuple[OnlineEstimate, OnlineEstimate],
-    made: AdjustedDifference,
-    users: Assignment,
-    looks: Looks,
-    earlier: float,
+    estimates: tuple[OnlineEstimate, OnlineEstimate],
+    adjusted: AdjustedDifference,
+    assignment: Assignment,
+    inference: Inference,
+    p_before: float,
     effective_users: float | None = None,
 ) -> ArmDifference:
-    """Return a difference with its interval and p-value, where there is enough data for them.
+    """Build an `ArmDifference`. Its interval and p-value are NaN if there is not enough data.
 
-    `identity`: metric, role, arm, part. `effective_users`: in the smaller arm; None: of the two estimates.
+    `identity`: metric, role, arm, slice. `effective_users`: in the smaller arm; None: those of the two estimates.
     """
-    metric, _, arm, part = identity
-    effective = [one.effective_units for one in both] if effective_users is None else [effective_users] * 2
+    metric, _, arm, slice_name = identity
+    units, effective = zip(*((estimate.units, estimate.effective_units) for estimate in estimates), strict=True)
+    if effective_users is not None:
+        effective = effective_users, effective_users
     effective_users, df = min(effective), sum(effective) - 2.0
-    number = sum(one.units for one in both) if part else users.users[users.arms[0]] + users.users[arm]
-    critical = looks.critical(number, df)
-    enough = not insufficiency(min(one.units for one in both), variance=made.error) and math.isfinite(critical)
-    if not enough:
-        difference = RatioDifference(made.value, math.nan, math.nan, math.nan)
-        return ArmDifference(*identity, *both, difference, made, critical, math.nan, math.nan, earlier, effective_users)
-    t, half = made.value / made.error, critical * made.error
-    difference = RatioDifference(made.value, made.value - half, made.value + half, looks.p(t, number, df))
-    chance = _NORMAL.cdf(metric.better * t) if metric.better else math.nan
-    return ArmDifference(*identity, *both, difference, made, critical, chance, difference.p, earlier, effective_users)
+    # Without slices, all users of both arms count, also those on whom the metric has no value.
+    users = sum(units) if slice_name else assignment.users[assignment.arms[0]] + assignment.users[arm]
+    critical = inference.critical(users, df)
+    low = high = p = chance_better = math.nan
+    if not insufficiency(min(units), variance=adjusted.error) and math.isfinite(critical):
+        t, half_width = adjusted.value / adjusted.error, critical * adjusted.error
+        low, high, p = adjusted.value - half_width, adjusted.value + half_width, inference.p_value(t, users, df)
+        chance_better = _NORMAL.cdf(metric.better * t) if metric.better else math.nan
+    difference = RatioDifference(adjusted.value, low, high, p)
+    statistics = critical, chance_better, p, p_before, effective_users
+    return ArmDifference(*identity, *estimates, difference, adjusted, *statistics)
 
 
 def _winsorized(sums: UnitSums, metric: OnlineMetric) -> UnitSums:
-    """Winsorize each unit's spend at the 99th percentile of positive spend, pooled over arms and times."""
+    """Winsorize each unit's spend at the 99th percentile of positive spend, pooled over arms and over time."""
     name = metric.columns()[0]
-    cut = f"quantile_disc({sums.column(name)}, {_SPENDERS}) AS most"
-    most = sums.table.engine.rows(f"SELECT {cut} FROM {sums.table} WHERE {sums.column(name)} > 0")[0]["most"]
-    return replace(sums, most={name: int(most or 0)})
+    spend = sums.column(name)
+    # One limit for both arms and both times: separate limits would bias the difference.
+    quantile = f"quantile_disc({spend}, {_WINSORIZATION_QUANTILE}) AS cap"
+    cap = sums.table.engine.rows(f"SELECT {quantile} FROM {sums.table} WHERE {spend} > 0")[0]["cap"]
+    return replace(sums, limits={name: int(cap or 0)})
 
 
 def _quantiles(
-    pages: PageFacts, roles: Mapping[OnlineMetric, Role], design: Design, parts: Sequence[str]
+    pages: PageFacts, roles: Mapping[OnlineMetric, Role], design: ABDesign, slices: Sequence[str]
 ) -> Iterator[ArmDifference]:
-    """Compare quantiles of the time after exposure: arms have no user in common, so their errors add up."""
-    users, looks, unit = design
-    timed = pages.select({name for one in roles for name in one.columns()}) if roles else pages.joined
-    found = {(one.slice, one.metric): one for one in quantiles(timed, list(roles), unit, looks.level, sliced=True)}
-    for part in parts:
-        for name in users.arms[1:]:
-            for metric, role in roles.items():
-                base, other = (found.get((slice_of(arm, part), metric)) for arm in (users.arms[0], name))
-                if base is None or other is None or math.isnan(base.error + other.error):
+    assignment, inference, unit = design
+    metrics = [metric for metric in roles if metric.kind == "quantile"]
+    rows = pages.select({column for metric in metrics for column in metric.columns()}) if metrics else pages.joined
+    rows_by_slice = quantiles(rows, metrics, unit, inference.level, sliced=True)
+    estimates = {(estimate.slice, estimate.metric): estimate for estimate in rows_by_slice}
+    for slice_name in slices:
+        for arm in assignment.arms[1:]:
+            keys = slice_of(assignment.arms[0], slice_name), slice_of(arm, slice_name)
+            for metric in metrics:
+                baseline, other = (estimates.get((key, metric)) for key in keys)
+                if baseline is None or other is None or math.isnan(baseline.error + other.error):
                     continue
-                value, error = other.value - base.value, math.hypot(base.error, other.error)
-                made = AdjustedDifference(value, error, 0.0, 0.0, base.value, base.error, -(base.error**2))
-                yield arm_difference((metric, role, name, part), (base, other), made, users, looks, math.nan)
+                # Arms have no user in common, so the variances of their quantiles add up.
+                error, variance = math.hypot(baseline.error, other.error), baseline.error**2
+                value = other.value - baseline.value
+                adjusted = AdjustedDifference(value, error, 0.0, 0.0, baseline.value, baseline.error, -variance)
+                identity = metric, roles[metric], arm, slice_name
+                yield arm_difference(identity, (baseline, other), adjusted, assignment, inference, math.nan)
 
 
-def _earlier(first: Arm, second: Arm) -> float:
-    """Give the p-value of a difference that was there before anybody was exposed; NaN where nothing is known of it."""
+def _p_before(first: Arm, second: Arm) -> float:
+    """Return the p-value of the difference before exposure; NaN if an arm has no data from before."""
     if first.before is None or second.before is None:
         return math.nan
     error = math.hypot(first.before.error, second.before.error)
     return 2.0 * _NORMAL.cdf(-abs(second.before.value - first.before.value) / error) if error > 0 else math.nan
 
 
-def corrected(made: Sequence[ArmDifference], correction: str) -> list[ArmDifference]:
-    """Allow for how many metrics were looked at that nobody declared."""
-    others = [one.difference.p for one in made if one.role == "other"]
-    p = iter(adjust(others, correction).tolist() if others else [])
-    return [replace(one, p=next(p)) if one.role == "other" else one for one in made]
+def with_correction(differences: Sequence[ArmDifference], correction: str) -> list[ArmDifference]:
+    """Adjust the p-values of all metrics that were not declared for their number."""
+    others = [row.difference.p for row in differences if row.role == "other"]
+    adjusted = iter(adjust(others, correction).tolist() if others else [])
+    return [replace(row, p=next(adjusted)) if row.role == "other" else row for row in differences]
 
 
-def interactions(made: Sequence[ArmDifference]) -> list[Interaction]:
-    """Test for each metric and arm whether its differences differ by slice, where two slices or more can be told."""
+def slice_interactions(differences: Sequence[ArmDifference]) -> list[Interaction]:
+    """Test, by metric and arm, whether the differences vary between slices; at least two slices are required."""
     from scipy.special import gammaincc
 
     groups: dict[tuple[OnlineMetric, str], list[AdjustedDifference]] = {}
-    for one in made:
-        if one.adjusted.error > 0:
-            groups.setdefault((one.metric, one.arm), []).append(one.adjusted)
-    tests: list[Interaction] = []
+    for row in differences:
+        if row.adjusted.error > 0:
+            groups.setdefault((row.metric, row.arm), []).append(row.adjusted)
+    interactions: list[Interaction] = []
     for (metric, arm), group in groups.items():
         if len(group) < 2:
             continue
-        weights = [1.0 / one.error**2 for one in group]
-        mean = sum(w * one.value for w, one in zip(weights, group, strict=True)) / sum(weights)
-        q = sum(w * (one.value - mean) ** 2 for w, one in zip(weights, group, strict=True))
-        tests.append(Interaction(metric, arm, q, float(gammaincc((len(group) - 1) / 2.0, q / 2.0)), len(group)))
-    return tests
+        # Cochran (1954), section 3: the weighted sum of squares around the weighted mean is chi-squared.
+        weights, values = np.array([[1.0 / adjusted.error**2, adjusted.value] for adjusted in group]).T
+        q = float(weights @ (values - np.average(values, weights=weights)) ** 2)
+        p = float(gammaincc((len(group) - 1) / 2.0, q / 2.0))
+        interactions.append(Interaction(metric, arm, q, p, len(group)))
+    return interactions
 
 
 EQUAL_USERS = 50
@@ -319,7 +342,7 @@ Loss: TypeAlias = Literal["harmed", "safe", "open"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What follows for one arm: the decision, its reasons, and how many more days it may take if it is open."""
+    """Decision on one arm, its reasons, and, if it is open, the estimated number of days to go."""
 
     arm: str
     decision: Decision
@@ -331,48 +354,52 @@ class Verdict:
 
 
 def verdict(
-    arm: str, differences: Sequence[ArmDifference], users: Assignment, margin: float, min_users: int
+    arm: str, differences: Sequence[ArmDifference], assignment: Assignment, margin: float, min_users: int
 ) -> Verdict:
-    """Decide for one arm.
+    """Decide on one arm.
 
-    Whether a metric is better or worse is decided by its difference, and whether it lost more than the margin by its
-    relative difference.
+    The difference decides whether a metric is better or worse; the relative difference, whether it lost more than
+    `margin`, a share of the baseline.
     """
     primary = [row for row in differences if row.role == "primary"]
     guardrails = [row for row in differences if row.role == "guardrail"]
     declared = [*primary, *guardrails]
-    if broken := (*users.broken, *_verdict_earlier(declared)):
-        return Verdict(arm, "broken", (f"No conclusion is possible: {listed(broken)}.",))
-    fewest = min(users.users[users.arms[0]], users.users[arm])
-    if few := insufficiency(fewest, "verdict", min_units=min_users):
-        wait = len(users.arms) * (min_users - fewest) / users.a_day if users.a_day else math.nan
-        return Verdict(arm, "keep running", (f"{few.sentence('user')[:-1]} in each arm.",), wait)
+    # The order of these checks matters: an invalid test has no verdict, however large its differences are.
+    if invalid := (*assignment.invalid_reasons, *_invalid_before(declared)):
+        return Verdict(arm, "broken", (f"No conclusion is possible: {listed(invalid)}.",))
+    smaller_arm = min(assignment.users[assignment.arms[0]], assignment.users[arm])
+    if too_few := insufficiency(smaller_arm, "verdict", min_units=min_users):
+        missing, per_day = len(assignment.arms) * (min_users - smaller_arm), assignment.users_per_day
+        days_left = missing / per_day if per_day else math.nan
+        return Verdict(arm, "keep running", (f"{too_few.sentence('user')[:-1]} in each arm.",), days_left)
     if not primary:
         return Verdict(arm, "keep running", ("No primary metric can be compared.",))
     for row in declared:
         units = min(row.baseline.units, row.other.units)
-        lacking = insufficiency(
+        insufficient = insufficiency(
             units, "verdict", variance=row.adjusted.error, effective_units=row.effective_users,
             min_effective_units=EQUAL_USERS,
         )  # fmt: skip
-        if lacking:
-            return Verdict(arm, "keep running", (f"{row.metric}: {lacking.sentence('user')}",))
+        if insufficient:
+            return Verdict(arm, "keep running", (f"{row.metric}: {insufficient.sentence('user')}",))
     if math.isnan(primary[0].difference.low):
         return Verdict(arm, "keep running", (f"{primary[0].metric} has no interval yet.",))
+    # Guardrails come before the primary metric: a gain does not make up for a harmed guardrail.
     losses = {row.metric: loss(row, margin) for row in guardrails}
     if harmed := [str(metric) for metric, state in losses.items() if state == "harmed"]:
         return Verdict(arm, "do not ship", (f"{listed(harmed)} lost more than {percent(margin)} of the baseline.",))
-    return _by_primary(primary[0], [row for row in guardrails if losses[row.metric] == "open"], users, margin)
+    undecided = [row for row in guardrails if losses[row.metric] == "open"]
+    return _verdict_by_primary(primary[0], undecided, assignment, margin)
 
 
 def loss(row: ArmDifference, margin: float) -> Loss:
-    """Return whether a metric lost more than a share of its baseline, surely did not, or may have.
+    """Return whether the loss of a metric exceeds a share of its baseline: surely, surely not, or undecided.
 
-    Where there is no relative difference, the loss is compared with the margin of the largest baseline that the data
-    allow: a larger loss than that exceeds the margin of every smaller baseline too.
+    Without a relative difference, the loss is compared with the margin of the largest baseline that the data allow: a
+    larger loss also exceeds the margin of every smaller baseline.
     """
-    low, high = row.gain
-    relative_low, relative_high = row.relative_gain
+    low, high = row.benefit
+    relative_low, relative_high = row.relative_benefit
     if math.isnan(relative_low):
         harmed = high < -margin * _largest_baseline(row)
         return "harmed" if harmed else "safe" if low >= 0 else "open"
@@ -380,55 +407,56 @@ def loss(row: ArmDifference, margin: float) -> Loss:
 
 
 def _largest_baseline(row: ArmDifference) -> float:
-    """Return the largest absolute value of the baseline in its intervals."""
-    ends = [
-        abs(row.adjusted.base) + row.critical * row.adjusted.base_error,
-        abs(row.baseline.low),
-        abs(row.baseline.high),
-    ]
-    return max((end for end in ends if not math.isnan(end)), default=math.nan)
+    """Return the largest absolute value inside the two intervals of the baseline."""
+    limit = abs(row.adjusted.base) + row.critical * row.adjusted.base_error
+    sizes = limit, abs(row.baseline.low), abs(row.baseline.high)
+    return max((size for size in sizes if not math.isnan(size)), default=math.nan)
 
 
-def _verdict_earlier(declared: Sequence[ArmDifference]) -> list[str]:
-    """List the metrics that differed before anybody was exposed."""
-    known = [row for row in declared if not math.isnan(row.earlier)]
-    different = [str(row.metric) for row in known if row.earlier < BROKEN_P / len(known)]
+def _invalid_before(declared: Sequence[ArmDifference]) -> list[str]:
+    tested = [row for row in declared if not math.isnan(row.p_before)]
+    different = [str(row.metric) for row in tested if row.p_before < BROKEN_P / len(tested)]
     return [f"{listed(different)} differed before anybody was exposed"] if different else []
 
 
-def _by_primary(goal: ArmDifference, unsure: Sequence[ArmDifference], users: Assignment, margin: float) -> Verdict:
-    """Decide where no guardrail surely lost."""
-    low, high = goal.gain
-    relative_low, relative_high = goal.relative_gain
+def _verdict_by_primary(
+    primary: ArmDifference, undecided: Sequence[ArmDifference], assignment: Assignment, margin: float
+) -> Verdict:
+    """Decide on an arm of which no guardrail is harmed; `undecided`: guardrails that may be."""
+    arm, metric, interval = primary.arm, primary.metric, _interval_text(primary)
+    low, high = primary.benefit
+    relative_low, relative_high = primary.relative_benefit
     if high < 0:
-        return Verdict(goal.arm, "do not ship", (f"{goal.metric} is worse: {_span(goal)}.",))
+        return Verdict(arm, "do not ship", (f"{metric} is worse: {interval}.",))
+    # Not significant, and too small to matter even at the end of the interval: more data would not change that.
     if low <= 0 and max(-relative_low, relative_high) < margin:
-        small = f"{goal.metric} differs by less than {percent(margin)}: {_span(goal)}."
-        return Verdict(goal.arm, "do not ship", (small,))
-    if low > 0 and not unsure:
-        return Verdict(goal.arm, "ship", (f"{goal.metric} is better: {_span(goal)}.",))
-    why = [f"{goal.metric} shows no significant difference: {_span(goal)}."] if low <= 0 else []
-    if unsure:
-        named = listed([str(row.metric) for row in unsure])
-        why.append(f"{named} may have lost more than {percent(margin)} of the baseline.")
-    waiting = [*([goal] if low <= 0 else []), *unsure]
-    if unknown := [str(row.metric) for row in waiting if math.isnan(row.relative.value)]:
-        why.append(f"Losses of {listed(unknown)} have no relative size: the baseline's interval includes 0.")
-    days = _days(waiting, users, margin)
+        return Verdict(arm, "do not ship", (f"{metric} differs by less than {percent(margin)}: {interval}.",))
+    if low > 0 and not undecided:
+        return Verdict(arm, "ship", (f"{metric} is better: {interval}.",))
+    reasons = [f"{metric} shows no significant difference: {interval}."] if low <= 0 else []
+    if undecided:
+        names = listed([str(row.metric) for row in undecided])
+        reasons.append(f"{names} may have lost more than {percent(margin)} of the baseline.")
+    open_rows = [*([primary] if low <= 0 else []), *undecided]
+    if unscaled := [str(row.metric) for row in open_rows if math.isnan(row.relative.value)]:
+        reasons.append(f"Losses of {listed(unscaled)} have no relative size: the baseline's interval includes 0.")
+    days = _days_left(open_rows, assignment, margin)
     if math.isfinite(days) and days > 0:
-        size = f"differences of {percent(margin)}"
-        why.append(f"Detecting {size} takes about {math.ceil(days):,} more days at {users.a_day:,.0f} users a day.")
-    return Verdict(goal.arm, "keep running", tuple(why), days)
+        size, per_day = f"differences of {percent(margin)}", assignment.users_per_day
+        reasons.append(f"Detecting {size} takes about {math.ceil(days):,} more days at {per_day:,.0f} users a day.")
+    return Verdict(arm, "keep running", tuple(reasons), days)
 
 
-def _days(waiting: Sequence[ArmDifference], users: Assignment, margin: float) -> float:
-    """Return in how many days half of every interval is the margin: it shrinks with the root of the number of users."""
-    halves = [row.critical * row.adjusted.relative_error for row in waiting if not math.isnan(row.relative.value)]
-    if not (users.a_day and halves and margin):
+def _days_left(open_rows: Sequence[ArmDifference], assignment: Assignment, margin: float) -> float:
+    """Estimate the days until half the width of each relative interval is at most `margin`."""
+    scaled = [row for row in open_rows if not math.isnan(row.relative.value)]
+    half_widths = [row.critical * row.adjusted.relative_error for row in scaled]
+    if not (assignment.users_per_day and half_widths and margin):
         return math.nan
-    return max(users.number * ((max(halves) / margin) ** 2 - 1.0), 0.0) / users.a_day
+    growth = (max(half_widths) / margin) ** 2  # the width shrinks with the square root of the number of users
+    return max(assignment.total_users * (growth - 1.0), 0.0) / assignment.users_per_day
 
 
-def _span(row: ArmDifference) -> str:
+def _interval_text(row: ArmDifference) -> str:
     show = in_metric(row.other)
     return f"{show.write(row.difference.low)} to {show.write(row.difference.high)}"

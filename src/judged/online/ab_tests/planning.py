@@ -1,4 +1,4 @@
-"""Before a test: how long it would take on the users of a past log, and whether error rates hold there (A/A)."""
+"""Planning of an A/B test: its duration with the users of a past log, and error rates in A/A splits of the same log."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from judged.errors import InputError
-from judged.online.ab_tests.differences import Looks
+from judged.online.ab_tests.differences import Inference
 from judged.online.differences import comparable, headlines
 from judged.online.estimation.online_metrics import sums_of_units
-from judged.online.estimation.sums import pages_of, unit_sums
+from judged.online.estimation.sums import metric_pages, unit_sums
 from judged.online.facts.pages import FactSettings
 from judged.online.layout import in_unit, percent
 from judged.online.log import LogAnswer, about, need
@@ -33,12 +33,12 @@ _DAY = 86_400_000
 
 
 class MetricPlan(NamedTuple):
-    """What a metric would need.
+    """Number of users and duration that one metric needs.
 
-    ``value``, ``spread``: of the log, and the standard deviation of a user's influence, relative to the value.
-    ``false_alarms``: the share of random splits of the log's users that differ at ``1 - level`` on one day, which
-    should be that. ``users``, ``days``: for each difference asked for, relative to the value: on one day, and at the
-    latest, with the power asked for, where every day is looked at.
+    ``value``, ``spread``: its value in the log, and the standard deviation of a user's influence, relative to it.
+    ``false_alarms``: share of random splits of the users that are significant on one day, ideally ``1 - level``.
+    ``users``, ``users_any_day``, ``days``: for each relative difference, the required users for a fixed sample and for
+    intervals that are valid on any day, and the days of the latter.
     """
 
     metric: OnlineMetric
@@ -52,18 +52,18 @@ class MetricPlan(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ABTestPlan(LogAnswer):
-    """How long tests would take on users like those of a log.
+    """Duration of A/B tests with users like those of a log.
 
     Parameters
     ----------
     plans
         By metric.
     differences
-        Relative differences that are to be found.
+        Relative differences to detect.
     power, splits
-        As asked for.
+        Probability of detecting them; number of random A/A splits.
     a_day
-        New users in a day.
+        New users per day.
     """
 
     kind: ClassVar[str] = "abtest-plan"
@@ -78,17 +78,17 @@ class ABTestPlan(LogAnswer):
     refused: tuple[tuple[OnlineMetric, str], ...] = ()
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give how many users and days, and the error rate of splits of the same users."""
+        """Return the required users and days, and the error rates of A/A splits."""
         alpha = 1.0 - self.level
-        rows = [(one, at) for one in self.plans for at in range(len(self.differences))]
+        cells = [(plan, i) for plan in self.plans for i in range(len(self.differences))]
         plans = Table(
             "plans",
             (
-                Column("metric", [str(one.metric) for one, _ in rows], TEXT),
-                Column("relative", [self.differences[at] for _, at in rows], in_unit("share", 1), "difference"),
-                Column("users", [one.users[at] for one, at in rows], COUNT, "users, one day"),
-                Column("users_any_day", [one.users_any_day[at] for one, at in rows], COUNT, "users, any day"),
-                Column("days", [one.days[at] for one, at in rows], number(0), "days, any day"),
+                Column("metric", [str(plan.metric) for plan, _ in cells], TEXT),
+                Column("relative", [self.differences[i] for _, i in cells], in_unit("share", 1), "difference"),
+                Column("users", [plan.users[i] for plan, i in cells], COUNT, "users, one day"),
+                Column("users_any_day", [plan.users_any_day[i] for plan, i in cells], COUNT, "users, any day"),
+                Column("days", [plan.days[i] for plan, i in cells], number(0), "days, any day"),
             ),
             "How long",
             labels=2,
@@ -96,31 +96,26 @@ class ABTestPlan(LogAnswer):
             f"{self.a_day:,.0f} new users a day; not adjusted for the time before, which makes it shorter",
         )
         error = math.sqrt(alpha * (1.0 - alpha) / self.splits)
+        shows = [in_unit(plan.metric.unit) for plan in self.plans]
         aa = Table(
             "aa",
             (
-                Column("metric", [str(one.metric) for one in self.plans], TEXT),
-                Column(
-                    "value", [one.value for one in self.plans], each=[in_unit(one.metric.unit) for one in self.plans]
-                ),
+                Column("metric", [str(plan.metric) for plan in self.plans], TEXT),
+                Column("value", [plan.value for plan in self.plans], each=shows),
                 *columns_of(self.plans, ("spread", number(2)), ("false_alarms", SHARE, "false alarms")),
             ),
             "The same users against themselves (A/A)",
             note=f"{self.splits:,} random splits; {percent(alpha)} should differ, +- {200 * error:.1f} points; "
             "spread: of a user's share in the value",
         )
-        wrong = [str(one.metric) for one in self.plans if abs(one.false_alarms - alpha) > 4 * error]
-        said = (f"Splits of the same users differ too often or too seldom by {', '.join(wrong)}.",) if wrong else ()
-        return (
-            *((Sentences(said),) if said else ()),
-            plans,
-            aa,
-            self.made(*(f"{metric}: {why}" for metric, why in self.refused)),
-        )
+        miscalibrated = [str(plan.metric) for plan in self.plans if abs(plan.false_alarms - alpha) > 4 * error]
+        warning = f"Splits of the same users differ too often or too seldom by {', '.join(miscalibrated)}."
+        rules = self.made(*(f"{metric}: {reason}" for metric, reason in self.refused))
+        return (*((Sentences((warning,)),) if miscalibrated else ()), plans, aa, rules)
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was asked for."""
-        return {**super().facts(), "refused": {str(metric): why for metric, why in self.refused}}
+        """Return the metadata shown with the results."""
+        return {**super().facts(), "refused": {str(metric): reason for metric, reason in self.refused}}
 
 
 def plan_abtest(
@@ -135,121 +130,116 @@ def plan_abtest(
     level: float = 0.95,
     settings: FactSettings | None = None,
 ) -> ABTestPlan:
-    """Say how many users, and days, a test would take to find differences, and try error rates on the log itself.
+    """Estimate the users and days that an A/B test needs to detect differences, and its error rate in A/A splits.
 
     Parameters
     ----------
     log
-        A log of the past, as long as the test might be.
+        Past log, about as long as the test.
     metrics
-        Ratios; None: `judged.online.difference.HEADLINES`.
+        Ratios; None: `judged.online.differences.HEADLINES`.
     differences
-        Relative differences that are to be found; None: 1, 2, 5 and 10 %.
+        Relative differences to detect; None: 1, 2, 5, and 10%.
     power
-        With which probability.
+        Probability of detecting each difference.
     splits, seed
-        How often the log's users are split at random into two arms that differ in nothing.
+        Number of random splits of the log's users into two equal arms, and the seed of the splits.
     unit, level, settings
         As for `judged.online.ab_tests.abtest.abtest`.
 
     Raises
     ------
     InputError
-        If no metric can be told, there are fewer than two users, or an option makes no sense.
+        If the log supports no metric or has fewer than two users, or an option is out of range.
     """
     need(log=log, unit=unit, level=level, seed=seed, power=power, splits=splits)
-    wanted = differences_of(differences)
-    if not wanted or not all(0 < float(one) < math.inf for one in wanted):
-        raise InputError(f"differences are {wanted}", fix="give numbers above 0, such as 0.02")
+    targets = differences_of(differences)
+    if not targets or not all(0 < float(target) < math.inf for target in targets):
+        raise InputError(f"`differences` must be positive numbers, got {targets}", fix="use 0.02, for example")
     settings = settings or FactSettings()
-    told, refused = comparable(headlines(log, unit) if metrics is None else metrics, log, unit)
-    if not told:
-        raise InputError("none of these metrics can be told", fix="ask 'judged online metrics'", path=log.name)
+    supported, refused = comparable(headlines(log, unit) if metrics is None else metrics, log, unit)
+    if not supported:
+        problem = "the log supports none of the metrics that were passed"
+        raise InputError(problem, fix="see 'judged online metrics' for those that it supports", path=log.name)
     with log.engine.scratch():
-        pages = pages_of(log, told, settings)
+        pages = metric_pages(log, supported, settings)
         arrays = {
-            metric: (numerators[:, at], denominators[:, at])
-            for sums, of in unit_sums(pages, told, unit, sliced=False)
-            for numerators, denominators in [sums_of_units(sums, of)]
-            for at, metric in enumerate(of)
+            metric: (numerators[:, i], denominators[:, i])
+            for sums, group in unit_sums(pages, supported, unit, sliced=False)
+            for numerators, denominators in [sums_of_units(sums, group)]
+            for i, metric in enumerate(group)
         }
-    a_day = users_a_day(log, max(len(n) for n, _ in arrays.values()))
-    rng, looks = np.random.default_rng(seed), Looks(level)
-    plans = [_plan(metric, *arrays[metric], wanted, power, splits, a_day, looks, rng) for metric in told]
+    a_day = users_per_day(log, max(len(n) for n, _ in arrays.values()))
+    rng, inference = np.random.default_rng(seed), Inference(level)
+    plans = [_plan(metric, arrays[metric], targets, power, splits, a_day, inference, rng) for metric in supported]
     return ABTestPlan(
-        plans=tuple(plans),
-        differences=wanted,
-        power=power,
-        splits=splits,
-        a_day=a_day,
-        refused=tuple(refused.items()),
-        **about(log, unit, level, {}, settings),
-    )
+        plans=tuple(plans), differences=targets, power=power, splits=splits, a_day=a_day,
+        refused=tuple(refused.items()), **about(log, unit, level, {}, settings),
+    )  # fmt: skip
 
 
-def differences_of(given: Sequence[float] | float | None) -> tuple[float, ...]:
-    """Return the differences that a plan is made for; None: the usual ones."""
-    if given is None:
+def differences_of(differences: Sequence[float] | float | None) -> tuple[float, ...]:
+    """Return the differences to detect as a tuple; by default the usual ones."""
+    if differences is None:
         return 0.01, 0.02, 0.05, 0.1
-    return (given,) if isinstance(given, float | int) else tuple(given)
+    return (differences,) if isinstance(differences, float | int) else tuple(differences)
 
 
-def users_a_day(log: InteractionLog, users: int) -> float:
-    """Divide a number of users by the days of a log; NaN where it has no dates."""
+def users_per_day(log: InteractionLog, users: int) -> float:
+    """Return the number of users per day of a log; NaN if it has no dates."""
     span = log.engine.rows(f"SELECT max(time_ms) - min(time_ms) AS span FROM {log.serp}")[0]["span"] or 0
     return users / max(span / _DAY, 1.0) if log.has_time and log.dated else math.nan
 
 
 def _plan(
     metric: OnlineMetric,
-    n: Floats,
-    d: Floats,
+    sums: tuple[Floats, Floats],
     differences: Sequence[float],
     power: float,
     splits: int,
     a_day: float,
-    looks: Looks,
+    inference: Inference,
     rng: np.random.Generator,
 ) -> MetricPlan:
+    n, d = sums  # numerator and denominator of each unit
     value = n.sum() / d.sum() if d.sum() else math.nan
     error = ratio_error(len(n), n.sum(), d.sum(), (n * n).sum(), (d * d).sum(), (n * d).sum())
     spread = error * math.sqrt(len(n)) / value if value > 0 else math.nan
-    z = _NORMAL.inv_cdf(0.5 + looks.level / 2.0) + _NORMAL.inv_cdf(power)
-    once = [(2.0 * z * spread / difference) ** 2 for difference in differences]
-    any_day = [users_any_day(spread, difference, power, looks) for difference in differences]
-    alarms = _false_alarms(n, d, splits, 1.0 - looks.level, rng)
-    return MetricPlan(
-        metric, value, spread, alarms, tuple(once), tuple(any_day), tuple(users / a_day for users in any_day)
-    )
+    z = _NORMAL.inv_cdf(0.5 + inference.level / 2.0) + _NORMAL.inv_cdf(power)
+    # Two arms of half the users each: the difference has twice the standard error of the value over all users.
+    fixed_sample = [(2.0 * z * spread / difference) ** 2 for difference in differences]
+    any_day = [users_any_day(spread, difference, power, inference) for difference in differences]
+    false_alarms = _false_alarms(n, d, splits, 1.0 - inference.level, rng)
+    days = tuple(users / a_day for users in any_day)
+    return MetricPlan(metric, value, spread, false_alarms, tuple(fixed_sample), tuple(any_day), days)
 
 
-def users_any_day(spread: float, difference: float, power: float, looks: Looks) -> float:
-    """Give the number of users at which an interval for any day leaves out 0 with the power asked for."""
+def users_any_day(spread: float, difference: float, power: float, inference: Inference) -> float:
+    """Find the number of users for which an always-valid interval excludes 0 with probability `power`."""
     if not spread > 0:
         return math.nan
-    low, high = 4.0, 1e15
+    low, high = 4.0, 1e15  # bisection on a logarithmic scale: the margin above the critical value grows with users
 
-    def found(users: float) -> bool:
-        critical = looks.critical(users)
-        return math.isfinite(critical) and difference * math.sqrt(users) / (2.0 * spread) - critical >= _NORMAL.inv_cdf(
-            power
-        )
+    def is_detected(users: float) -> bool:
+        critical, standard_errors = inference.critical(users), difference * math.sqrt(users) / (2.0 * spread)
+        return math.isfinite(critical) and standard_errors - critical >= _NORMAL.inv_cdf(power)
 
     for _ in range(100):
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if found(middle) else (middle, high)
+        low, high = (low, middle) if is_detected(middle) else (middle, high)
     return high
 
 
 def _false_alarms(n: Floats, d: Floats, splits: int, alpha: float, rng: np.random.Generator) -> float:
-    """Split the same units at random, again and again, and count how often the two halves differ."""
+    """Return the share of random splits of the same units whose halves differ significantly."""
+    # Sums of these columns over the users of an arm are all that the error of its ratio needs.
     columns = np.stack([np.ones_like(n), n, d, n * n, d * d, n * d], axis=1)
-    total, differ = columns.sum(axis=0), 0
+    total, rejections = columns.sum(axis=0), 0
     for _ in range(splits):
-        first = columns[rng.random(len(n)) < 0.5].sum(axis=0)
-        second = total - first
+        first_sums = columns[rng.random(len(n)) < 0.5].sum(axis=0)
+        second_sums = total - first_sums
         with np.errstate(divide="ignore", invalid="ignore"):
-            errors = ratio_errors(*np.stack([first, second], axis=1))
-            t = (second[1] / second[2] - first[1] / first[2]) / math.hypot(*errors)
-        differ += bool(abs(t) > _NORMAL.inv_cdf(1.0 - alpha / 2.0))
-    return differ / splits
+            errors = ratio_errors(*np.stack([first_sums, second_sums], axis=1))
+            t = (second_sums[1] / second_sums[2] - first_sums[1] / first_sums[2]) / math.hypot(*errors)
+        rejections += bool(abs(t) > _NORMAL.inv_cdf(1.0 - alpha / 2.0))
+    return rejections / splits

@@ -290,5 +290,5 @@ def watch_command(
     if prometheus:
         write_result(found.prometheus().rstrip("\n"), prometheus)
     output(found)
-    if not found.calm:
+    if not found.is_healthy:
         raise SystemExit(1)

@@ -1,1 +1,1 @@
-"""From facts to estimates: sums by user, moments, intervals, quantiles, survival, series."""
+"""Estimation of metrics from facts: sums by user, moments, intervals, quantiles, survival, time series."""

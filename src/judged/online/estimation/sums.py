@@ -1,4 +1,4 @@
-"""Sums of facts by unit: the step behind which users, and not clicks, are what is counted."""
+"""Sums of facts by unit, so that users, not clicks, are the independent observations; and quantiles."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ if TYPE_CHECKING:
     from judged.results.types import Floats
 
 
-_ADDED = ("ratio", "total", "quantile")
+_KINDS_OF_SUMS = ("ratio", "total", "quantile")
 _SESSION_ROWS = ("session", "user")
 _COUNTED = {"session": "n_sessions", "user": "n_users"}
 
 
-def is_of_sessions(metric: OnlineMetric) -> bool:
-    """Whether its columns are facts of sessions; all others are facts of pages."""
+def is_session_metric(metric: OnlineMetric) -> bool:
+    """Whether the columns of a metric are facts of sessions; all others are facts of pages."""
     return metric.row in _SESSION_ROWS
 
 
-def scale_of(metric: OnlineMetric) -> float:
-    """Give in how many parts of the metric's unit its numerator is counted."""
+def numerator_scale(metric: OnlineMetric) -> float:
+    """Return the factor by which the stored integer numerators of a metric exceed its unit."""
     return 1000.0 if metric.numerator.startswith("time_to_success") else float(SCALES.get(metric.numerator, 1))
 
 
-def column_of(name: str) -> str:
-    """Name the column of the sums that a fact is added up in: sessions and users are counted."""
+def sum_column(name: str) -> str:
+    """Return the name of the column with the sums of a fact; sessions and users are counted."""
     return _COUNTED.get(name, name)
 
 
-_BITS = 62
+_BITS = 62  # of a BIGINT, without its sign
 
 
 @dataclass(frozen=True)
 class Packing:
-    """Which flags stand in which column, and at which bit.
+    """Layout of 0/1 columns in bit fields of integer columns, so that the database sums several with one addition.
 
     Parameters
     ----------
     flags
         Columns that hold 0 or 1.
     bits
-        Enough for the largest sum.
+        Bits per flag, enough for the largest sum.
 
     Examples
     --------
     >>> packing = Packing(("a", "b", "c"), bits=10)
     >>> packing.bits, packing.columns
     (10, ('packed_0',))
-    >>> packing.parted()["b"]
+    >>> packing.unpacked()["b"]
     '(packed_0 >> 10) & 1023'
     """
 
@@ -68,94 +68,95 @@ class Packing:
     bits: int
 
     @property
-    def _room(self) -> int:
+    def _capacity(self) -> int:
         return max(1, _BITS // self.bits)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the packed columns."""
-        return tuple(f"packed_{at}" for at in range(-(-len(self.flags) // self._room)))
+        return tuple(f"packed_{i}" for i in range(-(-len(self.flags) // self._capacity)))
 
     def packed(self, facts: Mapping[str, str]) -> dict[str, str]:
-        """Give the SQL of the packed columns, out of the SQL of each flag."""
-        made: dict[str, str] = {}
-        for at, name in enumerate(self.columns):
-            inside = self.flags[at * self._room : (at + 1) * self._room]
-            made[name] = " + ".join(
-                f"({facts[flag]}) * CAST({1 << (place * self.bits)} AS BIGINT)" for place, flag in enumerate(inside)
-            )
-        return made
+        """Return the SQL of the packed columns, from the SQL of each flag."""
+        sql: dict[str, str] = {}
+        for i, name in enumerate(self.columns):
+            flags = self.flags[i * self._capacity : (i + 1) * self._capacity]
+            shifted = [f"({facts[flag]}) * CAST({1 << (j * self.bits)} AS BIGINT)" for j, flag in enumerate(flags)]
+            sql[name] = " + ".join(shifted)
+        return sql
 
-    def parted(self) -> dict[str, str]:
-        """Give the SQL of the sum of each flag, out of sums of packed columns."""
+    def unpacked(self) -> dict[str, str]:
+        """Return the SQL of the sum of each flag, from sums of the packed columns."""
         mask = (1 << self.bits) - 1
         return {
-            flag: f"({self.columns[at // self._room]} >> {at % self._room * self.bits}) & {mask}"
-            for at, flag in enumerate(self.flags)
+            flag: f"({self.columns[i // self._capacity]} >> {i % self._capacity * self.bits}) & {mask}"
+            for i, flag in enumerate(self.flags)
         }
 
 
 @dataclass(frozen=True)
 class UnitSums:
-    """One row a unit, or a unit and slice.
+    """Sums of facts, one row per unit, or per unit and slice.
 
     Parameters
     ----------
     table
-        The unit, ``slice`` where it is sliced, and one column a fact, summed.
+        The unit, ``slice`` if sliced, and one column per fact.
     sliced
-        There is a column ``slice``.
+        Whether there is a column ``slice``.
     packing
-        The flags that stand packed in the table.
-    most
-        Of a fact, the most that a unit counts with: sums above are cut (winsorized).
+        Layout of the flags that are packed in the table.
+    limits
+        Winsorization limits of sums, by fact.
     """
 
     table: Relation
     sliced: bool
     packing: Packing | None = None
-    most: Mapping[str, int] = field(default_factory=dict[str, int])
+    limits: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def column(self, name: str) -> str:
-        """Give the SQL of the sum of a fact."""
-        parted = self.packing.parted() if self.packing is not None else {}
-        made = parted.get(name) or identifier(name)
-        return f"least({made}, {self.most[name]})" if name in self.most else made
+        """Return the SQL of the sum of a fact."""
+        unpacked = self.packing.unpacked() if self.packing is not None else {}
+        sql = unpacked.get(name) or identifier(name)
+        return f"least({sql}, {self.limits[name]})" if name in self.limits else sql
 
 
-def pages_of(log: InteractionLog, metrics: Sequence[OnlineMetric], settings: FactSettings, **only: Any) -> PageFacts:
-    """Make the facts of pages that metrics are added up of; `only` are slices and chosen pages, as of `page_facts`."""
-    names = {True: set[str](), False: {"page"}}
-    for one in metrics:
-        if one.kind in _ADDED:
-            names[is_of_sessions(one)].update(one.columns())
-    return page_facts(
-        log, sorted({*names[False], *needed_page_columns(names[True])}), settings, successes=_successes(metrics), **only
-    )
+def metric_pages(
+    log: InteractionLog, metrics: Sequence[OnlineMetric], settings: FactSettings, **filters: Any
+) -> PageFacts:
+    """Return the page facts that metrics need; `filters`: slices and selected pages, see `page_facts`."""
+    summed = [metric for metric in metrics if metric.kind in _KINDS_OF_SUMS]
+    page_columns = {"page", *(name for metric in summed if not is_session_metric(metric) for name in metric.columns())}
+    session_columns = {name for metric in summed if is_session_metric(metric) for name in metric.columns()}
+    columns = sorted({*page_columns, *needed_page_columns(session_columns)})
+    return page_facts(log, columns, settings, successes=_success_dwell_times(metrics), **filters)
 
 
-def _successes(metrics: Iterable[OnlineMetric]) -> list[float]:
-    """Give the seconds of dwell that make a success for metrics of sessions."""
-    return sorted({float(one.parameters["t"] or 0) for one in metrics if is_of_sessions(one) and "t" in one.parameters})
+def _success_dwell_times(metrics: Iterable[OnlineMetric]) -> list[float]:
+    """Return the dwell times, in seconds, that define success for metrics of sessions."""
+    parameters = [metric.parameters for metric in metrics if is_session_metric(metric)]
+    return sorted({float(values["t"] or 0) for values in parameters if "t" in values})
 
 
 def unit_sums(
     pages: PageFacts, metrics: Sequence[OnlineMetric], unit: str, *, sliced: bool
 ) -> list[tuple[UnitSums, list[OnlineMetric]]]:
-    """Add up by unit, and slice, what ratios are of: facts of pages, and those of sessions, each with its metrics."""
-    parts: list[tuple[UnitSums, list[OnlineMetric]]] = []
-    if of_page := [one for one in metrics if not is_of_sessions(one)]:
-        parts.append((_page_sums(pages, of_page, unit, sliced=sliced), of_page))
-    if of_session := [one for one in metrics if is_of_sessions(one)]:
-        parts.append((_session_sums(pages, of_session, unit, sliced=sliced), of_session))
-    return parts
+    """Sum the facts behind ratios by unit, and slice: those of pages, and those of sessions, each with its metrics."""
+    sums_and_metrics: list[tuple[UnitSums, list[OnlineMetric]]] = []
+    if page_metrics := [metric for metric in metrics if not is_session_metric(metric)]:
+        sums_and_metrics.append((_page_sums(pages, page_metrics, unit, sliced=sliced), page_metrics))
+    if session_metrics := [metric for metric in metrics if is_session_metric(metric)]:
+        sums_and_metrics.append((_session_sums(pages, session_metrics, unit, sliced=sliced), session_metrics))
+    return sums_and_metrics
 
 
-def whole_sums(pages: PageFacts, sums: UnitSums, metrics: Sequence[OnlineMetric], unit: str) -> UnitSums:
-    """Add up over all slices; a session that has pages in two of them was counted in both, and is counted anew."""
+def sums_over_slices(pages: PageFacts, sums: UnitSums, metrics: Sequence[OnlineMetric], unit: str) -> UnitSums:
+    """Sum over all slices; sessions with pages in several slices are counted again, each once."""
+    # Sums of slices count a session once per slice in which it has a page.
     if "n_sessions" in sums.table.columns:
-        of = f"(SELECT sum(n_sessions) FROM {sums.table}) AS slices, count(DISTINCT session) AS sessions"
-        counted = pages.joined.engine.rows(f"SELECT {of} FROM {pages.joined}")[0]
+        totals = f"(SELECT sum(n_sessions) FROM {sums.table}) AS slices, count(DISTINCT session) AS sessions"
+        counted = pages.joined.engine.rows(f"SELECT {totals} FROM {pages.joined}")[0]
         if counted["slices"] != counted["sessions"]:
             return _session_sums(pages, metrics, unit, sliced=False)
     return _over_slices(sums, unit)
@@ -163,22 +164,23 @@ def whole_sums(pages: PageFacts, sums: UnitSums, metrics: Sequence[OnlineMetric]
 
 def _page_sums(pages: PageFacts, metrics: Sequence[OnlineMetric], unit: str, *, sliced: bool) -> UnitSums:
     keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
-    columns = sorted({name for one in metrics for name in one.columns()})
+    columns = sorted({name for metric in metrics for name in metric.columns()})
+    # No flag can be set more often than a unit has pages, so this many bits suffice.
     counts = f"SELECT count(*) AS pages FROM {pages.log.serp} GROUP BY {identifier(unit)}"
-    most = pages.log.engine.rows(f"SELECT max(pages) AS most FROM ({counts})")[0]["most"] or 0
-    packing = Packing(tuple(filter(is_flag, columns)), max(1, int(most).bit_length()))
+    max_pages = pages.log.engine.rows(f"SELECT max(pages) AS most FROM ({counts})")[0]["most"] or 0
+    packing = Packing(tuple(filter(is_flag, columns)), max(1, int(max_pages).bit_length()))
     facts = {name: pages.columns[name] for name in columns if not is_flag(name)} | packing.packed(pages.columns)
     sums = ", ".join(f"CAST(sum({fact}) AS BIGINT) AS {identifier(name)}" for name, fact in facts.items())
-    kept = pages.joined.engine.keep(f"SELECT {keys}, {sums} FROM {pages.joined} GROUP BY {keys}", "sums")
-    return UnitSums(kept, sliced, packing)
+    table = pages.joined.engine.keep(f"SELECT {keys}, {sums} FROM {pages.joined} GROUP BY {keys}", "sums")
+    return UnitSums(table, sliced, packing)
 
 
 def _session_sums(pages: PageFacts, metrics: Sequence[OnlineMetric], unit: str, *, sliced: bool) -> UnitSums:
-    """Add the facts of sessions by unit, and slice; ``n_sessions`` counts them, ``n_users`` is 1."""
+    """Sum facts of sessions by unit, and slice; ``n_sessions`` counts sessions, ``n_users`` is 1."""
     keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
     names = sorted({name for metric in metrics for name in metric.columns()} - set(_COUNTED))
     sums = "".join(f", CAST(sum({identifier(name)}) AS BIGINT) AS {identifier(name)}" for name in names)
-    facts = session_facts(pages.select(needed_page_columns(names)), names, _successes(metrics), sliced=sliced)
+    facts = session_facts(pages.select(needed_page_columns(names)), names, _success_dwell_times(metrics), sliced=sliced)
     table = pages.joined.engine.keep(
         f"""
         SELECT {keys}, CAST(sum(session_count) AS BIGINT) AS n_sessions, 1 AS n_users{sums}
@@ -189,34 +191,38 @@ def _session_sums(pages: PageFacts, metrics: Sequence[OnlineMetric], unit: str, 
 
 
 def _over_slices(sums: UnitSums, unit: str) -> UnitSums:
-    """Add the slices of each unit: what is added up, a page or a session, is in exactly one."""
+    """Sum over the slices of each unit; each page or session is in exactly one slice."""
     names = [name for name in sums.table.columns if name not in {unit, "slice", "n_users"}]
-    added = [f"CAST(sum({identifier(name)}) AS BIGINT) AS {identifier(name)}" for name in names]
-    added += ["1 AS n_users"] if "n_users" in sums.table.columns else []
+    sums_sql = [f"CAST(sum({identifier(name)}) AS BIGINT) AS {identifier(name)}" for name in names]
+    sums_sql += ["1 AS n_users"] if "n_users" in sums.table.columns else []
     key = identifier(unit)
-    whole = sums.table.engine.keep(f"SELECT {key}, {', '.join(added)} FROM {sums.table} GROUP BY {key}", "sums")
-    return UnitSums(whole, sliced=False, packing=sums.packing)
+    table = sums.table.engine.keep(f"SELECT {key}, {', '.join(sums_sql)} FROM {sums.table} GROUP BY {key}", "sums")
+    return UnitSums(table, sliced=False, packing=sums.packing)
 
 
 def quantiles(
     facts: Relation, metrics: Sequence[OnlineMetric], unit: str, level: float, *, sliced: bool
 ) -> list[OnlineEstimate]:
-    """Estimate the smallest value that a share q of the rows does not exceed: over all rows, and by slice.
+    """Estimate the smallest value that a share q of the rows does not exceed, over all rows and by slice.
 
-    The database counts rows by value, so that nothing is interpolated and every one gives the same number. The interval
-    is Woodruff's: the error of the share of rows at or below the estimate is that of a ratio over units. The error of
-    the quantile is half the interval's width, over Student's quantile: that of the values one error of the share below
-    and above it, which few rows decide, made tests of a difference err in 6 to 8 % of samples instead of 5 %.
+    Rows are counted by value in the database, without interpolation. The interval is Woodruff's: that of the share of
+    rows at or below the estimate, as a ratio over units. The standard error is half its width divided by Student's
+    quantile. Errors from the values at one standard error of the share depend on few rows: tests of differences then
+    rejected in 6 to 8% of samples instead of 5%.
     """
     if not metrics:
         return []
-    curves = {one.columns(): _curves(facts, *one.columns(), sliced=sliced) for one in metrics}
-    cuts = [{group: curve.at(_q(one)) for group, curve in curves[one.columns()].items()} for one in metrics]
-    errors = _errors(facts, metrics, cuts, unit, sliced=sliced)
+    distributions = {metric.columns(): _distributions(facts, *metric.columns(), sliced=sliced) for metric in metrics}
+    by_metric = [distributions[metric.columns()] for metric in metrics]
+    values = [
+        {slice_name: distribution.quantile(_q(metric)) for slice_name, distribution in by_slice.items()}
+        for metric, by_slice in zip(metrics, by_metric, strict=True)
+    ]
+    moments = _moments_by_slice(facts, metrics, values, unit, sliced=sliced)
     return [
-        _estimate(metric, group, curve, errors.get(group), at, level)
-        for at, metric in enumerate(metrics)
-        for group, curve in curves[metric.columns()].items()
+        _estimate(metric, slice_name, distribution, moments.get(slice_name), i, level)
+        for i, (metric, by_slice) in enumerate(zip(metrics, by_metric, strict=True))
+        for slice_name, distribution in by_slice.items()
     ]
 
 
@@ -224,92 +230,84 @@ def _q(metric: OnlineMetric) -> float:
     return float(metric.parameters["q"] or 0.5)
 
 
-def _curves(facts: Relation, numerator: str, denominator: str, *, sliced: bool) -> dict[str | None, _Curve]:
+def _distributions(
+    facts: Relation, numerator: str, denominator: str, *, sliced: bool
+) -> dict[str | None, _Distribution]:
     """Count rows by value, over all rows (None) and by slice."""
     keys = "slice, value" if sliced else "value"
     counted = facts.engine.arrow(f"""
         SELECT {keys}, count(*) AS rows FROM (
             SELECT *, {identifier(numerator)} AS value FROM {facts} WHERE {identifier(denominator)} <> 0)
         GROUP BY {keys} ORDER BY value""")
-    groups = sorted(set(counted["slice"].to_pylist())) if sliced else []
-    return {group: _Curve(*_distribution(counted, group)) for group in (None, *groups)}
+    slices = sorted(set(counted["slice"].to_pylist())) if sliced else []
+    return {name: _Distribution(*_select_counts(counted, name)) for name in (None, *slices)}
 
 
 @dataclass(frozen=True)
-class _Curve:
-    """The distinct values of some rows in order, as they are counted, and how many rows have each."""
+class _Distribution:
+    """Empirical distribution: distinct values in increasing order, and the number of rows with each."""
 
     values: Floats
     rows: Floats
 
-    def at(self, q: float) -> float:
-        """Give the smallest value that a share q of the rows does not exceed; rounding must not pass over it."""
+    def quantile(self, q: float) -> float:
+        """Return the smallest value that a share q of the rows does not exceed, with a tolerance for rounding."""
         if not len(self.values):
             return math.nan
-        below = np.cumsum(self.rows)
-        at = int(np.searchsorted(below, q * below[-1] * (1.0 - 1e-12)))
-        return float(self.values[min(at, len(self.values) - 1)])
+        # The tolerance must be relative: q times the number of rows may be off by rounding.
+        cumulative = np.cumsum(self.rows)
+        i = int(np.searchsorted(cumulative, q * cumulative[-1] * (1.0 - 1e-12)))
+        return float(self.values[min(i, len(self.values) - 1)])
 
 
 def _estimate(
-    metric: OnlineMetric, group: str | None, curve: _Curve, found: dict[str, Any] | None, at: int, level: float
-) -> OnlineEstimate:
-    """Give the quantile of one group with Woodruff's interval."""
-    if found is None or not found[f"units_{at}"]:
-        return OnlineEstimate(metric, group, math.nan, math.nan, math.nan, math.nan, 0.0, 0.0, 0, "none")
-    units, n, d, nn, dd, nd = (float(found[f"{part}_{at}"]) for part in ("units", "n", "d", "nn", "dd", "nd"))
+    metric: OnlineMetric, slice_name: str | None, distribution: _Distribution, moments: dict[str, Any] | None, i: int,
+    level: float,
+) -> OnlineEstimate:  # fmt: skip
+    """Return the quantile of one slice with Woodruff's interval; `i`: index of the metric in `moments`."""
+    if moments is None or not moments[f"units_{i}"]:
+        return OnlineEstimate(metric, slice_name, math.nan, math.nan, math.nan, math.nan, 0.0, 0.0, 0, "none")
+    units, n, d, nn, dd, nd = (float(moments[f"{moment}_{i}"]) for moment in ("units", "n", "d", "nn", "dd", "nd"))
     error = ratio_error(units, n, d, nn, dd, nd)
     low, high = woodruff(_q(metric), error, units, level, effective=d**2 / dd)
-    unknown, scale = math.isnan(low), scale_of(metric)
-    ends = (math.nan, math.nan) if unknown else (curve.at(low) / scale, curve.at(high) / scale)
+    has_interval, scale = not math.isnan(low), numerator_scale(metric)
+    limits = [distribution.quantile(share) / scale if has_interval else math.nan for share in (low, high)]
+    # Fewer effective units than units: the degrees of freedom follow the effective number.
     student = float(student_quantiles((1.0 + level) / 2.0, np.array(d**2 / dd - 1.0)))
     return OnlineEstimate(
-        metric=metric,
-        slice=group,
-        value=curve.at(_q(metric)) / scale,
-        low=ends[0],
-        high=ends[1],
-        error=(ends[1] - ends[0]) / 2.0 / student,
-        numerator=float(n),
-        denominator=float(d),
-        units=int(units),
-        method="none" if unknown else "woodruff",
-        effective_units=d**2 / dd,
-    )
+        metric=metric, slice=slice_name, value=distribution.quantile(_q(metric)) / scale, low=limits[0],
+        high=limits[1], error=(limits[1] - limits[0]) / 2.0 / student, numerator=float(n), denominator=float(d),
+        units=int(units), method="woodruff" if has_interval else "none", effective_units=d**2 / dd,
+    )  # fmt: skip
 
 
-def _distribution(counted: Any, group: str | None) -> tuple[Floats, Floats]:
-    """Give the distinct values in order, and rows at each."""
+def _select_counts(counted: Any, slice_name: str | None) -> tuple[Floats, Floats]:
     values, rows = (counted[name].to_numpy().astype(np.float64) for name in ("value", "rows"))
-    if group is not None:
-        chosen = np.array([one == group for one in counted["slice"].to_pylist()])
-        return values[chosen], rows[chosen]
-    distinct, at = np.unique(values, return_inverse=True)
-    return distinct, np.bincount(at, weights=rows, minlength=len(distinct)).astype(np.float64)
+    if slice_name is not None:
+        in_slice = np.array([name == slice_name for name in counted["slice"].to_pylist()])
+        return values[in_slice], rows[in_slice]
+    distinct, code = np.unique(values, return_inverse=True)
+    return distinct, np.bincount(code, weights=rows, minlength=len(distinct)).astype(np.float64)
 
 
-def _errors(
+def _moments_by_slice(
     facts: Relation,
     metrics: Sequence[OnlineMetric],
-    cuts: Sequence[Mapping[str | None, float]],
+    values: Sequence[Mapping[str | None, float]],
     unit: str,
     *,
     sliced: bool,
 ) -> dict[str | None, dict[str, Any]]:
-    """Give, for each group, the moments over units of rows at or below its estimates, and of rows."""
-    limits = [_limit(cut[None]) for cut in cuts]
-    found: dict[str | None, dict[str, Any]] = {None: _moments(facts, metrics, limits, unit, sliced=False)[0]}
+    """Return, by slice, the moments over units of rows at or below the values (one mapping per metric), and of rows."""
+    limits = [_limit(by_slice[None]) for by_slice in values]
+    moments: dict[str | None, dict[str, Any]] = {None: _moments(facts, metrics, limits, unit, sliced=False)[0]}
     if not sliced:
-        return found
-    by_slice = [
-        "CASE slice "
-        + " ".join(f"WHEN {literal(group)} THEN {_limit(value)}" for group, value in cut.items() if group is not None)
-        + " END"
-        if len(cut) > 1
-        else "NULL"
-        for cut in cuts
-    ]
-    return found | {row["slice"]: row for row in _moments(facts, metrics, by_slice, unit, sliced=True)}
+        return moments
+    slice_limits: list[str] = []
+    for by_slice in values:
+        cases = [f"WHEN {literal(name)} THEN {_limit(value)}" for name, value in by_slice.items() if name is not None]
+        slice_limits.append(f"CASE slice {' '.join(cases)} END" if cases else "NULL")
+    return moments | {row["slice"]: row for row in _moments(facts, metrics, slice_limits, unit, sliced=True)}
 
 
 def _limit(value: float) -> str:
@@ -320,16 +318,16 @@ def _moments(
     facts: Relation, metrics: Sequence[OnlineMetric], limits: Sequence[str], unit: str, *, sliced: bool
 ) -> list[dict[str, Any]]:
     keys = f"{identifier(unit)}, slice" if sliced else identifier(unit)
-    sums, wanted = list[str](), list[str]()
-    for at, (metric, limit) in enumerate(zip(metrics, limits, strict=True)):
+    sums, columns = list[str](), list[str]()
+    for i, (metric, limit) in enumerate(zip(metrics, limits, strict=True)):
         numerator, denominator = map(identifier, metric.columns())
-        sums.append(f"sum(CASE WHEN {denominator} <> 0 AND {numerator} <= {limit} THEN 1 ELSE 0 END) AS n_{at}")
-        sums.append(f"sum(CASE WHEN {denominator} <> 0 THEN 1 ELSE 0 END) AS d_{at}")
-        wanted.append(f"sum(CASE WHEN d_{at} > 0 THEN 1 ELSE 0 END) AS units_{at}, sum(n_{at}) AS n_{at}")
-        wanted.append(f"sum(d_{at}) AS d_{at}, sum(n_{at} * n_{at}) AS nn_{at}, sum(d_{at} * d_{at}) AS dd_{at}")
-        wanted.append(f"sum(n_{at} * d_{at}) AS nd_{at}")
+        sums.append(f"sum(CASE WHEN {denominator} <> 0 AND {numerator} <= {limit} THEN 1 ELSE 0 END) AS n_{i}")
+        sums.append(f"sum(CASE WHEN {denominator} <> 0 THEN 1 ELSE 0 END) AS d_{i}")
+        columns.append(f"sum(CASE WHEN d_{i} > 0 THEN 1 ELSE 0 END) AS units_{i}, sum(n_{i}) AS n_{i}")
+        columns.append(f"sum(d_{i}) AS d_{i}, sum(n_{i} * n_{i}) AS nn_{i}, sum(d_{i} * d_{i}) AS dd_{i}")
+        columns.append(f"sum(n_{i} * d_{i}) AS nd_{i}")
     group = "slice, " if sliced else ""
     return facts.engine.rows(
-        f"SELECT {group}{', '.join(wanted)} FROM (SELECT {keys}, {', '.join(sums)} FROM {facts} GROUP BY {keys})"
+        f"SELECT {group}{', '.join(columns)} FROM (SELECT {keys}, {', '.join(sums)} FROM {facts} GROUP BY {keys})"
         + (" GROUP BY slice" if sliced else "")
     )

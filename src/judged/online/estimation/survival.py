@@ -1,4 +1,4 @@
-"""How long visits last, and users stay away: survival curves of a log, and metrics read off them."""
+"""Survival analysis of a log: how long visits last and users stay away, and metrics read from the curves."""
 
 from __future__ import annotations
 
@@ -21,36 +21,38 @@ if TYPE_CHECKING:
     from judged.results.types import Floats
 
 DISTINCT = 200_000
-"""Durations, by slice, that are told apart at most: more are rounded up to a grid of 10 ms, or 100, or 1000..."""
+"""Largest number of distinct durations over all slices; more are rounded up to a grid of 10 ms, 100 ms, 1000 ms..."""
 
-_COARSEST = 10**9  # milliseconds: more than ten days
-_PART = 1e10  # influences are counted in such parts of the largest one of their kind
-_Read: TypeAlias = tuple[float, float, float, float, float]  # time, value, both limits, error
-_Units: TypeAlias = tuple[float, float]  # how many units, and how many effective ones
+_COARSEST = 10**9  # milliseconds, more than ten days
+# Influences are integers, in units of 1 / _SCALE of the largest one of their kind: sums of integers are exact, so that
+# all databases return the same result.
+_SCALE = 1e10
+_EstimateAtTime: TypeAlias = tuple[float, float, float, float, float]  # time, value, both limits, error
+_Units: TypeAlias = tuple[float, float]  # number, and effective number (Kish)
 
 
 @dataclass(frozen=True)
 class SurvivalEstimate:
-    """What is read off the curve of one slice: the share of visits that last longer than a time, a mean, or a quantile.
+    """Estimate from the survival curve of one slice: a share of visits that last longer, a mean, or a quantile.
 
     Parameters
     ----------
     slice
         Value of the slice; None: all rows.
     at_ms
-        The time. Of a quantile that is not reached: infinite.
+        Time of the estimate, in milliseconds; infinite for a quantile that is not reached.
     value, low, high
-        The share with its interval; the mean, or a quantile, in milliseconds with its interval, infinite where the
-        curve does not come down so far. NaN where no visit was watched so long, and limits for fewer than two units.
+        The share, or the mean or quantile in milliseconds, with its interval. Infinite if the curve does not fall that
+        far; NaN if no visit was observed that long. Limits are NaN for fewer than two units.
     error
-        Standard error over units; of a quantile half of what lies between the times by which one standard error less
-        and more of the visits have ended.
+        Standard error over units; for a quantile, half the difference between the times at which the share of ended
+        visits is one standard error above and below.
     units
-        How many users (or other units) the interval is made over.
+        Number of users (or other units) behind the interval.
     observed, censored
-        Visits whose end was seen, and those that were only watched for a while.
+        Visits with an observed end, and visits without.
     grid_ms
-        1, or what durations were rounded up to. Times that are asked for stay exact.
+        Multiple to which durations were rounded up, except at the times of the estimates; 1: not rounded.
     """
 
     slice: str | None
@@ -66,165 +68,173 @@ class SurvivalEstimate:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What is read off a curve: the share that lasts longer than a time, the mean up to it, or a quantile.
+class CurveStatistic:
+    """Statistic of a survival curve: the share that lasts longer than a time, the restricted mean, or a quantile.
 
     Parameters
     ----------
     kind
-        As above.
-    at
-        The time in milliseconds; of a quantile the share that has ended by it.
+        Which of the three.
+    point
+        Time in milliseconds; for a quantile, the share that has ended by it.
     """
 
     kind: Literal["share", "mean", "quantile"]
-    at: float
+    point: float
 
     def time(self, curve: SurvivalCurve) -> float:
-        """Say where the error is taken: of a quantile at it, or at the last step at which the curve is above 0."""
+        """Return the time of the error: for a quantile, the quantile or the last step at which the curve is above 0."""
         if self.kind != "quantile":
-            return self.at
+            return self.point
+        # At a quantile where the curve is 0, its logarithm, and so the influence, is undefined.
         above = curve.times[curve.survival > 0]
-        return min(curve.quantile(self.at), float(above[-1])) if len(above) else 0.0
+        return min(curve.quantile(self.point), float(above[-1])) if len(above) else 0.0
 
     def influence(self, curve: SurvivalCurve) -> tuple[Floats, Floats]:
-        """Give what one visit adds, by its length: to a mean, or to the logarithm of the share."""
+        """Return the influence of one visit, by its length, on the mean or on the logarithm of the share."""
         return (curve.mean_influence if self.kind == "mean" else curve.influence)(self.time(curve))
 
-    def estimate(self, curve: SurvivalCurve, squares: float, over: _Units, level: float) -> _Read:
-        """Give time, value, both limits and error out of the sum of squared influences over units."""
-        time, (units, effective) = self.time(curve), over
+    def estimate(self, curve: SurvivalCurve, squares: float, unit_counts: _Units, level: float) -> _EstimateAtTime:
+        """Return time, value, both limits, and error from the sum of squared influences over units."""
+        time, (units, effective) = self.time(curve), unit_counts
         if self.kind == "mean":
             mean, error = curve.mean(time), clustered_error(1.0, squares, units)
-            ends = ratio_interval(mean / time, error / time, units, level, share=True, effective=effective)
-            return time, mean, ends[0] * time, ends[1] * time, error
-        share = curve.at(time)
+            limits = ratio_interval(mean / time, error / time, units, level, share=True, effective=effective)
+            return time, mean, limits[0] * time, limits[1] * time, error
+        share = curve.survival_at(time)
         error = math.nan if math.isnan(share) else clustered_error(share, squares, units)
         if self.kind == "share":
             return time, share, *curve.interval(time, error, units, level, effective=effective), error
-        low, high = woodruff(self.at, error, units, level, effective=effective)
-        ends = (math.nan, math.nan) if math.isnan(low) else (curve.quantile(low), curve.quantile(high))
-        quantile = curve.quantile(self.at)
-        return quantile, quantile, *ends, (curve.quantile(self.at + error) - curve.quantile(self.at - error)) / 2
+        # Woodruff: invert the interval of the share at the quantile.
+        low, high = woodruff(self.point, error, units, level, effective=effective)
+        limits = (math.nan, math.nan) if math.isnan(low) else (curve.quantile(low), curve.quantile(high))
+        quantile = curve.quantile(self.point)
+        error_ms = (curve.quantile(self.point + error) - curve.quantile(self.point - error)) / 2
+        return quantile, quantile, *limits, error_ms
 
 
-def survival_readings(
+def estimate_survival(
     clicks: Relation,
-    wanted: Sequence[Reading],
+    statistics: Sequence[CurveStatistic],
     *,
     by: str | None = None,
     pooled: bool = False,
     unit: str = "user",
     level: float = 0.95,
 ) -> list[list[SurvivalEstimate]]:
-    """Read shares, means and quantiles off the curves of visits, or of whatever lasts for a while.
+    """Estimate shares, means, and quantiles from the survival curves of visits or other durations.
 
     Parameters
     ----------
     clicks
-        One row a visit: `unit`, perhaps `by`, ``dwell_ms`` (how long it lasted, or was watched) and ``ended`` (1: it
-        was seen to end; 0: it was not). Rows in which one of them is null do not count.
-    wanted
-        What is read off each curve.
+        One row per visit: `unit`, optionally `by`, ``dwell_ms`` (observed duration), and ``ended`` (1: the end was
+        observed; 0: censored). Rows with a null in one of them are ignored.
+    statistics
+        Statistics of each curve.
     by
-        Column to slice by; None: all rows together.
+        Slicing column; None: all rows.
     pooled
-        With `by`: give all rows together too, before the slices.
+        With `by`: also estimate over all rows, before the slices.
     unit
-        Column of what is independent.
+        Column of the unit of independence.
     level
-        Of the intervals.
+        Level of the intervals.
 
     Returns
     -------
     list of list of SurvivalEstimate
-        For each reading, by slice in order of its values. Empty where there are no rows.
+        For each statistic, by slice in order of its values. Empty without rows.
 
     Raises
     ------
     InputError
-        If there are more slices than durations are told apart.
+        If there are more slices than distinct durations are supported.
     """
-    exact = [int(one.at) for one in wanted if one.kind == "share"]  # durations must not be rounded over these
-    keyed, counted, grid_ms = _counted(clicks, exact, by=by, unit=unit)
+    exact = [int(statistic.point) for statistic in statistics if statistic.kind == "share"]
+    keyed, counted, grid_ms = _count_durations(clicks, exact, by=by, unit=unit)
     curves = _curves(counted)
     if not curves:
-        return [[] for _ in wanted]
-    sums = _squares(keyed, curves, wanted)
-    made = [(None if by is None else name, curve, *sums[name]) for name, curve in curves]
+        return [[] for _ in statistics]
+    sums = _squared_influences(keyed, curves, statistics)
+    curves_and_sums = [(None if by is None else name, curve, *sums[name]) for name, curve in curves]
     if pooled and by is not None:
-        together = clicks.engine.query(f"SELECT unit, duration, ended, '' AS slice FROM {keyed}")
-        whole = _curves(counted, pooled=True)
-        made.insert(0, (None, whole[0][1], *_squares(together, whole, wanted)[""]))
+        all_rows = clicks.engine.query(f"SELECT unit, duration, ended, '' AS slice FROM {keyed}")
+        overall = _curves(counted, pooled=True)
+        curves_and_sums.insert(0, (None, overall[0][1], *_squared_influences(all_rows, overall, statistics)[""]))
     return [
         [
             SurvivalEstimate(
                 name,
-                *reading.estimate(curve, squares[at], units, level),
+                *statistic.estimate(curve, squares[i], units, level),
                 int(units[0]),
                 int(curve.ended.sum()),
                 int(curve.censored.sum()),
                 grid_ms,
             )
-            for name, curve, squares, units in made
+            for name, curve, squares, units in curves_and_sums
         ]
-        for at, reading in enumerate(wanted)
+        for i, statistic in enumerate(statistics)
     ]
 
 
-def _counted(clicks: Relation, exact: Sequence[int], *, by: str | None, unit: str) -> tuple[Relation, Any, int]:
-    """Count visits by slice and duration, on the finest grid that leaves few enough."""
+def _count_durations(
+    clicks: Relation, exact_times: Sequence[int], *, by: str | None, unit: str
+) -> tuple[Relation, Any, int]:
+    """Count visits by slice and duration, on the finest grid with at most `DISTINCT` rows."""
     engine, grid_ms = clicks.engine, 1
-    cut = "''" if by is None else f"CAST({identifier(by)} AS VARCHAR)"
+    slice_sql = "''" if by is None else f"CAST({identifier(by)} AS VARCHAR)"
     while True:
         key = "dwell_ms"
         if grid_ms > 1:
             key = f"(dwell_ms + {grid_ms - 1}) // {grid_ms} * {grid_ms}"
-            for time in sorted(exact):  # rounding up must not carry a visit over a time that is asked for
+            for time in sorted(exact_times):  # rounding up must not move a visit past the time of an estimate
                 key = f"CASE WHEN dwell_ms <= {time} AND {key} > {time} THEN {time} ELSE {key} END"
         keyed = engine.query(f"""
             SELECT unit, CAST({key} AS BIGINT) AS duration, ended, slice FROM (
-                SELECT {identifier(unit)} AS unit, dwell_ms, ended, {cut} AS slice FROM {clicks})
+                SELECT {identifier(unit)} AS unit, dwell_ms, ended, {slice_sql} AS slice FROM {clicks})
             WHERE unit IS NOT NULL AND dwell_ms IS NOT NULL AND ended IS NOT NULL AND slice IS NOT NULL""")
-        found = engine.arrow(f"""
+        counted = engine.arrow(f"""
             SELECT slice, duration, count(*) AS visits, CAST(sum(ended) AS BIGINT) AS ended FROM {keyed}
             GROUP BY slice, duration LIMIT {DISTINCT + 1}""")
-        if found.num_rows <= DISTINCT:
-            return keyed, found, grid_ms
+        if counted.num_rows <= DISTINCT:
+            return keyed, counted, grid_ms
         if grid_ms >= _COARSEST:
-            raise InputError(f"more than {DISTINCT:,} slices", fix="slice by something with fewer values")
+            problem = f"the slicing attribute must have at most {DISTINCT:,} values"
+            raise InputError(problem, fix="use an attribute with fewer values")
         grid_ms *= 10
 
 
 def _curves(counted: Any, *, pooled: bool = False) -> list[tuple[str, SurvivalCurve]]:
-    """Make a curve of each slice, in order of their values; or one of all together."""
+    """Return the curve of each slice, in order of their values; or one of all rows."""
     slices = [""] * len(counted) if pooled else counted["slice"].to_pylist()
     names, codes = np.unique(np.asarray(slices, dtype=object), return_inverse=True)
     durations, visits, ended = (counted[name].to_numpy().astype(np.int64) for name in ("duration", "visits", "ended"))
-    made: list[tuple[str, SurvivalCurve]] = []
+    curves: list[tuple[str, SurvivalCurve]] = []
     for code, name in enumerate(names.tolist()):
-        mine = codes == code
-        distinct, at = np.unique(durations[mine], return_inverse=True)
-        all_visits, all_ended = (np.bincount(at, column[mine]).astype(np.int64) for column in (visits, ended))
-        made.append((name, kaplan_meier(distinct, all_ended, all_visits - all_ended)))
-    return made
+        in_slice = codes == code
+        times, time_index = np.unique(durations[in_slice], return_inverse=True)
+        visits_at, ended_at = (np.bincount(time_index, column[in_slice]) for column in (visits, ended))
+        ended_counts = ended_at.astype(np.int64)
+        curves.append((name, kaplan_meier(times, ended_counts, visits_at.astype(np.int64) - ended_counts)))
+    return curves
 
 
-def _squares(
-    keyed: Relation, curves: list[tuple[str, SurvivalCurve]], wanted: Sequence[Reading]
+def _squared_influences(
+    keyed: Relation, curves: list[tuple[str, SurvivalCurve]], statistics: Sequence[CurveStatistic]
 ) -> dict[str, tuple[tuple[float, ...], _Units]]:
-    """Sum influences by unit; give by slice the sum of their squares for each reading, and the units."""
-    influences, scales = _influences(curves, wanted)
-    columns = [f"influence_{at}" for at in range(len(wanted))]
-    given = keyed.engine.register(influences)
+    """Return, by slice, the sum over units of squared influences for each statistic, and the units."""
+    influences, scales = _influences(curves, statistics)
+    columns = [f"influence_{i}" for i in range(len(statistics))]
+    influence_table = keyed.engine.register(influences)
     sums = ", ".join(f"CAST(sum(i.{name}) AS HUGEINT) AS {name}" for name in columns)
+    # As text, because clients would round 128-bit integers.
     squares = ", ".join(f"CAST(sum({name} * {name}) AS VARCHAR) AS {name}" for name in columns)
-    found = keyed.engine.rows(f"""
+    rows = keyed.engine.rows(f"""
         SELECT slice, count(*) AS units, CAST(sum(visits) AS BIGINT) AS visits,
             CAST(sum(visits * visits) AS BIGINT) AS square, {squares}
         FROM (
             SELECT k.slice, k.unit, count(*) AS visits, {sums} FROM {keyed} AS k
-            JOIN {given} AS i ON i.slice = k.slice AND i.duration = k.duration AND i.ended = k.ended
+            JOIN {influence_table} AS i ON i.slice = k.slice AND i.duration = k.duration AND i.ended = k.ended
             GROUP BY k.slice, k.unit)
         GROUP BY slice""")
     return {
@@ -232,57 +242,58 @@ def _squares(
             tuple(int(row[name]) / scale**2 for name, scale in zip(columns, scales, strict=True)),
             (row["units"], effective_units(row["visits"], row["square"])),
         )
-        for row in found
+        for row in rows
     }
 
 
-def _influences(curves: list[tuple[str, SurvivalCurve]], wanted: Sequence[Reading]) -> tuple[Any, list[float]]:
-    """Make a table of what a visit adds to each reading of its slice's curve, by its length and whether it ended.
-
-    And in how many parts it is counted.
-    """
+def _influences(
+    curves: list[tuple[str, SurvivalCurve]], statistics: Sequence[CurveStatistic]
+) -> tuple[Any, list[float]]:
+    """Return the influences of a visit on each statistic, by slice, length, and end, as integers, and their scales."""
     import pyarrow as pa
 
     names = [name for name, curve in curves for _ in range(2 * len(curve.times))]
     durations = np.concatenate([np.tile(curve.times, 2) for _, curve in curves])
     ended = np.concatenate([np.repeat([1, 0], len(curve.times)) for _, curve in curves])
-    made = {"slice": pa.array(names, pa.string()), "duration": durations, "ended": ended}
-    values = [np.concatenate([part for _, curve in curves for part in one.influence(curve)]) for one in wanted]
-    largest = dict.fromkeys((one.kind for one in wanted), 1e-12)
-    for one, column in zip(wanted, values, strict=True):
-        largest[one.kind] = max(largest[one.kind], float(np.abs(column).max(initial=0.0)))
-    scales = [_PART / largest[one.kind] for one in wanted]
-    for at, (column, scale) in enumerate(zip(values, scales, strict=True)):
-        made[f"influence_{at}"] = np.round(column * scale).astype(np.int64)
-    return pa.table(made), scales
+    columns = {"slice": pa.array(names, pa.string()), "duration": durations, "ended": ended}
+    largest = dict.fromkeys((statistic.kind for statistic in statistics), 1e-12)
+    influences: list[Floats] = []
+    for statistic in statistics:
+        influences.append(np.concatenate([part for _, curve in curves for part in statistic.influence(curve)]))
+        largest[statistic.kind] = max(largest[statistic.kind], float(np.abs(influences[-1]).max(initial=0.0)))
+    scales = [_SCALE / largest[statistic.kind] for statistic in statistics]
+    for i, (influence, scale) in enumerate(zip(influences, scales, strict=True)):
+        columns[f"influence_{i}"] = np.round(influence * scale).astype(np.int64)
+    return pa.table(columns), scales
 
 
 _DAY = 86_400_000
 
 
-def visits(clicks: Relation, slices: Relation | None, chosen: Relation | None) -> Relation:
-    """Give the visits of `click_facts`, of the chosen pages, with the slice of their page where there are slices."""
-    joins, slice_of = _of_pages("c", slices, chosen)
-    return clicks.engine.query(f"SELECT c.*{slice_of} FROM {clicks} AS c {joins}") if joins else clicks
+def select_visits(clicks: Relation, slices: Relation | None, matching_pages: Relation | None) -> Relation:
+    """Return the visits of `click_facts` on matching pages, with the slice of their page if there are slices."""
+    joins, slice_column = _page_joins("c", slices, matching_pages)
+    return clicks.engine.query(f"SELECT c.*{slice_column} FROM {clicks} AS c {joins}") if joins else clicks
 
 
-def _of_pages(alias: str, slices: Relation | None, chosen: Relation | None) -> tuple[str, str]:
-    """Write the joins that leave the chosen pages and give their slices, and the column of the slice."""
+def _page_joins(alias: str, slices: Relation | None, matching_pages: Relation | None) -> tuple[str, str]:
+    """Return SQL joins that select pages and their slices, and the SQL of the slice column."""
     joins = "" if slices is None else f"JOIN {slices} AS s ON s.serp = {alias}.serp "
-    joins += "" if chosen is None else f"JOIN {chosen} AS w ON w.serp = {alias}.serp"
+    joins += "" if matching_pages is None else f"JOIN {matching_pages} AS w ON w.serp = {alias}.serp"
     return joins, "" if slices is None else ", s.slice"
 
 
-def absences(log: InteractionLog, slices: Relation | None, chosen: Relation | None) -> Relation:
-    """Give one row a user: how long after the end of the first session the second began, or the log went on.
+def read_absences(log: InteractionLog, slices: Relation | None, matching_pages: Relation | None) -> Relation:
+    """Return for each user the time from the end of the first session to the next session or the end of the log.
 
     Returns
     -------
     Relation
-        ``user``; ``dwell_ms``, of the absence; ``ended``, 1: the user came back; ``slice`` of the first page of all
-        where there are slices. Users whose first page is not chosen are left out.
+        ``user``; ``dwell_ms``, the absence; ``ended``, 1 if the user returned; ``slice`` of the user's first page, if
+        there are slices. Users whose first page does not match are excluded.
     """
-    joins, slice_of = _of_pages("f", slices, chosen)
+    joins, slice_column = _page_joins("f", slices, matching_pages)
+    # The first page of a user is the one with the lowest id at the earliest time; its session is the first session.
     return log.engine.keep(
         f"""
         WITH visit AS (
@@ -298,52 +309,48 @@ def absences(log: InteractionLog, slices: Relation | None, chosen: Relation | No
             WHERE v.session <> f.session GROUP BY v."user"),
         last AS (SELECT max(end_ms) AS until_ms FROM {log.session})
         SELECT f."user", greatest(coalesce(n.next_ms, l.until_ms) - e.end_ms, 0) AS dwell_ms,
-            CAST(CASE WHEN n.next_ms IS NOT NULL THEN 1 ELSE 0 END AS BIGINT) AS ended{slice_of}
+            CAST(CASE WHEN n.next_ms IS NOT NULL THEN 1 ELSE 0 END AS BIGINT) AS ended{slice_column}
         FROM first AS f JOIN {log.session} AS e ON e.session = f.session CROSS JOIN last AS l
         LEFT JOIN later AS n ON n."user" = f."user" {joins}""",
         "absence",
     )
 
 
-def read_off(
-    lasting: Relation, metrics: Sequence[OnlineMetric], *, unit: str, level: float, sliced: bool
+def estimate_survival_metrics(
+    durations: Relation, metrics: Sequence[OnlineMetric], *, unit: str, level: float, sliced: bool
 ) -> list[OnlineEstimate]:
     """Estimate metrics of one curve: over all rows, then by slice."""
     by = "slice" if sliced else None
-    wanted = [_reading(one) for one in metrics]
-    found = survival_readings(lasting, wanted, by=by, pooled=sliced, unit=unit, level=level)
-    return [_estimate(metric, one) for metric, readings in zip(metrics, found, strict=True) for one in readings]
+    statistics = [_statistic(metric) for metric in metrics]
+    estimates = estimate_survival(durations, statistics, by=by, pooled=sliced, unit=unit, level=level)
+    return [_estimate(metric, row) for metric, rows in zip(metrics, estimates, strict=True) for row in rows]
 
 
-def _reading(metric: OnlineMetric) -> Reading:
-    given = metric.parameters
+def _statistic(metric: OnlineMetric) -> CurveStatistic:
+    parameters = metric.parameters
     if metric.kind == "survival quantile":
-        return Reading("quantile", float(given["q"] or 0.5))
+        return CurveStatistic("quantile", float(parameters["q"] or 0.5))
     if metric.kind == "survival mean":
-        return Reading("mean", round(1000 * float(given["t"] or 0)))
-    if metric.row == "user":  # who is back after exactly so many days is back within them
-        return Reading("share", round(_DAY * float(given["d"] or 0)))
-    return Reading("share", round(1000 * float(given["t"] or 0)) - 1)  # a visit of exactly t lasts long enough
+        return CurveStatistic("mean", round(1000 * float(parameters["t"] or 0)))
+    if metric.row == "user":  # a user who returns after exactly d days returned within d days
+        return CurveStatistic("share", round(_DAY * float(parameters["d"] or 0)))
+    # The curve is the share that lasts longer; a visit of exactly t seconds is long enough too.
+    return CurveStatistic("share", round(1000 * float(parameters["t"] or 0)) - 1)
 
 
-def _estimate(metric: OnlineMetric, one: SurvivalEstimate) -> OnlineEstimate:
-    value, low, high, error = one.value, one.low, one.high, one.error
+def _estimate(metric: OnlineMetric, estimate: SurvivalEstimate) -> OnlineEstimate:
+    value, low, high, error = estimate.value, estimate.low, estimate.high, estimate.error
     if metric.kind == "survival":
         if metric.row == "user":
             value, low, high = 1.0 - value, 1.0 - high, 1.0 - low
     else:
         value, low, high, error = (number / 1000 for number in (value, low, high, error))
     value = value if math.isfinite(value) else math.nan
-    known = math.isfinite(low) and math.isfinite(high) and not math.isnan(value)
+    has_interval = math.isfinite(low) and math.isfinite(high) and not math.isnan(value)
+    # The numerator is NaN: the estimate is not a ratio of two sums.
     return OnlineEstimate(
-        metric=metric,
-        slice=one.slice,
-        value=value,
-        low=low if known else math.nan,
-        high=high if known else math.nan,
-        error=error,
-        numerator=math.nan,  # the curve is no ratio of two sums
-        denominator=float(one.observed + one.censored),
-        units=one.units,
-        method="none" if not known else "woodruff" if metric.kind == "survival quantile" else "greenwood",
-    )
+        metric=metric, slice=estimate.slice, value=value, low=low if has_interval else math.nan,
+        high=high if has_interval else math.nan, error=error, numerator=math.nan,
+        denominator=float(estimate.observed + estimate.censored), units=estimate.units,
+        method="none" if not has_interval else "woodruff" if metric.kind == "survival quantile" else "greenwood",
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`interleaving`: which of two rankers users prefer on lists that mix both, with intervals that hold on any day."""
+"""`interleaving`: which of two rankers users prefer, by the clicks on interleaved lists."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from judged.online.ab_tests.differences import Looks
+from judged.online.ab_tests.differences import Inference
 from judged.online.interleaving_analysis.credit import (
-    AtRank,
     MixedLists,
     Outcomes,
-    by_rank,
-    mixed_lists,
-    outcomes_of,
-    unsound,
+    RankShare,
+    invalid_reasons,
+    rank_shares,
+    read_mixed_lists,
+    read_outcomes,
 )
 from judged.online.layout import AMOUNT, in_unit, percent
 from judged.online.log import LogAnswer, about, need
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 Decision: TypeAlias = Literal["preferred", "not preferred", "keep running", "broken"]
 _POINTS = in_unit("share", 1, "+")
 MIN_EFFECTIVE_USERS = 50
-"""Minimum effective number of users, by their lists, for an interval. With fewer, 95% intervals of users whose activity
-goes with their preference hold the truth in 85 to 91% of samples (tools/calibration/interleaving.py)."""
+"""Minimum effective number of users, by their lists, for an interval. With fewer, 95% intervals cover the true value in
+85 to 91% of samples if activity and preference are correlated (tools/calibration/interleaving.py)."""
 
 
 class Preference(NamedTuple):
-    """What clicked lists say of the other ranker against the baseline, of all pages (an empty `part`) or of a slice.
+    """Preference for the other ranker over the baseline, on all pages (`slice_name` is "") or in a slice.
 
-    ``value``: wins and half of the ties, by clicked lists, less a half: 0 says that neither is preferred. ``credit``:
-    clicks of the other ranker less those of the baseline, by clicked list. Both with their intervals over users.
-    ``error``: standard error of `value`. ``effective``: number of users with equally many lists that tell as much.
-    ``reason``: why there is no interval and no p-value; then they are NaN.
+    ``value``: share of wins, with ties as half a win, minus 0.5, by clicked list; 0: no preference. ``credit``: clicks
+    of the other ranker minus those of the baseline, by clicked list. Both with intervals over users. ``error``:
+    standard error of `value`. ``effective``: effective number of users (Kish), by their lists. ``reason``: why there is
+    no interval and no p-value, which are NaN then.
     """
 
-    part: str
+    slice_name: str
     users: int
     lists: int
     wins: float
@@ -67,22 +67,22 @@ class Preference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Interleaving(LogAnswer):
-    """What users prefer, and whether the lists that say so are sound.
+    """Preference of users between two rankers, and the validity of the interleaved lists.
 
     Parameters
     ----------
     baseline, other
         The two rankers.
     mixing, lists, users
-        How lists were mixed, how many there are, and how many users saw them.
+        Interleaving method, number of lists, number of users who saw them.
     decision, reasons
-        What follows for the other ranker, and why.
+        Decision on the other ranker, and its reasons.
     overall
-        Of all lists.
+        Preference on all lists.
     by, sliced
-        The same by slice.
+        Slicing attribute, and preferences by slice.
     ranks
-        How often each rank counted for the other ranker.
+        Share of the other ranker at each rank.
     """
 
     kind: ClassVar[str] = "interleaving"
@@ -97,12 +97,12 @@ class Interleaving(LogAnswer):
     decision: Decision
     reasons: tuple[str, ...]
     overall: Preference
-    ranks: tuple[AtRank, ...]
+    ranks: tuple[RankShare, ...]
     by: str | None = None
     sliced: tuple[Preference, ...] = ()
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the verdict, what clicks say, and whether the coins were fair."""
+        """Return the verdict, the preferences, and the test for fair coin flips."""
         columns = ("rank", COUNT), ("lists", COUNT), ("share", SHARE, f"{self.other}'s"), ("p", P_VALUE)
         ranks = Table(
             "ranks",
@@ -112,31 +112,32 @@ class Interleaving(LogAnswer):
             folded=True,
         )
         note = f"{percent(self.level)} intervals over {self.unit}s; value: wins and half of the ties, less a half"
-        sliced = (
+        slices_note = (
             f"{percent(self.level)} intervals, each for itself: slices were not declared, so they are exploratory;"
             f" none for fewer than {MIN_EFFECTIVE_USERS} effective {self.unit}s"
         )
         return (
             Sentences((f"{self.other}: {self.decision}. {' '.join(self.reasons)}",)),
             _preferences("preferences", "What clicks prefer", (self.overall,), note),
-            *((_preferences("slices", f"By {self.by}", self.sliced, sliced),) if self.by is not None else ()),
+            *((_preferences("slices", f"By {self.by}", self.sliced, slices_note),) if self.by is not None else ()),
             ranks,
             self.made(),
         )
 
 
 def _preferences(name: str, title: str, rows: tuple[Preference, ...], note: str) -> Table:
-    ends = [(row.credit_low, row.credit_high) for row in rows]
+    value_ci = [_finite_interval(row.low, row.high) for row in rows]
+    credit_ci = [_finite_interval(row.credit_low, row.credit_high) for row in rows]
     return Table(
         name,
         (
-            *((Column("slice", [one.part for one in rows], TEXT),) if name == "slices" else ()),
+            *((Column("slice", [row.slice_name for row in rows], TEXT),) if name == "slices" else ()),
             *columns_of(rows, ("users", COUNT), ("lists", COUNT, "clicked lists")),
             *columns_of(rows, ("wins", AMOUNT), ("losses", AMOUNT)),
-            Column("value", [one.value for one in rows], _POINTS, ci=[_ends(one.low, one.high) for one in rows]),
-            Column("p", [one.p for one in rows], P_VALUE),
-            Column("credit", [one.credit for one in rows], in_unit("count", 3, "+"), "clicks a list",
-                   ci=[_ends(*pair) for pair in ends]),
+            Column("value", [row.value for row in rows], _POINTS, ci=value_ci),
+            Column("p", [row.p for row in rows], P_VALUE),
+            Column("credit", [row.credit for row in rows], in_unit("count", 3, "+"), "clicks a list",
+                   ci=credit_ci),
             *columns_of(rows, "error"),
             Column("effective", [row.effective for row in rows], COUNT, only="data"),
             Column("reason", [row.reason.sentence("user") if row.reason else "" for row in rows], TEXT, only="data"),
@@ -147,7 +148,7 @@ def _preferences(name: str, title: str, rows: tuple[Preference, ...], note: str)
     )  # fmt: skip
 
 
-def _ends(low: float, high: float) -> tuple[float, float]:
+def _finite_interval(low: float, high: float) -> tuple[float, float]:
     return (low, high) if math.isfinite(low + high) else (math.nan, math.nan)
 
 
@@ -165,124 +166,125 @@ def interleaving(
     unit: Unit = "user",
     level: float = 0.95,
 ) -> Interleaving:
-    """Say which of two rankers users prefer, from lists that mix both.
+    """Estimate which of two rankers users prefer, from the clicks on lists that interleave both.
 
-    Each list with a click is won, lost or tied. The value is Chapelle, Joachims, Radlinski and Yue's (TOIS 2012): wins
-    and half of the ties by clicked lists, less a half; its interval is made over users by the delta method.
+    Each clicked list is a win, a loss, or a tie. The value is that of Chapelle, Joachims, Radlinski, and Yue (TOIS
+    2012): the share of wins, with ties as half a win, minus 0.5. Its interval uses the delta method over users.
 
     Parameters
     ----------
     log
-        A log of lists that `judged.online.mixed_lists.interleave` mixed, or of team drafts with a team for each result.
+        Log of lists made by `judged.online.mixed_lists.interleave`, or of team drafts that name the team of each
+        result.
     baseline
-        The ranker that the other is compared with; None: the first.
+        Ranker that the other one is compared with; None: the first.
     by
-        Slices by which it is shown too; see `judged.online.slicing.slice_pages`.
+        Slicing attribute; see `judged.online.slicing.slice_pages`.
     where
-        Only lists that match; see `judged.online.slicing.pages_where`.
+        Condition on the lists; see `judged.online.slicing.pages_where`.
     count_shared
-        Whether clicks count in team drafts down to where the two lists part: above, they tell nothing.
+        Whether clicks in team drafts count above the first rank where the two rankings differ. They carry no
+        information.
     count_repeated
-        Whether several clicks on one result of a list count as several.
+        Whether several clicks on the same result of a list count separately.
     any_day
-        Whether intervals hold on whichever day one looks; False: on one day that was set before the test.
+        Whether intervals are valid on any day; False: only on one day that was set before the test.
     expected
-        The number of users at which such intervals are narrowest.
+        Number of users for which always-valid intervals are narrowest.
     min_users
-        No verdict before so many users clicked.
+        Minimum number of users with a click for a verdict.
     unit, level
         As for `judged.online.abtest`.
 
     Raises
     ------
     InputError
-        If the log has no such lists, or several tests, or does not tell what they count for.
+        If the log has no interleaved lists, lists of several tests, or lists without the attributes that credit needs.
     """
     need(log=log, unit=unit, level=level, baseline=baseline, min_users=min_users, by=by, expected=expected, where=where)
-    looks, said = Looks(level, any_day, expected), ""
+    inference = Inference(level, any_day, expected)
     with log.engine.scratch():
-        chosen, said = (None, "") if where is None else pages_where(log, where)
-        mixed = mixed_lists(log, baseline, unit, chosen, count_shared=count_shared)
-        ranks = by_rank(mixed)
-        broken = unsound(mixed, ranks)
-        overall = preference(outcomes_of(log, mixed, count_repeated=count_repeated), None, looks)
+        matching_pages, where_text = (None, "") if where is None else pages_where(log, where)
+        mixed = read_mixed_lists(log, baseline, unit, matching_pages, count_shared=count_shared)
+        ranks = rank_shares(mixed)
+        invalid = invalid_reasons(mixed, ranks)
+        overall = estimate_preference(read_outcomes(log, mixed, count_repeated=count_repeated), None, inference)
         sliced: list[Preference] = []
         if by is not None:
-            cut = slice_pages(log, by)
-            outcomes = outcomes_of(log, mixed, cut.table, count_repeated=count_repeated)
-            sliced = [preference(outcomes, name, looks) for name in cut.values if name in outcomes.parts]
-    decision, why = _verdict(mixed, overall, broken, min_users)
-    rest = "the rest of the longer one follows, for neither" if mixed.longer else "cut at the shorter"
+            by_slice = slice_pages(log, by)
+            outcomes = read_outcomes(log, mixed, by_slice.table, count_repeated=count_repeated)
+            names = [name for name in by_slice.values if name in outcomes.slices]
+            sliced = [estimate_preference(outcomes, name, inference) for name in names]
+    decision, reasons = _verdict(mixed, overall, invalid, min_users)
+    after_the_shorter = "the rest of the longer one follows, for neither" if mixed.longer else "cut at the shorter"
     policies = {
-        "lists": f"{mixed.method}, {rest}",
-        "where": said,
+        "lists": f"{mixed.method}, {after_the_shorter}",
+        "where": where_text,
         "intervals hold": f"on any day, narrowest at {expected:,} users" if any_day else "on one day, set before",
         "above where lists part": "clicks count" if count_shared else "clicks of team drafts count for neither",
         "several clicks on one result": "count as several" if count_repeated else "count once",
     }
     return Interleaving(
-        baseline=mixed.rankers[0],
-        other=mixed.rankers[1],
-        mixing=mixed.method,
-        lists=mixed.lists,
-        users=mixed.users,
-        decision=decision,
-        reasons=tuple(why),
-        overall=overall,
-        ranks=tuple(ranks),
-        by=by,
-        sliced=tuple(sliced),
+        baseline=mixed.rankers[0], other=mixed.rankers[1], mixing=mixed.method, lists=mixed.lists, users=mixed.users,
+        decision=decision, reasons=tuple(reasons), overall=overall, ranks=tuple(ranks), by=by, sliced=tuple(sliced),
         **about(log, unit, level, policies),
-    )
-
-
-def preference(made: Outcomes, part: str | None, looks: Looks) -> Preference:
-    """Estimate the preference of all clicked lists, or of a slice."""
-    here = np.full(len(made.unit), fill_value=True) if part is None else made.part == made.parts.index(part)
-    win, loss, unit = made.win[here], made.loss[here], made.unit[here]
-    value, credit = UnitRatio.of_rows(unit, (win - loss) / 2.0), UnitRatio.of_rows(unit, made.credit[here])
-    reason = insufficient(unit, value)
-    ends, credit_ends, p = (math.nan, math.nan), (math.nan, math.nan), math.nan
-    if reason is None:
-        half, p = _critical_and_p(value, looks)
-        ends = value.interval(half)
-        credit_ends = credit.interval(half) if credit.error > 0 else credit_ends
-    return Preference(
-        part or "", value.units, len(win), float(win.sum()), float(loss.sum()), value.value, value.error, *ends, p,
-        credit.value, *credit_ends, value.effective, reason,
     )  # fmt: skip
 
 
-def insufficient(unit: Ints, value: UnitRatio) -> Insufficiency | None:
-    """Return why clicked lists, each with the code of its user, do not support an interval."""
+def estimate_preference(outcomes: Outcomes, slice_name: str | None, inference: Inference) -> Preference:
+    """Estimate the preference on all clicked lists, or in a slice."""
+    selected = np.full(len(outcomes.unit), fill_value=True)
+    if slice_name is not None:
+        selected = outcomes.slice_code == outcomes.slices.index(slice_name)
+    win, loss, unit = outcomes.win[selected], outcomes.loss[selected], outcomes.unit[selected]
+    # Half of win - loss, averaged over lists, equals wins + ties / 2 - 1 / 2 as a share of the lists.
+    value, credit = UnitRatio.of_rows(unit, (win - loss) / 2.0), UnitRatio.of_rows(unit, outcomes.credit[selected])
+    reason = interval_insufficiency(unit, value)
+    interval, credit_interval, p = (math.nan, math.nan), (math.nan, math.nan), math.nan
+    if reason is None:
+        critical, p = _critical_and_p_value(value, inference)
+        interval = value.interval(critical)
+        credit_interval = credit.interval(critical) if credit.error > 0 else credit_interval
+    wins, losses = float(win.sum()), float(loss.sum())
+    return Preference(
+        slice_name or "", value.units, len(win), wins, losses, value.value, value.error, *interval, p,
+        credit.value, *credit_interval, value.effective, reason,
+    )  # fmt: skip
+
+
+def interval_insufficiency(unit: Ints, value: UnitRatio) -> Insufficiency | None:
+    """Return why clicked lists, each with the code of its user, do not support an interval; None if they do."""
+    # A few users with most lists would determine the result: their effective number counts (Kish).
     lists = np.unique(unit, return_counts=True)[1]
     return insufficiency(value.units, variance=value.error, weights=lists, min_effective_units=MIN_EFFECTIVE_USERS)
 
 
-def _critical_and_p(value: UnitRatio, looks: Looks) -> tuple[float, float]:
+def _critical_and_p_value(value: UnitRatio, inference: Inference) -> tuple[float, float]:
     """Return half the width of intervals in standard errors, and the p-value of no preference."""
+    # Fixed sample: Student's t, with one degree of freedom less than users.
     t = value.t(0.0)
-    if looks.any_day:
-        return looks.critical(value.units), looks.p(t, value.units)
+    if inference.any_day:
+        return inference.critical(value.units), inference.p_value(t, value.units)
     df = value.units - 1
-    return student_quantile((1.0 + looks.level) / 2.0, df), 2.0 * student_cdf(-abs(t), df)
+    return student_quantile((1.0 + inference.level) / 2.0, df), 2.0 * student_cdf(-abs(t), df)
 
 
 def _verdict(
-    mixed: MixedLists, overall: Preference, broken: tuple[str, ...], min_users: int
+    mixed: MixedLists, overall: Preference, invalid: tuple[str, ...], min_users: int
 ) -> tuple[Decision, tuple[str, ...]]:
-    if broken:
-        return "broken", (f"Nothing follows: {listed(broken)}.",)
+    # As for A/B tests, invalid lists have no verdict.
+    if invalid:
+        return "broken", (f"Nothing follows: {listed(invalid)}.",)
     if overall.users < min_users:
-        few = f"{counted(overall.users, 'user')} clicked, of the {min_users:,} before which nothing is said."
-        return "keep running", (few,)
+        too_few = f"{counted(overall.users, 'user')} clicked, of the {min_users:,} before which nothing is said."
+        return "keep running", (too_few,)
     if overall.reason is not None:
         return "keep running", (overall.reason.sentence("user"),)
     if math.isnan(overall.low):
         return "keep running", ("These users do not bound the preference yet.",)
-    span = f"{_POINTS.write(overall.low)} to {_POINTS.write(overall.high)}"
+    interval = f"{_POINTS.write(overall.low)} to {_POINTS.write(overall.high)}"
     if overall.low > 0:
-        return "preferred", (f"Its results won more lists than those of {mixed.rankers[0]}: {span}.",)
+        return "preferred", (f"Its results won more lists than those of {mixed.rankers[0]}: {interval}.",)
     if overall.high < 0:
-        return "not preferred", (f"Its results won fewer lists than those of {mixed.rankers[0]}: {span}.",)
-    return "keep running", (f"It is not told apart from {mixed.rankers[0]}: {span}.",)
+        return "not preferred", (f"Its results won fewer lists than those of {mixed.rankers[0]}: {interval}.",)
+    return "keep running", (f"It is not told apart from {mixed.rankers[0]}: {interval}.",)

@@ -1,4 +1,4 @@
-"""Before mixed lists are shown: how many users they take, and how many an A/B test took for the same decision."""
+"""Planning of an interleaving test: required users, and a comparison with past A/B tests of the same changes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from judged.errors import InputError
-from judged.online.ab_tests.differences import Looks
-from judged.online.ab_tests.planning import differences_of, users_a_day, users_any_day
+from judged.online.ab_tests.differences import Inference
+from judged.online.ab_tests.planning import differences_of, users_any_day, users_per_day
 from judged.online.engine import identifier
-from judged.online.interleaving_analysis.analysis import insufficient
-from judged.online.interleaving_analysis.credit import mixed_lists, outcomes_of
+from judged.online.interleaving_analysis.analysis import interval_insufficiency
+from judged.online.interleaving_analysis.credit import read_mixed_lists, read_outcomes
 from judged.online.layout import in_unit, percent
 from judged.online.log import LogAnswer, about, need
 from judged.results import COUNT, TEXT, Column, Sentences, Table, columns_of, number
@@ -31,7 +31,7 @@ _GAIN, _POINTS = in_unit("share", 1), in_unit("share", 1, "+")
 
 
 class PreferencePlan(NamedTuple):
-    """A preference that is to be found, the users it takes on one day, and at the latest where one looks every day."""
+    """Preference to detect, the users required for a fixed sample and for intervals valid on any day, and the days."""
 
     value: float
     users: float
@@ -39,12 +39,12 @@ class PreferencePlan(NamedTuple):
     days: float
 
 
-class Pair(NamedTuple):
-    """One change that was tested both ways.
+class MethodComparison(NamedTuple):
+    """One change that was tested with interleaving and with an A/B test.
 
-    ``preference``, ``gain``: of the other ranker; of the A/B test's primary metric, relative, turned so that more is
-    better. ``users_interleaving``, ``users_abtest``: what each would take to find what it found, on one day. ``agree``:
-    yes or no where both tell the rankers apart, or else which does not.
+    ``preference``, ``gain``: for the other ranker; of the primary metric, relative, with a sign such that more is
+    better. ``users_interleaving``, ``users_abtest``: users that each method needs to detect its own estimate with a
+    fixed sample. ``agree``: "yes" or "no" if both are significant; otherwise the method that is not.
     """
 
     other: str
@@ -58,18 +58,18 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InterleavingPlan(LogAnswer):
-    """How long it would take to find preferences on users like those of a log.
+    """Duration of interleaving tests with users like those of a log.
 
     Parameters
     ----------
     plans
         By preference.
     pairs
-        Past changes that were tested both ways.
+        Past changes that were tested with both methods.
     power, a_day
-        As asked for; new users in a day.
+        Probability of detecting the preference; new users per day.
     spread, assumed
-        Standard deviation of what one user says of the preference; whether it was assumed, not seen on mixed lists.
+        Standard deviation of the influence of one user on the preference; whether it is assumed and not estimated.
     """
 
     kind: ClassVar[str] = "interleaving-plan"
@@ -77,18 +77,20 @@ class InterleavingPlan(LogAnswer):
     asked: ClassVar[tuple[str, ...]] = ("power", "a_day", "spread", "assumed")
 
     plans: tuple[PreferencePlan, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[MethodComparison, ...]
     power: float
     a_day: float
     spread: float
     assumed: bool
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give users and days by preference, and what past changes took both ways."""
-        users = ("users", COUNT, "users, one day"), ("users_any_day", COUNT, "users, any day")
+        """Return users and days by preference, and the comparison with past A/B tests."""
+        user_columns = ("users", COUNT, "users, one day"), ("users_any_day", COUNT, "users, any day")
         plans = Table(
             "plans",
-            columns_of(self.plans, ("value", _POINTS, "preference"), *users, ("days", number(0), "days, any day")),
+            columns_of(
+                self.plans, ("value", _POINTS, "preference"), *user_columns, ("days", number(0), "days, any day")
+            ),
             "How long",
             labels=1,
             note=f"found with a probability of {percent(self.power)}; {self.a_day:,.0f} new users a day; "
@@ -97,7 +99,7 @@ class InterleavingPlan(LogAnswer):
         )
         if not self.pairs:
             return plans, self.made()
-        ratios = [one.users_abtest / one.users_interleaving for one in self.pairs]
+        ratios = [pair.users_abtest / pair.users_interleaving for pair in self.pairs]
         pairs = Table(
             "pairs",
             (
@@ -113,9 +115,10 @@ class InterleavingPlan(LogAnswer):
             labels=1,
             note="users that each would take to find what it found; what was found is itself uncertain",
         )
-        told = [one.agree for one in self.pairs if one.agree in {"yes", "no"}]
-        said = f"Both told the rankers apart in {len(told)} of {len(self.pairs)}, and agreed in {told.count('yes')}."
-        return plans, pairs, Sentences((said,)), self.made()
+        agreements = [pair.agree for pair in self.pairs if pair.agree in {"yes", "no"}]
+        significant = f"Both told the rankers apart in {len(agreements)} of {len(self.pairs)}"
+        summary = f"{significant}, and agreed in {agreements.count('yes')}."
+        return plans, pairs, Sentences((summary,)), self.made()
 
 
 def plan_interleaving(
@@ -128,70 +131,66 @@ def plan_interleaving(
     unit: Unit = "user",
     level: float = 0.95,
 ) -> InterleavingPlan:
-    """Say how many users, and days, it takes to find preferences on mixed lists.
+    """Estimate the users and days that an interleaving test needs to detect preferences.
 
     Parameters
     ----------
     log
-        A log of the past: of mixed lists, whose spread over users is taken; or any other, of which it is assumed.
+        Past log: of interleaved lists, to estimate the spread over users; or any other, for which it is assumed.
     differences
-        Preferences that are to be found (wins and half of the ties by clicked lists, less a half); None: 1, 2, 5 and 10
-        points.
+        Preferences to detect: share of wins, with ties as half a win, minus 0.5. None: 1, 2, 5, and 10 points.
     decided
-        For a log without mixed lists: the share of clicked lists that will not be tied; lists of one user then say
-        independent things.
+        For a log without interleaved lists: share of clicked lists that are not tied. The lists of a user are assumed
+        to be independent.
     past
-        Changes that were tested both ways: what each found, and the users that each would take.
+        Results of both methods for past changes.
     power
-        With which probability.
+        Probability of detecting the preference.
     unit, level
         As for `judged.online.interleaving`.
 
     Raises
     ------
     InputError
-        If nobody clicks, or an option makes no sense.
+        If the log has no clicks, or an option is out of range.
     """
     need(log=log, unit=unit, level=level, power=power)
-    wanted = differences_of(differences)
-    if not wanted or not all(0 < float(one) <= 0.5 for one in wanted) or not 0 < decided <= 1:
-        fix = "give preferences above 0 and at most 0.5, such as 0.02, and a share of decided lists up to 1"
-        raise InputError(f"differences are {wanted}, decided is {decided!r}", fix=fix)
+    preferences = differences_of(differences)
+    if not preferences or not all(0 < float(preference) <= 0.5 for preference in preferences) or not 0 < decided <= 1:
+        problem = "`differences` must be above 0 and at most 0.5, and `decided` above 0 and at most 1, got"
+        raise InputError(f"{problem} {preferences} and {decided!r}", fix="use differences=0.02, decided=0.7")
     with log.engine.scratch():
         assumed = not log.engine.rows(f"SELECT 1 FROM {log.shown} WHERE team IS NOT NULL LIMIT 1")
         if assumed:
-            lists, users = _clicked(log, unit)
+            lists, users = _count_clicked(log, unit)
             spread = math.sqrt(decided * users / (4.0 * lists)) if lists else math.nan
         else:
-            mixed = mixed_lists(log, None, unit, None, count_shared=False)
-            made = outcomes_of(log, mixed, count_repeated=False)
+            mixed = read_mixed_lists(log, None, unit, None, count_shared=False)
+            outcomes = read_outcomes(log, mixed, count_repeated=False)
             users = mixed.users
-            seen = UnitRatio.of_rows(made.unit, (made.win - made.loss) / 2.0)
-            if seen.units and (reason := insufficient(made.unit, seen)):
-                problem = f"how much users differ cannot be estimated. {reason.sentence('user').rstrip('.')}"
-                raise InputError(problem, fix="give a log with more users", path=log.name)
-            spread = seen.error * math.sqrt(users)
+            observed = UnitRatio.of_rows(outcomes.unit, (outcomes.win - outcomes.loss) / 2.0)
+            if observed.units and (reason := interval_insufficiency(outcomes.unit, observed)):
+                problem = f"the variance between users cannot be estimated. {reason.sentence('user').rstrip('.')}"
+                raise InputError(problem, fix="use a log with more users", path=log.name)
+            spread = observed.error * math.sqrt(users)
     if not spread > 0:
-        raise InputError("clicks of this log decide nothing", fix="give a log with clicks", path=log.name)
-    a_day = users_a_day(log, users)
+        problem = "the spread between users must be positive, but the clicks of this log show no preference"
+        raise InputError(problem, fix="use a log with more clicks", path=log.name)
+    a_day = users_per_day(log, users)
     plans: list[PreferencePlan] = []
-    for value in map(float, wanted):
-        any_day = users_any_day(spread / 2.0, value, power, Looks(level))  # everybody sees both
-        plans.append(PreferencePlan(value, _users(spread, value, power, level), any_day, any_day / a_day))
-    said = {"decided": f"{percent(decided)} of clicked lists, assumed"} if assumed else {}
+    for value in map(float, preferences):
+        # Half the spread: every user sees both rankers, while two arms have half of the users each.
+        any_day = users_any_day(spread / 2.0, value, power, Inference(level))
+        plans.append(PreferencePlan(value, _required_users(spread, value, power, level), any_day, any_day / a_day))
+    policies = {"decided": f"{percent(decided)} of clicked lists, assumed"} if assumed else {}
     return InterleavingPlan(
-        plans=tuple(plans),
-        pairs=tuple(_pair(*pair, power) for pair in past),
-        power=power,
-        a_day=a_day,
-        spread=spread,
-        assumed=assumed,
-        **about(log, unit, level, said),
-    )
+        plans=tuple(plans), pairs=tuple(_compare_methods(*pair, power) for pair in past), power=power, a_day=a_day,
+        spread=spread, assumed=assumed, **about(log, unit, level, policies),
+    )  # fmt: skip
 
 
-def _clicked(log: InteractionLog, unit: str) -> tuple[int, int]:
-    """Count first pages with a click, and all users who saw one."""
+def _count_clicked(log: InteractionLog, unit: str) -> tuple[int, int]:
+    """Count first pages with a click, and users with a first page."""
     row = log.engine.rows(
         f"SELECT count(*) FILTER (serp IN (SELECT serp FROM {log.event} WHERE action = 'click')) AS lists,"
         f" count(DISTINCT {identifier(unit)}) AS users FROM {log.serp} WHERE page = 1"
@@ -199,35 +198,35 @@ def _clicked(log: InteractionLog, unit: str) -> tuple[int, int]:
     return int(row["lists"]), int(row["users"])
 
 
-def _users(spread: float, value: float, power: float, level: float) -> float:
+def _required_users(spread: float, value: float, power: float, level: float) -> float:
     z = _NORMAL.inv_cdf(0.5 + level / 2.0) + _NORMAL.inv_cdf(power)
     return (z * spread / value) ** 2 if value else math.inf
 
 
-def _pair(mixed: Interleaving, test: ABTest, power: float) -> Pair:
-    """Set what both say of one change side by side."""
-    goals = [one for one in test.differences if one.role == "primary"]
-    goal = next((one for one in goals if one.arm == mixed.other), goals[0])
-    sign = -1.0 if goal.metric.better < 0 else 1.0
-    if goal.arm == mixed.baseline:  # the test was read the other way round
+def _compare_methods(interleaving: Interleaving, abtest: ABTest, power: float) -> MethodComparison:
+    primary_rows = [row for row in abtest.differences if row.role == "primary"]
+    primary = next((row for row in primary_rows if row.arm == interleaving.other), primary_rows[0])
+    sign = -1.0 if primary.metric.better < 0 else 1.0
+    if primary.arm == interleaving.baseline:  # the A/B test has the two rankers in the opposite roles
         sign = -sign
-    seen = mixed.overall
-    ends = sorted((sign * goal.difference.low, sign * goal.difference.high))
-    told = _told(seen.low, seen.high), _told(*ends)
-    agree = "interleaving does not tell" if not told[0] else "A/B does not tell" if not told[1] else ""
-    error = seen.error if seen.reason is None else math.nan
-    return Pair(
-        other=mixed.other,
-        metric=str(goal.metric),
-        preference=seen.value,
-        gain=sign * goal.relative.value,
-        users_interleaving=_users(error * math.sqrt(mixed.users), seen.value, power, mixed.level),
-        users_abtest=_users(
-            goal.adjusted.error * math.sqrt(test.assignment.number), goal.difference.value, power, test.level
+    preference = interleaving.overall
+    interval = sorted((sign * primary.difference.low, sign * primary.difference.high))
+    signs = _sign(preference.low, preference.high), _sign(*interval)
+    insignificant = "interleaving does not tell" if not signs[0] else "A/B does not tell" if not signs[1] else ""
+    spread = primary.adjusted.error * math.sqrt(abtest.assignment.total_users)
+    error = preference.error if preference.reason is None else math.nan
+    return MethodComparison(
+        other=interleaving.other,
+        metric=str(primary.metric),
+        preference=preference.value,
+        gain=sign * primary.relative.value,
+        users_interleaving=_required_users(
+            error * math.sqrt(interleaving.users), preference.value, power, interleaving.level
         ),
-        agree=agree or ("yes" if told[0] == told[1] else "no"),
+        users_abtest=_required_users(spread, primary.difference.value, power, abtest.level),
+        agree=insignificant or ("yes" if signs[0] == signs[1] else "no"),
     )
 
 
-def _told(low: float, high: float) -> int:
+def _sign(low: float, high: float) -> int:
     return (low > 0) - (high < 0)

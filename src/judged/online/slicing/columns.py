@@ -1,4 +1,4 @@
-"""Slices by a column of the log, and pages chosen by a condition on its columns."""
+"""Slices by a column of the log, and selection of pages by a condition on its columns."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Pages and their slices, not run yet.
+class SliceQuery:
+    """SQL that assigns pages to slices.
 
     Parameters
     ----------
     sql
-        Gives ``serp`` and ``slice``; null where it is not known. Each page once.
+        Query for ``serp`` and ``slice``, one row per page; null: unknown.
     order
-        Names in the order that they are shown in; empty: that of numbers or of the alphabet.
+        Slices in display order; empty: numeric or alphabetical order.
     note
-        What a reader should know.
-    all_kept
-        There may be any number of slices: points of a series.
+        Note for the reader of the results.
+    keeps_all
+        Whether rare slices are kept, because they are points of a series.
     """
 
     sql: str
     order: tuple[str, ...] = ()
     note: str = ""
-    all_kept: bool = False
+    keeps_all: bool = False
 
 
-def banded(number: str, bands: Bands) -> str:
-    """Write the SQL of the name of the range that each number lies in; null for null."""
-    below = zip(bands.starts, bands.names[:-1], strict=True)
-    cases = [f"WHEN {number} < {start!r} THEN {literal(name)}" for start, name in below]
+def band_sql(number: str, bands: Bands) -> str:
+    """Return the SQL of the band that a number is in; null for null."""
+    bands_below = zip(bands.starts, bands.names[:-1], strict=True)
+    cases = [f"WHEN {number} < {start!r} THEN {literal(name)}" for start, name in bands_below]
     return f"CASE WHEN {number} IS NULL THEN NULL {' '.join(cases)} ELSE {literal(bands.names[-1])} END"
 
 
@@ -58,52 +58,54 @@ _KEYS = ("serp", "session", "user")
 
 
 def pages_where(log: InteractionLog, where: str) -> tuple[Relation, str]:
-    """Choose the pages that meet a condition; what comes of them, and what follows them, is that of the whole log.
+    """Select the pages that meet a condition. Events on them, and following pages, are those of the whole log.
 
     Parameters
     ----------
     log
         The log.
     where
-        An expression (`judged.data.expression.Expression`) over columns of `serp`, attributes of the log's own too.
+        Expression (`judged.data.expression.Expression`) over columns of `serp`, including the log's own attributes.
 
     Returns
     -------
-    chosen : Relation
-        ``serp`` of each.
-    said : str
-        The condition, and how many pages meet it.
+    matching : Relation
+        ``serp`` of each page.
+    description : str
+        The condition, and the number of pages that meet it.
 
     Raises
     ------
     InputError
-        If it is no such expression, or no page meets it.
+        If the expression is invalid, or no page meets it.
     """
-    own = {*(column.name for column in SERP), *log.attributes}
-    types = {name: kind for name, kind in log.serp.types.items() if name in own and name not in _KEYS}
-    kinds = {name: _KINDS.get(kind, "O" if kind.startswith("ENUM") else "") for name, kind in types.items()}
+    # Keys are internal numbers, without a meaning for the user.
+    columns = {*(column.name for column in SERP), *log.attributes}
+    sql_types = {name: kind for name, kind in log.serp.types.items() if name in columns and name not in _KEYS}
+    kinds = {name: _KINDS.get(kind, "O" if kind.startswith("ENUM") else "") for name, kind in sql_types.items()}
     condition = Expression(where).sql({name: kind for name, kind in kinds.items() if kind})
-    chosen = log.engine.keep(f"SELECT serp FROM {log.serp} WHERE {condition}", "chosen")
-    pages = f"SELECT (SELECT count(*) FROM {chosen}) AS chosen, (SELECT count(*) FROM {log.serp}) AS pages"
-    found = log.engine.rows(pages)[0]
-    if not found["chosen"]:
-        raise InputError(f"no page meets {where!r:.80}", fix="write another condition", path=", ".join(log.files))
-    return chosen, f"{where}: {found['chosen']:,} of {found['pages']:,} pages"
+    matching = log.engine.keep(f"SELECT serp FROM {log.serp} WHERE {condition}", "chosen")
+    counts_sql = f"SELECT (SELECT count(*) FROM {matching}) AS chosen, (SELECT count(*) FROM {log.serp}) AS pages"
+    counts = log.engine.rows(counts_sql)[0]
+    if not counts["chosen"]:
+        raise InputError(f"no page meets {where!r:.80}", fix="use another condition", path=", ".join(log.files))
+    return matching, f"{where}: {counts['chosen']:,} of {counts['pages']:,} pages"
 
 
-MANY = 30
-"""So many values make a slice each."""
+MAX_VALUES = 30
+"""Largest number of values with one slice each."""
 
-_NUMBERS = ("BIGINT", "DECIMAL", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "U")  # types
+# Prefixes of the names of SQL types.
+_NUMBERS = ("BIGINT", "DECIMAL", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "U")
 
-_PARTS = 4  # that more numbers than MANY are cut into, where nothing is said
+_DEFAULT_PARTS = 4
 
 
-def by_column(serp: Relation, name: str, how: str = "") -> Cut:
-    """Cut pages by a column.
+def by_column(serp: Relation, name: str, cuts_text: str = "") -> SliceQuery:
+    """Slice pages by a column.
 
-    Texts and truth values make a slice each; blank texts are not known. Numbers do so up to `MANY` different ones, and
-    are cut into four equal parts beyond.
+    Texts and booleans have one slice per value; blank texts are unknown. Numbers have one slice per value up to
+    `MAX_VALUES` distinct values, and four parts with equally many pages beyond.
 
     Parameters
     ----------
@@ -111,135 +113,137 @@ def by_column(serp: Relation, name: str, how: str = "") -> Cut:
         Pages.
     name
         The column.
-    how
-        For numbers: ``:10,100`` cuts at these, each where a range begins; ``/4`` into so many parts of equally many
-        pages, as far as pages with the same number can be parted. Texts that are numbers count as such then.
+    cuts_text
+        For numbers: ``:10,100`` for ranges that start at these numbers, ``/4`` for that many parts with equally many
+        pages, except for ties. Texts are converted to numbers then.
 
     Raises
     ------
     InputError
-        If the cuts make no sense, or the column holds neither texts nor numbers nor truth values.
+        If the ranges or parts are invalid, or the column holds neither texts nor numbers nor booleans.
     """
-    column, kind = identifier(name), serp.types[name]
-    text = kind == "VARCHAR" or kind.startswith("ENUM")
-    if text and not how:
-        return Cut(f"SELECT serp, nullif(trim({column}), '') AS slice FROM {serp}")
-    if kind == "BOOLEAN" and not how:
-        named = f"CASE WHEN {column} THEN 'true' WHEN NOT {column} THEN 'false' END"
-        return Cut(f"SELECT serp, {named} AS slice FROM {serp}", ("false", "true"))
-    if not text and not kind.startswith(_NUMBERS):
-        raise InputError(f"{name} is {kind}: no text, no number", fix="slice by another column")
-    # JSON and CSV may write a number as a text; what is none is not known
-    number = f"TRY_CAST({column} AS DOUBLE)"
+    column, sql_type = identifier(name), serp.types[name]
+    is_text = sql_type == "VARCHAR" or sql_type.startswith("ENUM")
+    if is_text and not cuts_text:
+        return SliceQuery(f"SELECT serp, nullif(trim({column}), '') AS slice FROM {serp}")
+    if sql_type == "BOOLEAN" and not cuts_text:
+        name_sql = f"CASE WHEN {column} THEN 'true' WHEN NOT {column} THEN 'false' END"
+        return SliceQuery(f"SELECT serp, {name_sql} AS slice FROM {serp}", ("false", "true"))
+    if not is_text and not sql_type.startswith(_NUMBERS):
+        problem = f"a slicing column must hold texts, numbers, or booleans, but {name} is {sql_type}"
+        raise InputError(problem, fix="slice by another column")
+    # JSON and CSV may store a number as text; other texts, and NaN, are unknown.
+    number_sql = f"TRY_CAST({column} AS DOUBLE)"
     numbers = serp.engine.query(
-        f"SELECT serp, CASE WHEN isnan({number}) THEN NULL ELSE {number} END AS number FROM {serp}"
+        f"SELECT serp, CASE WHEN isnan({number_sql}) THEN NULL ELSE {number_sql} END AS number FROM {serp}"
     )
-    if how.startswith(":"):
-        return _ranges(numbers, _bounds(name, how[1:]))
-    values, counts = _distribution(numbers)
-    if not how and len(values) <= MANY:
-        return _values(numbers, values)
-    parts = _parts(name, how[1:]) if how else _PARTS
-    cuts = equal_parts(values, counts, parts)
-    notes = [f"{name} has {len(values):,} different numbers: cut into equal parts"] if not how else []
-    if len(cuts) + 1 < parts and len(values):
-        found = f"{len(cuts) + 1} parts" if cuts else "one part"
-        notes.append(f"many pages have the same {name}: {found}, not {parts}")
-    return replace(_ranges(numbers, cuts, short=True), note="; ".join(notes))
+    if cuts_text.startswith(":"):
+        return _slice_by_ranges(numbers, _parse_bounds(name, cuts_text[1:]))
+    values, counts = _count_values(numbers)
+    if not cuts_text and len(values) <= MAX_VALUES:
+        return _slice_by_values(numbers, values)
+    parts = _parse_parts(name, cuts_text[1:]) if cuts_text else _DEFAULT_PARTS
+    bounds = equal_parts(values, counts, parts)
+    notes = [f"{name} has {len(values):,} different numbers: cut into equal parts"] if not cuts_text else []
+    if len(bounds) + 1 < parts and len(values):
+        parts_text = f"{len(bounds) + 1} parts" if bounds else "one part"
+        notes.append(f"many pages have the same {name}: {parts_text}, not {parts}")
+    return replace(_slice_by_ranges(numbers, bounds, round_labels=True), note="; ".join(notes))
 
 
 def equal_parts(values: Floats, counts: Ints, parts: int) -> tuple[float, ...]:
-    """Give where to cut so that as many lie in each part, as far as equal numbers allow.
+    """Return the numbers at which to split values into parts of equal size, except for ties.
 
     Parameters
     ----------
     values, counts
-        (N,): different numbers, rising, and how often each occurs.
+        (N,) distinct numbers in increasing order, and the frequency of each.
     parts
         2 or more.
 
     Returns
     -------
-    cuts
-        At most ``parts - 1``: the number at which each part but the first begins.
+    starts
+        At most ``parts - 1`` numbers: the first of each part but the first part.
 
     Examples
     --------
     >>> import numpy as np
     >>> equal_parts(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1, 1, 1, 1]), 2)
     (3.0,)
-    >>> equal_parts(np.array([0.0, 5.0]), np.array([9, 1]), 4)  # nine of ten are 0: nothing is below
+    >>> equal_parts(np.array([0.0, 5.0]), np.array([9, 1]), 4)  # nine of ten values are 0, so no part starts above 0
     ()
     """
     if not len(values):
         return ()
     ends = np.cumsum(counts)
     total = int(ends[-1])
-    places = [-(-at * total // parts) for at in range(1, parts)]
-    found = {float(values[np.searchsorted(ends, place, side="right")]) for place in places if place < total}
-    return tuple(sorted(found - {float(values[0])}))
+    # Number of values below the start of each part, rounded up.
+    ranks = [-(-part * total // parts) for part in range(1, parts)]
+    starts = {float(values[np.searchsorted(ends, rank, side="right")]) for rank in ranks if rank < total}
+    return tuple(sorted(starts - {float(values[0])}))
 
 
-def _bounds(name: str, text: str) -> tuple[float, ...]:
+def _parse_bounds(name: str, text: str) -> tuple[float, ...]:
     try:
         bounds = tuple(float(part) for part in text.split(","))
     except ValueError:
         bounds = ()
-    if not bounds or not all(map(math.isfinite, bounds)) or list(bounds) != sorted(set(bounds)) or len(bounds) >= MANY:
-        fix = f"give fewer than {MANY} numbers that rise: {name}:10,100"
-        raise InputError(f"{text!r} is not where numbers can be cut", fix=fix)
+    increasing = list(bounds) == sorted(set(bounds)) and all(map(math.isfinite, bounds))
+    if not increasing or not 1 <= len(bounds) < MAX_VALUES:
+        problem = f"range starts must be fewer than {MAX_VALUES} increasing numbers, got {text!r}"
+        raise InputError(problem, fix=f"use {name}:10,100, for example")
     return bounds
 
 
-def _parts(name: str, text: str) -> int:
-    if not text.strip().isdecimal() or not 2 <= int(text) <= MANY:
-        raise InputError(f"{name} cannot be cut into {text!r} parts", fix=f"a number from 2 to {MANY}: {name}/4")
+def _parse_parts(name: str, text: str) -> int:
+    if not text.strip().isdecimal() or not 2 <= int(text) <= MAX_VALUES:
+        problem = f"the number of parts must be from 2 to {MAX_VALUES}, got {text!r}"
+        raise InputError(problem, fix=f"use {name}/4, for example")
     return int(text)
 
 
-def _ranges(numbers: Relation, cuts: tuple[float, ...], *, short: bool = False) -> Cut:
-    wrote = [written(cut) for cut in cuts]
-    if short:  # what is no round number anyway is named by six digits, where these tell the cuts apart
-        brief = [exact if cut.is_integer() else f"{cut:g}" for cut, exact in zip(cuts, wrote, strict=True)]
-        wrote = brief if len(set(brief)) == len(brief) else wrote
-    between = [f"{low} to <{high}" for low, high in pairwise(wrote)]
-    names = (f"<{wrote[0]}", *between, f">={wrote[-1]}") if wrote else ("all",)
-    return Cut(f"SELECT serp, {banded('number', Bands(cuts, names))} AS slice FROM {numbers}", names)
+def _slice_by_ranges(numbers: Relation, bounds: tuple[float, ...], *, round_labels: bool = False) -> SliceQuery:
+    labels = [written(bound) for bound in bounds]
+    if round_labels:  # bounds that are not integers get six digits, unless two labels would be equal
+        rounded = [label if bound.is_integer() else f"{bound:g}" for bound, label in zip(bounds, labels, strict=True)]
+        labels = rounded if len(set(rounded)) == len(rounded) else labels
+    between = [f"{low} to <{high}" for low, high in pairwise(labels)]
+    names = (f"<{labels[0]}", *between, f">={labels[-1]}") if labels else ("all",)
+    return SliceQuery(f"SELECT serp, {band_sql('number', Bands(bounds, names))} AS slice FROM {numbers}", names)
 
 
-def _distribution(numbers: Relation) -> tuple[Floats, Ints]:
-    """Give the different numbers, rising, and how many pages have each."""
-    found = numbers.engine.arrow(
+def _count_values(numbers: Relation) -> tuple[Floats, Ints]:
+    counts = numbers.engine.arrow(
         f"SELECT number, count(*) AS pages FROM {numbers} WHERE number IS NOT NULL GROUP BY number ORDER BY number"
     )
-    return found["number"].to_numpy(), found["pages"].to_numpy()
+    return counts["number"].to_numpy(), counts["pages"].to_numpy()
 
 
-def _values(numbers: Relation, values: Floats) -> Cut:
+def _slice_by_values(numbers: Relation, values: Floats) -> SliceQuery:
     names = [written(value) if math.isfinite(value) else str(value) for value in values.tolist()]
-    known = pa.table({"number": pa.array(values, pa.float64()), "slice": pa.array(names, pa.string())})
-    named = numbers.engine.register(known)
-    return Cut(
-        f"SELECT n.serp, k.slice FROM {numbers} AS n LEFT JOIN {named} AS k ON k.number = n.number", tuple(names)
-    )
+    slice_table = pa.table({"number": pa.array(values, pa.float64()), "slice": pa.array(names, pa.string())})
+    names_by_number = numbers.engine.register(slice_table)
+    join = f"LEFT JOIN {names_by_number} AS k ON k.number = n.number"
+    return SliceQuery(f"SELECT n.serp, k.slice FROM {numbers} AS n {join}", tuple(names))
 
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
-HOURS = tuple(f"{at:02}" for at in range(24))
+HOURS = tuple(f"{hour:02}" for hour in range(24))
 _HOUR = 3_600_000  # milliseconds
 _DAY = 24 * _HOUR
 _WEEK = 7 * _DAY
-_TO_MONDAY = 3  # days from Monday to Thursday, on which 1970 began
+_TO_MONDAY = 3  # 1970-01-01 was a Thursday, three days after a Monday
 _NAME = re.compile(r"-?\d{4,}-\d\d-\d\d(?:T\d\d)?")
 
 
-class _Clock(NamedTuple):
-    """How time is cut: buckets of so many milliseconds, moved by so many; and what bucket number n is called."""
+class _TimeBuckets(NamedTuple):
+    """Time buckets: `size` and `offset` in milliseconds, and the names of buckets by their number."""
 
     size: int
-    moved: int
-    named: Callable[[Ints], list[str]]
+    offset: int
+    format_names: Callable[[Ints], list[str]]
     order: tuple[str, ...] = ()
 
 
@@ -247,27 +251,28 @@ def _dates(days: Ints) -> list[str]:
     return np.datetime_as_string(days.astype("datetime64[D]")).tolist()
 
 
-_CLOCKS = {
-    "hour": _Clock(_HOUR, 0, lambda hours: np.datetime_as_string(hours.astype("datetime64[h]")).tolist()),
-    "day": _Clock(_DAY, 0, _dates),
-    "week": _Clock(_WEEK, _TO_MONDAY * _DAY, lambda weeks: _dates(weeks * 7 - _TO_MONDAY)),
-    "weekday": _Clock(_DAY, 0, lambda days: [WEEKDAYS[at] for at in ((days + _TO_MONDAY) % 7).tolist()], WEEKDAYS),
-    "hour of week": _Clock(
+_TIME_BUCKETS = {
+    "hour": _TimeBuckets(_HOUR, 0, lambda hours: np.datetime_as_string(hours.astype("datetime64[h]")).tolist()),
+    "day": _TimeBuckets(_DAY, 0, _dates),
+    "week": _TimeBuckets(_WEEK, _TO_MONDAY * _DAY, lambda weeks: _dates(weeks * 7 - _TO_MONDAY)),
+    "weekday": _TimeBuckets(_DAY, 0, lambda days: [WEEKDAYS[i] for i in (days + _TO_MONDAY) % 7], WEEKDAYS),
+    "hour of week": _TimeBuckets(
         _HOUR,
         _TO_MONDAY * _DAY,
-        lambda hours: [f"{WEEKDAYS[at // 24]} {at % 24:02}" for at in (hours % 168).tolist()],
+        lambda hours: [f"{WEEKDAYS[hour // 24]} {hour % 24:02}" for hour in (hours % 168).tolist()],
         tuple(f"{day} {hour}" for day in WEEKDAYS for hour in HOURS),
     ),
-    "hour of day": _Clock(_HOUR, 0, lambda hours: [f"{at:02}" for at in (hours % 24).tolist()], HOURS),
+    "hour of day": _TimeBuckets(_HOUR, 0, lambda hours: [f"{hour:02}" for hour in (hours % 24).tolist()], HOURS),
 }
-BY_TIME = tuple(_CLOCKS)
+BY_TIME = tuple(_TIME_BUCKETS)
 """Names of slices by time."""
 
 
-def by_time(serp: Relation, name: str) -> Cut:
-    """Cut by when the page was asked for.
+def by_time(serp: Relation, name: str) -> SliceQuery:
+    """Slice pages by their time.
 
-    ``hour`` is named as 2024-05-31T09, ``day`` as 2024-05-31, ``week`` as its Monday: in the order of time if sorted.
+    ``hour`` is named 2024-05-31T09, ``day`` 2024-05-31, and ``week`` as its Monday, so that sorting gives the order of
+    time.
 
     Parameters
     ----------
@@ -276,22 +281,24 @@ def by_time(serp: Relation, name: str) -> Cut:
     name
         One of `BY_TIME`.
     """
-    clock = _CLOCKS[name]
-    bucket = f"CAST(floor((time_ms + {clock.moved}) / {clock.size}.0) AS BIGINT)"
-    found = serp.engine.arrow(f"SELECT DISTINCT {bucket} AS bucket FROM {serp} ORDER BY bucket")
-    names = clock.named(found["bucket"].to_numpy())
-    known = serp.engine.register(pa.table({"bucket": found["bucket"], "slice": pa.array(names, pa.string())}))
-    sql = f"SELECT p.serp, k.slice FROM {serp} AS p LEFT JOIN {known} AS k ON k.bucket = {bucket}"
-    return Cut(sql, clock.order or tuple(names), "UTC", all_kept=True)
+    buckets = _TIME_BUCKETS[name]
+    # floor, not integer division: times before 1970 are negative.
+    bucket_sql = f"CAST(floor((time_ms + {buckets.offset}) / {buckets.size}.0) AS BIGINT)"
+    distinct_buckets = serp.engine.arrow(f"SELECT DISTINCT {bucket_sql} AS bucket FROM {serp} ORDER BY bucket")
+    names = buckets.format_names(distinct_buckets["bucket"].to_numpy())
+    slice_table = pa.table({"bucket": distinct_buckets["bucket"], "slice": pa.array(names, pa.string())})
+    names_by_bucket = serp.engine.register(slice_table)
+    sql = f"SELECT p.serp, k.slice FROM {serp} AS p LEFT JOIN {names_by_bucket} AS k ON k.bucket = {bucket_sql}"
+    return SliceQuery(sql, buckets.order or tuple(names), "UTC", keeps_all=True)
 
 
 def bucket_starts(names: Iterable[str]) -> tuple[int, ...]:
-    """Give when hours, days or weeks begin that are slices: milliseconds since 1970.
+    """Return the start of slices that are hours, days, or weeks, in milliseconds since 1970.
 
     Raises
     ------
     InputError
-        If one is no date or hour.
+        If a name is not a date or hour.
 
     Examples
     --------
@@ -307,4 +314,4 @@ def _start(name: str) -> int:
             return int(np.datetime64(name, "ms").astype(np.int64))
     except ValueError:
         pass
-    raise InputError(f"{name!r} is no hour, day or week", fix="slice by hour, day or week: 2024-05-31T09")
+    raise InputError(f"{name!r} is not an hour, day, or week", fix="slice by hour, day, or week: 2024-05-31T09")

@@ -1,4 +1,4 @@
-"""Change points: where the level of a series changes, by more than days that resemble the day before make it seem."""
+"""Change points of an autocorrelated series, and decomposition of the change of a ratio into mix and rates."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ if TYPE_CHECKING:
     from judged.results.types import Floats
 
 
-_HELD = 1 << 18  # values simulated at a time
-_MOST = 0.5  # autocorrelation that a series may have without a change; of more, little tells it from one
-_AROUND = 5  # days that tell whether the one among them is odd
-_ODD = 6.0  # sigmas from their median, from which it is
-_MAD = 1.4826  # sigmas of normal values in their median absolute deviation
-_ERRORS = 2.0  # of the estimated autocorrelation, by which that of the series without a change is larger
+_BATCH_VALUES = 1 << 18  # simulated values in memory at a time
+# Largest autocorrelation of a series without a change: beyond it, a change and a slow drift look the same.
+_MAX_SLOPE = 0.5
+_WINDOW = 5  # points of the Hampel filter
+_OUTLIER = 6.0  # distance from the median, in robust standard deviations, from which on a point is an outlier
+_MAD = 1.4826  # standard deviation of a normal distribution divided by its median absolute deviation
+# The slope of the simulated series is larger than the estimate by this many standard errors, 1 / sqrt(n), because a
+# slope that is too small makes too many changes significant.
+_SLOPE_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
-class Change:
-    """A change of level."""
+class LevelChange:
+    """Change of the level of a series."""
 
     point: int  # index of the first point of the new level
-    # before, after: weighted means of the stretches on both sides, each up to the next change
-    before: float
-    after: float
-    # chance of so large a difference somewhere in the stretch that was cut, had its level stayed
-    p: float
+    before: float  # weighted mean of the segment before it, back to the previous change
+    after: float  # weighted mean of the segment after it, up to the next change
+    p: float  # p-value of the best split of its segment, if the level did not change
 
 
 def change_points(
@@ -44,60 +45,61 @@ def change_points(
     *,
     alpha: float = 0.01,
     shortest: int = 5,
-    resamples: int = 999,  # resamples, seed: series without a change, at least 100, and of what they are drawn
+    resamples: int = 999,  # simulated series without a change, at least 100
     seed: int = 0,
-) -> tuple[Change, ...]:
-    """Find where the level of a series changes.
+) -> tuple[LevelChange, ...]:
+    """Detect changes of the level of a series.
 
     >>> values = np.array([0.30, 0.31, 0.29, 0.30, 0.31, 0.30, 0.25, 0.24, 0.25, 0.26, 0.24, 0.25])
-    >>> [(one.point, round(one.before, 3), round(one.after, 3)) for one in change_points(values, np.ones(12))]
-    [(6, 0.302, 0.248)]
+    >>> (change,) = change_points(values, np.ones(12))
+    >>> change.point, round(change.before, 3), round(change.after, 3)
+    (6, 0.302, 0.248)
     """
-    # Each point may resemble the one before it: the best cut of an autoregression of order 1 is held against the best
-    # cuts of such series without a change, made of the residuals in random order (the sup F test of Andrews,
-    # Econometrica 1993, with the bootstrap of Diebold and Chen, Journal of Econometrics 1996). Stretches on both sides
-    # of a change are cut in turn. How often a series without a change has one, and what is found: docs/calibration.md.
-    # `weights`: (n,) what each point counts: in proportion to `1 / errors**2`, and so to the size of its sample. Above
-    # 0. Returns in order of time. None for a series of fewer than `2 * shortest` points.
+    # Points may be autocorrelated. The best split of an autoregression of order 1 is compared with the best splits of
+    # such series without a change, simulated from the residuals: the sup F test of Andrews (Econometrica 1993) with the
+    # bootstrap of Diebold and Chen (Journal of Econometrics 1996). Both segments of a split are then tested in turn.
+    # Error rates: docs/calibration.md. `weights`: (n,) positive, proportional to `1 / errors**2` and thus to the sample
+    # size. A series of fewer than `2 * shortest` points has no changes.
     check_resampling(resamples, seed)
     if not 0 < alpha < 1 or shortest < 2:
-        raise InputError(
-            f"an error rate of {alpha} with stretches of {shortest} points makes no sense",
-            fix="a rate between 0 and 1, 0.01 say, and at least 2 points",
-        )
+        problem = f"`alpha` must be between 0 and 1, and `shortest` at least 2, got {alpha} and {shortest}"
+        raise InputError(problem, fix="use alpha=0.01 and shortest=5")
     if (resamples + 1) * alpha < 1:
-        raise InputError(f"{resamples} resamples cannot reach {alpha}", fix=f"at least {int(np.ceil(1 / alpha))}")
-    known = np.flatnonzero(np.isfinite(values) & np.isfinite(weights) & (weights > 0))
-    x, w = values[known], weights[known]
-    level = _without_outliers(x)
-    cuts: dict[int, float] = {}
-    parts = [(0, len(x))]
-    while parts:
-        start, end = parts.pop()
+        needed = int(np.ceil(1 / alpha))
+        raise InputError(f"`resamples` must be at least 1 / alpha - 1, got {resamples}", fix=f"use {needed}")
+    valid = np.flatnonzero(np.isfinite(values) & np.isfinite(weights) & (weights > 0))
+    x, w = values[valid], weights[valid]
+    level = _replace_outliers(x)
+    p_values: dict[int, float] = {}
+    segments = [(0, len(x))]
+    while segments:
+        start, end = segments.pop()
         rng = np.random.default_rng((seed, start, end))
-        cut, p = _cut(level[start:end], w[start:end], shortest, resamples, rng)
+        cut, p = _best_split(level[start:end], w[start:end], shortest, resamples, rng)
         if p <= alpha:
-            cuts[start + cut] = p
-            parts += [(start, start + cut), (start + cut, end)]
-    edges = [0, *sorted(cuts), len(x)]
+            p_values[start + cut] = p
+            segments += [(start, start + cut), (start + cut, end)]
+    edges = [0, *sorted(p_values), len(x)]
     means = [float(np.average(x[a:b], weights=w[a:b])) for a, b in itertools.pairwise(edges) if b > a]
-    return tuple(Change(int(known[edge]), means[at], means[at + 1], cuts[edge]) for at, edge in enumerate(edges[1:-1]))
+    splits = enumerate(edges[1:-1])
+    return tuple(LevelChange(int(valid[cut]), means[i], means[i + 1], p_values[cut]) for i, cut in splits)
 
 
-def _without_outliers(x: Floats) -> Floats:
-    """Put single points far from those around to their median (Hampel): one odd day is no level, and would hide one."""
-    if len(x) < _AROUND:
+def _replace_outliers(x: Floats) -> Floats:
+    """Replace isolated outliers by the median of their window (Hampel filter), because they would hide a change."""
+    if len(x) < _WINDOW:
         return x
-    around = np.lib.stride_tricks.sliding_window_view(np.pad(x, _AROUND // 2, mode="edge"), _AROUND)
-    median = np.median(around, axis=1)
-    usual = _MAD * np.median(np.abs(x - median))
-    steps = np.abs(np.diff(x, prepend=np.inf, append=np.inf))
-    nearest = np.minimum(np.abs(x - median), np.minimum(steps[:-1], steps[1:]))  # a new level resembles a neighbor
-    return np.where((usual > 0) & (nearest > _ODD * usual), median, x)
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, _WINDOW // 2, mode="edge"), _WINDOW)
+    median = np.median(windows, axis=1)
+    scale = _MAD * np.median(np.abs(x - median))
+    jumps = np.abs(np.diff(x, prepend=np.inf, append=np.inf))
+    # A point of a new level is far from the median, but close to a neighbor, so it is no outlier.
+    distance = np.minimum(np.abs(x - median), np.minimum(jumps[:-1], jumps[1:]))
+    return np.where((scale > 0) & (distance > _OUTLIER * scale), median, x)
 
 
-def _cut(x: Floats, w: Floats, shortest: int, resamples: int, rng: np.random.Generator) -> tuple[int, float]:
-    """Find the best place to cut, and the chance of one as good in series whose level stays."""
+def _best_split(x: Floats, w: Floats, shortest: int, resamples: int, rng: np.random.Generator) -> tuple[int, float]:
+    """Return the best split and its p-value: the share of simulated series without a change that have a better one."""
     if len(x) < max(2 * shortest, 5):
         return 0, 1.0
     centered = x - np.average(x, weights=w)
@@ -105,76 +107,76 @@ def _cut(x: Floats, w: Floats, shortest: int, resamples: int, rng: np.random.Gen
     if largest <= 1e-12 * np.abs(x).max():
         return 0, 1.0
     centered, w = centered / largest, w / w.max()
-    scores, slopes = (row[0] for row in _scores(centered[None, :], w, shortest))
+    scores, slopes = (row[0] for row in _split_scores(centered[None, :], w, shortest))
     best = int(scores.argmax())
     cut, slope = best + shortest, float(slopes[best])
     residuals = centered[1:] - slope * centered[:-1]
     for side in (slice(0, cut - 1), slice(cut - 1, None)):
         residuals[side] -= np.average(residuals[side], weights=w[1:][side])
-    residuals *= np.sqrt(w[1:])  # of one variance: what may come in any order
-    slope = min(slope + _ERRORS / math.sqrt(len(x)), _MOST)
-    reached = 1
-    size = max(1, _HELD // len(x))
-    for first in range(0, resamples, size):
-        count = min(size, resamples - first)
-        series = _series(residuals, slope, w, count, rng)
-        reached += int((_scores(series, w, shortest)[0].max(axis=1) >= scores[best] * (1.0 - 1e-12)).sum())
-    return cut, reached / (resamples + 1)
+    residuals *= np.sqrt(w[1:])  # equal variances make the residuals exchangeable
+    slope = min(slope + _SLOPE_ERRORS / math.sqrt(len(x)), _MAX_SLOPE)
+    exceedances = 1  # the observed series counts too, so that p is never 0
+    batch = max(1, _BATCH_VALUES // len(x))
+    for start in range(0, resamples, batch):
+        count = min(batch, resamples - start)
+        series = _simulate_series(residuals, slope, w, count, rng)
+        exceedances += int((_split_scores(series, w, shortest)[0].max(axis=1) >= scores[best] * (1.0 - 1e-12)).sum())
+    return cut, exceedances / (resamples + 1)
 
 
-def _series(residuals: Floats, slope: float, w: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Make autoregressive series without a change of the residuals in random orders: (count, n)."""
+def _simulate_series(residuals: Floats, slope: float, w: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Simulate autoregressive series without a change from the residuals in random order; shape (count, n)."""
     orders = rng.permuted(np.broadcast_to(residuals, (count, len(residuals))), axis=1)
-    beginnings = rng.choice(residuals, size=(count, 1)) / math.sqrt(1.0 - slope**2)
-    series = np.concatenate([beginnings, orders], axis=1) / np.sqrt(w)
-    for at in range(1, series.shape[1]):
-        series[:, at] += slope * series[:, at - 1]
+    starts = rng.choice(residuals, size=(count, 1)) / math.sqrt(1.0 - slope**2)
+    series = np.concatenate([starts, orders], axis=1) / np.sqrt(w)
+    for t in range(1, series.shape[1]):
+        series[:, t] += slope * series[:, t - 1]
     return series
 
 
-def _scores(x: Floats, w: Floats, shortest: int) -> tuple[Floats, Floats]:
-    """Give, for each series and place to cut, the share of squares that cutting takes off, and the slope behind it.
+def _split_scores(x: Floats, w: Floats, shortest: int) -> tuple[Floats, Floats]:
+    """Return, for each series and split, the share of residual squares that the split explains, and the slope.
 
-    Squares are those of the residuals of each point's regression on the one before, of a slope from 0 to `_MOST`: with
-    one level, and with one on each side of the cut.
+    Residuals are those of an autoregression of order 1 with a slope from 0 to `_MAX_SLOPE`, with one intercept, and
+    with one on each side of the split.
     """
     w = w[1:]
     total = w.sum()
-    y, lag = (part - (part @ w / total)[:, None] for part in (x[:, 1:], x[:, :-1]))
-    squares, products, of_lag = (y * y) @ w, (y * lag) @ w, (lag * lag) @ w
-    slope = np.clip(products / np.maximum(of_lag, 1e-300), 0.0, _MOST)
-    left = squares - 2.0 * slope * products + slope**2 * of_lag
+    y, lag = (column - (column @ w / total)[:, None] for column in (x[:, 1:], x[:, :-1]))
+    yy, ylag, laglag = (y * y) @ w, (y * lag) @ w, (lag * lag) @ w
+    slope = np.clip(ylag / np.maximum(laglag, 1e-300), 0.0, _MAX_SLOPE)
+    one_level = yy - 2.0 * slope * ylag + slope**2 * laglag
 
-    def behind(terms: Floats) -> Floats:
-        """Sum from each cut on."""
+    def sum_after(terms: Floats) -> Floats:
         sums = np.cumsum(terms[..., ::-1], axis=-1)[..., ::-1]
         return sums[..., shortest - 1 : x.shape[1] - shortest]
 
-    weight = behind(w)
+    # Frisch-Waugh: remove from y and its lag the projection on the indicator of points after each split.
+    weight = sum_after(w)
     step = weight * (1.0 - weight / total)
-    of_y, along = behind(y * w), behind(lag * w)
-    squares, products = squares[:, None] - of_y**2 / step, products[:, None] - of_y * along / step
-    of_lag = np.maximum(of_lag[:, None] - along**2 / step, 0.0)
-    slopes = np.clip(products / np.maximum(of_lag, 1e-300), 0.0, _MOST)
-    kept = squares - 2.0 * slopes * products + slopes**2 * of_lag
-    return 1.0 - kept / np.maximum(left, 1e-300)[:, None], slopes
+    y_after, lag_after = sum_after(y * w), sum_after(lag * w)
+    yy, ylag = yy[:, None] - y_after**2 / step, ylag[:, None] - y_after * lag_after / step
+    laglag = np.maximum(laglag[:, None] - lag_after**2 / step, 0.0)
+    slopes = np.clip(ylag / np.maximum(laglag, 1e-300), 0.0, _MAX_SLOPE)
+    two_levels = yy - 2.0 * slopes * ylag + slopes**2 * laglag
+    return 1.0 - two_levels / np.maximum(one_level, 1e-300)[:, None], slopes
 
 
 @dataclass(frozen=True, eq=False)
 class Decomposition(ReadOnly):
-    """The change of a ratio over S strata in two parts, which add up to it.
+    """Change of a ratio over S strata, as the sum of a mix effect and a within-stratum effect.
 
     Parameters
     ----------
     mix
-        By the strata's shares of the denominator.
+        Effect of the strata's shares of the denominator.
     within
-        By their ratios.
+        Effect of their ratios.
     by_stratum
-        (S,): how much each stratum's ratio contributes to `within`.
+        (S,) contribution of each stratum to `within`.
     mix_weights, within_weights
-        (2, 2, S): before and after; of the numerator and the denominator: how much one more of each in a stratum moves
-        the part. Summed over what a unit has, they give its influence; squares of these make the error.
+        (2, 2, S), by period, then numerator or denominator: derivative of the effect with respect to these sums. The
+        weighted sum over a unit's values is its influence; squares of the influences give the variance.
     """
 
     mix: float
@@ -185,22 +187,22 @@ class Decomposition(ReadOnly):
 
 
 def decomposition(numerators: Floats, denominators: Floats) -> Decomposition:
-    """Part the change of a ratio (Kitagawa, Journal of the American Statistical Association 1955).
+    """Decompose the change of a ratio (Kitagawa, Journal of the American Statistical Association 1955).
 
-    Shares and ratios of both periods have the same weight, so that the order of the periods does not matter. A stratum
-    without a denominator in one period is taken to have had the same ratio there.
+    Weights are means over both periods, so that the order of the periods does not matter. A stratum without a
+    denominator in one period is assumed to have its ratio of the other period.
 
     Parameters
     ----------
     numerators, denominators
-        (2, S): sums of the strata, before and after.
+        (2, S) sums of the strata, before and after.
 
     Examples
     --------
-    Of two queries one is always clicked, the other never; the first is asked half as often as before:
+    Of two queries, one is always clicked and the other never; the share of the first falls by half:
 
-    >>> made = decomposition(np.array([[60.0, 0.0], [30.0, 0.0]]), np.array([[60.0, 40.0], [30.0, 70.0]]))
-    >>> round(made.mix, 3), round(made.within, 3)
+    >>> effects = decomposition(np.array([[60.0, 0.0], [30.0, 0.0]]), np.array([[60.0, 40.0], [30.0, 70.0]]))
+    >>> round(effects.mix, 3), round(effects.within, 3)
     (-0.3, 0.0)
     """
     totals = denominators.sum(axis=1, keepdims=True)
@@ -212,30 +214,32 @@ def decomposition(numerators: Floats, denominators: Floats) -> Decomposition:
     ratios = np.where(np.isnan(ratios), 0.0, ratios)
     signs = np.array([[-1.0], [1.0]])
     share, ratio = shares.mean(axis=0), ratios.mean(axis=0)
-    moved, changed = shares[1] - shares[0], ratios[1] - ratios[0]
+    share_change, ratio_change = shares[1] - shares[0], ratios[1] - ratios[0]
 
     def weights(by_share: Floats, by_ratio: Floats) -> Floats:
-        """Give the weights of a part that moves by these with each share, and each ratio."""
-        of_shares = (by_share - (by_share * shares).sum(axis=1, keepdims=True)) / totals
-        return np.stack([by_ratio * inverse, of_shares - by_ratio * ratios * inverse], axis=1)
+        """Apply the chain rule to the derivatives with respect to each share and each ratio."""
+        through_shares = (by_share - (by_share * shares).sum(axis=1, keepdims=True)) / totals
+        return np.stack([by_ratio * inverse, through_shares - by_ratio * ratios * inverse], axis=1)
 
     return Decomposition(
-        mix=float(moved @ ratio),
-        within=float(share @ changed),
-        by_stratum=share * changed,
-        mix_weights=weights(signs * ratio, np.broadcast_to(moved / 2.0, shares.shape)),
-        within_weights=weights(np.broadcast_to(changed / 2.0, shares.shape), signs * share),
+        mix=float(share_change @ ratio),
+        within=float(share @ ratio_change),
+        by_stratum=share * ratio_change,
+        mix_weights=weights(signs * ratio, np.broadcast_to(share_change / 2.0, shares.shape)),
+        within_weights=weights(np.broadcast_to(ratio_change / 2.0, shares.shape), signs * share),
     )
 
 
 def part_interval(value: float, squares: float, units: float, effective: float, level: float) -> tuple[float, float]:
-    """Give the interval of a part by the squares of the influences of its units, with Student's t.
+    """Compute the interval of an effect from the sum of squared influences of units, with Student's t.
 
-    >>> [round(end, 3) for end in part_interval(0.1, 0.0016, 100, 50, 0.95)]
+    >>> [round(limit, 3) for limit in part_interval(0.1, 0.0016, 100, 50, 0.95)]
     [0.019, 0.181]
     """
-    # `effective`: how many equal units tell as much as these. NaN for fewer than two.
+    # `effective`: effective number of units (Kish). The interval is NaN for fewer than two.
     if not min(units, effective) >= 2 or math.isnan(value):
         return math.nan, math.nan
-    half = student_quantile(0.5 + level / 2.0, max(int(effective) - 1, 1)) * math.sqrt(squares * units / (units - 1.0))
-    return value - half, value + half
+    half_width = student_quantile(0.5 + level / 2.0, max(int(effective) - 1, 1)) * math.sqrt(
+        squares * units / (units - 1.0)
+    )
+    return value - half_width, value + half_width

@@ -1,8 +1,8 @@
-"""The bootstrap of ratios over clusters: whole users are drawn, with all their rows.
+"""Cluster bootstrap of ratios over users, and differences between arms adjusted for pre-exposure behavior (CUPED).
 
-Each unit counts Poisson(1) times in a resample (Chamandy, Muralidharan, Najmi and Naidu, Google 2012), so that units
-can be worked on in blocks. The interval is the studentized one (Efron and Tibshirani 1993, 12.5): of the usual
-bootstrap intervals it is the one that holds its level best for few users, rare shares and skewed money.
+In a resample, each unit has a Poisson(1) weight (Chamandy, Muralidharan, Najmi, and Naidu, Google 2012), so that units
+can be processed in blocks. Intervals are studentized (Efron and Tibshirani 1993, section 12.5): of the usual bootstrap
+intervals they have the best coverage for few users, rare events, and skewed spend.
 """
 
 from __future__ import annotations
@@ -21,109 +21,109 @@ if TYPE_CHECKING:
     from judged.results.types import Floats
 
 
-_UNITS = 4096  # in one block: it decides which unit gets which random bits, so that it never changes
-_WEIGHTS = 1 << 20  # held at a time: they stay in a cache
-_WORK = 2e11  # products summed: some ten seconds
-_LEVEL = 1e-12  # of the largest term, what is left of a variance by rounding
-_SUMS = 5  # of each ratio: what is off, the denominator, and the three products of the two
+_UNITS = 4096  # units per block: determines the random bits of each unit, so changing it would change all results
+_WEIGHTS = 1 << 20  # weights in memory at a time: they fit into a CPU cache
+_MAX_PRODUCTS = 2e11  # about ten seconds
+_ROUNDING = 1e-12  # largest variance, relative to its largest term, that is due to rounding
+_SUMS = 5  # per ratio: the residual n - R d, the denominator d, and their squares and product
 
 
 def bootstrap_intervals(
     numerators: Floats, denominators: Floats, *, level: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> Floats:
-    """Give studentized bootstrap intervals of ratios of sums over units.
+    """Compute studentized bootstrap intervals of ratios of sums over units.
 
     >>> clicks, pages = np.array([[1.0], [0.0], [2.0], [1.0]]), np.array([[2.0], [1.0], [4.0], [3.0]])
     >>> bootstrap_intervals(clicks, pages, resamples=200).round(2).tolist()
     [[0.0, 1.0]]
     """
-    # `numerators`, `denominators`: (units, ratios) sums of each unit; 0 and 0 for a unit that does not count for a
-    # ratio. `level`: the share of samples whose interval holds the true value. `resamples`, `seed`: how many resamples,
-    # at least 100, and of what they are drawn. All ratios share them, and a ratio's interval does not depend on what
-    # stands beside it. Returns low and high; NaN where fewer than three
-    # units, or effective units, count, or nothing varies. Where no numerator is negative, low
-    # is at least 0; where none is above its denominator either, it is a share: high is at most 1, and the interval of
-    # one that is 0 or 1 is `exact_share_interval`. Infinite where too few resamples vary.
+    # `numerators`, `denominators`: (units, ratios) sums of each unit; 0 and 0 for a unit that a ratio does not count.
+    # All ratios share the at least 100 resamples, so that an interval does not depend on the other ratios. The result
+    # is (ratios, 2): NaN for fewer than three units, or effective units, or without variance; infinite if too few
+    # resamples vary. If no numerator is negative, limits are at least 0. If none exceeds its denominator either, the
+    # ratio is a share: limits are at most 1, and those of 0 and 1 are `exact_share_interval`.
     check_resampling(resamples, seed)
     units, ratios = numerators.shape
-    if units * ratios * float(resamples) * _SUMS > _WORK:
-        raise InputError(
-            f"{resamples} resamples of {ratios} metrics over {units} units are too many",
-            fix="fewer resamples or metrics, or the delta method, which agrees with the bootstrap for so many units",
-        )
+    if units * ratios * float(resamples) * _SUMS > _MAX_PRODUCTS:
+        problem = f"a bootstrap of {resamples} resamples of {ratios} metrics over {units} units takes too long"
+        fix = "use fewer resamples or metrics, or the delta method, which agrees with the bootstrap for many units"
+        raise InputError(problem, fix=fix)
     limits = np.full((ratios, 2), np.nan)
     counted = ((numerators != 0) | (denominators != 0)).sum(axis=0)
     totals = denominators.sum(axis=0)
     squares = (denominators**2).sum(axis=0)
     effective = np.divide(totals**2, squares, out=np.zeros(ratios), where=squares > 0)
-    least = MIN_UNITS["interval"]
-    told = np.flatnonzero((counted >= least) & (totals > 0) & (effective >= least * (1.0 - 1e-9)))
-    if len(told) == 0:
+    min_units = MIN_UNITS["interval"]
+    estimable = np.flatnonzero((counted >= min_units) & (totals > 0) & (effective >= min_units * (1.0 - 1e-9)))
+    if len(estimable) == 0:
         return limits
-    n, d = numerators[:, told], denominators[:, told]
-    value = n.sum(axis=0) / totals[told]
+    n, d = numerators[:, estimable], denominators[:, estimable]
+    value = n.sum(axis=0) / totals[estimable]
     sums = _resampled_sums(n, d, value, resamples, seed)
-    errors = np.sqrt(((n - value * d) ** 2).sum(axis=0)) / totals[told]
-    lowest = np.where((n >= 0).all(axis=0), 0.0, -np.inf)
-    highest = np.where((n >= 0).all(axis=0) & (n <= d).all(axis=0), 1.0, np.inf)
-    for at, ratio in enumerate(told.tolist()):
-        below, above = _t_limits(sums[:, :, at], level)
-        if highest[at] == 1 and value[at] in {0.0, 1.0}:
-            limits[ratio] = exact_share_interval(int(counted[ratio]), level, float(value[at]))
+    errors = np.sqrt(((n - value * d) ** 2).sum(axis=0)) / totals[estimable]
+    lower_bounds = np.where((n >= 0).all(axis=0), 0.0, -np.inf)
+    upper_bounds = np.where((n >= 0).all(axis=0) & (n <= d).all(axis=0), 1.0, np.inf)
+    for i, ratio in enumerate(estimable.tolist()):
+        t_low, t_high = _t_limits(sums[:, :, i], level)
+        if upper_bounds[i] == 1 and value[i] in {0.0, 1.0}:
+            limits[ratio] = exact_share_interval(int(counted[ratio]), level, float(value[i]))
             continue
-        flat = errors[at] <= 1e-15 * abs(value[at])
-        if flat:  # without variance there is nothing to draw an interval from
+        is_constant = errors[i] <= 1e-15 * abs(value[i])
+        if is_constant:
             continue
-        low, high = value[at] - above * errors[at], value[at] - below * errors[at]
-        limits[ratio] = max(low, lowest[at]), min(high, highest[at])
+        low, high = value[i] - t_high * errors[i], value[i] - t_low * errors[i]
+        limits[ratio] = max(low, lower_bounds[i]), min(high, upper_bounds[i])
     return limits
 
 
 def _resampled_sums(n: Floats, d: Floats, value: Floats, resamples: int, seed: int) -> Floats:
-    """Sum, in each resample: (5, resamples, ratios), of n - R d, of d, and of their squares and product."""
+    """Sum n - R d, d, and their squares and product in each resample; shape (5, resamples, ratios)."""
     units, ratios = n.shape
     sums = np.zeros((resamples, _SUMS * ratios))
     table = _poisson_table()
-    size = max(1, _WEIGHTS // _UNITS)
+    batch = max(1, _WEIGHTS // _UNITS)
     for start in range(0, units, _UNITS):
-        part = slice(start, start + _UNITS)
-        off, below = n[part] - value * d[part], d[part]
-        terms = np.concatenate([off, below, off * off, off * below, below * below], axis=1)
+        block = slice(start, start + _UNITS)
+        r, x = n[block] - value * d[block], d[block]
+        terms = np.concatenate([r, x, r * r, r * x, x * x], axis=1)
         rng = np.random.default_rng((seed, start))
-        weights = np.empty((size, len(terms)))
-        for first in range(0, resamples, size):
-            last = min(first + size, resamples)
+        weights = np.empty((batch, len(terms)))
+        for first in range(0, resamples, batch):
+            last = min(first + batch, resamples)
             bits = rng.integers(0, 1 << 16, size=(last - first, len(terms)), dtype=np.uint16)
-            np.take(table, bits, out=weights[: last - first], mode="clip")  # no number is out of range
+            # All indices are in range; "clip" only skips the check.
+            np.take(table, bits, out=weights[: last - first], mode="clip")
             sums[first:last] += weights[: last - first] @ terms
     return np.moveaxis(sums.reshape(resamples, _SUMS, ratios), 1, 0)
 
 
 def _poisson_table() -> Floats:
-    """Give a table that turns 16 random bits into a Poisson(1) number, right to 1 / 65536."""
+    """Return a table that maps 16 random bits to a Poisson(1) variate, with probabilities exact to 1 / 65536."""
     shares = np.cumsum([math.exp(-1.0) / math.factorial(count) for count in range(12)])
     ends = np.rint(shares * (1 << 16)).astype(np.int64)
     return np.searchsorted(ends, np.arange(1 << 16), side="right").astype(np.float64)
 
 
 def _t_limits(sums: Floats, level: float) -> tuple[float, float]:
-    """Give the lower and upper points of t = (ratio - its value) / its error over resamples."""
-    off, below, squares, products, below_squares = (column[sums[1] > 0] for column in sums)
-    moved = off / below
-    largest = squares + moved**2 * below_squares
-    variance = squares - 2.0 * moved * products + moved**2 * below_squares
-    level_sample = variance <= _LEVEL * largest
-    far = np.where(np.abs(off) <= math.sqrt(_LEVEL) * np.sqrt(largest), 0.0, np.copysign(np.inf, moved))
-    t = np.sort(np.where(level_sample, far, off / np.sqrt(np.where(level_sample, 1.0, variance))))
+    """Return the lower and upper quantiles over resamples of t, the deviation of the ratio over its standard error."""
+    r, x, rr, rx, xx = (column[sums[1] > 0] for column in sums)
+    deviation = r / x
+    # Variance of r - deviation * x, with r and x the sums over a resample.
+    largest = rr + deviation**2 * xx
+    variance = rr - 2.0 * deviation * rx + deviation**2 * xx
+    is_constant = variance <= _ROUNDING * largest
+    is_zero = np.abs(r) <= math.sqrt(_ROUNDING) * np.sqrt(largest)
+    t_of_constant = np.where(is_zero, 0.0, np.copysign(np.inf, deviation))
+    t = np.sort(np.where(is_constant, t_of_constant, r / np.sqrt(np.where(is_constant, 1.0, variance))))
     rank = max(int((1.0 - level) / 2.0 * (len(t) + 1) + 1e-9), 1)
     return float(t[rank - 1]), float(t[-rank])
 
 
 class Arm(NamedTuple):
-    """One arm of a test: the sums over its users after exposure, before it, and the correlation of the two ratios."""
+    """Sums over the users of one arm after and before exposure, and the correlation of the two ratios."""
 
     after: RatioSums
-    before: RatioSums | None = None  # None: nothing is known of the time before
+    before: RatioSums | None = None  # None: no data from before exposure
     rho: float = 0.0  # of `judged.stats.ratio.correlation`
 
     @property
@@ -133,9 +133,9 @@ class Arm(NamedTuple):
 
 
 class RelativeDifference(NamedTuple):
-    """A difference as a share of the absolute value of the baseline: it has the sign of the difference."""
+    """Difference as a share of the absolute value of the baseline; it has the sign of the difference."""
 
-    value: float  # value, low, high: all NaN where the baseline's interval holds 0
+    value: float  # value, low, high: all NaN if the baseline's interval includes 0
     low: float
     high: float
 
@@ -144,7 +144,7 @@ NO_RELATIVE = RelativeDifference(math.nan, math.nan, math.nan)
 
 
 class AdjustedDifference(NamedTuple):
-    """A difference, its standard error, and what the adjustment did."""
+    """Difference with its standard error, and the effect of the adjustment."""
 
     value: float
     error: float
@@ -170,12 +170,12 @@ class AdjustedDifference(NamedTuple):
     def relative(self, critical: float) -> RelativeDifference:
         """Return ``value / |base|`` with Fieller's interval; `critical`: half its width in standard errors.
 
-        The interval excludes 0 exactly where ``value +- critical * error`` does, on the same side. There is no relative
-        difference where the baseline's own interval, ``base +- critical * base_error``, holds 0: neither its sign nor
+        The interval excludes 0 exactly if ``value +- critical * error`` does, on the same side. There is no relative
+        difference if the baseline's own interval, ``base +- critical * base_error``, includes 0: neither its sign nor
         its size is known.
 
         >>> loss = AdjustedDifference(5.0, 1.0, 0.0, 0.0, base=-10.0, base_error=1.0, base_covariance=-1.0)
-        >>> [round(part, 3) for part in loss.relative(1.96)]  # from -10 to -5
+        >>> [round(number, 3) for number in loss.relative(1.96)]  # from -10 to -5
         [0.5, 0.378, 0.582]
         >>> loss.relative(10.0).value
         nan
@@ -187,35 +187,35 @@ class AdjustedDifference(NamedTuple):
         c = self.value**2 - (critical * self.error) ** 2
         root = math.sqrt(max(b * b - a * c, 0.0))
         low, high = (b - root) / a, (b + root) / a
-        ends = (low, high) if self.base > 0 else (-high, -low)
-        return RelativeDifference(self.value / abs(self.base), *ends)
+        limits = (low, high) if self.base > 0 else (-high, -low)
+        return RelativeDifference(self.value / abs(self.base), *limits)
 
 
 def adjusted_difference(first: Arm, second: Arm) -> AdjustedDifference:
-    """Return the second arm's ratio minus the first one's, minus what the two already differed by before.
+    """Return the second arm's ratio minus the first one's, adjusted for their difference before exposure (CUPED).
 
-    ``theta`` is the coefficient that leaves the least variance (Deng et al., WSDM 2013), with ratios in the place of
-    means and their variances by the delta method. Without a time before in both arms nothing is adjusted.
+    ``theta`` is the coefficient with the smallest variance (Deng et al., WSDM 2013), applied to ratios, whose variances
+    follow from the delta method. If an arm has no data from before, ``theta`` is 0.
 
-    Half of each user's clicks were there before:
-
-    >>> arm = RatioSums(100, 40, 100, 40, 100, 40)
-    >>> made = adjusted_difference(Arm(arm, arm, 0.5), Arm(RatioSums(100, 50, 100, 50, 100, 50), arm, 0.5))
-    >>> [round(number, 4) for number in (made.value, made.theta, made.reduction)]
+    >>> before, after = RatioSums(100, 40, 100, 40, 100, 40), RatioSums(100, 50, 100, 50, 100, 50)
+    >>> adjusted = adjusted_difference(Arm(before, before, 0.5), Arm(after, before, 0.5))
+    >>> [round(number, 4) for number in (adjusted.value, adjusted.theta, adjusted.reduction)]
     [0.1, 0.5052, 0.25]
     """
     value = second.after.value - first.after.value
-    variance = first.after.error**2 + second.after.error**2
+    variance = adjusted = first.after.error**2 + second.after.error**2
     theta = 0.0
     if first.before and second.before:
-        spread = first.before.error**2 + second.before.error**2
-        theta = (first.covariance + second.covariance) / spread if spread > 0 else 0.0
-    if not math.isfinite(theta):
-        theta = 0.0
-    left = variance
-    if theta and first.before and second.before:
-        value -= theta * (second.before.value - first.before.value)
-        left = max(variance - theta * (first.covariance + second.covariance), 0.0)
-    shared = first.after.error**2 - theta * first.covariance  # minus the covariance of difference and baseline
-    reduction = 1.0 - left / variance if variance > 0 else 0.0
-    return AdjustedDifference(value, math.sqrt(left), theta, reduction, first.after.value, first.after.error, -shared)
+        variance_before = first.before.error**2 + second.before.error**2
+        covariance = first.covariance + second.covariance
+        theta = covariance / variance_before if variance_before > 0 else 0.0
+        if theta and math.isfinite(theta):
+            value -= theta * (second.before.value - first.before.value)
+            adjusted = max(variance - theta * covariance, 0.0)
+        else:
+            theta = 0.0
+    # Arms are independent: the difference covaries with the first arm's ratio only through the first arm's own terms.
+    base_covariance = theta * first.covariance - first.after.error**2
+    reduction = 1.0 - adjusted / variance if variance > 0 else 0.0
+    base = first.after
+    return AdjustedDifference(value, math.sqrt(adjusted), theta, reduction, base.value, base.error, base_covariance)

@@ -1,4 +1,4 @@
-"""A watch over a running system: series against a frozen baseline, with a declared number of false alarms."""
+"""Monitoring of a running system: series against a frozen baseline, with a declared rate of false alarms."""
 
 from __future__ import annotations
 

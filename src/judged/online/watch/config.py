@@ -1,4 +1,4 @@
-"""What a watch is asked: which series, against which baseline, how many false alarms, and what is known to happen."""
+"""Configuration of a watch (series, baseline, rate of false alarms, events), its input data, and its state file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
@@ -33,7 +34,7 @@ from judged.online.differences import headlines
 from judged.online.metrics import ONLINE_METRICS, online_metric
 from judged.online.series import over_time
 from judged.online.slicing import slice_pages
-from judged.online.statistics.control import FEWEST
+from judged.online.statistics.control import MIN_POINTS
 from judged.results.files import atomic_write
 from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import evaluate
@@ -49,7 +50,7 @@ Better: TypeAlias = Literal["more", "less", "either"]
 
 @dataclass(frozen=True)
 class LogSeries:
-    """Metrics of logs; `by`: classes of pages, by which a change of mix is parted from one of quality."""
+    """Metrics of logs; `by`: slicing attribute, whose slices separate changes of the mix from changes of quality."""
 
     metrics: tuple[str, ...]
     by: str = ""
@@ -57,9 +58,9 @@ class LogSeries:
 
 @dataclass(frozen=True)
 class CanarySeries:
-    """The same queries asked again and again: run files with a date in their names, scored by the same judgments.
+    """Fixed queries that are run every day: run files with a date in their names, scored by the same judgments.
 
-    Their first `depth` results are also held against those of the baseline's last run (RBO).
+    Their first `depth` results are also compared with those of the last run of the baseline (RBO).
     """
 
     qrels: str
@@ -72,9 +73,7 @@ class CanarySeries:
 
 @dataclass(frozen=True)
 class TableSeries:
-    """Anything else, from a table with ``date``, ``numerator``, ``denominator``, and, if they are known, ``error`` of
-    their ratio and ``slice``.
-    """  # noqa: D205
+    """Any other series: a table with ``date``, ``numerator``, ``denominator``, and optionally ``error``, ``slice``."""
 
     name: str
     table: str
@@ -83,7 +82,7 @@ class TableSeries:
 
 @dataclass(frozen=True)
 class Event:
-    """Something known: a deployment to be judged, or, with `until`, days that are left out, that one included."""
+    """Known event: a deployment to decide on, or, with `until`, days to exclude, up to and including that day."""
 
     date: date
     what: str
@@ -92,29 +91,30 @@ class Event:
 
     def __post_init__(self) -> None:
         if self.until and self.until < self.date:
-            raise SettingError("until", "the event ends before it begins", "write the last day that is left out")
+            problem = f"`until` must not be before `date`, got {self.until} and {self.date}"
+            raise SettingError("until", problem, "write the last day to exclude")
         if not (self.until or self.deploy):
-            raise InputError("nothing follows from this event", fix="write deploy = true, or until = 2026-09-30")
+            raise InputError("this event has no effect", fix="write deploy = true, or until = 2026-09-30")
 
 
 @dataclass(frozen=True)
 class WatchConfig:
-    """All that a watch is asked.
+    """Configuration of a watch.
 
     Parameters
     ----------
     baseline_from, baseline_to
-        First and last day of the baseline: it stays the same until somebody moves it.
+        First and last day of the baseline, which does not move by itself.
     alarms_a_month
-        False alarms that all series together may have, where nothing changes.
+        Expected number of false alarms per month over all series together, if nothing changes.
     margin_relative
-        The change that is worth an alarm, as a share of the baseline: smaller ones take longer, larger ones less.
+        Change to detect, as a share of the baseline: smaller ones are detected later, larger ones earlier.
     state
-        The file that keeps what was seen; empty: nothing is kept.
+        File that stores the data of past days; empty: do not store them.
     log, canary, series, event
-        What is watched, and what is known.
+        Series to watch, and known events.
     path
-        The file that it was read from: paths in it are seen from there.
+        File of the configuration; paths in it are relative to its folder.
     """
 
     baseline_from: date
@@ -130,89 +130,91 @@ class WatchConfig:
 
     def __post_init__(self) -> None:
         if self.baseline_to <= self.baseline_from:
-            raise SettingError("baseline_to", "the baseline ends before it begins", "write its first and last day")
+            problem = f"`baseline_to` must be after `baseline_from`, got {self.baseline_to} and {self.baseline_from}"
+            raise SettingError("baseline_to", problem, "write the first and the last day of the baseline")
         days = (self.baseline_to - self.baseline_from).days + 1
-        if days < FEWEST:
-            fix = f"write a first and a last day that make {FEWEST} days or more, better 28"
-            raise SettingError("baseline_to", f"the baseline has {days} days, at least {FEWEST} are required", fix)
-        for name, most in (("alarms_a_month", 30.0), ("margin_relative", 1.0)):
-            if not 0 < getattr(self, name) <= most:
-                raise SettingError(name, f"{name} is {getattr(self, name)}", f"give a number above 0, at most {most:g}")
+        if days < MIN_POINTS:
+            fix = f"write days that are {MIN_POINTS} days apart or more, preferably 28"
+            raise SettingError("baseline_to", f"the baseline has {days} days, at least {MIN_POINTS} are required", fix)
+        for name, limit in (("alarms_a_month", 30.0), ("margin_relative", 1.0)):
+            if not 0 < getattr(self, name) <= limit:
+                problem = f"`{name}` must be above 0 and at most {limit:g}, got {getattr(self, name)}"
+                raise SettingError(name, problem, "remove it to use the default")
         if not (self.log or self.canary or self.series):
-            raise InputError("nothing is watched", fix="write [log], [[canary]] or [[series]]")
+            raise InputError("the configuration has no series", fix="write [log], [[canary]], or [[series]]")
 
-    def file(self, name: str) -> Path:
-        """Say where a file of the configuration is."""
+    def resolve_path(self, name: str) -> Path:
+        """Return the path of a file that the configuration names."""
         return Path(self.path).parent / name
 
 
-_PARTS: dict[str, type] = {"log": LogSeries, "canary": CanarySeries, "series": TableSeries, "event": Event}
+_TABLES: dict[str, type] = {"log": LogSeries, "canary": CanarySeries, "series": TableSeries, "event": Event}
 
 
 def read_watch(path: str | Path) -> WatchConfig:
     """Read the configuration of a watch from a TOML file.
 
-    Its table ``[watch]`` has the keys of `WatchConfig`; ``[log]``, ``[[canary]]``, ``[[series]]`` and ``[[event]]``
+    Its table ``[watch]`` has the keys of `WatchConfig`; ``[log]``, ``[[canary]]``, ``[[series]]``, and ``[[event]]``
     those of their classes.
 
     Raises
     ------
     InputError
-        If it cannot be read, a key is unknown or missing, or a value makes no sense, with the line.
+        If the file cannot be read, a key is unknown or missing, or a value is invalid; with the line.
     """
     return parse_watch(read_toml(path, "write one with 'judged watch CONFIG LOG --init'"), str(path))
 
 
 def parse_watch(text: str, path: str = "") -> WatchConfig:
-    r"""Read a configuration from the text of its file; `path` is what messages call it.
+    r"""Parse the text of a configuration file; `path`: its name in error messages.
 
     >>> text = "[watch]\nbaseline_from = 2026-09-01\nbaseline_to = 2026-09-28\n[log]\nmetrics = ['PageCTR']"
     >>> parse_watch(text).log
     LogSeries(metrics=('PageCTR',), by='')
     """
-    raw, places = parse_toml(text, path, "[watch] or [[series]]"), SourceLines.of(text, path)
-    with places.locate_errors():
+    raw, source_lines = parse_toml(text, path, "[watch] or [[series]]"), SourceLines.of(text, path)
+    with source_lines.locate_errors():
         for table, value in raw.items():
-            if table != "watch" and table not in _PARTS:
-                raise SettingError(table, f"no table {table!r}", suggest_name(table, ("watch", *_PARTS)))
-            many = table not in {"watch", "log"}
-            if not isinstance(value, list if many else dict):
-                raise SettingError(table, f"{table} is no such table", f"write [[{table}]]" if many else f"[{table}]")
-    made: dict[str, Any] = {"path": path}
+            if table != "watch" and table not in _TABLES:
+                raise SettingError(table, f"unknown table {table!r}", suggest_name(table, ("watch", *_TABLES)))
+            is_array = table not in {"watch", "log"}
+            if not isinstance(value, list if is_array else dict):
+                fix = f"write [[{table}]]" if is_array else f"write [{table}]"
+                raise SettingError(table, f"{table} must be {'an array of tables' if is_array else 'a table'}", fix)
+    fields: dict[str, Any] = {"path": path}
     for table, value in raw.items():
         if table == "log":
-            with places.locate_errors(table):
-                made[table] = build_from_keys(LogSeries, value)
+            with source_lines.locate_errors(table):
+                fields[table] = build_from_keys(LogSeries, value)
         elif table != "watch":
-            made[table] = tuple(
-                places.map_tables(table, value, lambda part, kind=_PARTS[table]: build_from_keys(kind, part))
-            )
-    with places.locate_errors("watch"):
-        return build_from_keys(WatchConfig, raw.get("watch", {}), made, exclude=_PARTS)
+            build = partial(build_from_keys, _TABLES[table])
+            fields[table] = tuple(source_lines.map_tables(table, value, build))
+    with source_lines.locate_errors("watch"):
+        return build_from_keys(WatchConfig, raw.get("watch", {}), fields, exclude=_TABLES)
 
 
-_FIRST = """\
-# Is the system still what it was? Ask every day:
+_TEMPLATE = """\
+# Detects changes of a running system. Run every day:
 # judged watch THIS_FILE LOG_OF_YESTERDAY
 
 [watch]
 baseline_from = {first}
-baseline_to = {last}      # it stays the same until you move it
-alarms_a_month = 0.5          # false ones, over all series together
-margin_relative = 0.05        # a change that is worth an alarm
-state = {state}          # what was seen
+baseline_to = {last}      # the baseline does not move by itself
+alarms_a_month = 0.5          # false alarms, over all series together
+margin_relative = 0.05        # change to detect, as a share of the baseline
+state = {state}          # file with the data of past days
 
 [log]
 metrics = [{metrics}]
-# by = "device"               # parts a change of mix from one of quality
+# by = "device"               # separates changes of the mix from changes of quality
 
-# The same queries, asked every day: files with a date in their names.
+# Fixed queries that are run every day: run files with a date in their names.
 # [[canary]]
 # qrels = "qrels.txt"
 # runs = "canaries/*.run"
 # measures = ["nDCG@10"]
 
-# Anything else, by day: columns date, numerator, denominator; perhaps error and slice.
+# Any other series by day: columns date, numerator, denominator; optionally error and slice.
 # [[series]]
 # name = "false positives found in review"
 # table = "review.csv"
@@ -221,39 +223,42 @@ metrics = [{metrics}]
 # [[event]]
 # date = {last}
 # what = "version 2"
-# deploy = true               # or: until = a date, and the days up to it are left out
+# deploy = true               # or until = a date: days up to that date are excluded
 """
 
 
 def first_config(log: InteractionLog, state: str = "watch.json") -> str:
-    """Write a first configuration: the first four weeks of a log as the baseline, and the usual metrics.
+    """Write a first configuration: the first four weeks of a log as the baseline, and the headline metrics.
 
-    `state` is the file that keeps what was seen: one for each configuration.
+    `state`: name of the state file, which each configuration needs for itself.
 
     Raises
     ------
     InputError
-        If the log has no dates, or fewer than eight days.
+        If the log has no dates, or fewer than nine days.
     """
     span = check_log(log).period
     if span is None:
-        raise InputError("the log has no dates", fix="take a log with dates", path=log.name)
-    first, end = (datetime.fromtimestamp(time_ms / 1000, UTC).date() for time_ms in span)
-    days = (end - first).days
-    if days < FEWEST:
-        raise InputError(f"the log has {days + 1} days", fix=f"take one of {FEWEST + 1} or more", path=log.name)
-    last = min(first + timedelta(27), end - timedelta(1))
-    metrics = ", ".join(f'"{one}"' for one in headlines(log, "user")[:4])
-    return _FIRST.format(first=first, last=last, metrics=metrics, state=json.dumps(state, ensure_ascii=False))
+        raise InputError("the log has no dates", fix="use a log with dates", path=log.name)
+    first_day, end_day = (datetime.fromtimestamp(time_ms / 1000, UTC).date() for time_ms in span)
+    days = (end_day - first_day).days
+    if days < MIN_POINTS:
+        problem = f"the log must have at least {MIN_POINTS + 1} days, got {days + 1}"
+        raise InputError(problem, fix="use a longer log", path=log.name)
+    last_day = min(first_day + timedelta(27), end_day - timedelta(1))  # the last day of a log may be incomplete
+    metrics = ", ".join(f'"{metric}"' for metric in headlines(log, "user")[:4])
+    state_toml = json.dumps(state, ensure_ascii=False)
+    return _TEMPLATE.format(first=first_day, last=last_day, metrics=metrics, state=state_toml)
 
 
 _DATE = re.compile(r"(20\d\d)-?(\d\d)-?(\d\d)")
 
 
 class DayPoint(NamedTuple):
-    """One day of one series, of all pages or of one class of them.
+    """One day of one series, of all pages or of one slice.
 
-    ``numerator`` is NaN where the value is no ratio of sums, as a quantile is not; ``error`` is that of the value.
+    ``numerator`` is NaN if the value is not a ratio of sums, as for quantiles. ``error`` is the standard error of
+    `value`.
     """
 
     series: str
@@ -265,135 +270,145 @@ class DayPoint(NamedTuple):
     denominator: float
 
 
-class Meaning(NamedTuple):
-    """What a series is: whether more of it is better, and whether it is a share or an amount, of few events perhaps."""
+class SeriesKind(NamedTuple):
+    """Direction of a series (1: more is better), and whether it is a share or an amount, which may have few events."""
 
     better: int
     share: bool = False
-    amount: bool = False  # money: its points vary by how much, too
+    amount: bool = False  # money, whose variance depends on the distribution of amounts
 
 
-def meanings(config: WatchConfig) -> dict[str, Meaning]:
-    """Name the series of a configuration, in its order."""
-    named: dict[str, Meaning] = {}
+def series_kinds(config: WatchConfig) -> dict[str, SeriesKind]:
+    """Return the series of a configuration, in its order, with their kinds."""
+    kinds: dict[str, SeriesKind] = {}
     for metric in map(online_metric, config.log.metrics if config.log else ()):
-        ratio = metric.kind == "ratio"
-        named[str(metric)] = Meaning(metric.better, ratio and metric.unit == "share", ratio and metric.unit == "money")
+        unit = metric.unit if metric.kind == "ratio" else ""
+        kinds[str(metric)] = SeriesKind(metric.better, share=unit == "share", amount=unit == "money")
     for canary in config.canary:
-        named |= {f"{measure} of canaries": Meaning(1) for measure in canary.measures}
-        named["RBO of canaries"] = Meaning(1)
+        kinds |= {f"{measure} of canaries": SeriesKind(1) for measure in canary.measures}
+        kinds["RBO of canaries"] = SeriesKind(1)
     for table in config.series:
-        if table.name in named or table.name in ONLINE_METRICS:
-            raise InputError(f"two series are called {table.name}", fix="give each a name of its own", path=config.path)
-        named[table.name] = Meaning({"more": 1, "less": -1, "either": 0}[table.better])
-    return named
+        if table.name in kinds or table.name in ONLINE_METRICS:
+            problem = f"names of series must be unique, but two are {table.name}"
+            raise InputError(problem, fix="rename one of them", path=config.path)
+        kinds[table.name] = SeriesKind({"more": 1, "less": -1, "either": 0}[table.better])
+    return kinds
 
 
-def of_log(log: InteractionLog, config: WatchConfig) -> Iterator[DayPoint]:
-    """Give the complete days of a log: its metrics over all pages, and of each class.
+def read_log_days(log: InteractionLog, config: WatchConfig) -> Iterator[DayPoint]:
+    """Yield the complete days of a log: its metrics over all pages, and by slice.
 
-    A log of one day is that day's: where nobody searches at night, its first page may come late.
+    A log of a single day is taken as complete, because its first page may come late in the day.
     """
     if config.log is None:
-        raise InputError("a log is given, and the configuration has no metrics", fix="write [log]", path=config.path)
-    classes = slice_pages(log, config.log.by).values if config.log.by else ()
-    alone = False
-    for part in ("", *classes):
-        where = f"{config.log.by} == {json.dumps(part, ensure_ascii=False)}" if part else None
-        named = f"{config.log.by}={part}" if part else ""
-        made = over_time(log, config.log.metrics, where=where).series
-        alone = alone if part else all(len(series.points) == 1 for series in made)
-        for series in made:
+        problem = "the configuration has no metrics for the log"
+        raise InputError(problem, fix="write [log] with metrics", path=config.path)
+    slices = slice_pages(log, config.log.by).values if config.log.by else ()
+    is_one_day = False
+    for slice_name in ("", *slices):
+        # JSON quoting is valid in conditions.
+        where = f"{config.log.by} == {json.dumps(slice_name, ensure_ascii=False)}" if slice_name else None
+        part = f"{config.log.by}={slice_name}" if slice_name else ""
+        all_series = over_time(log, config.log.metrics, where=where).series
+        if not slice_name:
+            is_one_day = all(len(series.points) == 1 for series in all_series)
+        for series in all_series:
             for point in series.points:
-                one = point.estimate
-                if (point.complete or alone) and not math.isnan(one.value):
+                estimate = point.estimate
+                if (point.complete or is_one_day) and not math.isnan(estimate.value):
                     day = datetime.fromtimestamp(point.start_ms / 1000, UTC).date().isoformat()
-                    sums = one.numerator if one.metric.kind == "ratio" else math.nan, one.denominator
-                    yield DayPoint(str(series.metric), named, day, one.value, one.error, *sums)
+                    numerator = estimate.numerator if estimate.metric.kind == "ratio" else math.nan
+                    numbers = estimate.value, estimate.error, numerator, estimate.denominator
+                    yield DayPoint(str(series.metric), part, day, *numbers)
 
 
-def of_canaries(canary: CanarySeries, config: WatchConfig) -> Iterator[DayPoint]:
-    """Score each day's run of the canary queries, and hold it against the last run of the baseline."""
-    dated = {day: path for path in sorted(glob(str(config.file(canary.runs)))) if (day := _dated(path))}  # noqa: PTH207
-    before = [day for day in dated if day <= config.baseline_to.isoformat()]
-    if not before:
-        raise InputError(
-            "no run of the canaries is as old as the baseline", fix="name runs by date: canary-2026-09-30.run",
-            path=str(config.file(canary.runs)),
-        )  # fmt: skip
-    last = Run.of(dated[max(before)])
-    for day, path in dated.items():
+def read_canary_days(canary: CanarySeries, config: WatchConfig) -> Iterator[DayPoint]:
+    """Score the run of each day on the canary queries, and compare it with the last run of the baseline."""
+    pattern = str(config.resolve_path(canary.runs))
+    run_paths = {day: path for path in sorted(glob(pattern)) if (day := _date_of_file(path))}  # noqa: PTH207
+    baseline_days = [day for day in run_paths if day <= config.baseline_to.isoformat()]
+    if not baseline_days:
+        problem = f"the canary queries must have a run on or before {config.baseline_to}, the end of the baseline"
+        raise InputError(problem, fix="name run files by date: canary-2026-09-30.run", path=pattern)
+    baseline_run = Run.of(run_paths[max(baseline_days)])
+    for day, path in run_paths.items():
         run = Run.of(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", JudgedWarning)
-            scores = evaluate(config.file(canary.qrels), run, canary.measures)
-        for measure, values in zip(scores.measure_names, scores.values[0], strict=True):
-            n = len(values)
-            yield DayPoint(f"{measure} of canaries", "", day, float(values.mean()), n**-0.5, float(values.sum()), n)
-        both = align(last, run, depth=canary.depth)
-        like = [rbo(both.first_tie[rows], both.second_tie[rows]).value for rows in map(both.rows, both.query_ids)]
-        n, like = len(like), np.nan_to_num(like)  # one that is not answered any more is as unlike as can be
-        yield DayPoint("RBO of canaries", "", day, float(np.sum(like)) / n, n**-0.5, float(np.sum(like)), n)
+            scores = evaluate(config.resolve_path(canary.qrels), run, canary.measures)
+        values = {f"{measure} of canaries": scores.values[0, i] for i, measure in enumerate(scores.measure_names)}
+        pairs = align(baseline_run, run, depth=canary.depth)
+        topic_rows = [pairs.rows(query_id) for query_id in pairs.query_ids]
+        overlaps = [rbo(pairs.first_tie[rows], pairs.second_tie[rows]).value for rows in topic_rows]
+        values["RBO of canaries"] = np.nan_to_num(overlaps)  # a query without results today has no overlap
+        for name, by_topic in values.items():
+            n, total = len(by_topic), float(np.sum(by_topic))
+            yield DayPoint(name, "", day, total / n, n**-0.5, total, n)
 
 
-def _dated(path: str) -> str:
-    found = _DATE.search(Path(path).name)
-    return "-".join(found.groups()) if found else ""
+def _date_of_file(path: str) -> str:
+    match = _DATE.search(Path(path).name)
+    return "-".join(match.groups()) if match else ""
 
 
-def of_table(table: TableSeries, config: WatchConfig) -> Iterator[DayPoint]:
-    """Read a table of sums by day; without an error, the ratio is taken for a share, or its numerator for a count."""
-    path = config.file(table.table)
-    read: set[tuple[str, str]] = set()
+def read_table_days(table: TableSeries, config: WatchConfig) -> Iterator[DayPoint]:
+    """Read a table of sums by day; without an error, the ratio is assumed to be binomial, or its numerator Poisson."""
+    path = config.resolve_path(table.table)
+    seen_rows: set[tuple[str, str]] = set()
     for line, row in read_records(path):
         try:
             day = date.fromisoformat(str(row["date"])[:10]).isoformat()
-            above, below = float(row["numerator"]), float(row["denominator"])
+            numerator, denominator = float(row["numerator"]), float(row["denominator"])
             error = float(row.get("error") or math.nan)
-        except (KeyError, TypeError, ValueError, OverflowError) as wrong:
-            what = f"no {wrong}" if isinstance(wrong, KeyError) else str(wrong)
-            fix = "give columns date (2026-09-30), numerator and denominator, and perhaps error and slice"
-            raise InputError(f"a row cannot be read: {what}", fix=fix, path=str(path), line=line) from None
-        if not (math.isfinite(above) and math.isfinite(below) and (math.isnan(error) or 0 <= error < math.inf)):
-            fix = "give finite numbers, and an error of 0 or more"
-            raise InputError("a row has a number that cannot be", fix=fix, path=str(path), line=line)
-        if not below > 0:
+        except (KeyError, TypeError, ValueError, OverflowError) as cause:
+            problem = f"no column {cause}" if isinstance(cause, KeyError) else f"a row has an invalid value: {cause}"
+            fix = "use columns date (2026-09-30), numerator, denominator, and optionally error and slice"
+            raise InputError(problem, fix=fix, path=str(path), line=line) from None
+        is_valid_error = math.isnan(error) or 0 <= error < math.inf
+        if not (math.isfinite(numerator) and math.isfinite(denominator) and is_valid_error):
+            problem = f"numbers must be finite, and the error not negative, got {numerator}, {denominator}, {error}"
+            raise InputError(problem, fix="correct the row", path=str(path), line=line)
+        if not denominator > 0:
             continue
         part = str(row.get("slice") or "")
-        if (day, part) in read:
-            fix = "add rows of the same day and slice up"
-            raise InputError(f"a second row of {day}", fix=fix, path=str(path), line=line)
-        read.add((day, part))
-        value = above / below
+        if (day, part) in seen_rows:
+            problem = f"a day must have one row per slice, but {day} has two"
+            raise InputError(problem, fix="add up rows of the same day and slice", path=str(path), line=line)
+        seen_rows.add((day, part))
+        value = numerator / denominator
         if math.isnan(error):
-            error = math.sqrt(value * (1.0 - value) / below) if 0 <= value <= 1 else math.sqrt(abs(value) / below)
-        yield DayPoint(table.name, part, day, value, error, above, below)
+            variance = value * (1.0 - value) if 0 <= value <= 1 else abs(value)  # binomial, else Poisson
+            error = math.sqrt(variance / denominator)
+        yield DayPoint(table.name, part, day, value, error, numerator, denominator)
 
 
-def remembered(path: Path) -> list[DayPoint]:
-    """Read what a watch has seen before; nothing where there is no file yet."""
+def read_state(path: Path) -> list[DayPoint]:
+    """Read the state file; return an empty list if it does not exist yet."""
     if not path.exists():
         return []
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        rows: list[list[Any]] = [[math.nan if value is None else value for value in row] for row in kept["points"]]
+        state = json.loads(path.read_text(encoding="utf-8"))
+        # JSON has no NaN: it is stored as null.
+        rows: list[list[Any]] = [[math.nan if value is None else value for value in row] for row in state["points"]]
         return [
             DayPoint(str(series), str(part), date.fromisoformat(day).isoformat(), *map(float, numbers))
             for series, part, day, *numbers in rows
         ]
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        fix = "move it away, and let the watch read the logs of the baseline again"
-        raise InputError("this is no state of a watch", fix=fix, path=str(path)) from None
+        fix = "move the file away, and run the watch on the logs of the baseline again"
+        raise InputError("this is not the state file of a watch", fix=fix, path=str(path)) from None
 
 
-def remember(path: Path, points: Iterable[DayPoint]) -> None:
-    """Keep what was seen, whole or not at all."""
+def write_state(path: Path, points: Iterable[DayPoint]) -> None:
+    """Write the state file atomically."""
     rows: list[list[Any]] = [[None if value != value else value for value in point] for point in points]  # noqa: PLR0124
     with atomic_write(path) as temporary:
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         temporary.write_text(f'{{"watch": 1, "points": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
-def merged(old: Iterable[DayPoint], new: Iterable[DayPoint]) -> list[DayPoint]:
-    """Put days together: what is read again takes the place of what was read before."""
-    return sorted({(one.series, one.part, one.day): one for one in (*old, *new)}.values(), key=lambda one: one[:3])
+def merge_days(old: Iterable[DayPoint], new: Iterable[DayPoint]) -> list[DayPoint]:
+    """Merge days; new data of a day replace old ones."""
+    # Later entries of a dict replace earlier ones.
+    points = {(point.series, point.part, point.day): point for point in (*old, *new)}
+    return [points[key] for key in sorted(points)]

@@ -1,4 +1,4 @@
-"""`watch`: each series of a running system against its baseline, and what follows from the last deployment."""
+"""`watch`: state of each series of a running system against its baseline, and decisions on its deployments."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from judged.errors import InputError
 from judged.online.metrics import online_metric
 from judged.online.watch.config import (
     DayPoint,
+    SeriesKind,
     WatchConfig,
-    meanings,
-    merged,
-    of_canaries,
-    of_log,
-    of_table,
+    merge_days,
+    read_canary_days,
+    read_log_days,
+    read_state,
+    read_table_days,
     read_watch,
-    remember,
-    remembered,
+    series_kinds,
+    write_state,
 )
 from judged.online.watch.watched import (
     MIX,
     QUALITY,
     Guard,
     Rollback,
-    Watched,
-    days_of,
-    name_of,
-    parted,
+    WatchedSeries,
+    arrange_by_day,
+    display_name,
     rollbacks,
-    watched,
+    split_quality_and_mix,
+    watch_series,
 )
 from judged.results import (
     COUNT,
@@ -64,61 +65,61 @@ _COLORS = {"usual": "#0072B2", "alarm": "#D55E00", "baseline": "#7F7F7F"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Watch(Answer):
-    """What a watch says today.
+    """Result of a watch.
 
     Attributes
     ----------
     config : WatchConfig
-        What was asked.
-    watched : tuple of Watched
-        Each series, of all pages, then the mix, then each class.
+        Configuration.
+    watched : tuple of WatchedSeries
+        Each series: all pages, then the mix, then each slice.
     rollbacks : tuple of Rollback
-        What follows for each deployment.
+        Decision on each deployment.
     today : date
-        The last day of which anything is known.
+        Last day with data.
     """
 
     kind: ClassVar[str] = "watch"
     main: ClassVar[str] = "series"
 
     config: WatchConfig
-    watched: tuple[Watched, ...]
+    watched: tuple[WatchedSeries, ...]
     rollbacks: tuple[Rollback, ...]
     today: date
 
     @property
     def title(self) -> str:
-        """What it answers."""
+        """Title of the answer."""
         return f"Watch of {self.today}"
 
     @property
-    def alarms(self) -> tuple[Watched, ...]:
-        """The series that are off today."""
-        return tuple(one for one in self.watched if one.state == "alarm")
+    def alarms(self) -> tuple[WatchedSeries, ...]:
+        """Series with an alarm today."""
+        return tuple(series for series in self.watched if series.state == "alarm")
 
     @property
-    def calm(self) -> bool:
-        """Whether nothing is off, and no deployment should be taken back."""
-        return not self.alarms and all(one.decision != "roll back" for one in self.rollbacks)
+    def is_healthy(self) -> bool:
+        """Whether there is no alarm, and no deployment to roll back."""
+        return not self.alarms and all(rollback.decision != "roll back" for rollback in self.rollbacks)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what is off, all series, the deployments, and a chart of each series that is off."""
+        """Return the alarms, all series, the deployments, and a chart of each series."""
         return (
-            Sentences(self._said()),
-            self._series(),
-            *((_rollbacks(self.rollbacks),) if self.rollbacks else ()),
+            Sentences(self._summary()),
+            self._series_table(),
+            *((_deployments_table(self.rollbacks),) if self.rollbacks else ()),
             *(
                 block
-                for at, one in enumerate(self.watched, 1)
-                if one.points and one.part == QUALITY
-                for block in self._drawn(at, one)
+                for number, series in enumerate(self.watched, 1)
+                if series.points and series.part == QUALITY
+                for block in self._chart_and_table(number, series)
             ),
-            self._points(),
-            Sentences(self._made(), "made"),
+            self._points_table(),
+            Sentences(self._settings_text(), "made"),
         )
 
     def facts(self) -> dict[str, Any]:
-        """Give what was declared."""
+        """Return the metadata shown with the results."""
         config = self.config
         return {
             "today": self.today.isoformat(),
@@ -128,61 +129,61 @@ class Watch(Answer):
         }
 
     def prometheus(self) -> str:
-        """Write every series as Prometheus reads them."""
+        """Format all series in the text format of Prometheus."""
         types = [f"# TYPE judged_watch_{name} gauge" for name in ("alarm", "baseline", "level")]
         lines: list[str] = []
-        for one in (one for one in self.watched if one.state != "not watched"):
-            labels = f'series="{_escaped(one.series)}",part="{_escaped(one.part)}"'
-            values = {"alarm": int(one.state == "alarm"), "level": one.level, "baseline": one.center}
+        for series in (series for series in self.watched if series.state != "not watched"):
+            labels = f'series="{_escape_label(series.series)}",part="{_escape_label(series.part)}"'
+            values = {"alarm": int(series.state == "alarm"), "level": series.level, "baseline": series.center}
             lines += [f"judged_watch_{name}{{{labels}}} {value:.17g}" for name, value in values.items()]
         return "\n".join([*types, *sorted(lines)]) + "\n"
 
-    def _said(self) -> tuple[str, ...]:
-        moved = [one for one in self.watched if one.state == "mix moved"]
-        watched_ = [one for one in self.watched if one.state != "not watched" and one.part != MIX]
+    def _summary(self) -> tuple[str, ...]:
+        moved_mixes = [series for series in self.watched if series.state == "mix moved"]
+        quality = [series for series in self.watched if series.part != MIX]
+        unwatched = [series for series in quality if series.reason]
+        n_watched = sum(series.state != "not watched" for series in quality)
         return (
-            *(f"{name_of(one)} is off since {one.since}: {_change(one)}." for one in self.alarms),
-            *(
-                f"The mix moves {one.series} by {one.level - one.center:+.3g} since {one.since}: no change of quality."
-                for one in moved
-            ),
+            *(f"{display_name(row)} is off since {row.since}: {_format_change(row)}." for row in self.alarms),
+            *(f"The mix moves {mix.series} by {mix.level - mix.center:+.3g} since {mix.since}: no change of quality."
+              for mix in moved_mixes),
             *map(str, self.rollbacks),
-            *(f"{name_of(one)} is not watched: {one.why}." for one in self.watched if one.why and one.part != MIX),
-            *(() if self.alarms else (self._no_alarm(len(watched_)),)),
-        )
+            *(f"{display_name(series)} is not watched: {series.reason}." for series in unwatched),
+            *(() if self.alarms else (self._no_alarm(n_watched),)),
+        )  # fmt: skip
 
-    def _no_alarm(self, number: int) -> str:
+    def _no_alarm(self, n_series: int) -> str:
         """Describe that no series has an alarm; a deployment that lost may be detected before the series has one."""
-        if not number:
+        if not n_series:
             return "Nothing is watched yet."
-        series = counted(number, "series", "series")
-        if self.calm:
-            return f"Nothing is off in {series}."
-        return f"No alarm against the baseline in {series}: a deployment is compared with the weeks before it."
+        series_text = counted(n_series, "series", "series")
+        if self.is_healthy:
+            return f"Nothing is off in {series_text}."
+        return f"No alarm against the baseline in {series_text}: a deployment is compared with the weeks before it."
 
-    def _made(self) -> tuple[str, ...]:
+    def _settings_text(self) -> tuple[str, ...]:
         config = self.config
-        left_out = [f"{one.date} to {one.until} ({one.what})" for one in config.event if one.until]
+        excluded = [f"{event.date} to {event.until} ({event.what})" for event in config.event if event.until]
         return (
             f"Baseline: {config.baseline_from} to {config.baseline_to}.",
             f"At most {config.alarms_a_month:g} false alarms a month over all series together, where nothing changes.",
             f"Made for changes of {100 * config.margin_relative:g} %.",
-            *((f"Left out: {', '.join(left_out)}.",) if left_out else ()),
+            *((f"Left out: {', '.join(excluded)}.",) if excluded else ()),
         )
 
-    def _series(self) -> Table:
+    def _series_table(self) -> Table:
         rows = self.watched
         return Table(
             "series",
             (
                 *columns_of(rows, ("series", TEXT)),
-                _parts(rows),
+                _slice_column(rows),
                 *columns_of(rows, ("state", TEXT)),
-                Column("since", [one.since.isoformat() if one.since else "" for one in rows], TEXT),
+                Column("since", [row.since.isoformat() if row.since else "" for row in rows], TEXT),
                 *columns_of(rows, ("center", NUMBER, "baseline"), ("level", NUMBER, "now")),
-                Column("relative", [_relative(one) for one in rows], SHARE, "change"),
+                Column("relative", [_relative_change(row) for row in rows], SHARE, "change"),
                 *columns_of(rows, ("within", COUNT, "found within days"), ("days", COUNT, "days a point")),
-                Column("why", [one.why for one in rows], TEXT, only="data"),
+                Column("why", [row.reason for row in rows], TEXT, only="data"),
             ),
             "Series",
             labels=2,
@@ -190,37 +191,38 @@ class Watch(Answer):
             "now: since the change, or in the last week",
         )
 
-    def _drawn(self, at: int, one: Watched) -> tuple[Chart, Table]:
-        points = [point for point in one.points if point.value == point.value]
+    def _chart_and_table(self, number: int, series: WatchedSeries) -> tuple[Chart, Table]:
+        name = series.series
+        points = [point for point in series.points if point.value == point.value]
         kinds = ["baseline" if point.inside else "alarm" if point.alarm else "usual" for point in points]
         table = Table(
-            f"days{at}",
+            f"days{number}",
             (
                 Column("start", [point.start.isoformat() for point in points], TEXT, "day"),
                 Column("start_ms", [_ms(point.start) for point in points], COUNT, only="data"),
-                Column("value", [point.value for point in points], NUMBER, one.series),
+                Column("value", [point.value for point in points], NUMBER, name),
                 Column("expected", [point.expected for point in points], NUMBER, "usual",
-                       ci=[(p.expected - 2 * p.sigma, p.expected + 2 * p.sigma) for p in points]),
+                       ci=[(point.expected - 2 * point.sigma, point.expected + 2 * point.sigma) for point in points]),
                 Column("kind", kinds, TEXT),
             ),
-            one.series,
+            name,
             folded=True,
         )  # fmt: skip
-        deploys = [ReferenceLine("x", _ms(event.date)) for event in self.config.event if event.deploy]
-        said = f"{name_of(one)}: {one.state}, {_change(one)}."
+        deployments = [ReferenceLine("x", _ms(event.date)) for event in self.config.event if event.deploy]
+        sentence = f"{display_name(series)}: {series.state}, {_format_change(series)}."
         chart = Chart(
-            f"watched{at}", one.series, table, said, kind="points", x="start_ms", x_title="day (UTC)", y="value",
-            y_title=one.series, color="kind", colors=_COLORS, band="expected", lines=tuple(deploys), spread="time",
+            f"watched{number}", name, table, sentence, kind="points", x="start_ms", x_title="day (UTC)", y="value",
+            y_title=name, color="kind", colors=_COLORS, band="expected", lines=tuple(deployments), spread="time",
             subtitle="gray: two standard deviations of a point around the baseline; dashed: deployments", height=180,
         )  # fmt: skip
         return chart, table
 
-    def _points(self) -> Table:
-        rows = [(one, point) for one in self.watched for point in one.points]
+    def _points_table(self) -> Table:
+        rows = [(series, point) for series in self.watched for point in series.points]
         return Table(
             "points",
             (
-                *columns_of([one for one, _ in rows], ("series", TEXT), ("part", TEXT)),
+                *columns_of([series for series, _ in rows], ("series", TEXT), ("part", TEXT)),
                 Column("start", [point.start.isoformat() for _, point in rows], TEXT),
                 *columns_of([point for _, point in rows], ("value", NUMBER), ("expected", NUMBER), ("sigma", NUMBER)),
                 Column("alarm", [int(point.alarm) for _, point in rows], COUNT),
@@ -230,87 +232,94 @@ class Watch(Answer):
 
 
 def watch(config: WatchConfig | str | Path, log: InteractionLog | None = None, *, keep: bool = True) -> Watch:
-    """Look at all series of a configuration, with what its state remembers, and say what is off.
+    """Compare all series of a configuration with their baselines, and decide on deployments.
 
     Parameters
     ----------
     config
-        What is watched, or its file.
+        Configuration, or its file.
     log
-        What is new: complete days take the place of what was known of them. None: canaries and tables alone are read.
+        New data; its complete days replace stored ones. None: only canaries and tables are read.
     keep
-        Whether what is new is remembered in the state file; running twice changes nothing.
+        Whether new data are stored in the state file; running twice has no further effect.
 
     Raises
     ------
     InputError
-        If the configuration, its files or the state cannot be read, or nothing is known of any day.
+        If the configuration, one of its files, or the state cannot be read, or there are no data of any day.
     """
-    asked = config if isinstance(config, WatchConfig) else read_watch(config)
-    state, known = asked.file(asked.state) if asked.state else None, meanings(asked)
-    new = [] if log is None else list(of_log(log, asked))
-    new += [point for canary in asked.canary for point in of_canaries(canary, asked)]
-    new += [point for table in asked.series for point in of_table(table, asked)]
-    points = merged(remembered(state) if state else (), new)
-    if keep and state:
-        remember(state, points)
-    of_log_, by = (asked.log.metrics, f"{asked.log.by}=") if asked.log else ((), "")
-    own = {str(online_metric(name)) for name in of_log_}  # classes of another `by` are remembered, and not mixed in
-    seen = [
-        one
-        for one in points
-        if one.series in known and (one.series not in own or one.part.startswith(by) or not one.part)
+    settings = config if isinstance(config, WatchConfig) else read_watch(config)
+    state_path = settings.resolve_path(settings.state) if settings.state else None
+    kinds = series_kinds(settings)
+    new = [] if log is None else list(read_log_days(log, settings))
+    new += [point for canary in settings.canary for point in read_canary_days(canary, settings)]
+    new += [point for table in settings.series for point in read_table_days(table, settings)]
+    points = merge_days(read_state(state_path) if state_path else (), new)
+    if keep and state_path:
+        write_state(state_path, points)
+    # The state may have slices by another attribute, from before the configuration was changed: they are ignored.
+    prefix = f"{settings.log.by}=" if settings.log else ""
+    log_series = {str(online_metric(name)) for name in (settings.log.metrics if settings.log else ())}
+    relevant = [
+        point
+        for point in points
+        if point.series in kinds and (point.series not in log_series or point.part.startswith(prefix) or not point.part)
     ]
-    if not seen:
-        fix = "give logs of whole days (UTC) of the baseline, or tables with rows"
-        raise InputError("nothing is known of any day yet", fix=fix, path=asked.path)
-    days = [date.fromisoformat(point.day) for point in seen]
-    first, today = min(*days, asked.baseline_from), max(days)
-    found = list(_watched(seen, known, asked, first, today))
-    return Watch(asked, tuple(found), tuple(rollbacks(found, asked)), today)
+    if not relevant:
+        fix = "pass logs of whole days (UTC) of the baseline, or tables with rows"
+        raise InputError("there are no data of any day", fix=fix, path=settings.path)
+    days = [date.fromisoformat(point.day) for point in relevant]
+    # The baseline may begin before the first day with data.
+    first_day, today = min(*days, settings.baseline_from), max(days)
+    watched = list(_watch_all(relevant, kinds, settings, first_day, today))
+    return Watch(settings, tuple(watched), tuple(rollbacks(watched, settings)), today)
 
 
-def _watched(
-    seen: Iterable[DayPoint], known: dict[str, Any], config: WatchConfig, first: date, today: date
-) -> Iterable[Watched]:
-    """Watch each series, its mix and its classes; alarms are shared over all that can give one."""
-    number = (today - first).days + 1
-    left_out = np.zeros(number, dtype=bool)
+def _watch_all(
+    points: Iterable[DayPoint], kinds: dict[str, SeriesKind], config: WatchConfig, first_day: date, today: date
+) -> Iterable[WatchedSeries]:
+    """Yield the state of each series, its mix, and its slices; they share the false alarms."""
+    n_days = (today - first_day).days + 1
+    excluded = np.zeros(n_days, dtype=bool)
     for event in config.event:
         if event.until:
-            left_out[max((event.date - first).days, 0) : max((event.until - first).days + 1, 0)] = True
-    at = first.toordinal() + np.arange(number)
-    base = (at >= config.baseline_from.toordinal()) & (at <= config.baseline_to.toordinal())
+            excluded[max((event.date - first_day).days, 0) : max((event.until - first_day).days + 1, 0)] = True
+    ordinals = first_day.toordinal() + np.arange(n_days)
+    in_baseline = (ordinals >= config.baseline_from.toordinal()) & (ordinals <= config.baseline_to.toordinal())
     by_name: dict[tuple[str, str], list[DayPoint]] = {}
-    for point in seen:
+    for point in points:
         by_name.setdefault((point.series, point.part), []).append(point)
-    sides = sum(1 if known[series].better else 2 for series, _ in by_name)
+    # A series without a direction has a CUSUM on each side; each side has the same share of the false alarms.
+    sides = sum(1 if kinds[series].better else 2 for series, _ in by_name)
     rate = config.alarms_a_month / _MONTH / sides
-    for series, meaning in known.items():
-        parts = {part: days_of(by_name[name, part], first, today, left_out) for name, part in by_name if name == series}
-        whole = parts.pop(QUALITY, None)
-        if whole is not None and len(parts) > 1 and not np.isnan(whole.values).all():
-            quality, mix = parted(whole, parts, base)
-            yield watched((series, QUALITY), quality, meaning, config, rate)
-            either = meaning._replace(better=0, share=False)
-            yield watched((series, MIX), mix, either, config, rate, told="mix moved")
-        elif whole is not None:
-            yield watched((series, QUALITY), whole, meaning, config, rate)
-        for part, days in parts.items() if len(parts) > 1 or whole is None else ():
-            yield watched((series, part), days, meaning, config, rate)
+    for series, kind in kinds.items():
+        days_of_series = {key: days for key, days in by_name.items() if key[0] == series}
+        slices = {part: arrange_by_day(days, first_day, today, excluded) for (_, part), days in days_of_series.items()}
+        overall = slices.pop(QUALITY, None)
+        if overall is not None and len(slices) > 1 and not np.isnan(overall.values).all():
+            quality, mix = split_quality_and_mix(overall, slices, in_baseline)
+            yield watch_series((series, QUALITY), quality, kind, config, rate)
+            # A change of the mix is neither good nor bad.
+            undirected = kind._replace(better=0, share=False)
+            yield watch_series((series, MIX), mix, undirected, config, rate, alarm_state="mix moved")
+        elif overall is not None:
+            yield watch_series((series, QUALITY), overall, kind, config, rate)
+        for slice_name, days in slices.items() if len(slices) > 1 or overall is None else ():
+            yield watch_series((series, slice_name), days, kind, config, rate)
 
 
-def _rollbacks(made: tuple[Rollback, ...]) -> Table:
-    events, guards = ([one.event for one in made for _ in one.guards], [guard for one in made for guard in one.guards])
-    relative, ends = [guard.relative for guard in guards], [guard.ci for guard in guards]
+def _deployments_table(rollbacks: tuple[Rollback, ...]) -> Table:
+    events = [rollback.event for rollback in rollbacks for _ in rollback.guards]
+    guards = [guard for rollback in rollbacks for guard in rollback.guards]
+    relative, intervals = [guard.relative for guard in guards], [guard.ci for guard in guards]
     return Table(
         "deployments",
         (
             Column("deployed", [event.date.isoformat() for event in events], TEXT),
             *columns_of(events, ("what", TEXT)),
             *columns_of(guards, ("series", TEXT)),
-            _parts(guards),
-            Column("relative", relative, SHARE, "change", ends),
+            _slice_column(guards),
+            Column("relative", relative, SHARE, "change", intervals),
             *columns_of(guards, ("state", TEXT), ("a_day", COUNT, "lost a day")),
         ),
         "Deployments",
@@ -319,25 +328,25 @@ def _rollbacks(made: tuple[Rollback, ...]) -> Table:
     )
 
 
-def _parts(rows: Sequence[Watched | Guard]) -> Column:
-    """Name classes, for people only where there are any."""
-    parts = [one.part for one in rows]
-    return Column("part", parts, TEXT, only="" if any(parts) else "data")
+def _slice_column(rows: Sequence[WatchedSeries | Guard]) -> Column:
+    """Return the column of slices, which is hidden if there are none."""
+    slices = [row.part for row in rows]
+    return Column("part", slices, TEXT, only="" if any(slices) else "data")
 
 
-def _change(one: Watched) -> str:
-    relative = f" ({100 * _relative(one):+.1f} %)" if one.center else ""
-    return f"{one.level:.4g}, where the baseline has {one.center:.4g}{relative}"
+def _format_change(series: WatchedSeries) -> str:
+    relative = f" ({100 * _relative_change(series):+.1f} %)" if series.center else ""
+    return f"{series.level:.4g}, where the baseline has {series.center:.4g}{relative}"
 
 
-def _relative(one: Watched) -> float:
+def _relative_change(series: WatchedSeries) -> float:
     """Return the change as a share of the baseline's absolute value, with the sign of the change."""
-    return (one.level - one.center) / abs(one.center) if one.center else np.nan
+    return (series.level - series.center) / abs(series.center) if series.center else np.nan
 
 
 def _ms(day: date) -> int:
     return (day.toordinal() - _EPOCH) * _DAY_MS
 
 
-def _escaped(text: str) -> str:
+def _escape_label(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,4 +1,4 @@
-"""One series against its baseline: quality apart from the mix, points that tell enough, and since when it is off."""
+"""One series against its baseline: quality and mix effects, pooling of days, alarms, and rollback of deployments."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from judged.online.statistics.allocation import critical_value, prior_size
-from judged.online.statistics.control import FEWEST, baseline, cusum, delay, threshold
+from judged.online.statistics.control import MIN_POINTS, cusum, delay, fit_baseline, threshold
 from judged.online.statistics.users import NO_RELATIVE, AdjustedDifference, RelativeDifference
 from judged.results import counted, listed
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
-    from judged.online.watch.config import DayPoint, Event, Meaning, WatchConfig
+    from judged.online.watch.config import DayPoint, Event, SeriesKind, WatchConfig
     from judged.results.types import Bools, Floats
 
 
 Decision: TypeAlias = Literal["roll back", "keep", "keep watching", "nothing is known"]
-Fate: TypeAlias = Literal["harmed", "fine", "open"]
-_BEFORE = 28  # days before a deployment that it is held against, at most
-_EXPECTED = 7  # points after which intervals are narrowest
+GuardState: TypeAlias = Literal["harmed", "fine", "open"]
+_BEFORE = 28  # largest number of days before a deployment that it is compared with
+_EXPECTED = 7  # number of points after a deployment for which always-valid intervals are narrowest
 _ALPHA = 0.05
 
 
 @dataclass(frozen=True)
 class Guard:
-    """One series before and after a deployment: its relative change with an interval for any day, and what it costs.
+    """One series before and after a deployment: its relative change with an always-valid interval, and its daily loss.
 
-    ``state``: whether it lost more than the margin (``harmed``), surely not (``fine``), or may have (``open``).
-    ``a_day``: of what the series counts, how much is lost each day, where it may be harmed; else NaN.
+    ``state``: whether the loss surely exceeds the margin (``harmed``), surely does not (``fine``), or may (``open``).
+    ``a_day``: loss per day in the unit that the series counts, if it may be harmed; else NaN.
     """
 
     series: str
     part: str
     relative: float
     ci: tuple[float, float]
-    state: Fate
+    state: GuardState
     a_day: float
 
 
 @dataclass(frozen=True)
 class Rollback:
-    """What follows for a deployment."""
+    """Decision on rolling back a deployment."""
 
     event: Event
     decision: Decision
@@ -54,100 +54,105 @@ class Rollback:
     margin: float
 
     def __str__(self) -> str:
-        harmed = [name_of(one) for one in self.guards if one.state == "harmed"]
-        waiting = [one for one in self.guards if one.state == "open"]
-        said = f"{self.event.what} of {self.event.date}: {self.decision}"
+        harmed = [display_name(guard) for guard in self.guards if guard.state == "harmed"]
+        undecided = [guard for guard in self.guards if guard.state == "open"]
+        prefix = f"{self.event.what} of {self.event.date}: {self.decision}"
         if harmed:
-            return f"{said}. {listed(harmed)} got worse by more than {100 * self.margin:g} %."
+            return f"{prefix}. {listed(harmed)} got worse by more than {100 * self.margin:g} %."
         if self.decision == "nothing is known":
-            return (
-                f"{said}: no series with a direction has a baseline of {FEWEST} points, {FEWEST} points in the"
-                f" {_BEFORE} days before the deployment, and a point after it."
-            )
-        if not waiting:
-            return f"{said}. Nothing got worse by {100 * self.margin:g} %."
-        costs = [f"{one.a_day:,.0f} a day of {name_of(one)}" for one in waiting if one.a_day >= 1]
-        wait = f" To wait costs some {listed(costs)}, if what was seen goes on." if costs else ""
-        named = listed(list(map(name_of, waiting)))
-        return f"{said}. {named} may have lost more than {100 * self.margin:g} %.{wait}"
+            enough = f"{MIN_POINTS} points, {MIN_POINTS} points in the {_BEFORE} days before the deployment"
+            return f"{prefix}: no series with a direction has a baseline of {enough}, and a point after it."
+        if not undecided:
+            return f"{prefix}. Nothing got worse by {100 * self.margin:g} %."
+        costs = [f"{guard.a_day:,.0f} a day of {display_name(guard)}" for guard in undecided if guard.a_day >= 1]
+        cost_text = f" To wait costs some {listed(costs)}, if what was seen goes on." if costs else ""
+        names = listed(list(map(display_name, undecided)))
+        return f"{prefix}. {names} may have lost more than {100 * self.margin:g} %.{cost_text}"
 
 
-def rollbacks(found: Sequence[Watched], config: WatchConfig) -> Iterator[Rollback]:
-    """Decide for each deployment by the series that have a better side; of the mix nobody is to blame."""
-    deploys = sorted((event for event in config.event if event.deploy), key=lambda event: event.date)
-    for at, event in enumerate(deploys):
-        later = deploys[at + 1].date if at + 1 < len(deploys) else None
-        guarded = [one for one in found if one.part != MIX and one.better and one.points]
-        made = [_guard(one, event, later, config.margin_relative, _ALPHA / len(guarded)) for one in guarded]
-        guards = tuple(one for one in made if one)
+def rollbacks(series: Sequence[WatchedSeries], config: WatchConfig) -> Iterator[Rollback]:
+    """Yield the decision on each deployment, by the series with a direction, except the mix, which it cannot cause."""
+    deployments = sorted((event for event in config.event if event.deploy), key=lambda event: event.date)
+    for i, event in enumerate(deployments):
+        # A deployment is judged by the points up to the next one.
+        next_date = deployments[i + 1].date if i + 1 < len(deployments) else None
+        directed = [row for row in series if row.part != MIX and row.better and row.points]
+        alpha = _ALPHA / max(len(directed), 1)  # Bonferroni over the series of a deployment
+        candidates = [_guard(row, event, next_date, config.margin_relative, alpha) for row in directed]
+        guards = tuple(guard for guard in candidates if guard)
+        states = {guard.state for guard in guards}
         if not guards:
             decision: Decision = "nothing is known"
-        elif any(one.state == "harmed" for one in guards):
+        elif "harmed" in states:
             decision = "roll back"
         else:
-            decision = "keep" if all(one.state == "fine" for one in guards) else "keep watching"
+            decision = "keep" if states == {"fine"} else "keep watching"
         yield Rollback(event, decision, guards, config.margin_relative)
 
 
-def _guard(one: Watched, event: Event, later: date | None, margin: float, alpha: float) -> Guard | None:
-    """Compare what came after a deployment, up to the next one, with the weeks before, in each point's own noise."""
-    known = [point for point in one.points if point.value == point.value and point.sigma > 0]
+def _guard(series: WatchedSeries, event: Event, next_date: date | None, margin: float, alpha: float) -> Guard | None:
+    """Compare the points from a deployment to the next one with those of the weeks before; None: too few points."""
+    points = [point for point in series.points if point.value == point.value and point.sigma > 0]
     day = event.date.toordinal()
-    before = [point for point in known if day - _BEFORE <= point.start.toordinal() <= day - one.days]
-    after = [point for point in known if point.start.toordinal() >= day and (later is None or point.start < later)]
-    if insufficiency(len(before), "verdict", min_units=FEWEST) or not after:  # only points before estimate the variance
+    before = [point for point in points if day - _BEFORE <= point.start.toordinal() <= day - series.days]
+    since = [point for point in points if point.start.toordinal() >= day]
+    after = [point for point in since if next_date is None or point.start < next_date]
+    # Only the points before the deployment estimate the variance, so their number is checked.
+    if insufficiency(len(before), "verdict", min_units=MIN_POINTS) or not after:
         return None
-    excess = [np.array([point.value - point.expected for point in points]) for points in (before, after)]
-    sigma = [np.array([point.sigma for point in points]) for points in (before, after)]
-    weights = [1.0 / side**2 for side in sigma]
-    means = [float((x * w).sum() / w.sum()) for x, w in zip(excess, weights, strict=True)]
-    alike = math.sqrt((1.0 + one.alike) / (1.0 - one.alike))
+    deviations = [np.array([point.value - point.expected for point in side]) for side in (before, after)]
+    weights = [1.0 / np.array([point.sigma for point in side]) ** 2 for side in (before, after)]
+    means = [float((x * w).sum() / w.sum()) for x, w in zip(deviations, weights, strict=True)]
+    # Standard deviation of the mean of an AR(1) process, relative to independent points.
+    inflation = math.sqrt((1.0 + series.autocorrelation) / (1.0 - series.autocorrelation))
     n, df = len(after), len(before) - 1
-    # like one coefficient of n days whose standard error includes that of the days before
-    errors = [alike / math.sqrt(float(side.sum())) for side in weights]
+    errors = [inflation / math.sqrt(float(side.sum())) for side in weights]
     critical = critical_value(n + df, df, prior_size(_EXPECTED + df, alpha), alpha)
     if not math.isfinite(critical):
         return None
-    level = float((np.array([point.expected for point in before]) * weights[0]).sum() / weights[0].sum()) + means[0]
-    made = AdjustedDifference(
-        means[1] - means[0], math.hypot(*errors), 0.0, 0.0, level, errors[0], base_covariance=-(errors[0] ** 2)
-    )
-    relative = made.relative(critical)
-    state = _state(made, relative, critical, one.better, margin)
-    lost = -one.better * made.value * one.size / one.days
-    a_day = lost if state != "fine" and lost > 0 else math.nan
-    return Guard(one.series, one.part, relative.value, relative[1:], state, a_day)
+    level = float(np.average([point.expected for point in before], weights=weights[0])) + means[0]
+    value, error, covariance = means[1] - means[0], math.hypot(*errors), -(errors[0] ** 2)
+    difference = AdjustedDifference(value, error, 0.0, 0.0, level, errors[0], covariance)
+    relative = difference.relative(critical)
+    state = _state(difference, relative, critical, series.better, margin)
+    loss_per_day = -series.better * difference.value * series.size / series.days
+    a_day = loss_per_day if state != "fine" and loss_per_day > 0 else math.nan
+    return Guard(series.series, series.part, relative.value, relative[1:], state, a_day)
 
 
-def _state(made: AdjustedDifference, relative: RelativeDifference, critical: float, better: int, margin: float) -> Fate:
-    """Return whether a series surely lost more than the margin, surely not, or may have.
+def _state(
+    difference: AdjustedDifference, relative: RelativeDifference, critical: float, better: int, margin: float
+) -> GuardState:
+    """Return whether the loss of a series exceeds the margin: surely, surely not, or undecided.
 
-    Without a relative difference, the loss is compared with the margin of the largest level that the data allow.
+    Without a relative difference, the loss is compared with the margin of the largest baseline level the data allow.
     """
     if relative is NO_RELATIVE:
-        gain, half = better * made.value, critical * made.error
-        largest = abs(made.base) + critical * made.base_error
-        return "harmed" if gain + half < -margin * largest else "fine" if gain - half >= 0 else "open"
+        benefit, half_width = better * difference.value, critical * difference.error
+        limit = margin * (abs(difference.base) + critical * difference.base_error)
+        return "harmed" if benefit + half_width < -limit else "fine" if benefit - half_width >= 0 else "open"
     low, high = (relative.low, relative.high) if better > 0 else (-relative.high, -relative.low)
     return "harmed" if high < -margin else "fine" if low > -margin else "open"
 
 
-def name_of(one: Guard | Watched) -> str:
-    """Name a series and its part; the mix is called by the series."""
-    return one.series if one.part in {QUALITY, MIX} else f"{one.series} of {one.part}"
+def display_name(row: Guard | WatchedSeries) -> str:
+    """Return the name of a series with its part; the mix has the name of the series."""
+    return row.series if row.part in {QUALITY, MIX} else f"{row.series} of {row.part}"
 
 
 State: TypeAlias = Literal["fine", "alarm", "mix moved", "not watched"]
 QUALITY, MIX = "", "mix"
-_EVENTS = 10  # of a share and of its complement, or equal sums of money, that a point should have in the mean
-_LENGTHS = (1, 7, 14, 28)  # days of a point
-_SAME = 1e-9  # of the largest value: what varies less is rounding
-_K = (0.25, 1.5)  # standard deviations that a CUSUM takes off, at least and at most
+# Mean number of events per point, and of non-events for a share, or of equal amounts of money: with fewer, points are
+# too skewed for the normal approximation of the CUSUM.
+_EVENTS = 10
+_LENGTHS = (1, 7, 14, 28)  # days per point
+_ROUNDING = 1e-9  # largest range, relative to the largest value, that is due to rounding
+_K = (0.25, 1.5)  # smallest and largest reference value k of the CUSUM, in standard deviations
 
 
 @dataclass(frozen=True, eq=False)
-class Days:
-    """A series by day, without gaps: NaN where nothing is known of a day, or it is left out."""
+class DailySeries:
+    """Series by day, without gaps; NaN for days without data and excluded days."""
 
     first: date
     values: Floats
@@ -156,50 +161,51 @@ class Days:
 
 
 @dataclass(frozen=True)
-class Point:
-    """One point of a series: a day, or as many as bring enough events."""
+class WatchedPoint:
+    """One point of a series: a day, or several days that together have enough events."""
 
     start: date
-    value: float  # NaN: nothing is known of it, or it is left out
-    expected: float  # by the baseline, for its weekday
-    sigma: float  # the standard deviation of such a point
-    inside: bool  # whether the baseline is made of it
+    value: float  # NaN: no data, or excluded
+    expected: float  # value of the baseline on this weekday
+    sigma: float  # standard deviation of the point, if nothing changed
+    inside: bool  # whether it belongs to the baseline
     alarm: bool
 
 
 @dataclass(frozen=True)
-class Watched:
-    """What a watch says of a series.
+class WatchedSeries:
+    """State of a watched series.
 
     Parameters
     ----------
     series, part
-        Which: all pages, with the baseline's mix where classes are known (`part` is empty); the mix alone; or a class.
+        Name of the series; "" for all pages (with the baseline's mix, if there are slices), ``mix``, or a slice.
     state
         Its state today.
-    why
+    reason
         Why it is not watched.
     points
         In order of time.
     since
-        Since when it is off; None where there is no alarm.
+        Start of the alarm; None: no alarm.
     center, level
-        Of the baseline, and of the points since then; without an alarm, of the last week.
+        Mean of the baseline, and of the points since the alarm; without an alarm, of the last week.
     within
-        Days within which four of five losses of the margin are detected, with as many days missing as so far.
+        Days within which 80% of losses of the size of the margin are detected, with the current share of missing
+        days.
     better, days
-        Whether more is better (1), less (-1), or neither (0); how many days a point has.
+        Direction: more is better (1), less (-1), or neither (0); days per point.
     size
-        What a point counts of, in the mean: pages, queries, topics.
-    alike
-        How much a point resembles the one before it.
+        Mean denominator of a point: pages, queries, topics.
+    autocorrelation
+        Lag-1 autocorrelation of the points.
     """
 
     series: str
     part: str
     state: State
-    why: str = ""
-    points: tuple[Point, ...] = ()
+    reason: str = ""
+    points: tuple[WatchedPoint, ...] = ()
     since: date | None = None
     center: float = math.nan
     level: float = math.nan
@@ -207,160 +213,156 @@ class Watched:
     better: int = 0
     days: int = 1
     size: float = math.nan
-    alike: float = math.nan
+    autocorrelation: float = math.nan
 
 
-def days_of(points: Sequence[DayPoint], first: date, last: date, left_out: Bools) -> Days:
-    """Lay out the points of a series, one a day."""
+def arrange_by_day(points: Sequence[DayPoint], first: date, last: date, excluded: Bools) -> DailySeries:
+    """Arrange the points of a series by day."""
     values, errors, sizes = (np.full((last - first).days + 1, np.nan) for _ in range(3))
     for point in points:
-        at = (date.fromisoformat(point.day) - first).days
-        if 0 <= at < len(values) and not left_out[at]:
-            values[at], errors[at], sizes[at] = point.value, point.error, point.denominator
-    return Days(first, values, errors, sizes)
+        i = (date.fromisoformat(point.day) - first).days
+        if 0 <= i < len(values) and not excluded[i]:
+            values[i], errors[i], sizes[i] = point.value, point.error, point.denominator
+    return DailySeries(first, values, errors, sizes)
 
 
-def parted(whole: Days, parts: dict[str, Days], base: Bools) -> tuple[Days, Days]:
-    """Part a ratio in quality, its value with the baseline's mix of classes, and mix, what is left of it.
+def split_quality_and_mix(
+    overall: DailySeries, slices: dict[str, DailySeries], in_baseline: Bools
+) -> tuple[DailySeries, DailySeries]:
+    """Split a ratio into quality, its value with the baseline's mix of slices, and mix, the remainder.
 
-    A class that a day lacks has its value of the baseline there, without error; one that the baseline lacks is all mix.
+    A slice without data on a day has its baseline value there, with an error of 0. A slice without data in the baseline
+    counts as mix.
     """
-    parts = {name: one for name, one in parts.items() if np.nansum(one.sizes[base]) > 0}
-    if not parts:
-        return replace(whole, values=np.full_like(whole.values, np.nan)), whole
-    with np.errstate(invalid="ignore", divide="ignore"):
-        sizes = np.array([np.nansum(one.sizes[base]) for one in parts.values()])
-        usual = np.array([np.nansum((one.values * one.sizes)[base]) for one in parts.values()]) / sizes
-    shares = sizes / sizes.sum()
-    values = np.stack(
-        [np.where(np.isnan(one.values), mean, one.values) for one, mean in zip(parts.values(), usual, strict=True)]
-    )
-    errors = np.stack([np.nan_to_num(one.errors) for one in parts.values()])
-    known = np.isfinite(whole.values)
-    quality = np.where(known, shares @ values, np.nan)
-    error = np.where(known, np.sqrt(shares**2 @ errors**2), np.nan)
-    return replace(whole, values=quality, errors=error), replace(whole, values=whole.values - quality)
+    slices = {name: series for name, series in slices.items() if np.nansum(series.sizes[in_baseline]) > 0}
+    if not slices:
+        return replace(overall, values=np.full_like(overall.values, np.nan)), overall
+    sizes = np.array([np.nansum(series.sizes[in_baseline]) for series in slices.values()])
+    sums = np.array([np.nansum((series.values * series.sizes)[in_baseline]) for series in slices.values()])
+    shares, baseline_values = sizes / sizes.sum(), (sums / sizes)[:, None]
+    values = np.stack([series.values for series in slices.values()])
+    values = np.where(np.isnan(values), baseline_values, values)
+    errors = np.stack([np.nan_to_num(series.errors) for series in slices.values()])
+    has_value = np.isfinite(overall.values)
+    quality = np.where(has_value, shares @ values, np.nan)
+    error = np.where(has_value, np.sqrt(shares**2 @ errors**2), np.nan)
+    return replace(overall, values=quality, errors=error), replace(overall, values=overall.values - quality)
 
 
-def watched(
-    name: tuple[str, str], days: Days, meaning: Meaning, config: WatchConfig, rate: float, *, told: State = "alarm"
-) -> Watched:
-    """Watch one series: `rate` false alarms a day and side."""
+def watch_series(
+    name: tuple[str, str], days: DailySeries, kind: SeriesKind, config: WatchConfig, rate: float, *,
+    alarm_state: State = "alarm",
+) -> WatchedSeries:  # fmt: skip
+    """Watch one series; `rate`: false alarms per day and side."""
     series, part = name
-    length = _length(days, meaning)
+    length = _days_per_point(days, kind)
     if not length:
-        return Watched(series, part, "not watched", f"it has fewer than {_EVENTS} events in {_LENGTHS[-1]} days")
-    days = _pooled(days, length)
-    number = len(days.values)
-    starts = [days.first.toordinal() + length * at for at in range(number)]
-    ends = np.array(starts) + length - 1
-    base = (np.array(starts) >= config.baseline_from.toordinal()) & (ends <= config.baseline_to.toordinal())
-    weekdays = np.array(starts) % 7 if length == 1 else np.zeros(number, dtype=np.int64)
-    made = baseline(days.values, days.errors, days.sizes, weekdays, base)
-    inside = days.values[base & np.isfinite(days.values)]
-    if len(inside) < FEWEST:
-        why = f"the baseline has {len(inside)} of the {FEWEST} points of {counted(length, 'day')} that it takes"
-        return Watched(series, part, "not watched", why)
-    if np.ptp(inside) <= _SAME * np.abs(inside).max():
-        return _constant(name, days, base, meaning, config)
-    if math.isnan(made.center):
-        return Watched(series, part, "not watched", "its baseline does not tell how much its points vary")
-    usual = days.values - made.z * made.errors
-    shift = config.margin_relative * abs(made.center) / float(np.nanmedian(made.errors[base]))
-    k = round(min(max(shift / 2.0, _K[0]), _K[1]), 2)
-    alike = round(made.alike, 2)
-    level = threshold(made.days, alike, rate * length, k)
-    since = np.full(number, -1)
-    after = np.where(np.array(starts) > config.baseline_to.toordinal(), made.z, np.nan)
-    for side in (meaning.better,) if meaning.better else (1, -1):
-        since = np.maximum(since, cusum(side * after, k, level)[1])
+        return WatchedSeries(series, part, "not watched", f"it has fewer than {_EVENTS} events in {_LENGTHS[-1]} days")
+    days = _pool_days(days, length)
+    starts = np.array([days.first.toordinal() + length * i for i in range(len(days.values))])
+    in_baseline = (starts >= config.baseline_from.toordinal()) & (starts + length - 1 <= config.baseline_to.toordinal())
+    weekdays = starts % 7 if length == 1 else np.zeros(len(starts), dtype=np.int64)
+    baseline = fit_baseline(days.values, days.errors, days.sizes, weekdays, in_baseline)
+    values = days.values[in_baseline & np.isfinite(days.values)]
+    if len(values) < MIN_POINTS:
+        points = f"{len(values)} of the {MIN_POINTS} points of {counted(length, 'day')}"
+        return WatchedSeries(series, part, "not watched", f"the baseline has {points} that it takes")
+    if np.ptp(values) <= _ROUNDING * np.abs(values).max():
+        return _watch_constant(name, days, in_baseline, kind, config)
+    if math.isnan(baseline.center):
+        return WatchedSeries(series, part, "not watched", "its baseline does not tell how much its points vary")
+    expected = days.values - baseline.z * baseline.errors
+    # Shift to detect, in standard deviations of a point; the reference value k of a CUSUM is half of it.
+    shift = config.margin_relative * abs(baseline.center) / float(np.nanmedian(baseline.errors[in_baseline]))
+    # Rounded, so that the simulated thresholds and delays are cached.
+    k, autocorrelation = round(min(max(shift / 2.0, _K[0]), _K[1]), 2), round(baseline.autocorrelation, 2)
+    level = threshold(baseline.days, autocorrelation, rate * length, k)
+    # Points of the baseline give no alarm.
+    z = np.where(starts > config.baseline_to.toordinal(), baseline.z, np.nan)
+    since = np.full(len(starts), -1)
+    for side in (kind.better,) if kind.better else (1, -1):
+        since = np.maximum(since, cusum(side * z, k, level)[1])
     alarm = since[-1] >= 0
-    seen = np.flatnonzero(np.isfinite(days.values))
-    rows = slice(int(since[-1]) if alarm else int(seen[-max(7 // length, 1) :][0]), None)
-    return Watched(
-        series, part, told if alarm else "fine",
-        points=tuple(
-            Point(date.fromordinal(start), value, expected, sigma, bool(within), bool(off >= 0))
-            for start, value, expected, sigma, within, off in zip(
-                starts, days.values.tolist(), usual.tolist(), made.errors.tolist(), base, since, strict=True
-            )
-        ),
-        since=date.fromordinal(starts[int(since[-1])]) if alarm else None,
-        center=made.center,
-        level=_mean(days, rows),
-        within=delay(round(shift, 2), alike, k, level, missing=_missing(days.values)) * length,
-        better=meaning.better,
-        days=length,
-        size=float(np.nanmean(days.sizes)),
-        alike=alike,
+    valid = np.flatnonzero(np.isfinite(days.values))
+    # Points since the alarm, or those of the last seven days with data.
+    current = slice(int(since[-1]) if alarm else int(valid[-max(7 // length, 1) :][0]), None)
+    dates = [date.fromordinal(start) for start in starts.tolist()]
+    columns = dates, days.values.tolist(), expected.tolist(), baseline.errors.tolist(), in_baseline.tolist()
+    return WatchedSeries(
+        series, part, alarm_state if alarm else "fine",
+        points=tuple(map(WatchedPoint, *columns, (since >= 0).tolist())),
+        since=dates[int(since[-1])] if alarm else None,
+        center=baseline.center,
+        level=_weighted_mean(days, current),
+        within=delay(round(shift, 2), autocorrelation, k, level, missing=_missing_share(days.values)) * length,
+        better=kind.better, days=length, size=float(np.nanmean(days.sizes)), autocorrelation=autocorrelation,
     )  # fmt: skip
 
 
-def _constant(name: tuple[str, str], days: Days, base: Bools, meaning: Meaning, config: WatchConfig) -> Watched:
-    """Watch a series that never varied in its baseline: whatever is worse by more than the margin is a change."""
-    center = float(days.values[base & np.isfinite(days.values)][0])
+def _watch_constant(
+    name: tuple[str, str], days: DailySeries, in_baseline: Bools, kind: SeriesKind, config: WatchConfig
+) -> WatchedSeries:
+    """Watch a series without variance in its baseline: any worsening beyond the margin is an alarm."""
+    center = float(days.values[in_baseline & np.isfinite(days.values)][0])
     with np.errstate(invalid="ignore"):
-        gap = days.values - center
-        bad = np.abs(gap) if not meaning.better else -meaning.better * gap
-        off = bad > max(config.margin_relative * abs(center), 1e-12)
-    off &= ~base
-    known = np.flatnonzero(np.isfinite(days.values))
-    alarm = bool(off[known[-1]])
-    first = int(known[-1])
-    while alarm and first in known and off[first]:
-        first -= 1
-    starts = [date.fromordinal(days.first.toordinal() + at) for at in range(len(days.values))]
-    return Watched(
+        deviation = days.values - center
+        worsening = -kind.better * deviation if kind.better else np.abs(deviation)
+        is_worse = worsening > max(config.margin_relative * abs(center), 1e-12)
+    is_worse &= ~in_baseline
+    last = int(np.flatnonzero(np.isfinite(days.values))[-1])
+    alarm, start = bool(is_worse[last]), last
+    while alarm and is_worse[start - 1]:  # a day without data ends the alarm, like one without a loss
+        start -= 1
+    dates = [date.fromordinal(days.first.toordinal() + i) for i in range(len(days.values))]
+    columns = zip(dates, days.values.tolist(), in_baseline.tolist(), is_worse.tolist(), strict=True)
+    return WatchedSeries(
         *name, "alarm" if alarm else "fine",
-        points=tuple(
-            Point(start, float(value), center, 0.0, bool(inside), bool(one))
-            for start, value, inside, one in zip(starts, days.values, base, off, strict=True)
-        ),
-        since=starts[first + 1] if alarm else None, center=center, level=float(days.values[known[-1]]), within=1.0,
-        better=meaning.better, size=float(np.nanmean(days.sizes)), alike=0.0,
+        points=tuple(WatchedPoint(day, value, center, 0.0, inside, worse) for day, value, inside, worse in columns),
+        since=dates[start] if alarm else None, center=center, level=float(days.values[last]), within=1.0,
+        better=kind.better, size=float(np.nanmean(days.sizes)), autocorrelation=0.0,
     )  # fmt: skip
 
 
-def _missing(values: Floats) -> float:
+def _missing_share(values: Floats) -> float:
     """Return the share of points without a value between the first and the last one, rounded up to 5%."""
-    seen = np.flatnonzero(np.isfinite(values))
-    span = int(seen[-1] - seen[0]) + 1
-    return math.ceil(20.0 * (1.0 - len(seen) / span) - 1e-9) / 20.0
+    valid = np.flatnonzero(np.isfinite(values))
+    span = int(valid[-1] - valid[0]) + 1
+    return math.ceil(20.0 * (1.0 - len(valid) / span) - 1e-9) / 20.0
 
 
-def _mean(days: Days, rows: slice) -> float:
+def _weighted_mean(days: DailySeries, rows: slice) -> float:
     values, sizes = days.values[rows], np.where(np.isnan(days.values[rows]), 0.0, np.nan_to_num(days.sizes[rows]))
     return float(np.nansum(values * sizes) / sizes.sum()) if sizes.sum() > 0 else math.nan
 
 
-def _length(days: Days, meaning: Meaning) -> int:
-    """Return how many days make a point: 1, or for rare shares and money as many as bring enough events; 0: none do.
+def _days_per_point(days: DailySeries, kind: SeriesKind) -> int:
+    """Return the days per point: 1, or enough for rare shares and money to have `_EVENTS` events; 0: even 28 do not.
 
-    Money counts as many events as equal sums would leave its error: of unequal ones more are needed.
+    For money, the number of events is that of equal amounts with the same standard error.
     """
-    if not (meaning.share or meaning.amount):
+    if not (kind.share or kind.amount):
         return 1
-    known = np.isfinite(days.values)
-    values, errors, sizes = (part[known] for part in (days.values, days.errors, days.sizes))
-    if meaning.share:
-        each = float((np.minimum(values, 1.0 - values) * sizes).mean())
+    valid = np.isfinite(days.values)
+    values, errors, sizes = (column[valid] for column in (days.values, days.errors, days.sizes))
+    if kind.share:
+        events_per_day = float((np.minimum(values, 1.0 - values) * sizes).mean())
     else:
         squares = float((errors * sizes) @ (errors * sizes))
-        each = float(values @ sizes) ** 2 / squares / len(values) if squares > 0 else math.inf
-    return next((length for length in _LENGTHS if each * length >= _EVENTS), 0)
+        events_per_day = float(values @ sizes) ** 2 / squares / len(values) if squares > 0 else math.inf
+    return next((length for length in _LENGTHS if events_per_day * length >= _EVENTS), 0)
 
 
-def _pooled(days: Days, length: int) -> Days:
-    """Put so many days together, from the first on; what is left over waits for more."""
+def _pool_days(days: DailySeries, length: int) -> DailySeries:
+    """Pool consecutive days into points, from the first day on; remaining days wait for more."""
     if length == 1:
         return days
-    number = len(days.values) // length
-    values, errors, sizes = (
-        one[: number * length].reshape(number, length) for one in (days.values, days.errors, days.sizes)
-    )
+    rows = len(days.values) // length
+    columns = days.values, days.errors, days.sizes
+    values, errors, sizes = (column[: rows * length].reshape(rows, length) for column in columns)
+    # Days without a value have no weight, even if their size is known.
     weights = np.where(np.isnan(values), 0.0, np.nan_to_num(sizes))
     with np.errstate(invalid="ignore", divide="ignore"):
         total = weights.sum(axis=1)
-        value = np.nansum(values * weights, axis=1) / total
-        error = np.sqrt(np.nansum((errors * weights) ** 2, axis=1)) / total
-    return Days(days.first, value, error, np.where(total > 0, total, np.nan))
+        pooled_values = np.nansum(values * weights, axis=1) / total
+        pooled_errors = np.sqrt(np.nansum((errors * weights) ** 2, axis=1)) / total
+    return DailySeries(days.first, pooled_values, pooled_errors, np.where(total > 0, total, np.nan))

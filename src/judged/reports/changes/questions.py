@@ -419,7 +419,9 @@ def told(
         says: dict[str, Says] = {"ship": "better", "do not ship": "worse"}
         about = "what users do over the days of the test, with one ranker each"
         users, verdict = test[0].assignment, test[1]
-        yield Evidence("A/B test", says.get(verdict.decision, "undecided"), users.number, "users", users.days, about)
+        yield Evidence(
+            "A/B test", says.get(verdict.decision, "undecided"), users.total_users, "users", users.days, about
+        )
     if mixed is not None:
         prefers: dict[str, Says] = {"preferred": "better", "not preferred": "worse"}
         about = "which ranker's results are clicked more in one list; nothing that follows"
