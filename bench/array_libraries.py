@@ -1,6 +1,6 @@
-"""Time nDCG@10 of judged.arrays beside scikit-learn, torchmetrics and rax: those that are installed, in one process.
+"""Time nDCG@10 of judged.arrays, scikit-learn, torchmetrics, and rax: those that are installed, in one process.
 
-Prints Markdown: processor milliseconds of one thread's call (medians), and how many times as long as judged it takes.
+Prints Markdown: median processor time in ms of a call in one thread, and its ratio to judged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Row = tuple[str, "Callable[[], object]", str, "Callable[[], object]"]
 
 
 def main() -> None:
-    """Print a table for whatever is installed."""
+    """Print a table for the installed libraries."""
     names = [name for name in ("scikit-learn", "torch", "torchmetrics", "jax", "rax") if find_spec(_module(name))]
     print(", ".join(f"{name} {version(name)}" for name in ("numpy", *names)))
     print("| queries x documents | judged.arrays | ms | beside it | times judged |\n| --- | --- | ---: | --- | ---: |")
@@ -33,9 +33,11 @@ def main() -> None:
         rng = np.random.default_rng(0)
         scores, grades = rng.normal(size=shape).astype(np.float32), rng.integers(0, 4, shape)
         calls = max(1, WORK // scores.size)
-        for ours, call, theirs, other in _pairs(scores, grades, names):
-            one, two = _times(call, other, calls)
-            print(f"| {shape[0]} x {shape[1]} | {ours} | {one * 1e3:.2f} | {theirs} | {two / one:.1f} |", flush=True)
+        for our_name, our_call, their_name, their_call in _pairs(scores, grades, names):
+            our_seconds, their_seconds = _times(our_call, their_call, calls)
+            ratio = their_seconds / our_seconds
+            row = (f"{shape[0]} x {shape[1]}", our_name, f"{our_seconds * 1e3:.2f}", their_name, f"{ratio:.1f}")
+            print(f"| {' | '.join(row)} |", flush=True)
 
 
 def _pairs(scores: Any, grades: Any, names: list[str]) -> Iterator[Row]:
@@ -43,47 +45,47 @@ def _pairs(scores: Any, grades: Any, names: list[str]) -> Iterator[Row]:
     if "scikit-learn" in names:
         from sklearn.metrics import ndcg_score
 
-        their = partial(ndcg_score, grades, scores, k=10)
-        yield "NumPy, averaged", partial(averaged, scores, grades), "`ndcg_score`", their
-        other = partial(their, ignore_ties=True)
-        yield "NumPy, position", partial(position, scores, grades), "`ndcg_score(ignore_ties=True)`", other
+        scikit_ndcg = partial(ndcg_score, grades, scores, k=10)
+        yield "NumPy, averaged", partial(averaged, scores, grades), "`ndcg_score`", scikit_ndcg
+        their_call = partial(scikit_ndcg, ignore_ties=True)
+        yield "NumPy, position", partial(position, scores, grades), "`ndcg_score(ignore_ties=True)`", their_call
     if "torchmetrics" in names:
         import torch
         from torchmetrics.retrieval import RetrievalNormalizedDCG
 
         torch.set_num_threads(1)
-        given = torch.asarray(scores), torch.asarray(grades)
+        tensors = torch.asarray(scores), torch.asarray(grades)
         index = torch.arange(len(scores)).repeat_interleave(scores.shape[1])
         metric = RetrievalNormalizedDCG(top_k=10)
-        other = partial(metric, given[0].flatten(), given[1].flatten(), indexes=index)
-        yield "PyTorch, averaged", partial(averaged, *given), "`RetrievalNormalizedDCG`", other
+        their_call = partial(metric, tensors[0].flatten(), tensors[1].flatten(), indexes=index)
+        yield "PyTorch, averaged", partial(averaged, *tensors), "`RetrievalNormalizedDCG`", their_call
         compiled = torch.compile(averaged)
         yield (
             "PyTorch, averaged",
-            partial(averaged, *given),
+            partial(averaged, *tensors),
             "the same under `torch.compile`",
-            partial(compiled, *given),
+            partial(compiled, *tensors),
         )
     if "rax" in names:
         import jax
         import rax
 
-        given = jax.numpy.asarray(scores), jax.numpy.asarray(grades, dtype=scores.dtype)
-        ours = partial(jax.jit(partial(position, gain="exp2")), *given)
-        theirs = partial(jax.jit(partial(rax.ndcg_metric, topn=10, reduce_fn=None)), *given)
-        yield "JAX under `jit`, position", ours, "`rax.ndcg_metric` under `jit`", theirs
+        tensors = jax.numpy.asarray(scores), jax.numpy.asarray(grades, dtype=scores.dtype)
+        our_call = partial(jax.jit(partial(position, gain="exp2")), *tensors)
+        their_call = partial(jax.jit(partial(rax.ndcg_metric, topn=10, reduce_fn=None)), *tensors)
+        yield "JAX under `jit`, position", our_call, "`rax.ndcg_metric` under `jit`", their_call
 
 
 def _times(first: Callable[[], object], second: Callable[[], object], calls: int) -> tuple[float, float]:
-    """Take the median time of each, in turns."""
+    """Return the median time of each call, measured in turns."""
     seconds: tuple[list[float], list[float]] = [], []
     for _ in range(ROUNDS + 1):
-        for call, taken in zip((first, second), seconds, strict=True):
+        for call, times in zip((first, second), seconds, strict=True):
             start = process_time()
             for _ in range(calls):
-                made = call()
-            getattr(made, "block_until_ready", lambda: None)()
-            taken.append((process_time() - start) / calls)
+                result = call()
+            getattr(result, "block_until_ready", lambda: None)()
+            times.append((process_time() - start) / calls)
     return median(seconds[0][1:]), median(seconds[1][1:])  # the first round compiles
 
 

@@ -1,7 +1,7 @@
-"""Time paired randomization tests against scipy and ranx, and print a table.
+"""Time paired randomization tests of judged, scipy, and ranx, and print a table.
 
-All times come from one run, so that their ratios mean something on any machine. scipy tests one pair at a time: a few
-pairs are timed, and the median is multiplied by the number of pairs. No time is printed for tools that disagree.
+All times are from one run, so that ratios are valid on any machine. scipy tests one pair at a time: a few pairs are
+timed, and the median is multiplied by the number of pairs. Tools that disagree are not timed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROUNDS = 3
 
 
 class _Row(NamedTuple):
-    """One line of the table."""
+    """A row of the table."""
 
     tool: str
     work: str
@@ -37,19 +37,19 @@ class _Row(NamedTuple):
 
 
 def main() -> None:
-    """Time everything, then print."""
+    """Time all tools, and print the table."""
     scores = _scores()
-    ours = _median(lambda: paired_tests(scores, PAIRS, resamples=RESAMPLES), ROUNDS)
-    few = PAIRS[:: len(PAIRS) // ROUNDS][:ROUNDS]
-    theirs = statistics.median(_seconds(lambda pair=pair: _scipy(*scores[list(pair)])) for pair in few)
-    first, second = scores[list(few[0])]
-    one = _median(lambda: paired_test(first, second, resamples=RESAMPLES), ROUNDS)
-    _refuse_disagreement("scipy", paired_test(first, second).p, float(_scipy(first, second).pvalue))
+    our_seconds = _median(lambda: paired_tests(scores, PAIRS, resamples=RESAMPLES), ROUNDS)
+    timed_pairs = PAIRS[:: len(PAIRS) // ROUNDS][:ROUNDS]
+    scipy_seconds = statistics.median(_seconds(lambda pair=pair: _scipy(*scores[list(pair)])) for pair in timed_pairs)
+    first, second = scores[list(timed_pairs[0])]
+    single_pair = _median(lambda: paired_test(first, second, resamples=RESAMPLES), ROUNDS)
+    _check_agreement("scipy", paired_test(first, second).p, float(_scipy(first, second).pvalue))
     rows = [
-        _Row("judged, with intervals", f"{len(PAIRS)} pairs", ours),
-        _Row("scipy, extrapolated", f"{len(PAIRS)} pairs", theirs * len(PAIRS)),
-        _Row("judged, with interval", "1 pair", one),
-        _Row("scipy", "1 pair", theirs),
+        _Row("judged, with intervals", f"{len(PAIRS)} pairs", our_seconds),
+        _Row("scipy, extrapolated", f"{len(PAIRS)} pairs", scipy_seconds * len(PAIRS)),
+        _Row("judged, with interval", "1 pair", single_pair),
+        _Row("scipy", "1 pair", scipy_seconds),
     ]
     tukey = _median(lambda: randomized_tukey(scores, resamples=RESAMPLES), ROUNDS)
     rows.append(_Row("judged, randomized Tukey", f"{len(PAIRS)} pairs", tukey))
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _scores() -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Make systems over topics that differ in difficulty, as scores in text files have them: four places."""
+    """Simulate scores of systems on topics of varying difficulty, rounded to four decimals as in text files."""
     rng = np.random.default_rng(0)
     quality, difficulty = rng.normal(0, 0.3, (SYSTEMS, 1)), rng.normal(-0.5, 1, TOPICS)
     return np.round(1 / (1 + np.exp(-(quality + difficulty + rng.normal(0, 0.5, (SYSTEMS, TOPICS))))), 4)
@@ -77,18 +77,18 @@ def _scipy(first: Any, second: Any) -> Any:
 
 
 def _ranx(first: Any, second: Any) -> float:
-    """Time ranx's test; the first call compiles and is not counted."""
+    """Time ranx's test, without the first call, which compiles it."""
     from ranx.statistical_tests import fisher_randomization_test
 
     fisher_randomization_test(first, second, n_permutations=10)
-    _refuse_disagreement(
+    _check_agreement(
         "ranx", paired_test(first, second).p, float(fisher_randomization_test(first, second, RESAMPLES)[0])
     )
     return _median(lambda: fisher_randomization_test(first, second, n_permutations=RESAMPLES), ROUNDS)
 
 
-def _refuse_disagreement(tool: str, ours: float, theirs: float) -> None:
-    """Stop if two p-values differ by more than the chance of both."""
+def _check_agreement(tool: str, ours: float, theirs: float) -> None:
+    """Exit if two p-values differ by more than their Monte Carlo error."""
     error = math.sqrt(2 * max(ours * (1 - ours), 1 / RESAMPLES) / RESAMPLES)
     if abs(ours - theirs) > 5 * error:
         sys.exit(f"{tool} says p = {theirs}, judged {ours}")
@@ -105,15 +105,18 @@ def _median(call: Callable[[], object], rounds: int) -> float:
 
 
 def _table(rows: list[_Row]) -> str:
-    """Write Markdown; ratios are to judged with the same work."""
+    """Format as Markdown; ratios are to judged for the same work."""
     lines = [
         f"Randomization test, {TOPICS} topics, {RESAMPLES:,} resamples:",
         "",
         "| tool | work | seconds | times judged |",
         "|---|---|---:|---:|",
     ]
-    own = {row.work: row.seconds for row in reversed(rows) if row.tool.startswith("judged")}
-    lines += [f"| {row.tool} | {row.work} | {row.seconds:.2f} | {row.seconds / own[row.work]:.1f} |" for row in rows]
+    judged_seconds = {row.work: row.seconds for row in reversed(rows) if row.tool.startswith("judged")}
+    lines += [
+        f"| {row.tool} | {row.work} | {row.seconds:.2f} | {row.seconds / judged_seconds[row.work]:.1f} |"
+        for row in rows
+    ]
     return "\n".join(lines)
 
 

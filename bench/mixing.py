@@ -1,6 +1,6 @@
-"""Count how many lists of ten a second are mixed on one core: wanted are 20,000 of every method.
+"""Count interleaved lists of ten per second on one core; the target is 20,000 for each method.
 
-``python bench/mixing.py``; nothing is written, and nothing but Python is needed.
+``python bench/mixing.py``; writes no files, and needs only Python.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from time import process_time
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from judged.online.mixed_lists import METHODS, interleave
 
-WANTED, LISTS = 20_000, 50_000
+TARGET, LISTS = 20_000, 50_000
 
 
 def main() -> int:
-    """Mix two lists of ten that share six documents, each time by another key."""
-    first = [f"document-{at}" for at in range(10)]
-    second = [f"document-{at}" for at in range(4, 14)]
-    random.Random(1).shuffle(second)  # noqa: S311 nothing is secret here
-    slow = False
+    """Interleave two lists of ten with six common documents, with a new key each time."""
+    first = [f"document-{number}" for number in range(10)]
+    second = [f"document-{number}" for number in range(4, 14)]
+    random.Random(1).shuffle(second)  # noqa: S311 - no secret
+    is_too_slow = False
     for method in METHODS:
         begin = process_time()
-        for at in range(LISTS):
-            interleave(first, second, key=("experiment", str(at), "query"), method=method)
+        for number in range(LISTS):
+            interleave(first, second, key=("experiment", str(number), "query"), method=method)
         rate = LISTS / (process_time() - begin)
-        slow |= rate < WANTED
+        is_too_slow |= rate < TARGET
         print(f"{method:14} {rate:9,.0f} lists a second")
-    return int(slow)
+    return int(is_too_slow)
 
 
 if __name__ == "__main__":

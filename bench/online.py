@@ -1,8 +1,8 @@
-"""Measure CPU time and memory of a large interaction log, from UBI Parquet to metrics with intervals.
+"""Measure CPU time and memory of the analysis of a large interaction log, from UBI Parquet to metrics with intervals.
 
-The log is simulated, two arms of 10 million events by default, and kept in bench/data. Each measurement is a fresh
-process; memory is its peak, as the system counts it. Ten metrics are compared with plain SQL that computes them without
-intervals; no time is reported for values that differ. The table is written into docs/benchmarks.md.
+The log is simulated, two arms of 10 million events by default, and saved in bench/data. Each measurement is a new
+process; memory is its peak resident set. Ten metrics are compared with plain SQL without intervals; if values differ,
+the program stops. The table is written into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any
 
 import report
-from processes import Job, Measured, measured, run
+from processes import Job, JobResult, measure_jobs, run
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -33,133 +33,137 @@ TEN = (
     "PageCTR", "ClicksPerPage", "FirstClickRR", "TopmostClickRR", "SatisfiedClicks", "Abandonment", "ZeroResults",
     "AddToCart", "Conversion", "Latency",
 )  # fmt: skip
-_CPU, _GIGABYTES, _LIMIT, _RATIO, _TEST = 32.0, 2.5, 1.0, 2.0, 1.3
+_MAX_CPU, _MAX_GIGABYTES, _MAX_LIMITED, _MAX_SQL_RATIO, _MAX_TEST_RATIO = 32.0, 2.5, 1.0, 2.0, 1.3
 _TOLERANCE = 1e-9
 
 
 def main() -> None:
-    """Draw the logs where they are missing, measure, compare, write."""
-    read = argparse.ArgumentParser(description=__doc__)
-    read.add_argument("--events", type=int, default=10_000_000)
-    read.add_argument("--rounds", type=int, default=3)
-    read.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
-    asked = read.parse_args()
-    if asked.worker:
-        _work(*asked.worker)
+    """Simulate missing logs, measure, compare, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        _run_worker(*options.worker)
         return
     load = os.getloadavg()[0]
-    large, small = (_drawn(events) for events in (asked.events, asked.events // 10))
-    found = measured(
+    large, small = (_simulated_log(events) for events in (options.events, options.events // 10))
+    results = measure_jobs(
         [
-            Job(JUDGED, _worker("judged", str(large)), asked.rounds),
+            Job(JUDGED, _worker("judged", str(large)), options.rounds),
             Job(LIMITED, _worker("judged", str(large), "1GB"), 1),
-            Job(TENTH, _worker("judged", str(small)), asked.rounds),
-            Job(SAME, _worker("judged", str(large), "", *TEN), asked.rounds),
-            Job(RATIOS, _worker("judged", str(large), "", *_ratios()), asked.rounds),
-            Job(TEST, _worker("abtest", str(large), "", *_ratios()), asked.rounds),
-            Job(SQL, [sys.executable, str(HERE / "online_sql.py"), str(large)], asked.rounds),
+            Job(TENTH, _worker("judged", str(small)), options.rounds),
+            Job(SAME, _worker("judged", str(large), "", *TEN), options.rounds),
+            Job(RATIOS, _worker("judged", str(large), "", *_ratio_metrics()), options.rounds),
+            Job(TEST, _worker("abtest", str(large), "", *_ratio_metrics()), options.rounds),
+            Job(SQL, [sys.executable, str(HERE / "online_sql.py"), str(large)], options.rounds),
         ],
         "online",
     )
-    outputs = {name: json.loads(one.samples[0].output) for name, one in found.items()}
+    outputs = {name: json.loads(result.samples[0].output) for name, result in results.items()}
     for name in (LIMITED, SAME, SQL):
-        _refuse_disagreement(name, outputs[name]["estimates"], outputs[JUDGED]["estimates"])
-    text = "\n".join(_report(found, outputs, load))
+        _check_agreement(name, outputs[name]["estimates"], outputs[JUDGED]["estimates"])
+    text = "\n".join(_report(results, outputs, load))
     print(text)
     report.write(PAGE, text, "<!-- logs: begin -->", "<!-- logs: end -->")
 
 
-def _drawn(events: int) -> Path:
-    """Give the folder of a log of so many events; it is drawn once."""
+def _simulated_log(events: int) -> Path:
+    """Return the folder of a log with this number of events; simulate it if it is missing."""
     folder = DATA / f"online-{events}"
-    done = folder / "drawn.json"
-    if not done.exists():
+    done_file = folder / "drawn.json"
+    if not done_file.exists():
         sample = run(_worker("draw", str(folder), str(events)))
         print(f"drawn: {events:,} events in {sample.seconds:.0f} s, {sample.megabytes:.0f} MB", file=sys.stderr)
-        done.write_text(sample.output, encoding="utf-8")
+        done_file.write_text(sample.output, encoding="utf-8")
     return folder
 
 
-def _ratios() -> list[str]:
-    """Name every usual metric that is a ratio."""
+def _ratio_metrics() -> list[str]:
+    """Return the names of all default metrics that are ratios."""
     from judged.online.metrics import usual_metrics
 
-    return [str(one) for one in usual_metrics() if one.kind == "ratio"]
+    return [str(metric) for metric in usual_metrics() if metric.kind == "ratio"]
 
 
 def _worker(*arguments: str) -> list[str]:
     return [sys.executable, str(HERE / "online.py"), "--worker", *arguments]
 
 
-def _work(what: str, folder: str, *more: str) -> None:
-    """Do one measured thing and print what came of it. Only here is anything heavy imported: see `processes`."""
-    if what == "draw":
+def _run_worker(job: str, folder: str, *arguments: str) -> None:
+    """Run one measured job and print its result. Heavy imports must stay in here: see `processes`."""
+    if job == "draw":
         from judged.online.simulation.simulated import write_large
 
-        made = write_large(folder, events=int(more[0]), seed=1)
-        print(json.dumps({"queries": made.queries, "events": made.events, "users": made.users}))
+        simulated = write_large(folder, events=int(arguments[0]), seed=1)
+        print(json.dumps({"queries": simulated.queries, "events": simulated.events, "users": simulated.users}))
         return
     from judged.online import abtest, online_metrics, read_log
     from judged.online.differences import comparable
 
-    begun = perf_counter()
+    start = perf_counter()
     files = [str(Path(folder) / f"ubi_{name}.parquet") for name in ("queries", "events")]
-    log = read_log(files, memory=(more[0] or None) if more else None)
-    opened = perf_counter()
-    if what == "abtest":
-        goal, *guardrails = (one for one in comparable(more[1:], log, "user")[0] if one.better)
-        test = abtest(log, goal, guardrails=guardrails, metrics=more[1:], by="device")
+    log = read_log(files, memory=(arguments[0] or None) if arguments else None)
+    read_time = perf_counter()
+    if job == "abtest":
+        goal, *guardrails = (metric for metric in comparable(arguments[1:], log, "user")[0] if metric.better)
+        test = abtest(log, goal, guardrails=guardrails, metrics=arguments[1:], by="device")
         print(json.dumps({"differences": len(test.differences) + len(test.sliced)}))
         return
-    scores = online_metrics(log, more[1:] or None, by="device")
-    done = perf_counter()
-    estimates = {f"{one.metric} {one.slice or 'all'}": [one.value, one.error] for one in scores.estimates}
-    times = {"reading": opened - begun, "metrics": done - opened}
+    scores = online_metrics(log, arguments[1:] or None, by="device")
+    end = perf_counter()
+    estimates = {f"{row.metric} {row.slice or 'all'}": [row.value, row.error] for row in scores.estimates}
+    times = {"reading": read_time - start, "metrics": end - read_time}
     print(json.dumps({"estimates": estimates, "times": times, "counts": dict(scores.counts)}))
 
 
-def _refuse_disagreement(name: str, found: dict[str, Any], expected: dict[str, Any]) -> None:
-    for key, pair in found.items():
-        for what, one, other in zip(("value", "error"), pair, expected[key], strict=True):
-            if one is None or (math.isnan(one) and math.isnan(other)):
+def _check_agreement(name: str, actual: dict[str, Any], expected: dict[str, Any]) -> None:
+    for key, pair in actual.items():
+        for field, value, expected_value in zip(("value", "error"), pair, expected[key], strict=True):
+            if value is None or (math.isnan(value) and math.isnan(expected_value)):
                 continue
-            if not math.isclose(one, other, rel_tol=_TOLERANCE):
-                sys.exit(f"{key}: the {what} is {one} by {name}, and {other} by judged")
+            if not math.isclose(value, expected_value, rel_tol=_TOLERANCE):
+                sys.exit(f"{key}: the {field} is {value} by {name}, and {expected_value} by judged")
 
 
-def _report(found: dict[str, Measured], outputs: dict[str, Any], load: float) -> list[str]:
-    """Write the times as a table, and what was wanted of them."""
-    counts, many = outputs[JUDGED]["counts"], len(outputs[JUDGED]["estimates"])
+def _report(results: dict[str, JobResult], outputs: dict[str, Any], load: float) -> list[str]:
+    """Format the times as a table, and compare them with the targets."""
+    counts, n_estimates = outputs[JUDGED]["counts"], len(outputs[JUDGED]["estimates"])
     heads = ("whole process", "CPU s", "median s", "min to max", "peak GB", "runs")
     rows = [
         (
-            one.name,
-            f"{one.cpu:.1f}",
-            f"{one.seconds:.1f}",
-            "{:.1f} to {:.1f}".format(*one.spread),
-            f"{one.megabytes / 1e3:.2f}",
-            str(len(one.samples)),
+            result.name,
+            f"{result.cpu:.1f}",
+            f"{result.seconds:.1f}",
+            "{:.1f} to {:.1f}".format(*result.spread),
+            f"{result.megabytes / 1e3:.2f}",
+            str(len(result.samples)),
         )
-        for one in found.values()
+        for result in results.values()
     ]
-    promises = [
-        ("everything, CPU seconds", _CPU, found[JUDGED].cpu),
-        ("everything, peak GB", _GIGABYTES, found[JUDGED].megabytes / 1e3),
-        ("everything with memory=1GB, peak GB", _LIMIT, found[LIMITED].megabytes / 1e3),
-        ("ten metrics, times the CPU of plain SQL", _RATIO, found[SAME].cpu / found[SQL].cpu),
-        ("an A/B test by slice, times the CPU of its metrics", _TEST, found[TEST].cpu / found[RATIOS].cpu),
+    targets = [
+        ("everything, CPU seconds", _MAX_CPU, results[JUDGED].cpu),
+        ("everything, peak GB", _MAX_GIGABYTES, results[JUDGED].megabytes / 1e3),
+        ("everything with memory=1GB, peak GB", _MAX_LIMITED, results[LIMITED].megabytes / 1e3),
+        ("ten metrics, times the CPU of plain SQL", _MAX_SQL_RATIO, results[SAME].cpu / results[SQL].cpu),
+        (
+            "an A/B test by slice, times the CPU of its metrics",
+            _MAX_TEST_RATIO,
+            results[TEST].cpu / results[RATIOS].cpu,
+        ),
     ]
     sizes = ", ".join(f"{counts[name]:,} {name}" for name in ("events", "pages", "users"))
     return [
-        f"{sizes}; {many} estimates by device; {os.cpu_count()} cores, load {load:.1f} before the first run.",
+        f"{sizes}; {n_estimates} estimates by device; {os.cpu_count()} cores, load {load:.1f} before the first run.",
         "",
         *("| " + " | ".join(row) + " |" for row in (heads, ("---", *("---:",) * (len(heads) - 1)), *rows)),
         "",
         "| wanted | at most | found |",
         "| --- | ---: | ---: |",
         *(
-            f"| {name} | {most:g} | {value:.2f}{'' if value <= most else ', missed'} |"
-            for name, most, value in promises
+            f"| {name} | {limit:g} | {value:.2f}{'' if value <= limit else ', missed'} |"
+            for name, limit, value in targets
         ),
     ]
 

@@ -1,6 +1,6 @@
 """Ten metrics of a UBI log by device in plain SQL, without intervals: see bench/online.py.
 
-Written as an analyst would who trusts the log: nothing is checked, joined twice or said beside the values.
+Written as an analyst would who trusts the log: no checks, no deduplication, no warnings.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ GROUP BY GROUPING SETS ((), (device)) ORDER BY slice
 
 
 def main() -> None:
-    """Compute and print."""
+    """Compute and print the metrics."""
     con = duckdb.connect(config={"threads": 2})
-    found = con.execute(_SQL.format(folder=Path(sys.argv[1])))
-    names = [column[0] for column in found.description or ()]
-    rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    result = con.execute(_SQL.format(folder=Path(sys.argv[1])))
+    names = [column[0] for column in result.description or ()]
+    rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
     estimates = {
         f"{name} {row['slice']}": [value, None] for row in rows for name, value in row.items() if name != "slice"
     }

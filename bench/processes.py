@@ -1,7 +1,7 @@
-"""Run programs as whole processes and take their time and memory.
+"""Run programs in separate processes, and measure their time and memory.
 
-This module and those that import it use the standard library only, on purpose: on Linux the peak
-memory of a child starts at that of the process that made it, so the maker has to be small.
+This module and its importers use only the standard library: on Linux, the peak memory of a child starts at that of its
+parent, so the parent must be small.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _MB = 1e6
-_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes that `ru_maxrss` counts in
+_UNIT = 1 if sys.platform == "darwin" else 1024  # unit of `ru_maxrss` in bytes
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What one process took: wall and CPU seconds, peak memory in MB, and what it printed."""
+    """Measurements of one process: wall and CPU seconds, peak memory in MB, and its output."""
 
     seconds: float
     cpu: float
@@ -34,19 +34,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class Job:
-    """One command that is run several times.
+    """A command to run repeatedly.
 
     Parameters
     ----------
     name
-        How tables call it.
+        Name in tables.
     command
-        What is run.
+        Command with arguments.
     rounds
-        How often.
+        Number of runs.
     own_cache
-        Each run starts with a new, empty cache of compiled functions; jobs without it that run later
-        use what the last such run has left.
+        Whether each run starts with an empty cache of compiled functions. Later jobs without it use the cache of the
+        last such run.
     """
 
     name: str
@@ -56,8 +56,8 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The samples of one job."""
+class JobResult:
+    """Samples of one job."""
 
     name: str
     samples: tuple[Sample, ...]
@@ -69,12 +69,12 @@ class Measured:
 
     @property
     def cpu(self) -> float:
-        """Median CPU time, of all threads together."""
+        """Median CPU time of all threads."""
         return median(sample.cpu for sample in self.samples)
 
     @property
     def megabytes(self) -> float:
-        """The highest of the peaks: memory is a promise, not an average."""
+        """Maximum of the peaks, because memory limits must always hold."""
         return max(sample.megabytes for sample in self.samples)
 
     @property
@@ -83,14 +83,14 @@ class Measured:
         return min(sample.seconds for sample in self.samples), max(sample.seconds for sample in self.samples)
 
 
-def measured(jobs: Sequence[Job], title: str) -> dict[str, Measured]:
-    """Run all jobs in rounds, one after the other in each round, so that noise hits all alike."""
+def measure_jobs(jobs: Sequence[Job], title: str) -> dict[str, JobResult]:
+    """Run all jobs in rounds, so that noise affects all jobs equally."""
     samples: dict[str, list[Sample]] = {job.name: [] for job in jobs}
     with tempfile.TemporaryDirectory(prefix="judged-bench-") as folder:
         cache = folder
-        for at in range(max(job.rounds for job in jobs)):
+        for round_index in range(max(job.rounds for job in jobs)):
             for job in jobs:
-                if at >= job.rounds:
+                if round_index >= job.rounds:
                     continue
                 if job.own_cache:
                     cache = tempfile.mkdtemp(dir=folder)
@@ -101,16 +101,16 @@ def measured(jobs: Sequence[Job], title: str) -> dict[str, Measured]:
                     file=sys.stderr,
                     flush=True,
                 )
-    return {name: Measured(name, tuple(found)) for name, found in samples.items()}
+    return {name: JobResult(name, tuple(job_samples)) for name, job_samples in samples.items()}
 
 
 def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Sample:
-    """Run one process to its end and measure it.
+    """Run a process until it ends, and measure it.
 
     Raises
     ------
     RuntimeError
-        If it fails; the message holds what it said.
+        If it fails; the message has its error output.
     """
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         start = perf_counter()
@@ -126,6 +126,6 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Sample:
 
 
 def _environment(added: Mapping[str, str]) -> dict[str, str]:
-    """Give ours and what is added, less what would have every process compile its modules again."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, **added}
+    """Return our environment with additions, without the setting that prevents bytecode caching."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, **added}

@@ -1,4 +1,4 @@
-"""The page: tables of medians and ratios, the targets, and the facts of machine and versions."""
+"""The benchmark page: tables of medians and ratios, targets, machine, and versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from processes import Measured
+    from processes import JobResult
 
 BEGIN, END = "<!-- written by bench/run.py: begin -->", "<!-- written by bench/run.py: end -->"
 FIRST, FLOOR = "ranx, first call", "floor: three columns parsed by pyarrow"
@@ -22,45 +22,45 @@ _PACKAGES = ("judged", "pytrec-eval-terrier", "ir-measures", "ranx", "numba", "n
 
 @dataclass(frozen=True)
 class Results:
-    """Everything one run of the benchmark has measured.
+    """All measurements of a benchmark.
 
     Parameters
     ----------
     load
-        The machine's load average before it began.
+        Load average of the machine before the benchmark.
     sizes
-        MB of each run file.
+        Size of each run file in MB.
     start, small, many, large, ties, shuffled
-        Whole processes: start-up, and evaluation of the files.
+        Whole processes: start-up, and evaluation of files.
     memory
-        Seconds of calls on dicts that are already in memory, by file and tool.
+        Seconds of calls on dicts in memory, by file and tool.
     calls
-        Processor seconds of calls for a training loop's batch.
+        Processor seconds of calls for a batch of a training loop.
     """
 
     load: float
     sizes: dict[str, float]
-    start: dict[str, Measured]
-    small: dict[str, Measured]
-    many: dict[str, Measured]
-    large: dict[str, Measured]
-    ties: dict[str, Measured]
-    shuffled: dict[str, Measured]
+    start: dict[str, JobResult]
+    small: dict[str, JobResult]
+    many: dict[str, JobResult]
+    large: dict[str, JobResult]
+    ties: dict[str, JobResult]
+    shuffled: dict[str, JobResult]
     memory: dict[str, dict[str, list[float]]]
     calls: dict[str, list[float]]
 
     def times_judged_in_memory(self, data: str) -> float:
-        """How many times as long as judged pytrec_eval takes on dicts."""
+        """Return the time of pytrec_eval on dicts as a multiple of judged's."""
         return median(self.memory[data]["pytrec_eval"]) / median(self.memory[data]["judged"])
 
     @property
     def import_seconds(self) -> float:
-        """What `import judged` adds to Python's own start."""
+        """Seconds that `import judged` adds to the start of Python."""
         return self.start["import judged"].seconds - self.start["python"].seconds
 
 
 def page(results: Results) -> str:
-    """Write all sections as Markdown."""
+    """Format all sections as Markdown."""
     large, small = results.sizes["large"], results.sizes["small"]
     files = {
         f"large: 6,980 topics x 1000 documents ({large:.0f} MB), one to three judged": results.large,
@@ -70,25 +70,25 @@ def page(results: Results) -> str:
         "20 small runs in one process, with ties": results.many,
     }
     parts = [_machine(results.load), "### Targets", _targets(results)]
-    for title, found in files.items():
-        parts += [f"### From file, {title}", _processes(found.values(), found["judged"])]
+    for title, results_by_tool in files.items():
+        parts += [f"### From file, {title}", _processes(results_by_tool.values(), results_by_tool["judged"])]
     parts += ["### Dicts already in memory", _memory(results), "### nDCG@10 of 32 queries x 10 documents"]
     parts += [_calls(results), "### Start-up", _start(results)]
     return "\n\n".join(parts)
 
 
 def write(path: Path, text: str, begin_mark: str = BEGIN, end_mark: str = END) -> None:
-    """Put the text between two markers of a page.
+    """Replace the text between two markers of a page.
 
     Raises
     ------
     ValueError
         If the page has no markers.
     """
-    before, begin, rest = path.read_text(encoding="utf-8").partition(begin_mark)
-    _, end, after = rest.partition(end_mark)
+    before, begin, remainder = path.read_text(encoding="utf-8").partition(begin_mark)
+    _, end, after = remainder.partition(end_mark)
     if not (begin and end):
-        raise ValueError(f"{path.name} lacks the markers {begin_mark} and {end_mark}")
+        raise ValueError(f"{path.name} must have the markers {begin_mark} and {end_mark}")
     path.write_text(f"{before}{begin_mark}\n\n{text}\n\n{end_mark}{after}", encoding="utf-8")
 
 
@@ -117,32 +117,32 @@ def _targets(results: Results) -> str:
     return _table(("target", "wanted", "this run", ""), rows)
 
 
-def _times(found: dict[str, Measured], tool: str) -> float:
-    """How many times as long as judged a tool takes."""
-    return found[tool].seconds / found["judged"].seconds
+def _times(results_by_tool: dict[str, JobResult], tool: str) -> float:
+    """Return the time of a tool as a multiple of judged's."""
+    return results_by_tool[tool].seconds / results_by_tool["judged"].seconds
 
 
-def _at_least(what: str, wanted: float, found: float) -> tuple[str, ...]:
-    return what, f"at least {wanted:g}x", f"{found:.1f}x", "PASS" if found >= wanted else "below"
+def _at_least(label: str, target: float, value: float) -> tuple[str, ...]:
+    return label, f"at least {target:g}x", f"{value:.1f}x", "PASS" if value >= target else "below"
 
 
-def _at_most(what: str, wanted: float, found: float, unit: str) -> tuple[str, ...]:
-    return what, f"at most {wanted:g}{unit}", f"{found:.3g}{unit}", "PASS" if found <= wanted else "above"
+def _at_most(label: str, target: float, value: float, unit: str) -> tuple[str, ...]:
+    return label, f"at most {target:g}{unit}", f"{value:.3g}{unit}", "PASS" if value <= target else "above"
 
 
-def _processes(found: Iterable[Measured], judged: Measured) -> str:
+def _processes(results: Iterable[JobResult], judged: JobResult) -> str:
     heads = ("whole process", "median s", "min to max", "times judged", "CPU s", "peak MB", "runs")
     rows = [
         (
-            one.name,
-            f"{one.seconds:.2f}",
-            "{:.2f} to {:.2f}".format(*one.spread),
-            f"{one.seconds / judged.seconds:.1f}",
-            f"{one.cpu:.2f}",
-            f"{one.megabytes:.0f}",
-            str(len(one.samples)),
+            result.name,
+            f"{result.seconds:.2f}",
+            "{:.2f} to {:.2f}".format(*result.spread),
+            f"{result.seconds / judged.seconds:.1f}",
+            f"{result.cpu:.2f}",
+            f"{result.megabytes:.0f}",
+            str(len(result.samples)),
         )
-        for one in found
+        for result in results
     ]
     return _table(heads, rows)
 
@@ -163,16 +163,16 @@ def _calls(results: Results) -> str:
 
 
 def _start(results: Results) -> str:
-    bare = results.start["python"].seconds
+    python_seconds = results.start["python"].seconds
     rows = [
         (
             f"`{name}`",
-            f"{one.seconds * 1e3:.0f}",
-            f"{(one.seconds - bare) * 1e3:.0f}" if name != "python" else "",
-            f"{one.megabytes:.0f}",
-            str(len(one.samples)),
+            f"{result.seconds * 1e3:.0f}",
+            f"{(result.seconds - python_seconds) * 1e3:.0f}" if name != "python" else "",
+            f"{result.megabytes:.0f}",
+            str(len(result.samples)),
         )
-        for name, one in results.start.items()
+        for name, result in results.start.items()
     ]
     return _table(("whole process", "median ms", "without Python's own start", "peak MB", "runs"), rows)
 
@@ -180,7 +180,7 @@ def _start(results: Results) -> str:
 def _machine(load: float) -> str:
     versions = ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
     return (
-        f"Measured on {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
+        f"JobResult on {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
         f"Python {platform.python_version()}; load average before the run {load:.1f}.\n"
         f"{versions}."
     )
@@ -194,6 +194,6 @@ def _processor() -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out a Markdown table; all columns but the first hold numbers."""
+    """Format a Markdown table; all columns but the first are right-aligned."""
     rule = ["---"] + ["---:"] * (len(heads) - 1)
     return "\n".join("| " + " | ".join(row) + " |" for row in (heads, rule, *rows))

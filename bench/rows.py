@@ -1,10 +1,9 @@
-"""Rows against time and memory, from 10^4 to 10^8 of them in any order: what docs/any-size.md shows.
+"""Time and memory against the number of rows, from 10^4 to 10^8 in random order, for docs/any-size.md.
 
-`python bench/rows.py [--folder F] [--most 100000000] [--spark sc://HOST:PORT]` makes the data that is not there
-yet, evaluates each form of it in a process of its own, and writes the table and the figure. What the folder holds of an
-earlier run is not measured again. The data of 10^8 rows take
-12 GB, and DuckDB needs as much again for a while. A server of Spark reads the Parquet files, so it must see the folder.
-This module imports the standard library only, as processes.py says why; others work in processes of their own.
+`python bench/rows.py [--folder F] [--most 100000000] [--spark sc://HOST:PORT]` generates missing data, evaluates each
+format in a separate process, and writes the table and the figure. Earlier measurements in the folder are reused. The
+data of 10^8 rows need 12 GB, and temporarily twice as much for DuckDB. A Spark server must be able to read the folder.
+This module imports only the standard library, for the reason in processes.py; heavy work is in separate processes.
 """
 
 from __future__ import annotations
@@ -42,40 +41,40 @@ print(scores.values.sum(axis=2).tolist())
 
 
 def main() -> None:
-    """Make, measure and write."""
+    """Generate, measure, and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "judged-rows")
     parser.add_argument("--most", type=int, default=10**8)
     parser.add_argument("--spark", help="the address of a server: sc://HOST:PORT")
-    asked = parser.parse_args()
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    kept = asked.folder / "cells.json"
-    cells: dict[str, Cell] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
-    for rows in (size for size in SIZES if size <= asked.most):
-        folder = asked.folder / str(rows)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    cells_file = options.folder / "cells.json"
+    cells: dict[str, Cell] = json.loads(cells_file.read_text(encoding="utf-8")) if cells_file.exists() else {}
+    for rows in (size for size in SIZES if size <= options.most):
+        folder = options.folder / str(rows)
         folder.mkdir(exist_ok=True)
         run([sys.executable, __file__, "make", str(rows), str(folder)])
         forms = {name: str(folder / file) for name, file in FORMS.items()}
-        if asked.spark:
+        if options.spark:
             table = f"judged_rows_{rows}"
-            run([sys.executable, __file__, "spark", asked.spark, table, str(folder / "run.parquet")])
-            forms["Spark local[2]"] = f"{asked.spark}/{table}"
+            run([sys.executable, __file__, "spark", options.spark, table, str(folder / "run.parquet")])
+            forms["Spark local[2]"] = f"{options.spark}/{table}"
         for form, path in forms.items():
             if (key := f"{form}, {rows:,} rows") not in cells:
                 command = [sys.executable, "-c", _EVALUATE, str(folder / "qrels.txt"), path]
                 sample = run(command, {"TMPDIR": str(folder)})
-                took = {"seconds": sample.seconds, "cpu": sample.cpu, "mb": sample.megabytes}
-                cells[key] = {"form": form, "rows": rows, **took, "sums": sample.output}
-                kept.write_text(json.dumps(cells), encoding="utf-8")
+                measurements = {"seconds": sample.seconds, "cpu": sample.cpu, "mb": sample.megabytes}
+                cells[key] = {"form": form, "rows": rows, **measurements, "sums": sample.output}
+                cells_file.write_text(json.dumps(cells), encoding="utf-8")
                 print(f"{key}: {sample.cpu:.1f} CPU s, {sample.megabytes:.0f} MB", file=sys.stderr, flush=True)
         if len({cell["sums"] for cell in cells.values() if cell["rows"] == rows}) > 1:
-            raise SystemExit(f"{rows} rows: the forms do not give the same scores")
-    run([sys.executable, __file__, "draw", str(kept)])
+            raise SystemExit(f"{rows} rows: formats must have equal scores")
+    run([sys.executable, __file__, "draw", str(cells_file)])
     write(PAGE, _page(cells.values()), BEGIN, END)
 
 
 def _page(cells: Iterable[Cell]) -> str:
-    """Write the table: a line for each form and number of rows."""
+    """Format the table: one line per format and number of rows."""
     heads = "| rows | run | CPU s | CPU µs a row | wall s | peak MB |\n|---:|---|---:|---:|---:|---:|"
     lines = [
         "| {rows:,} | {form} | {cpu:.1f} | {row:.2f} | {seconds:.1f} | {mb:,.0f} |".format(
@@ -83,15 +82,15 @@ def _page(cells: Iterable[Cell]) -> str:
         )
         for cell in sorted(cells, key=lambda cell: cell["rows"])
     ]
-    said = (
+    introduction = (
         f"Made by `bench/rows.py`, on {os.cpu_count()} cores shared with other work; each line is one process, and "
         "for Spark the one that asks, without the server."
     )
-    return "\n".join((said, "", "![Rows against time and memory](images/rows.svg)", "", heads, *lines))
+    return "\n".join((introduction, "", "![Rows against time and memory](images/rows.svg)", "", heads, *lines))
 
 
 def make(rows: str, folder: str) -> None:
-    """Write the qrels, and one shuffled run in every form, where they are not there yet."""
+    """Write the qrels, and one shuffled run in every format, unless they exist."""
     import gzip
     import shutil
 
@@ -100,41 +99,44 @@ def make(rows: str, folder: str) -> None:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    count, place = int(rows), Path(folder)
-    if (place / "made").exists():
+    count, folder_path = int(rows), Path(folder)
+    if (folder_path / "made").exists():
         return
 
-    def doc(at: object) -> object:
-        """Name a document: no topic has one twice, as the factor and the number of passages share no divisor."""
-        return (at * 4_000_037) % 8_841_823  # type: ignore[operator]
+    def doc(index: object) -> object:
+        """Return a document ID. IDs within a topic are distinct, because factor and modulus are coprime."""
+        return (index * 4_000_037) % 8_841_823  # type: ignore[operator]
 
-    with (place / "qrels.txt").open("w") as file:
+    with (folder_path / "qrels.txt").open("w") as file:
         for topic in range(count // DEPTH):
             for rank in sorted({topic * 7 % 40, topic * 13 % 300}):
                 file.write(f"{topic + DEPTH} 0 {doc(topic * DEPTH + rank)} {1 + rank % 2}\n")
     order = np.random.default_rng(count).permutation(np.arange(count, dtype=np.int32))
     fields = pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64()})
     plain = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
-    with parquet.ParquetWriter(place / "run.parquet", fields) as table, (place / "run.txt").open("wb") as text:
+    with (
+        parquet.ParquetWriter(folder_path / "run.parquet", fields) as table,
+        (folder_path / "run.txt").open("wb") as text,
+    ):
         for start in range(0, count, _CHUNK):
-            at = order[start : start + _CHUNK].astype(np.int64)
-            topic, rank = at // DEPTH, at % DEPTH
-            ids = [pa.array(numbers).cast(pa.string()) for numbers in (topic + DEPTH, doc(at))]
+            index = order[start : start + _CHUNK].astype(np.int64)
+            topic, rank = index // DEPTH, index % DEPTH
+            ids = [pa.array(numbers).cast(pa.string()) for numbers in (topic + DEPTH, doc(index))]
             part = pa.table([*ids, pa.array((DEPTH - rank) / 8 + topic % 7 / 4)], fields)
             table.write_table(part, row_group_size=1 << 20)
-            constant = pa.array(["Q0"] * len(at)), pa.array(["b"] * len(at))
+            constant = pa.array(["Q0"] * len(index)), pa.array(["b"] * len(index))
             columns = [part[0], constant[0], part[1], pa.array(rank + 1), part[2], constant[1]]
             csv.write_csv(pa.table(columns, list("abcdef")), text, plain)
-    with (place / "run.txt").open("rb") as text, gzip.open(place / "run.txt.gz", "wb", 1) as packed:
+    with (folder_path / "run.txt").open("rb") as text, gzip.open(folder_path / "run.txt.gz", "wb", 1) as packed:
         shutil.copyfileobj(text, packed, 1 << 20)
-    with duckdb.connect(place / "runs.duckdb") as con:
+    with duckdb.connect(folder_path / "runs.duckdb") as con:
         con.sql("SET memory_limit = '2GB'")
-        con.sql(f"CREATE TABLE run AS FROM '{place / 'run.parquet'}'")
-    (place / "made").touch()
+        con.sql(f"CREATE TABLE run AS FROM '{folder_path / 'run.parquet'}'")
+    (folder_path / "made").touch()
 
 
 def spark(address: str, table: str, path: str) -> None:
-    """Make a table of a Parquet file there."""
+    """Create a table from a Parquet file on the server."""
     from pyspark.sql.connect.session import SparkSession
 
     session = SparkSession.builder.remote(address).create()  # type: ignore[reportUnknownMemberType]
@@ -142,16 +144,16 @@ def spark(address: str, table: str, path: str) -> None:
 
 
 def draw(cells: str) -> None:
-    """Draw time and memory against rows."""
+    """Plot time and memory against rows."""
     from judged.results.charts import PALETTE, altair, apply_theme, save_chart
 
     alt = altair()
-    found: list[Cell] = list(json.loads(Path(cells).read_text(encoding="utf-8")).values())
-    forms = sorted({cell["form"] for cell in found}, key=lambda form: [*FORMS, form].index(form))
-    kept = [{name: cell[name] for name in ("form", "rows", "cpu", "mb")} for cell in found]
+    all_cells: list[Cell] = list(json.loads(Path(cells).read_text(encoding="utf-8")).values())
+    forms = sorted({cell["form"] for cell in all_cells}, key=lambda form: [*FORMS, form].index(form))
+    values = [{name: cell[name] for name in ("form", "rows", "cpu", "mb")} for cell in all_cells]
     ticks = alt.Axis(format="~s", values=[10**power for power in range(4, 9)])
     panels = [
-        alt.Chart(alt.InlineData(values=kept), width=300, height=240)
+        alt.Chart(alt.InlineData(values=values), width=300, height=240)
         .mark_line(point=True)
         .encode(
             x=alt.X("rows:Q", title="rows, in any order", scale=alt.Scale(type="log"), axis=ticks),

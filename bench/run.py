@@ -1,7 +1,7 @@
-"""Compare judged with trec_eval, pytrec_eval, ir_measures and ranx, and write the result into docs/benchmarks.md.
+"""Compare judged with trec_eval, pytrec_eval, ir_measures, and ranx, and write the results into docs/benchmarks.md.
 
-Every number of the page comes from one run of this program. No number is ever reported for tools that
-disagree: the means of the five measures must be the same to 1e-6.
+All numbers of the page are from one run of this program. It stops if tools disagree: the means of the five measures
+must be equal to 1e-6.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 import report
-from processes import Job, Measured, measured, run
+from processes import Job, JobResult, measure_jobs, run
 from workers import MEASURES
 
 from data import MANY
@@ -29,22 +29,22 @@ _TOLERANCE = 1e-6
 
 
 class _Rounds(NamedTuple):
-    """How often each tool runs: what takes a minute runs less often than what takes a second."""
+    """Number of runs of each tool; slow tools run less often."""
 
-    judged: int  # and pytrec_eval, which it is compared with most closely
-    trec_eval: int = 0  # and the floor
+    judged: int  # also for pytrec_eval, the closest competitor
+    trec_eval: int = 0  # also for the floor
     ir_measures: int = 0
     ranx: int = 0
     ranx_first: int = 0
 
 
 def main() -> None:
-    """Measure everything, then write the page."""
+    """Measure everything, and write the page."""
     load = os.getloadavg()[0]
     run([sys.executable, str(HERE / "data.py")])
     large, small, large_ties, small_ties = (_files(name) for name in ("large", "small", "large-ties", "small-ties"))
     shuffled = large[0], str(DATA / "large-shuffled.run")
-    many = small[0], *(str(DATA / f"many-{at:02}.run") for at in range(MANY))
+    many = small[0], *(str(DATA / f"many-{number:02}.run") for number in range(MANY))
     results = report.Results(
         load=load,
         sizes={name: Path(pair[1]).stat().st_size / 1e6 for name, pair in (("large", large), ("small", small))},
@@ -72,13 +72,13 @@ def _files(name: str) -> tuple[str, str]:
     return str(DATA / f"{name}.qrels"), str(DATA / f"{name}.run")
 
 
-def _from_file(name: str, qrels: str, *runs: str, rounds: _Rounds) -> dict[str, Measured]:
-    """Time whole processes that read the files and print five means."""
-    wanted = [part for measure in MEASURES for part in ("-m", measure)]
-    judged = [JUDGED, "evaluate", qrels, *runs, *wanted, "--format", "json"]
+def _from_file(name: str, qrels: str, *runs: str, rounds: _Rounds) -> dict[str, JobResult]:
+    """Time processes that read files and print five means."""
+    measure_options = [part for measure in MEASURES for part in ("-m", measure)]
+    judged = [JUDGED, "evaluate", qrels, *runs, *measure_options, "--format", "json"]
     for path in runs:
         _read(path)
-    run(judged)  # so that no time holds the writing of bytecode
+    run(judged)  # so that no measured run writes bytecode
     jobs = [
         Job("judged", [*judged, "--ci", "none"], rounds.judged),
         Job("judged, with intervals", judged, rounds.judged),
@@ -89,21 +89,23 @@ def _from_file(name: str, qrels: str, *runs: str, rounds: _Rounds) -> dict[str, 
         Job(FIRST, _worker("ranx", qrels, *runs), rounds.ranx_first, own_cache=True),
         Job("ranx, later calls", _worker("ranx", qrels, *runs), rounds.ranx),
     ]
-    found = measured([job for job in jobs if job.rounds], name)
-    for at in range(max(len(one.samples) for one in found.values())):
-        outputs = {tool: one.samples[at % len(one.samples)].output for tool, one in found.items() if tool != FLOOR}
-        _refuse_disagreement({tool: _means(output) for tool, output in outputs.items()})
-    return found
+    results = measure_jobs([job for job in jobs if job.rounds], name)
+    for i in range(max(len(result.samples) for result in results.values())):
+        outputs = {
+            tool: result.samples[i % len(result.samples)].output for tool, result in results.items() if tool != FLOOR
+        }
+        _check_agreement({tool: _means(output) for tool, output in outputs.items()})
+    return results
 
 
-def _in_memory(rounds: str, which: str, qrels: str, run_file: str) -> dict[str, list[float]]:
+def _in_memory(rounds: str, measure_set: str, qrels: str, run_file: str) -> dict[str, list[float]]:
     """Time calls on dicts, in turns within one process."""
-    found = json.loads(run(_worker("in-memory", rounds, which, qrels, run_file)).output)
-    _refuse_disagreement(found["means"])
-    return found["seconds"]
+    result = json.loads(run(_worker("in-memory", rounds, measure_set, qrels, run_file)).output)
+    _check_agreement(result["means"])
+    return result["seconds"]
 
 
-def _start_up() -> dict[str, Measured]:
+def _start_up() -> dict[str, JobResult]:
     python = [sys.executable, "-c"]
     jobs = [
         Job("python", [*python, "pass"], 20),
@@ -112,8 +114,8 @@ def _start_up() -> dict[str, Measured]:
         *(Job(f"import {tool}", [*python, f"import {tool}"], 4) for tool in ("pytrec_eval", "ir_measures", "ranx")),
     ]
     for job in jobs:
-        run(job.command)  # so that no time holds the writing of bytecode
-    return measured(jobs, "start")
+        run(job.command)  # so that no measured run writes bytecode
+    return measure_jobs(jobs, "start")
 
 
 def _worker(*arguments: str) -> list[str]:
@@ -121,23 +123,25 @@ def _worker(*arguments: str) -> list[str]:
 
 
 def _means(output: str) -> dict[str, float]:
-    """Read what a process printed; judged's document lists its results, of several runs one after the other."""
-    found = json.loads(output)
-    if "results" not in found:
-        return found
-    return {name: fmean(one["value"] for one in found["results"] if one["measure"] == name) for name in MEASURES}
+    """Parse the output of a process. judged prints one result per run and measure."""
+    document = json.loads(output)
+    if "results" not in document:
+        return document
+    return {
+        name: fmean(result["value"] for result in document["results"] if result["measure"] == name) for name in MEASURES
+    }
 
 
-def _refuse_disagreement(means: dict[str, dict[str, float]]) -> None:
+def _check_agreement(means: dict[str, dict[str, float]]) -> None:
     expected = means["pytrec_eval"]
-    for tool, found in means.items():
+    for tool, tool_means in means.items():
         for measure in expected:
-            if not abs(found[measure] - expected[measure]) <= _TOLERANCE:
-                sys.exit(f"{measure}: {tool} says {found[measure]}, pytrec_eval {expected[measure]}")
+            if not abs(tool_means[measure] - expected[measure]) <= _TOLERANCE:
+                sys.exit(f"{measure}: {tool} says {tool_means[measure]}, pytrec_eval {expected[measure]}")
 
 
 def _read(path: str) -> None:
-    """Read a file once, so that the first tool finds it in the page cache like all others."""
+    """Read a file once, so that it is in the page cache for all tools."""
     with Path(path).open("rb") as file:
         while file.read(1 << 20):
             pass

@@ -1,7 +1,7 @@
-"""Measure how long the evaluator takes from a key press to the numbers on the screen, in Chromium.
+"""Measure the time from a key press in the evaluator to the updated numbers on the screen, in Chromium.
 
-`judged serve` runs in a process of its own. A list of 20 results is edited by keyboard, grades and moves in turn.
-The time runs from the moment the key press reaches the page to a task behind the frame that shows the new numbers.
+`judged serve` runs in a separate process. A list of 20 results is edited by keyboard; grades and moves alternate. The
+time is from the key event on the page to a task after the frame with the new numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from browser import chromium
 GRADES = (3, 0, 2, 1, 0, 3, 1, 0, 0, 2, 1, 0, 3, 0, 0, 1, 2, 0, 0, 1)
 PAUSE = 120  # milliseconds
 
-# Keys are pressed by the page itself: whoever drives a browser from outside takes the processor from it just then.
+# The page dispatches the key events itself, because driving the browser from outside takes CPU time from it.
 PRESS = """async ({ changes, seed, pause, rows }) => {
   const times = { whole: [], server: [], shown: [] };
   let drawn = seed;
@@ -76,28 +76,28 @@ PRESS = """async ({ changes, seed, pause, rows }) => {
 
 
 def main() -> None:
-    """Serve, press keys, print."""
-    read = argparse.ArgumentParser(description=__doc__)
-    read.add_argument("--changes", type=int, default=200)
-    read.add_argument("--rounds", type=int, default=1)
-    read.add_argument("--second", action="store_true", help="with a second list beside the first")
-    asked = read.parse_args()
+    """Serve, press keys, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--changes", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--second", action="store_true", help="with a second list beside the first")
+    options = parser.parse_args()
     query = "list=" + ",".join(map(str, GRADES)) + "&cutoff=10"
-    if asked.second:
+    if options.second:
         query += "&other=" + ",".join(map(str, GRADES))
-    with _serving() as address, chromium() as browser:
-        for number in range(asked.rounds):
+    with _serve() as address, chromium() as browser:
+        for number in range(options.rounds):
             size = {"width": 1280, "height": 900}
             page = browser.new_page(viewport=size, bypass_csp=True)  # playwright waits by eval
             page.goto(f"{address}/evaluator?{query}")
-            times = _press(page, asked.changes, number)
+            times = _press(page, options.changes, number)
             print(f"round {number + 1}, load {os.getloadavg()[0]:.1f}: {len(times['whole'])} changes by key")
-            for name, what in _WHAT.items():
-                print(f"  {what:34} {_summary(times[name])}")
+            for name, label in _LABELS.items():
+                print(f"  {label:34} {_summary(times[name])}")
             page.close()
 
 
-_WHAT = {
+_LABELS = {
     "whole": "from key to screen",
     "server": "of it: request and answer",
     "shown": "of it: layout and paint",
@@ -105,8 +105,8 @@ _WHAT = {
 
 
 @contextmanager
-def _serving() -> Iterator[str]:
-    """Run the command itself, in a process of its own as for a user; give its address."""
+def _serve() -> Iterator[str]:
+    """Run the command in a separate process, as for a user; yield its URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -124,14 +124,14 @@ def _serving() -> Iterator[str]:
 
 def _answers(address: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{address}/api/v1/evaluator", timeout=5):  # noqa: S310  our own address
+        with urllib.request.urlopen(f"{address}/api/v1/evaluator", timeout=5):  # noqa: S310 - our own URL
             return True
     except OSError:
         return False
 
 
 def _press(page: Any, changes: int, seed: int) -> dict[str, list[float]]:
-    """Change grades and move rows, each when the change before is on the screen and a pause is over."""
+    """Change grades and move rows, each after the previous change is visible and a pause is over."""
     page.wait_for_selector("html[data-ready]")
     return page.evaluate(PRESS, {"changes": changes, "seed": seed + 1, "pause": PAUSE, "rows": len(GRADES)})
 

@@ -1,8 +1,8 @@
-"""Do ten tasks of new users in the browser, and count what each costs: clicks, fields, keys, seconds, screens down.
+"""Do ten tasks of new users in a browser, and count their cost: clicks, fields, keys, seconds, screens of scrolling.
 
-Each way is the shortest that a new user was seen to find on the pages as they are; a page that changes changes its way
-here. The seconds are those of the pages, from the first action until the answer is in sight: nobody thinks or reads.
-``web_tasks.py [ADDRESS]`` takes a workbench with the sample that is open already.
+Each task has the shortest steps that new users found; if a page changes, update its steps here. Seconds are those of
+the pages, from the first action until the answer is visible, without time for thinking or reading. ``web_tasks.py
+[ADDRESS]`` uses a running workbench with the sample.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ HEIGHT = 900
 
 @dataclass(frozen=True)
 class Task:
-    """What somebody wants to know: what is done for it from the first page on, and where the answer stands."""
+    """A question of a user, the steps from the first page to its answer, and where the answer is."""
 
-    who: str
-    wants: str
+    role: str
+    question: str
     steps: tuple[tuple[str, ...], ...]  # click PLACE, fill PLACE TEXT, choose PLACE TEXT, keys KEY..., or wait PLACE
-    answer: str  # the place of the answer, as Playwright finds it
+    answer: str  # Playwright selector of the answer
 
 
 def menu(page: str) -> tuple[str, str]:
-    """Choose a page in the header."""
+    """Return the step that opens a page from the header."""
     return "click", f"header nav >> text={page}"
 
 
 def paste(text: str) -> tuple[tuple[str, ...], ...]:
-    """Paste a list into the evaluator."""
+    """Return the steps that paste a list into the evaluator."""
     return ("click", "#paste"), ("fill", "#pasted", text), ("click", "#paste-form button.primary")
 
 
@@ -157,55 +157,63 @@ TASKS = (
 )
 
 
-def done(page: Any, address: str, task: Task) -> list[str]:
-    """Do a task, and give its row."""
+def run_task(page: Any, address: str, task: Task) -> list[str]:
+    """Do a task, and return its row."""
     page.goto(address)
     page.wait_for_load_state("networkidle")
     counts: Counter[str] = Counter()
-    began = time.perf_counter()
-    for what, *given in task.steps:
-        counts[what] += len(given) if what == "keys" else 1
-        place = page.locator(given[0]).first
-        match what:
+    start = time.perf_counter()
+    for action, *arguments in task.steps:
+        counts[action] += len(arguments) if action == "keys" else 1
+        element = page.locator(arguments[0]).first
+        match action:
             case "wait":
-                place.wait_for(state="visible")
+                element.wait_for(state="visible")
             case "click":
-                place.click()
+                element.click()
                 page.wait_for_load_state()
                 if page.locator("#evaluator").count():
-                    page.wait_for_selector("html[data-ready]")  # a button before that does nothing
+                    page.wait_for_selector("html[data-ready]")  # buttons do not work earlier
             case "fill":
-                place.fill(given[1])
+                element.fill(arguments[1])
             case "choose":
-                place.select_option(label=given[1])
+                element.select_option(label=arguments[1])
             case _:
-                for key in given:
+                for key in arguments:
                     page.keyboard.press(key)
     answer = page.locator(task.answer).first
     answer.wait_for(state="visible")
-    seconds = time.perf_counter() - began
-    # the top of the answer on the page, in heights of the window; a dialog or a fold above it is already open
-    down = (answer.bounding_box()["y"] + page.evaluate("scrollY")) / HEIGHT
+    seconds = time.perf_counter() - start
+    # Position of the answer in window heights; dialogs and folds above it are already open.
+    screens = (answer.bounding_box()["y"] + page.evaluate("scrollY")) / HEIGHT
     clicks = str(counts["click"] + counts["choose"])
-    return [task.who, task.wants, clicks, str(counts["fill"]), str(counts["keys"]), f"{seconds:.1f}", f"{down:.1f}"]
+    return [
+        task.role,
+        task.question,
+        clicks,
+        str(counts["fill"]),
+        str(counts["keys"]),
+        f"{seconds:.1f}",
+        f"{screens:.1f}",
+    ]
 
 
 def main() -> None:
-    """Print a table of all tasks; a task that cannot be done on these pages says where it stopped."""
+    """Print a table of all tasks; a failed task prints its error."""
     with chromium() as browser, served(make_app(open_sample())) as address:
-        tried(browser, *sys.argv[1:2] or [address])
+        print_tasks(browser, *sys.argv[1:2] or [address])
 
 
-def tried(browser: Any, address: str) -> None:
-    """Do all tasks, each in a window of its own, and print their rows."""
+def print_tasks(browser: Any, address: str) -> None:
+    """Do all tasks, each in a new browser context, and print their rows."""
     print("| who | wants to know | clicks | fields | keys | seconds | screens down |\n|---|---|---|---|---|---|---|")
     for task in TASKS:
         context = browser.new_context(viewport={"width": 1280, "height": HEIGHT})
         context.set_default_timeout(120_000)
         try:
-            row = done(context.new_page(), address, task)
-        except Exception as error:  # noqa: BLE001  whatever stopped it is the result
-            row = [task.who, task.wants, re.sub(r"\s+", " ", str(error))[:200]]
+            row = run_task(context.new_page(), address, task)
+        except Exception as error:  # noqa: BLE001 - any error is a result
+            row = [task.role, task.question, re.sub(r"\s+", " ", str(error))[:200]]
         print(f"| {' | '.join(row)} |", flush=True)
         context.close()
 

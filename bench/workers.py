@@ -1,11 +1,10 @@
-"""What the benchmark runs: each subcommand is one tool doing one job, and prints what it found as JSON.
+"""Workers of the benchmark: each subcommand runs one job of one tool, and prints its result as JSON.
 
-`python workers.py TOOL QRELS RUN` is a whole process: it reads both files, computes the five measures
-and prints their means. judged itself is not here, because its own command does exactly this.
-`python workers.py in-memory ROUNDS five|all QRELS RUN` times calls on dicts that are already in memory, and
-`python workers.py small-calls ROUNDS` calls for a training loop's batch.
+`python workers.py TOOL QRELS RUN` is a whole process: it reads both files, computes the five measures, and prints their
+means. judged is not here, because its own command does the same. `python workers.py in-memory ROUNDS five|all QRELS
+RUN` times calls on dicts in memory, and `python workers.py small-calls ROUNDS` calls for a batch of a training loop.
 
-Imports stand inside the functions: a process pays for its own tool only.
+Imports are inside the functions, so that a process imports only its own tool.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ _RANX = ("ndcg@10", "map", "mrr", "precision@10", "recall@100")
 
 
 def pytrec_eval(qrels: str, *runs: str) -> dict[str, float]:
-    """Evaluate one run; of several the means over all."""
+    """Evaluate runs; return the means over all runs."""
     import pytrec_eval as tool
 
-    with open(qrels) as file:  # noqa: PTH123 - as its documentation does it
+    with open(qrels) as file:  # noqa: PTH123 - as in its documentation
         evaluator = tool.RelevanceEvaluator(tool.parse_qrel(file), set(_TREC_EVAL))
     means: list[dict[str, float]] = []
     for run in runs:
         with open(run) as file:  # noqa: PTH123
             means.append(_means(evaluator.evaluate(tool.parse_run(file))))
-    return {name: fmean(found[name] for found in means) for name in MEASURES}
+    return {name: fmean(run_means[name] for run_means in means) for name in MEASURES}
 
 
 def trec_eval(qrels: str, run: str) -> dict[str, float]:
-    """Call the C code of trec_eval 9.0.8, which pytrec_eval has compiled in, as its main program does."""
+    """Call the C code of trec_eval 9.0.8, which pytrec_eval contains, as its main program does."""
     import ctypes
     from pathlib import Path
 
@@ -54,7 +53,7 @@ def trec_eval(qrels: str, run: str) -> dict[str, float]:
 
 
 def floor(_: str, run: str) -> dict[str, float]:
-    """Parse the three columns that any evaluation needs, in threads, and do nothing else."""
+    """Parse the three columns that any evaluation needs, in threads, and nothing else."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -75,20 +74,20 @@ def floor(_: str, run: str) -> dict[str, float]:
 def ir_measures(qrels: str, run: str) -> dict[str, float]:
     import ir_measures as tool
 
-    wanted = [tool.parse_measure(name) for name in MEASURES]
-    found = tool.calc_aggregate(wanted, tool.read_trec_qrels(qrels), tool.read_trec_run(run))
-    return {str(measure): value for measure, value in found.items()}
+    measures = [tool.parse_measure(name) for name in MEASURES]
+    values = tool.calc_aggregate(measures, tool.read_trec_qrels(qrels), tool.read_trec_run(run))
+    return {str(measure): value for measure, value in values.items()}
 
 
 def ranx(qrels: str, run: str) -> dict[str, float]:
     import ranx as tool
 
     judgments = tool.Qrels.from_file(qrels, kind="trec")
-    found: Any = tool.evaluate(judgments, tool.Run.from_file(run, kind="trec"), list(_RANX))
-    return {ours: float(found[theirs]) for ours, theirs in zip(MEASURES, _RANX, strict=True)}
+    means: Any = tool.evaluate(judgments, tool.Run.from_file(run, kind="trec"), list(_RANX))
+    return {ours: float(means[theirs]) for ours, theirs in zip(MEASURES, _RANX, strict=True)}
 
 
-def in_memory(rounds: str, which: str, qrels: str, run: str) -> dict[str, Any]:
+def in_memory(rounds: str, measure_set: str, qrels: str, run: str) -> dict[str, Any]:
     """Time pytrec_eval and judged in turns on the same dicts; the means are taken outside the time.
 
     `which` is ``five`` measures, or ``all`` that pytrec_eval supports (the numbers among trec_eval 9's all_trec).
@@ -102,22 +101,22 @@ def in_memory(rounds: str, which: str, qrels: str, run: str) -> dict[str, Any]:
     with open(run) as file:  # noqa: PTH123
         rankings = tool.parse_run(file)
     ours, theirs = dict(zip(MEASURES, _TREC_EVAL, strict=True)), set(_TREC_EVAL)
-    if which == "all":
-        ours, theirs = _every_measure()
+    if measure_set == "all":
+        ours, theirs = _all_measures()
     evaluator, judgments = tool.RelevanceEvaluator(grades, theirs), judged.Qrels.of(grades)
     calls: dict[str, Callable[[], Any]] = {
         "judged": partial(judged.evaluate, judgments, rankings, list(ours)),
         "pytrec_eval": partial(evaluator.evaluate, rankings),
     }
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for _ in range(int(rounds)):
         for name, call in calls.items():
             start = perf_counter()
-            found[name] = call()
+            results[name] = call()
             seconds[name].append(perf_counter() - start)
-    aggregates = found["judged"].aggregate()["run"]
-    topics = found["pytrec_eval"].values()
+    aggregates = results["judged"].aggregate()["run"]
+    topics = results["pytrec_eval"].values()
     mean = [name for name in ours if judged.measures.parse(name).entry.aggregate == "mean"]
     means = {
         "judged": {name: aggregates[name] for name in mean},
@@ -127,7 +126,7 @@ def in_memory(rounds: str, which: str, qrels: str, run: str) -> dict[str, Any]:
 
 
 def small_calls(rounds: str) -> dict[str, list[float]]:
-    """Time nDCG@10 of 32 queries x 10 documents: processor seconds a call, in each round."""
+    """Time nDCG@10 of 32 queries x 10 documents: processor seconds per call, in each round."""
     import numpy as np
 
     import judged
@@ -136,7 +135,9 @@ def small_calls(rounds: str) -> dict[str, list[float]]:
     rng = np.random.default_rng(0)
     scores, grades = rng.normal(size=(32, 10)), rng.integers(0, 4, (32, 10))
     run = {str(query): {f"d{doc}": score for doc, score in enumerate(row)} for query, row in enumerate(scores.tolist())}
-    labels = {str(at): {f"d{doc}": grade for doc, grade in enumerate(row)} for at, row in enumerate(grades.tolist())}
+    labels = {
+        str(query): {f"d{doc}": grade for doc, grade in enumerate(row)} for query, row in enumerate(grades.tolist())
+    }
     qrels = judged.Qrels.of(labels)
     jobs: dict[str, Callable[[], object]] = {
         "judged.arrays, ties by position": partial(arrays.ndcg, scores, grades, cutoff=10),
@@ -154,8 +155,8 @@ def small_calls(rounds: str) -> dict[str, list[float]]:
     return seconds
 
 
-def _every_measure() -> tuple[dict[str, str], set[str]]:
-    """Give all that pytrec_eval computes: our name to trec_eval's for each number, and the names to ask it for."""
+def _all_measures() -> tuple[dict[str, str], set[str]]:
+    """Return all measures of pytrec_eval: our names by trec_eval's, and the names to request."""
     import pytrec_eval as tool
 
     from judged.scoring.peers.trec_eval import expand

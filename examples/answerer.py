@@ -1,12 +1,12 @@
-"""Two extractive answerers, of a few lines: they quote the passages that a search gave them, and say which.
+"""Two simple extractive answerers: they quote the passages that a search returned, with citations.
 
     python examples/answerer.py FOLDER     # answers the sample's topics; FOLDER gets answers.jsonl and other tables
 
-Both are `generate(query, passages)`, which is what judged asks of a generator: it gives the sentences of an answer,
-where [2] cites the second passage, or nothing where it does not know. Both name the function that a passage is about,
-quote what stands there, and abstain where no passage has three tenths of what the query asks for. They differ in what
-they quote: `lead` the first sentences of the first three passages, `overlap` of every passage the sentence that shares
-most with the query, and the three best of these. answerer.toml tries both behind two searches.
+Both are functions `generate(query, passages)`, the interface of a generator: they return the sentences of an answer, in
+which [2] cites the second passage, or nothing if they have no answer. Both name the function that a passage documents,
+quote the passage, and abstain if no passage covers 30% of the query. `lead` quotes the first sentences of the first
+three passages. `overlap` selects the sentence of each passage that is closest to the query, and quotes the best three.
+answerer.toml tries both with two searches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from judged.data.texts import Texts
 from judged.pipelines.rag.generation import Passage, respond
 from judged.pipelines.rag.responses import write_responses
 
-CONTEXT, SENTENCES, ENOUGH = 5, 3, 0.3
+CONTEXT, SENTENCES, MIN_SHARE = 5, 3, 0.3
 STOP = re.compile(
     r"""a|all|an|and|are|as|by|did|do|each|for|from|goes|has|have|how|i|if|in|into|is|it|its|like|may|me|my|not|of|on
     |one|or|that|the|this|to|was|what|when|where|which|will|with|would|you""",
@@ -32,66 +32,81 @@ STOP = re.compile(
 
 def lead(query: str, passages: list[Passage]) -> list[str]:
     """Quote the first sentence of each of the first passages."""
-    firsts = [(place, sentences(passage.text)[:1]) for place, passage in enumerate(passages[:SENTENCES], 1)]
-    return [said(query, passages, place, first[0]) for place, first in firsts if first and known(query, passages)]
+    first_sentences = [(rank, sentences(passage.text)[:1]) for rank, passage in enumerate(passages[:SENTENCES], 1)]
+    return [
+        cite_sentence(query, passages, rank, passage_sentences[0])
+        for rank, passage_sentences in first_sentences
+        if passage_sentences and has_relevant_passage(query, passages)
+    ]
 
 
 def overlap(query: str, passages: list[Passage]) -> list[str]:
     """Quote the best sentence of each passage, of the passages whose best is closest to the query."""
     best: dict[int, tuple[float, str]] = {}
-    for place, passage in enumerate(passages, 1):
-        scored = [(shared(query, f"{passage.title} {one}"), one) for one in sentences(passage.text)]
-        best |= {place: max(scored, key=lambda one: one[0])} if scored else {}
-    chosen = sorted(best, key=lambda place: -best[place][0])[:SENTENCES]
-    return [said(query, passages, place, best[place][1]) for place in sorted(chosen) if known(query, passages)]
+    for rank, passage in enumerate(passages, 1):
+        scored = [
+            (query_overlap(query, f"{passage.title} {sentence}"), sentence) for sentence in sentences(passage.text)
+        ]
+        best |= {rank: max(scored, key=lambda pair: pair[0])} if scored else {}
+    best_ranks = sorted(best, key=lambda rank: -best[rank][0])[:SENTENCES]
+    return [
+        cite_sentence(query, passages, rank, best[rank][1])
+        for rank in sorted(best_ranks)
+        if has_relevant_passage(query, passages)
+    ]
 
 
-def known(query: str, passages: list[Passage]) -> bool:
-    """Say whether some passage has enough of what the query asks for."""
-    return max((shared(query, f"{one.title} {one.text}") for one in passages), default=0.0) >= ENOUGH
+def has_relevant_passage(query: str, passages: list[Passage]) -> bool:
+    """Return whether some passage covers enough of the query."""
+    return (
+        max((query_overlap(query, f"{passage.title} {passage.text}") for passage in passages), default=0.0) >= MIN_SHARE
+    )
 
 
-def said(query: str, passages: list[Passage], place: int, sentence: str) -> str:
-    """Write one sentence of an answer, which can be judged alone: it says what the function is for."""
-    return f'For "{query}" use {passages[place - 1].doc_id}: {sentence} [{place}]'
+def cite_sentence(query: str, passages: list[Passage], rank: int, sentence: str) -> str:
+    """Return a sentence of an answer that can be judged alone, because it repeats the query."""
+    return f'For "{query}" use {passages[rank - 1].doc_id}: {sentence} [{rank}]'
 
 
 def sentences(text: str) -> list[str]:
-    """Split a docstring, without its examples."""
+    """Split a docstring into sentences, without its examples."""
     prose = re.split(r"\n\s*\n|\n(?=\s*[-*])", re.sub(r"(?m)^\s*(>>>|\.\.\.).*$", "", text))
     parts = [part for block in prose for part in re.split(r"(?<=[.!?])\s+(?=[A-Z`*])", " ".join(block.split()))]
     return [part for part in parts if len(words(part)) > 2]
 
 
-def shared(query: str, text: str) -> float:
-    """Give which share of the query's words a text has, rare words counting more; from 0 to 1."""
-    asked, there = words(query), words(text)
-    weight = {word: math.log((1 + len(corpus())) / (1 + sum(word in one for one in corpus()))) for word in asked}
-    return math.fsum(weight[word] for word in asked & there) / (math.fsum(weight.values()) or 1.0)
+def query_overlap(query: str, text: str) -> float:
+    """Return the share of the query's words in a text, weighted by inverse document frequency; from 0 to 1."""
+    query_words, text_words = words(query), words(text)
+    weight = {
+        word: math.log((1 + len(corpus())) / (1 + sum(word in document_words for document_words in corpus())))
+        for word in query_words
+    }
+    return math.fsum(weight[word] for word in query_words & text_words) / (math.fsum(weight.values()) or 1.0)
 
 
 @cache
 def words(text: str) -> frozenset[str]:
-    """Give the words of a text by their first five letters, a poor man's stems."""
-    found = (word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", text))
-    return frozenset(word[:5] for word in found if len(word) > 1 and not STOP.fullmatch(word))
+    """Return the words of a text, truncated to five letters as a simple form of stemming."""
+    tokens = (word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", text))
+    return frozenset(word[:5] for word in tokens if len(word) > 1 and not STOP.fullmatch(word))
 
 
 @cache
 def corpus() -> list[frozenset[str]]:
-    """Give the words of every document."""
+    """Return the words of all documents."""
     documents = Texts.read(sample.FOLDER / "docs.jsonl.gz").documents
-    return [words(f"{one.title} {one.text}") for one in documents.values()]
+    return [words(f"{document.title} {document.text}") for document in documents.values()]
 
 
 def main(folder: str) -> None:
-    """Answer those of the sample's topics that have nuggets, from the first documents of its run `rrf`."""
+    """Answer the sample's topics that have nuggets, from the first documents of its run `rrf`."""
     with (sample.RESPONSES / "nuggets.jsonl").open(encoding="utf-8") as lines:
         topics = sorted({json.loads(line)["query_id"] for line in lines})
     texts = Texts.read(sample.FOLDER / "docs.jsonl.gz").documents
     run = next(run for run in sample.runs() if run.name == "rrf")
-    made = respond({"lead": lead, "overlap": overlap}, sample.topics(), run, texts, topics=topics, cutoff=CONTEXT)
-    write_responses(made.responses, folder)
+    generated = respond({"lead": lead, "overlap": overlap}, sample.topics(), run, texts, topics=topics, cutoff=CONTEXT)
+    write_responses(generated.responses, folder)
 
 
 if __name__ == "__main__":

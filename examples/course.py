@@ -1,9 +1,9 @@
-"""A course: the classics of evaluation, each with what teaching material often gets wrong.
+"""A course on classic evaluation measures, with common errors of teaching material.
 
     python examples/course.py          all lessons, with their numbers
     python examples/course.py 3        one lesson, each number step by step
 
-Every number is computed here and now; the program fails where one is not the number that the lesson says.
+All numbers are computed. The program fails if a number differs from the one in the lesson.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from judged.scoring.measures import parse
 
 @dataclass(frozen=True)
 class Score:
-    """A list of grades from rank 1 down, with the grades of what it lacks, and its score as one would write it down."""
+    """A list of grades in rank order, with the grades of missing documents, and its expected score as text."""
 
     measure: str
     grades: list[int]
@@ -26,7 +26,7 @@ class Score:
     missing: tuple[int, ...] = ()
 
     def check(self) -> float:
-        """Compute the score, and refuse one that is not what the lesson says."""
+        """Compute the score; raise an error if it differs from the lesson."""
         score = parse(self.measure).of_list(self.grades, missing=list(self.missing))
         decimals = len(self.value.partition(".")[2])
         if f"{score:.{decimals}f}" != self.value:
@@ -34,7 +34,7 @@ class Score:
         return score
 
     def working(self) -> object:
-        """Show how the score comes about, step by step."""
+        """Return the calculation of the score, step by step."""
         run = {"list": [f"d{rank}" for rank in range(1, len(self.grades) + 1)]}
         qrels = {"list": dict(zip(run["list"], self.grades, strict=True))}
         qrels["list"] |= {f"missing{number}": grade for number, grade in enumerate(self.missing, 1)}
@@ -43,7 +43,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A claim that readers meet, what is true, and the numbers that show it."""
+    """A common claim, the correction, and the numbers that prove it."""
 
     title: str
     claim: str
@@ -140,17 +140,17 @@ LESSONS = (
 
 def main() -> None:
     """Print all lessons, or one with every step."""
-    wanted = [int(number) for number in sys.argv[1:]]
+    selected = [int(number) for number in sys.argv[1:]]
     for number, lesson in enumerate(LESSONS, 1):
-        if wanted and number not in wanted:
+        if selected and number not in selected:
             continue
         print(f"\n{number}. {lesson.title}\n")
         print(textwrap.fill(f"You may read: {lesson.claim}", 100))
         print(textwrap.fill(f"In fact: {lesson.truth}", 100), end="\n\n")
         for score in lesson.scores:
-            lacking = f", {len(score.missing)} more relevant" if score.missing else ""
-            print(f"  {score.measure:26} of {score.grades}{lacking}: {score.check():.4f}")
-            if wanted:
+            missing_note = f", {len(score.missing)} more relevant" if score.missing else ""
+            print(f"  {score.measure:26} of {score.grades}{missing_note}: {score.check():.4f}")
+            if selected:
                 print(score.working())
 
 

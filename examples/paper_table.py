@@ -1,9 +1,9 @@
-"""The results table of a paper: five systems against a baseline, tested and corrected, as LaTeX.
+"""The results table of a paper: five systems against a baseline, tested and corrected, in LaTeX.
 
     python examples/paper_table.py > table.tex
 
-Stars mark what differs from the baseline after correction; the caption says which test was done, as reviewers ask.
-In place of the sample's paths put your own.
+Stars mark significant differences from the baseline after correction; the caption names the test. Replace the paths of
+the sample by your own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ SYSTEMS = ("bm25", "bm25_prf", "lm_dirichlet", "rrf", "tfidf")
 
 
 def main() -> None:
-    """Write the table to standard output, and what a careful author adds to standard error."""
+    """Write the table to standard output, and non-significant differences to standard error."""
     runs = {name: sample.FOLDER / "runs" / f"{name}.run.gz" for name in SYSTEMS}
     measures = ["nDCG@10", "AP(rel=2)", "R(rel=2)@50"]
     comparison = judged.compare(sample.qrels(), runs, measures, baseline="bm25", test="t", correction="holm")
     print(f"% {comparison.caption}")
-    print(comparison.leaderboard().latex())  # comparison.latex() has every pair besides, with p and what could be seen
+    print(
+        comparison.leaderboard().latex()
+    )  # comparison.latex() also has all pairs, with p and the detectable difference
     for table in comparison.measures:
         for pair in table.pairs:
             if not pair.significant:

@@ -1,12 +1,12 @@
-"""A search pipeline that writes down what it does: BM25 and a dense source, their fusion, a reranker, the first page.
+"""A search pipeline that writes traces: BM25 and dense retrieval, fusion, a reranker, and the first page.
 
     pip install judged bm25s PyStemmer wordllama lightgbm
     python examples/pipeline.py DOCS QUERIES QRELS FOLDER
 
 FOLDER gets traces.jsonl; then, for example: judged traces funnel QRELS FOLDER/traces.jsonl
 
-Nothing is downloaded: the weights of WordLlama's vectors are in its package. The reranker (LambdaMART) learns from
-judgments: each topic is ranked by a model that was trained on the other four fifths of the topics.
+Nothing is downloaded: the weights of WordLlama's vectors are in its package. The reranker (LambdaMART) is trained on
+judgments by cross-validation: the model of each topic is trained on the other four fifths of the topics.
 """
 
 from __future__ import annotations
@@ -31,43 +31,43 @@ FEATURES = ("bm25", "bm25_rank", "cosine", "dense_rank", "fused", "title_overlap
 
 
 class Sources(NamedTuple):
-    """Two indexes of the same documents."""
+    """Two indexes of the same documents. Documents are referred to by their row."""
 
     ids: list[str]
-    words: list[set[str]]  # of each document
+    words: list[set[str]]  # by document
     titles: list[set[str]]
     bm25: bm25s.BM25
-    vectors: np.ndarray[Any, np.dtype[np.float32]]  # of length 1
+    vectors: np.ndarray[Any, np.dtype[np.float32]]  # unit length
     model: Any
 
     @classmethod
     def of(cls, documents: dict[str, Text]) -> Sources:
         """Index documents."""
-        whole = [f"{title} {text}" for title, text in documents.values()]
+        full_texts = [f"{title} {text}" for title, text in documents.values()]
         bm25 = bm25s.BM25()
-        bm25.index(_tokens(whole), show_progress=False)
+        bm25.index(_tokens(full_texts), show_progress=False)
         package = Path(wordllama.__file__).parent
         model = wordllama.WordLlama.load(cache_dir=package, disable_download=True)
-        vectors = model.embed(whole, norm=True)
+        vectors = model.embed(full_texts, norm=True)
         titles = [_words(title) for title, _ in documents.values()]
-        return cls(list(documents), [_words(text) for text in whole], titles, bm25, vectors, model)
+        return cls(list(documents), [_words(text) for text in full_texts], titles, bm25, vectors, model)
 
     def lexical(self, query: str) -> dict[int, float]:
-        """Give the places of the first documents by BM25, with scores."""
-        # without a backend it would take JAX where that is installed, and order equal scores otherwise
-        how = {"k": min(CANDIDATES, len(self.ids)), "show_progress": False, "backend_selection": "numpy"}
-        places, scores = self.bm25.retrieve(_tokens([query]), sorted=True, **how)
-        found = zip(places[0].tolist(), scores[0].tolist(), strict=True)
-        return {place: score for place, score in found if score > 0}
+        """Return the rows of the best documents by BM25, with scores."""
+        # By default, bm25s uses JAX if it is installed, which orders equal scores differently.
+        options = {"k": min(CANDIDATES, len(self.ids)), "show_progress": False, "backend_selection": "numpy"}
+        rows, scores = self.bm25.retrieve(_tokens([query]), sorted=True, **options)
+        hits = zip(rows[0].tolist(), scores[0].tolist(), strict=True)
+        return {row: score for row, score in hits if score > 0}
 
     def dense(self, query: str) -> dict[int, float]:
-        """Give the places of the first documents by cosine."""
+        """Return the rows of the best documents by cosine similarity."""
         cosine = self.vectors @ self.model.embed([query], norm=True)[0]
-        return {place: float(cosine[place]) for place in np.argsort(-cosine, kind="stable")[:CANDIDATES].tolist()}
+        return {row: float(cosine[row]) for row in np.argsort(-cosine, kind="stable")[:CANDIDATES].tolist()}
 
 
 class Candidates(NamedTuple):
-    """What the reranker is given for one topic: places in order, and their features."""
+    """Input of the reranker for one topic: rows in order, and features."""
 
     bm25: dict[int, float]
     dense: dict[int, float]
@@ -76,35 +76,37 @@ class Candidates(NamedTuple):
 
 
 def candidates(sources: Sources, query: str) -> Candidates:
-    """Ask both sources, and fuse what they give by reciprocal ranks."""
-    found = sources.lexical(query), sources.dense(query)
-    ranks = [{place: rank for rank, place in enumerate(one, 1)} for one in found]
-    both = dict.fromkeys(place for one in found for place in one)
-    score = {place: sum(1 / (RRF_K + rank[place]) for rank in ranks if place in rank) for place in both}
-    fused = {place: score[place] for place in sorted(both, key=lambda place: -score[place])[:CANDIDATES]}
-    asked = _words(query)
-    rows = [
+    """Search both indexes, and fuse the results by reciprocal rank fusion."""
+    results = sources.lexical(query), sources.dense(query)
+    ranks = [{row: rank for rank, row in enumerate(hits, 1)} for hits in results]
+    all_rows = dict.fromkeys(row for hits in results for row in hits)
+    fused_scores = {row: sum(1 / (RRF_K + rank[row]) for rank in ranks if row in rank) for row in all_rows}
+    fused = {row: fused_scores[row] for row in sorted(all_rows, key=lambda row: -fused_scores[row])[:CANDIDATES]}
+    query_words = _words(query)
+    feature_rows = [
         [
-            found[0].get(place, 0.0),
-            ranks[0].get(place, CANDIDATES + 1),
-            found[1].get(place, 0.0),
-            ranks[1].get(place, CANDIDATES + 1),
-            score[place],
-            len(asked & sources.titles[place]) / max(len(asked), 1),
-            len(asked & sources.words[place]) / max(len(asked), 1),
-            len(sources.words[place]),
+            results[0].get(row, 0.0),
+            ranks[0].get(row, CANDIDATES + 1),
+            results[1].get(row, 0.0),
+            ranks[1].get(row, CANDIDATES + 1),
+            fused_scores[row],
+            len(query_words & sources.titles[row]) / max(len(query_words), 1),
+            len(query_words & sources.words[row]) / max(len(query_words), 1),
+            len(sources.words[row]),
         ]
-        for place in fused
+        for row in fused
     ]
-    return Candidates(*found, fused, np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES)))
+    return Candidates(
+        *results, fused, np.array(feature_rows, dtype=np.float64).reshape(len(feature_rows), len(FEATURES))
+    )
 
 
-def reranked(topics: list[str], every: list[Candidates], qrels: Qrels, ids: list[str]) -> list[list[float]]:
-    """Score each topic's candidates by a model that other topics trained."""
+def rerank(topics: list[str], candidates_by_topic: list[Candidates], qrels: Qrels, ids: list[str]) -> list[list[float]]:
+    """Score each topic's candidates by a model trained on other topics."""
     grades = {(query, doc): grade for query, doc, grade in _judgments(qrels)}
     labels = [
-        [max(int(grades.get((topic, ids[place]), 0)), 0) for place in one.fused]
-        for topic, one in zip(topics, every, strict=True)
+        [max(int(grades.get((topic, ids[row]), 0)), 0) for row in topic_candidates.fused]
+        for topic, topic_candidates in zip(topics, candidates_by_topic, strict=True)
     ]
     fold = np.random.default_rng(0).permutation(len(topics)) % FOLDS
     options = {
@@ -112,37 +114,39 @@ def reranked(topics: list[str], every: list[Candidates], qrels: Qrels, ids: list
         "seed": 0, "deterministic": True, "num_threads": 1, "lambdarank_truncation_level": 20,
     }  # fmt: skip
     scores: list[list[float]] = [[] for _ in topics]
-    for held in range(FOLDS):
-        train = [at for at in range(len(topics)) if fold[at] != held and every[at].fused and any(labels[at])]
+    for test_fold in range(FOLDS):
+        train = [
+            i for i in range(len(topics)) if fold[i] != test_fold and candidates_by_topic[i].fused and any(labels[i])
+        ]
         data = lightgbm.Dataset(
-            np.concatenate([every[at].features for at in train]),
-            np.concatenate([labels[at] for at in train]),
-            group=[len(labels[at]) for at in train],
+            np.concatenate([candidates_by_topic[i].features for i in train]),
+            np.concatenate([labels[i] for i in train]),
+            group=[len(labels[i]) for i in train],
         )
         model = lightgbm.train(options, data, num_boost_round=120)
-        for at in np.flatnonzero(fold == held).tolist():
-            if every[at].fused:
-                scores[at] = model.predict(every[at].features).tolist()
+        for i in np.flatnonzero(fold == test_fold).tolist():
+            if candidates_by_topic[i].fused:
+                scores[i] = model.predict(candidates_by_topic[i].features).tolist()
     return scores
 
 
 def run(documents: dict[str, Text], queries: dict[str, str], qrels: Qrels, path: Path) -> Recorder:
-    """Ask every query, and write down what each stage passed on."""
+    """Search all queries, and record the output of each stage."""
     sources = Sources.of(documents)
     topics = list(queries)
-    every = [candidates(sources, queries[topic]) for topic in topics]
-    scores = reranked(topics, every, qrels, sources.ids)
+    candidates_by_topic = [candidates(sources, queries[topic]) for topic in topics]
+    scores = rerank(topics, candidates_by_topic, qrels, sources.ids)
     recorder = Recorder(path)
-    for topic, one, score in zip(topics, every, scores, strict=True):
+    for topic, topic_candidates, score in zip(topics, candidates_by_topic, scores, strict=True):
         with recorder.query(topic, queries[topic]) as trace:
-            for name, found in (("bm25", one.bm25), ("dense", one.dense)):
-                trace.stage(name, "candidates", [(sources.ids[place], value) for place, value in found.items()])
-            trace.stage("fuse", "fuse", [(sources.ids[place], value) for place, value in one.fused.items()])
-            features = [dict(zip(FEATURES, row, strict=True)) for row in one.features.tolist()]
-            order = sorted(zip(one.fused, score, features, strict=True), key=lambda row: -row[1])
-            listed = [{"id": sources.ids[place], "score": value, "features": known} for place, value, known in order]
-            trace.stage("rerank", "rerank", listed, model="lambdamart")
-            trace.stage("shown", "shown", [row["id"] for row in listed[:SHOWN]])
+            for name, hits in (("bm25", topic_candidates.bm25), ("dense", topic_candidates.dense)):
+                trace.stage(name, "candidates", [(sources.ids[row], value) for row, value in hits.items()])
+            trace.stage("fuse", "fuse", [(sources.ids[row], value) for row, value in topic_candidates.fused.items()])
+            feature_rows = [dict(zip(FEATURES, row, strict=True)) for row in topic_candidates.features.tolist()]
+            order = sorted(zip(topic_candidates.fused, score, feature_rows, strict=True), key=lambda row: -row[1])
+            ranking = [{"id": sources.ids[row], "score": value, "features": features} for row, value, features in order]
+            trace.stage("rerank", "rerank", ranking, model="lambdamart")
+            trace.stage("shown", "shown", [row["id"] for row in ranking[:SHOWN]])
     return recorder
 
 
@@ -160,14 +164,14 @@ def _words(text: str) -> set[str]:
 
 
 def main(docs: str, queries: str, judgments: str, folder: str) -> None:
-    """Run the pipeline over files."""
-    made = Path(folder)
-    made.mkdir(parents=True, exist_ok=True)
-    (made / "traces.jsonl").unlink(missing_ok=True)
+    """Run the pipeline on files."""
+    output_folder = Path(folder)
+    output_folder.mkdir(parents=True, exist_ok=True)
+    (output_folder / "traces.jsonl").unlink(missing_ok=True)
     topics = Topics.read(queries)
-    asked = {row["query_id"]: row["text"] for row in topics.table.to_pylist()}
-    recorder = run(dict(Texts.read(docs).documents), asked, Qrels.read(judgments), made / "traces.jsonl")
-    print(f"{recorder.path}: {len(asked)} queries, {recorder.faults} faults")
+    query_texts = {row["query_id"]: row["text"] for row in topics.table.to_pylist()}
+    recorder = run(dict(Texts.read(docs).documents), query_texts, Qrels.read(judgments), output_folder / "traces.jsonl")
+    print(f"{recorder.path}: {len(query_texts)} queries, {recorder.faults} faults")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""A release: the candidate is held against what runs now; the gate decides, and a report goes to whoever was not there.
+"""A release gate: compare a candidate with the production system, decide, and write a report.
 
     python examples/release_gate.py CANDIDATE FOLDER
 
-CANDIDATE is one of the sample's runs, such as rrf or tfidf. FOLDER gets gate.md for the pull request, gate.xml (JUnit)
-for the pipeline, and report.html. The exit code is that of the gate: 0 ship, 1 do not, 2 something cannot be read.
+CANDIDATE is a run of the sample, such as rrf or tfidf. FOLDER gets gate.md for the pull request, gate.xml (JUnit) for
+CI, and report.html. The exit code is that of the gate: 0 pass, 1 fail, 2 invalid input.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ CONFIG = {
 
 
 def main(candidate: str = "rrf", folder: str = "release") -> int:
-    """Decide, and write what was decided; give the exit code."""
-    made = Path(folder)
-    made.mkdir(parents=True, exist_ok=True)
+    """Decide, write the reports, and return the exit code."""
+    output_folder = Path(folder)
+    output_folder.mkdir(parents=True, exist_ok=True)
     runs = {name: sample.FOLDER / "runs" / f"{name}.run.gz" for name in ("bm25", candidate)}
     queries = sample.FOLDER / "queries.jsonl"
 
     decision = judged.gate(sample.qrels(), runs["bm25"], runs[candidate], CONFIG, attributes=queries)
-    (made / "gate.md").write_text(decision.markdown(), encoding="utf-8")
-    (made / "gate.xml").write_text(decision.junit(), encoding="utf-8")
+    (output_folder / "gate.md").write_text(decision.markdown(), encoding="utf-8")
+    (output_folder / "gate.xml").write_text(decision.junit(), encoding="utf-8")
 
     report = judged.report(sample.qrels(), runs, queries=queries, baseline="bm25", title=f"{candidate} after bm25")
-    report.save(made / "report.html")
+    report.save(output_folder / "report.html")
 
     print(decision.sentences[0])
     return decision.exit_code

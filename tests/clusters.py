@@ -1,4 +1,4 @@
-"""What runs and logs on another engine must give: the same numbers, and a sentence for what cannot be."""
+"""Checks that runs and logs on another engine have the same numbers, and that unsupported calls raise an error."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ NEED_ALL = {"Hole", "AWRF", "TBG", "UMeasure"}
 
 
 def needs_all(measure: Measure) -> bool:
-    """Tell whether a measure looks at documents without a judgment: at their costs, their groups, their number."""
+    """Return whether a measure needs documents without a judgment: their costs, groups, or number."""
     return measure.entry.name in NEED_ALL or getattr(measure, "costs", None) == "given"
 
 
 def made(seed: int = 1) -> tuple[dict[str, dict[str, int]], pa.Table]:
-    """Make runs of odd ids with many ties, and judgments of them; some topics are in one of the two alone."""
+    """Return runs with odd ids and many ties, and judgments; some topics are in only one of the two."""
     rng = random.Random(seed)  # noqa: S311
     rows = [
         {"run_id": run, "query_id": topic, "doc_id": doc, "score": rng.choice(SCORES), "rank": rng.randint(1, 9)}
@@ -52,23 +52,23 @@ def made(seed: int = 1) -> tuple[dict[str, dict[str, int]], pa.Table]:
 
 
 def same(frame_of: Any) -> None:
-    """Hold everything against rows that are read here: hits, scores, and what is refused."""
+    """Compare rows on an engine with rows in memory: hits, scores, and errors."""
     qrels, table = made()
     frame = frame_of(table)
     assert differences(qrels, table, frame) == []
-    known = facts({"": dict.fromkeys(IDS)})
-    run, stays = (next(run for run in runs_of(given) if run.name == "r1") for given in (table, frame))
-    one, other = (judged.judge(qrels, given, documents=known) for given in (run, stays))
+    documents = facts({"": dict.fromkeys(IDS)})
+    run, remote_run = (next(run for run in runs_of(source) if run.name == "r1") for source in (table, frame))
+    local_judged, remote_judged = (judged.judge(qrels, source, documents=documents) for source in (run, remote_run))
     for measure in ALL:
-        if stays.where == "<duckdb>" or not needs_all(measure):
-            assert np.array_equal(measure(one), measure(other), equal_nan=True), measure
+        if remote_run.where == "<duckdb>" or not needs_all(measure):
+            assert np.array_equal(measure(local_judged), measure(remote_judged), equal_nan=True), measure
         else:
-            with pytest.raises(MeasureError, match=r"<spark>: this needs every returned document") as refusal:
-                measure(other)
-            assert str(refusal.value).startswith(f"{measure}: ")
+            with pytest.raises(MeasureError, match=r"<spark>: this needs every returned document") as error:
+                measure(remote_judged)
+            assert str(error.value).startswith(f"{measure}: ")
     for dropped in (["score"], ["score", "rank"]):  # ranks in the place of scores; a set
-        some = table.drop_columns(dropped)
-        assert differences(qrels, some, frame_of(some), ({},)) == []
+        partial_table = table.drop_columns(dropped)
+        assert differences(qrels, partial_table, frame_of(partial_table), ({},)) == []
     numbers = pa.table({"query_id": [1, 1, 1], "doc_id": [7, 10, 9], "score": pa.array([2, 2, 1], pa.int32())})
     assert differences({"1": {"7": 1, "10": 0}}, numbers, frame_of(numbers), ({},)) == []
     with pytest.raises(judged.InputError, match=r"document a.* is returned twice for topic q1"):
@@ -100,31 +100,31 @@ def refused(query: Any, words: dict[str, str]) -> None:
             judged.evaluate({"q1": {"a": 1}}, query(sql))
 
 
-def on_a_cluster(opened: Any, address: str) -> None:
-    """Hold what a session of Spark Connect gives against what is read here."""
-    same(opened.createDataFrame)
-    refused(opened.sql, REFUSED)
+def on_a_cluster(session: Any, address: str) -> None:
+    """Compare the results of a Spark Connect session with local ones."""
+    same(session.createDataFrame)
+    refused(session.sql, REFUSED)
     with pytest.raises(InputError, match="this needs every returned document"):
-        runs_of(opened.sql(ROW))[0].table  # noqa: B018
+        runs_of(session.sql(ROW))[0].table  # noqa: B018
     with pytest.raises(InputError, match=rf"{address}/nowhere: Spark says: .*nowhere"):
         judged.evaluate({"q1": {"a": 1}}, f"{address}/nowhere")
 
 
 def moved(log: InteractionLog, session: Any) -> InteractionLog:
-    """Give the same log there."""
+    """Return the log with its tables in Spark."""
     engine = SparkEngine(session)
     tables = {}
     for name in ("serp", "shown", "event", "session"):
         rows = getattr(log, name).to_arrow()
-        for at, field in enumerate(rows.schema):
+        for column, field in enumerate(rows.schema):
             if pa.types.is_dictionary(field.type):
-                rows = rows.set_column(at, field.name, rows.column(at).cast(pa.string()))
+                rows = rows.set_column(column, field.name, rows.column(column).cast(pa.string()))
         tables[name] = engine.register(rows, name)
     return replace(log, **tables)
 
 
-def equal(log: InteractionLog, there: InteractionLog, by: str | None = None) -> int:
-    """Compare each number of two homes of a log to the last digit; give how many estimates there are."""
-    found, count = log_differences(log, there, by)
-    assert found == []
+def equal(log: InteractionLog, remote_log: InteractionLog, by: str | None = None) -> int:
+    """Compare each number of a log on two engines to the last digit; return the number of estimates."""
+    mismatches, count = log_differences(log, remote_log, by)
+    assert mismatches == []
     return count

@@ -30,70 +30,76 @@ DAY = 86_400_000
 Verdicts = list[Any]  # each is falsy if there is none
 
 
-def click_log(n: int, side: Callable[[int, int], dict[str, Any]], chance: Callable[[dict[str, Any], int], bool]) -> Any:
+def click_log(
+    n: int, side: Callable[[int, int], dict[str, Any]], is_clicked: Callable[[dict[str, Any], int], bool]
+) -> Any:
     """Return a log in which each user has twelve pages, half of them a week later, and clicks on some."""
     pages: list[dict[str, Any]] = [
-        {"serp": 12 * user + at, "session": user, "user": user, "time_ms": (at // 6) * 7 * DAY + 1000 * (at + user),
-         "query": f"q{at % 2}", "n_shown": 10, "zero_results": False, **side(user, at)}
-        for user in range(n) for at in range(12)
+        {"serp": 12 * user + page, "session": user, "user": user,
+         "time_ms": (page // 6) * 7 * DAY + 1000 * (page + user), "query": f"q{page % 2}",
+         "n_shown": 10, "zero_results": False, **side(user, page)}
+        for user in range(n) for page in range(12)
     ]  # fmt: skip
-    ends: dict[str, Any] = {"session": 0, "user": 0, "query": "q0", "n_shown": 10, "zero_results": False, **side(0, 0)}
-    pages += [{**ends, "serp": 12 * n, "time_ms": 14 * DAY - 1}]
+    # The log must cover two whole weeks: the last page is at their end.
+    pages += [{"serp": 12 * n, "time_ms": 14 * DAY - 1, "session": 0, "user": 0, "query": "q0", "n_shown": 10,
+               "zero_results": False, **side(0, 0)}]  # fmt: skip
     events = [
         {"serp": page["serp"], "session": page["session"], "user": page["user"], "time_ms": page["time_ms"] + 1000,
          "rank": 1, "action": "click", "object_id": "d", "dwell_ms": 60_000}
-        for page in pages[:-1] if chance(page, (page["serp"] % 12 + page["user"] % 3) % 6)
+        for page in pages[:-1] if is_clicked(page, (page["serp"] % 12 + page["user"] % 3) % 6)
     ]  # fmt: skip
     return typed_log(pages, events)
 
 
 def ab_test(n: int) -> Verdicts:
     log = click_log(2 * n, lambda user, _: {"variant": "ab"[user % 2]},
-                    lambda page, at: at < (5 if page["variant"] == "b" else 1) - page["user"] // 2 % 2)  # fmt: skip
-    found = abtest(log, primary="SatisfiedPageCTR", metrics=(), min_users=2)
-    return [one.decision != "keep running" for one in found.verdicts]
+                    lambda page, step: step < (5 if page["variant"] == "b" else 1) - page["user"] // 2 % 2)  # fmt: skip
+    result = abtest(log, primary="SatisfiedPageCTR", metrics=(), min_users=2)
+    return [verdict.decision != "keep running" for verdict in result.verdicts]
 
 
 def periods(n: int) -> Verdicts:
-    log = click_log(n, lambda *_: {}, lambda page, at: at < (5 if page["time_ms"] >= 7 * DAY else 1) - page["user"] % 2)
-    found = overview(log, "PageCTR")
-    return [" is higher" in sentence for sentence in found.sentences]
+    log = click_log(
+        n, lambda *_: {}, lambda page, step: step < (5 if page["time_ms"] >= 7 * DAY else 1) - page["user"] % 2
+    )
+    result = overview(log, "PageCTR")
+    return [" is higher" in sentence for sentence in result.sentences]
 
 
 def mixed_lists(n: int) -> Verdicts:
-    pages = [(f"u{user}", draft(["a", "b", "a", "b"] if at % 2 else ["b", "a", "b", "a"]),
-              [1 + at % 2 if at < 3 or user % 3 else 2 - at % 2])
-             for user in range(n) for at in range(4)]  # fmt: skip
+    pages = [(f"u{user}", draft(["a", "b", "a", "b"] if page_index % 2 else ["b", "a", "b", "a"]),
+              [1 + page_index % 2 if page_index < 3 or user % 3 else 2 - page_index % 2])
+             for user in range(n) for page_index in range(4)]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        found = interleaving(logged(Path(folder), pages), baseline="a", min_users=2)
-        return [found.decision != "keep running"]
+        result = interleaving(logged(Path(folder), pages), baseline="a", min_users=2)
+        return [result.decision != "keep running"]
 
 
 def outcomes(n: int) -> Verdicts:
     clicks = {
-        "ab": lambda place: ["a"] if place % 5 else [],  # what is relevant stands first, and is mostly clicked
-        "ba": lambda place: [] if place % 3 else ["b", "a"],
+        "ab": lambda position: ["a"] if position % 5 else [],  # what is relevant stands first, and is mostly clicked
+        "ba": lambda position: [] if position % 3 else ["b", "a"],
     }
-    pages = [{"topic": "t", "shown": [*shown], "user": user, "clicks": clicks[shown](user + at)}
-             for user in range(n) for at in range(4) for shown in clicks]  # fmt: skip
-    found = against_qrels(log_of(pages), {"t": {"a": 2, "b": 0}}, measures="RR", outcomes=["clicked"])
-    return [": it predicts it" in " ".join(found.sentences)]
+    pages = [{"topic": "t", "shown": [*shown], "user": user, "clicks": clicks[shown](user + page_index)}
+             for user in range(n) for page_index in range(4) for shown in clicks]  # fmt: skip
+    result = against_qrels(log_of(pages), {"t": {"a": 2, "b": 0}}, measures="RR", outcomes=["clicked"])
+    return [": it predicts it" in " ".join(result.sentences)]
 
 
 def clicks_preferred(n: int) -> Verdicts:
     pages = [
-        {"topic": "t", "shown": [*shown], "user": user, "clicks": ["b" if user % 3 == 0 and at == 0 else "a"]}
-        for user in range(n) for at in range(4) for shown in ("ab", "ba")
+        {"topic": "t", "shown": [*shown], "user": user, "clicks": ["b" if user % 3 == 0 and page_index == 0 else "a"]}
+        for user in range(n) for page_index in range(4) for shown in ("ab", "ba")
     ]  # fmt: skip
-    rows = preference_agreement(log_of(pages), {"t": {"a": 2, "b": 0}}, rules=["above"]).sentences
-    return [": the clicks say more" in " ".join(rows)]
+    sentences = preference_agreement(log_of(pages), {"t": {"a": 2, "b": 0}}, rules=["above"]).sentences
+    return [": the clicks say more" in " ".join(sentences)]
 
 
 def models(n: int) -> Verdicts:
     rng = np.random.default_rng(0)
     docs = [f"d{doc}" for doc in range(6)]
-    pages = [{"query": "q", "shown": [docs[at] for at in order], "user": user,
-              "clicks": [docs[at] for at in order if at < 3 and (user + page + at) % 9]}
+    pages = [{"query": "q", "shown": [docs[doc_index] for doc_index in order], "user": user,
+              "clicks": [docs[doc_index] for doc_index in order if doc_index < 3 and (user + page + doc_index) % 9]}
              for user in range(n) for page in range(12) for order in [rng.permutation(6).tolist()]]  # fmt: skip
     rows = compare_models(log_of(pages, has=frozenset({"shown", "clicks", "ranks", "unclicked"})), ["RCTR", "DCTR"],
                           folds=2).rows  # fmt: skip
@@ -101,22 +107,26 @@ def models(n: int) -> Verdicts:
 
 
 def watched_days(n: int) -> Verdicts:
-    made = days(np.random.default_rng(1), 42, np.repeat([0.4, 0.1], [28, 14]))
-    values = np.where((np.arange(42) >= 28 - n), made.values, np.nan)
-    found = look(replace(made, values=values))
-    asked = replace(config(), event=(Event(FIRST + timedelta(28), "deployment", deploy=True),))
-    return [found.state == "alarm", *(one.decision in {"keep", "roll back"} for one in rollbacks([found], asked))]
+    series = days(np.random.default_rng(1), 42, np.repeat([0.4, 0.1], [28, 14]))
+    values = np.where((np.arange(42) >= 28 - n), series.values, np.nan)
+    outcome = look(replace(series, values=values))
+    settings = replace(config(), event=(Event(FIRST + timedelta(28), "deployment", deploy=True),))
+    return [
+        outcome.state == "alarm",
+        *(rollback.decision in {"keep", "roll back"} for rollback in rollbacks([outcome], settings)),
+    ]
 
 
 def study(people: int, topics: int) -> Verdicts:
-    found = report(records(people=people, topics=topics, effect=9.0), outcome="satisfaction")
-    return [row["says"] not in {"not tested", "undecided"} for row in found.table("effects").records()
+    result = report(records(people=people, topics=topics, effect=9.0), outcome="satisfaction")
+    return [row["says"] not in {"not tested", "undecided"} for row in result.table("effects").records()
             if row["outcome"] == "satisfaction"]  # fmt: skip
 
 
 def preferred_side(n: int) -> Verdicts:
-    people = [{"participant": f"p{at}"} for at in range(n)]
-    shown = [{**one, "query_id": f"t{at}", "left": "ab"[at % 2], "right": "ba"[at % 2], "preferred": "ab"[at % 2]}
-             for one in people for at in range(4)]  # fmt: skip
-    found = sides(StudyRecords.of({"participants": people, "trials": [], "preferences": shown}))
-    return [found is not None and found.preferred]
+    participants = [{"participant": f"p{index}"} for index in range(n)]
+    preferences = [{**participant, "query_id": f"t{index}", "left": "ab"[index % 2], "right": "ba"[index % 2],
+                    "preferred": "ab"[index % 2]}
+                   for participant in participants for index in range(4)]  # fmt: skip
+    side = sides(StudyRecords.of({"participants": participants, "trials": [], "preferences": preferences}))
+    return [side is not None and side.preferred]

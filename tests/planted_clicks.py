@@ -1,4 +1,4 @@
-"""Clicks of users who look at ranks as a position-based model says, as the counts that a log would give."""
+"""Simulated clicks of a position-based model, as the counts that a log would have."""
 
 from __future__ import annotations
 
@@ -24,43 +24,45 @@ class Planted:
 
 
 def ids(queries: int, documents: int) -> pa.Table:
-    names = [f"q{at:04}" for at in range(queries)], [f"d{at:02}" for at in range(documents)]
+    names = [f"q{number:04}" for number in range(queries)], [f"d{number:02}" for number in range(documents)]
     return pa.table({"query": np.repeat(names[0], documents).tolist(), "doc_id": names[1] * queries})
 
 
 def planted(
     rng: np.random.Generator, queries: int, *, rankers: int = 3, noise: float = 0.15, attractive: Floats | None = None
 ) -> Planted:
-    """Rank the ten documents of each query by what they are worth, each ranker with its own errors."""
-    worth = rng.beta(1.0, 2.0, (queries, len(EXAMINED))) if attractive is None else attractive
-    seen = worth + noise * rng.standard_normal((rankers, *worth.shape))
-    lists = np.argsort(-seen, axis=2, kind="stable")
-    return Planted(worth, lists.reshape(-1, worth.shape[1]), np.tile(np.arange(queries), rankers))
+    """Rank the ten documents of each query by attractiveness, each ranker with errors of its own."""
+    attractiveness = rng.beta(1.0, 2.0, (queries, len(EXAMINED))) if attractive is None else attractive
+    observed = attractiveness + noise * rng.standard_normal((rankers, *attractiveness.shape))
+    lists = np.argsort(-observed, axis=2, kind="stable")
+    return Planted(attractiveness, lists.reshape(-1, attractiveness.shape[1]), np.tile(np.arange(queries), rankers))
 
 
-def cells(made: Planted, pages: Ints, rng: np.random.Generator, examined: Floats = EXAMINED) -> Cells:
-    """Draw the clicks of so many pages of each list: (L,)."""
-    queries, documents = made.attractive.shape
-    chance = made.attractive[made.query[:, None], made.lists] * examined
-    clicked = rng.binomial(pages[:, None], chance)
-    pair = made.query[:, None] * documents + made.lists
+def cells(rankings: Planted, pages: Ints, rng: np.random.Generator, examined: Floats = EXAMINED) -> Cells:
+    """Draw the clicks of a number of pages per list: (L,)."""
+    queries, documents = rankings.attractive.shape
+    click_probability = rankings.attractive[rankings.query[:, None], rankings.lists] * examined
+    clicked = rng.binomial(pages[:, None], click_probability)
+    pair = rankings.query[:, None] * documents + rankings.lists
     key = pair * documents + np.arange(documents)
-    codes, place = np.unique(key, return_inverse=True)
-    shown = np.bincount(place.ravel(), np.repeat(pages, documents)).astype(np.int64)
-    clicks = np.bincount(place.ravel(), clicked.ravel()).astype(np.int64)
-    none = np.zeros(len(codes), dtype=np.int64)
+    codes, cell = np.unique(key, return_inverse=True)
+    shown = np.bincount(cell.ravel(), np.repeat(pages, documents)).astype(np.int64)
+    clicks = np.bincount(cell.ravel(), clicked.ravel()).astype(np.int64)
+    zeros = np.zeros(len(codes), dtype=np.int64)
     return Cells(
-        pairs=ids(queries, documents), pair=codes // documents, rank=codes % documents + 1, last=none, stratum=none,
+        pairs=ids(queries, documents), pair=codes // documents, rank=codes % documents + 1, last=zeros, stratum=zeros,
         strata=("",), shown=shown, clicked=clicks, by="query_norm",
     )  # fmt: skip
 
 
-def patterns(made: Planted, pages: int, users: int, rng: np.random.Generator, examined: Floats = EXAMINED) -> Patterns:
-    """Draw so many pages, each of a list and a user drawn by lot, every page as a pattern of its own."""
-    queries, documents = made.attractive.shape
-    chosen = rng.integers(len(made.lists), size=pages)
-    lists, query = made.lists[chosen], made.query[chosen]
-    clicked = rng.random(lists.shape) < made.attractive[query[:, None], lists] * examined
+def patterns(
+    rankings: Planted, pages: int, users: int, rng: np.random.Generator, examined: Floats = EXAMINED
+) -> Patterns:
+    """Draw pages, each of a random list and user, every page as a pattern of its own."""
+    queries, documents = rankings.attractive.shape
+    list_index = rng.integers(len(rankings.lists), size=pages)
+    lists, query = rankings.lists[list_index], rankings.query[list_index]
+    clicked = rng.random(lists.shape) < rankings.attractive[query[:, None], lists] * examined
     pair = query[:, None] * documents + lists
     unit = rng.integers(users, size=pages)
     return Patterns(ids(queries, documents), pair, clicked, np.arange(pages), unit, users, "query_norm")

@@ -1,4 +1,4 @@
-"""Raw logs by hand: rows as dictionaries, put into an engine as a reader would."""
+"""Hand-made raw logs: rows as dictionaries, registered in an engine as a reader does it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ NOW = 1_700_000_000_000
 
 
 def raw_table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], attributes: Sequence[str] = ()) -> pa.Table:
-    """Make a raw table; rows are numbered from 1 in file 0 where they do not say otherwise."""
-    full = [{"file": 0, "row": at, **row} for at, row in enumerate(rows, 1)]
-    schema = pa.schema([(one.name, ARROW[one.type]) for one in columns] + [(name, pa.string()) for name in attributes])
-    unknown = {name for row in full for name in row} - set(schema.names)
+    """Return a raw table; rows are numbered from 1 in file 0 unless they have these columns."""
+    numbered_rows = [{"file": 0, "row": number, **row} for number, row in enumerate(rows, 1)]
+    schema = pa.schema(
+        [(column.name, ARROW[column.type]) for column in columns] + [(name, pa.string()) for name in attributes]
+    )
+    unknown = {name for row in numbered_rows for name in row} - set(schema.names)
     assert not unknown, unknown
-    return pa.Table.from_pylist(full, schema=schema)
+    return pa.Table.from_pylist(numbered_rows, schema=schema)
 
 
 def stored(engine: Engine, name: str, rows: Any) -> Relation:
-    """Make a table that every connection sees."""
+    """Create a table that every connection sees."""
     engine.con.execute(f"CREATE TABLE {name} AS FROM {engine.register(rows)}")
     return engine.table(name)
 
@@ -49,19 +51,22 @@ def raw_log(
     attributes: Sequence[str] = (),
     **fields: Any,
 ) -> tuple[RawLog, Engine]:
-    """Make a raw log and the engine that it is in."""
+    """Return a raw log and the engine that holds it."""
     engine = engine or Engine()
-    made = [
-        stored(engine, f"raw_{kind}_{uuid.uuid4().hex}", raw_table(rows, columns, own))
-        for kind, rows, columns, own in (("query", queries, RAW_QUERY, attributes), ("event", events, RAW_EVENT, ()))
+    tables = [
+        stored(engine, f"raw_{kind}_{uuid.uuid4().hex}", raw_table(rows, columns, attribute_names))
+        for kind, rows, columns, attribute_names in (
+            ("query", queries, RAW_QUERY, attributes),
+            ("event", events, RAW_EVENT, ()),
+        )
     ]
-    return RawLog(*made, **{"layout": "ubi", "files": ("log.ndjson",), **fields}), engine
+    return RawLog(*tables, **{"layout": "ubi", "files": ("log.ndjson",), **fields}), engine
 
 
 def query(
     query_id: str | None, at: float = 0, hits: Sequence[str] | None = ("a", "b", "c"), **more: Any
 ) -> dict[str, Any]:
-    """Make a query, `at` seconds after NOW, of user u in session s."""
+    """Return a query, `at` seconds after NOW, of user u in session s."""
     hit_ids = None if hits is None else list(hits)
     return {
         "query_id": query_id, "user_id": "u", "session_id": "s", "query": "cats", "time_ms": NOW + round(at * 1000),
@@ -72,7 +77,7 @@ def query(
 def event(
     query_id: str | None, action: str, at: float = 1, object_id: str | None = None, **more: Any
 ) -> dict[str, Any]:
-    """Make an event, `at` seconds after NOW, of user u in session s."""
+    """Return an event, `at` seconds after NOW, of user u in session s."""
     return {
         "query_id": query_id, "user_id": "u", "session_id": "s", "action": action, "object_id": object_id,
         "time_ms": NOW + round(at * 1000), **more,

@@ -1,4 +1,4 @@
-"""A workbench that runs and a browser before it: for tests, pictures and timings."""
+"""A running workbench and a browser, for tests, screenshots, and timings."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def program() -> str | None:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Start Chromium without a window, and close it in the end."""
+    """Start headless Chromium, and close it at the end."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=program(), args=list(OPTIONS))
-        yield found
-        found.close()
+        browser = driver.chromium.launch(executable_path=program(), args=list(OPTIONS))
+        yield browser
+        browser.close()
 
 
 @contextmanager
 def served(app: Any) -> Iterator[str]:
-    """Serve an application on a free port, and give its address, such as ``http://127.0.0.1:41234``."""
+    """Serve an application on a free port, and yield its URL, such as ``http://127.0.0.1:41234``."""
     from uvicorn import Config, Server
 
     listening = socket.socket()

@@ -1,8 +1,8 @@
 """Write docs/calibrated-judges.md, about five model judges of TREC Deep Learning 2019: ``calibrated_judges.py DATA``.
 
-DATA is a folder with ``dl19_passage`` and in it ``qrels``, ``runs`` and ``alt_qrels/llm``. Random halves of the topics
-are taken as judged by people, the others as judged by the models alone; what people said of those then tells how far
-each kind of mean was off. The tests compare the page with what this makes where the data is at hand.
+DATA is a folder with ``dl19_passage`` and in it ``qrels``, ``runs``, and ``alt_qrels/llm``. Random halves of the topics
+are used as judged by people, the others as judged by models only; the people's labels of the others show the error of
+each kind of mean. If the data is available, the tests compare the page with the output.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def page(data: Path) -> str:
-    """Make the page."""
+    """Build the page."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
         runs = sorted((data / "dl19_passage" / "runs").glob("*.gz"))
@@ -47,84 +47,88 @@ def page(data: Path) -> str:
         folder = data / "dl19_passage" / "alt_qrels" / "llm"
         models = {name: judged.Qrels.read(folder / f"{stem}.txt.gz") for name, stem in MODELS.items()}
         topics = np.random.default_rng(0).permutation(len(people.topics))[:LABELED]
-        labeled = [people.topics[at] for at in sorted(topics)]
+        labeled = [people.topics[topic_index] for topic_index in sorted(topics)]
         parts = [HEAD, judges(people, models, runs, labeled), means(people, models[SHOWN], runs, labeled)]
         parts.append(errors(people, models, runs))
     return "\n\n".join([*parts, TAIL]) + "\n"
 
 
 def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Path], labeled: list[str]) -> str:
-    """Say how each judge grades, orders systems, and what it is worth."""
-    found = calibrate(people, models, runs, MEASURE, labeled=labeled)
+    """Compare grades and system orders of each judge, and the value of its labels."""
+    calibration = calibrate(people, models, runs, MEASURE, labeled=labeled)
     rows: list[tuple[str, ...]] = []
-    for one in found.judges:
-        low, high = one.worth_ci or (0.0, 0.0)
-        worth = f"{one.worth:.1f} [{low:.1f}, {high:.1f}]" + ("" if low > 0 else " (not shown)")
-        kappa = "" if np.isnan(one.kappa) else f"{one.kappa:.3f}"
-        agreed = (f"{one.same:.0%}", kappa, f"{one.quadratic:.3f}", f"{one.shift:+.2f}")
-        systems = (f"{one.tau:.3f}", f"{one.within_topics:.3f}", f"{one.largest_error:.3f}")
-        rows.append((one.judge, str(one.absent), str(one.invalid), *agreed, *systems, worth))
+    for judge_row in calibration.judges:
+        low, high = judge_row.worth_ci or (0.0, 0.0)
+        worth = f"{judge_row.worth:.1f} [{low:.1f}, {high:.1f}]" + ("" if low > 0 else " (not shown)")
+        kappa = "" if np.isnan(judge_row.kappa) else f"{judge_row.kappa:.3f}"
+        agreement_cells = (f"{judge_row.same:.0%}", kappa, f"{judge_row.quadratic:.3f}", f"{judge_row.shift:+.2f}")
+        systems = (f"{judge_row.tau:.3f}", f"{judge_row.within_topics:.3f}", f"{judge_row.largest_error:.3f}")
+        rows.append((judge_row.judge, str(judge_row.absent), str(judge_row.invalid), *agreement_cells, *systems, worth))
     head = ("judge", "absent", "invalid", "same grade", "kappa", "quadratic", "shift")
     head += ("tau of systems", "within topics", "largest error", "worth, topics")
-    said = (
+    introduction = (
         f"`calibrate` with {len(runs)} runs: people's labels on {len(labeled)} of the 43 topics, chosen at random"
         " (seed 0), the models' on all. *Worth* is how many more topics judged by people would narrow an interval as"
         " much, in the median over the runs, with a bootstrap interval; where that holds 0 it is not shown that the"
         " judge is worth any. EXAM's grades go up to 5: those above 3 are on no scale here, and left out."
     )
-    return f"## Five judges\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+    return f"## Five judges\n\n{introduction}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
 def means(people: judged.Qrels, model: judged.Qrels, runs: list[Path], labeled: list[str]) -> str:
-    """Set a mean by people, by a model and by both beside that of all topics."""
-    found = calibrate(people, {SHOWN: model}, runs, MEASURE, labeled=labeled)
-    every = judged.evaluate(people, runs, MEASURE).aggregate()
+    """Compare means by people, by a model, and by both with the means over all topics."""
+    calibration = calibrate(people, {SHOWN: model}, runs, MEASURE, labeled=labeled)
+    exact_means = judged.evaluate(people, runs, MEASURE).aggregate()
     rows: list[tuple[str, ...]] = []
-    for one in sorted(found.means, key=lambda one: -every[one.run][MEASURE]):
-        known, corrected = (
+    for mean_row in sorted(calibration.means, key=lambda mean_row: -exact_means[mean_row.run][MEASURE]):
+        people_text, corrected_text = (
             f"{mean:.3f} [{low:.3f}, {high:.3f}]"
-            for mean, (low, high) in ((one.known, one.known_ci), (one.value, one.ci))
+            for mean, (low, high) in ((mean_row.known, mean_row.known_ci), (mean_row.value, mean_row.ci))
         )
-        exact = f"{every[one.run][MEASURE]:.3f}"
-        rows.append((one.run, exact, known, f"{one.model:.3f}", corrected, f"{one.weight:.2f}"))
+        exact = f"{exact_means[mean_row.run][MEASURE]:.3f}"
+        rows.append(
+            (mean_row.run, exact, people_text, f"{mean_row.model:.3f}", corrected_text, f"{mean_row.weight:.2f}")
+        )
     head = ("run", "people, 43 topics", f"people, {len(labeled)} topics", "model, 43 topics", "corrected", "weight")
-    said = (
+    introduction = (
         f"{MEASURE} with {SHOWN} as the judge, and 95 % intervals for the mean over the population of topics. The"
         " corrected mean uses people's labels of 25 topics and the model's of all."
     )
-    return f"## Means of systems\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+    return f"## Means of systems\n\n{introduction}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
 def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Path]) -> str:
-    """Measure how far each kind of mean is from that of all topics, over random choices of the labeled ones."""
-    whole = judged.evaluate(people, runs, MEASURE)
-    y, names = whole.values[:, 0], whole.query_ids
-    true, chance, rows = y.mean(axis=1), np.random.default_rng(1), list[tuple[str, ...]]()
-    splits = [chance.permutation(len(names)) for _ in range(SPLITS)]
+    """Measure the error of each kind of mean, over random choices of labeled topics."""
+    people_scores = judged.evaluate(people, runs, MEASURE)
+    y, names = people_scores.values[:, 0], people_scores.query_ids
+    true_means, rng, rows = y.mean(axis=1), np.random.default_rng(1), list[tuple[str, ...]]()
+    splits = [rng.permutation(len(names)) for _ in range(SPLITS)]
     for judge, qrels in models.items():
         scores = judged.evaluate(qrels, runs, MEASURE)
-        place = {name: at for at, name in enumerate(scores.query_ids)}
-        f = scores.values[:, 0][:, [place[name] for name in names]]
-        off = {"people": list[float](), "corrected": list[float]()}
+        row_of_topic = {name: i for i, name in enumerate(scores.query_ids)}
+        f = scores.values[:, 0][:, [row_of_topic[name] for name in names]]
+        errors = {"people": list[float](), "corrected": list[float]()}
         widths: list[float] = []
         for split in splits:
-            known, rest = split[:LABELED], split[LABELED:]
+            labeled_rows, other_rows = split[:LABELED], split[LABELED:]
             for run in range(len(runs)):
-                found = prediction_powered(y[run, known], f[run, known], f[run, rest], resamples=100)
-                off["people"].append(abs(found.known - true[run]))
-                off["corrected"].append(abs(found.value - true[run]))
-                width, alone = (high - low for low, high in (found.interval, found.known_interval))
-                widths.append(width / alone)
-        model = np.abs(f.mean(axis=1) - true).mean()
-        far = (float(np.mean(off["people"])), float(model), float(np.mean(off["corrected"])))
-        rows.append((judge, *(f"{value:.4f}" for value in far), f"{np.mean(widths):.2f}"))
+                estimate = prediction_powered(
+                    y[run, labeled_rows], f[run, labeled_rows], f[run, other_rows], resamples=100
+                )
+                errors["people"].append(abs(estimate.known - true_means[run]))
+                errors["corrected"].append(abs(estimate.value - true_means[run]))
+                width, people_width = (high - low for low, high in (estimate.interval, estimate.known_interval))
+                widths.append(width / people_width)
+        model = np.abs(f.mean(axis=1) - true_means).mean()
+        mean_errors = (float(np.mean(errors["people"])), float(model), float(np.mean(errors["corrected"])))
+        rows.append((judge, *(f"{value:.4f}" for value in mean_errors), f"{np.mean(widths):.2f}"))
     head = ("judge", "people alone", "model alone", "corrected", "width of the interval, times that of people alone")
-    said = (
+    introduction = (
         f"Mean distance from people's mean over all 43 topics, over {len(runs)} runs and {SPLITS} random choices of"
         f" {LABELED} labeled topics."
     )
 
-    return f"## How far off\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+    return f"## How far off\n\n{introduction}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
 HEAD = """# Five model judges, calibrated

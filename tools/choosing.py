@@ -1,4 +1,4 @@
-"""docs/choosing.md, made of the rules."""
+"""Generate docs/choosing.md from the rules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ the level and the highest grade of your scale, and the length of your lists."""
 
 
 def page() -> str:
-    """Write the page."""
+    """Build the page."""
     parts = [
         _HEAD,
         "## Tasks",
@@ -57,7 +57,7 @@ def _of(*kinds: str) -> list[Rule]:
 
 
 def _by_task() -> str:
-    """One row a task and rule; what holds for every task comes last."""
+    """Return one row per task and rule; rules for all tasks are last."""
     rules = _of("recommend", "pair")
     rows = [
         (task, _measures(rule), _when(rule), _why(rule), _source(rule))

@@ -1,7 +1,7 @@
 """Count the lines of a package: ``count.py [PATH]`` prints a table, ``count.py OLD NEW`` the difference.
 
-A code line holds a token of code, and a line of a docstring is none; characters a code line are those of the line
-without its indentation, newline and any comment at its end. Packages are the second-level folders.
+A code line has a token of code, and is not part of a docstring. Characters per code line exclude indentation, newline,
+and trailing comments. Packages are the second-level folders.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DESCRIBED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def main() -> None:
-    """Print the table of one tree, or how a second one differs from it."""
+    """Print the table of one tree, or the difference of two."""
     tables = [by_package(Path(path)) for path in sys.argv[1:3] or [ROOT / "src" / "judged"]]
     plus = "+" if len(tables) == 2 else ""
     print(" " * 16 + "".join(f"{name:>11}" for name in (*COLUMNS[:-1], "chars/code")))
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def row(count: Counter[str]) -> list[float]:
-    """Give the numbers of a row; the last is characters a code line."""
+    """Return the numbers of a row; the last is characters per code line."""
     return [*(count[name] for name in COLUMNS[:-1]), count["characters"] / (count["code"] or 1)]
 
 

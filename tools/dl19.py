@@ -1,8 +1,8 @@
 """Write docs/dl19.md, about the 37 official passage runs of TREC Deep Learning 2019: ``dl19.py DATA``.
 
-It shows their order, how sure it is, and how it changes under other assessors. DATA is a folder with ``dl19_passage``
-and in it ``qrels``, ``runs``, and ``alt_qrels`` (eight assessors, language models). The tests compare the page with
-what this makes where the data is at hand.
+It shows their order, its uncertainty, and its dependence on assessors. DATA is a folder with ``dl19_passage`` and in it
+``qrels``, ``runs``, and ``alt_qrels`` (eight assessors, language models). If the data is available, the tests compare
+the page with the output.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def page(data: Path) -> str:
-    """Make the page."""
+    """Build the page."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
         runs = sorted((data / "dl19_passage" / "runs").glob("*.gz"))
@@ -46,39 +46,48 @@ def page(data: Path) -> str:
 
 
 def order(scores: judged.Scores) -> str:
-    """List the systems with intervals, and which of the others each cannot be told apart from."""
+    """List the systems with intervals, and the systems that do not differ significantly."""
     values, names = scores.values[:, 0, :], scores.run_names
     tests = judged.stats.randomized_tukey(values, resamples=100_000, seed=0)
     estimates = scores.estimates()
-    ranking = sorted(range(len(names)), key=lambda at: -estimates[at].value)
+    ranking = sorted(range(len(names)), key=lambda run_index: -estimates[run_index].value)
     rows: list[tuple[str, ...]] = []
-    for place, at in enumerate(ranking, 1):
-        low, high = estimates[at].ci or (0.0, 0.0)
-        alike = [other for other in ranking if other != at and tests.p[at, other] >= ALPHA]
-        last = max([ranking.index(other) + 1 for other in alike], default=place)
-        better = sum(tests.p[at, other] < ALPHA and values[at].mean() > values[other].mean() for other in ranking)
+    for rank, run_index in enumerate(ranking, 1):
+        low, high = estimates[run_index].ci or (0.0, 0.0)
+        indistinguishable = [other for other in ranking if other != run_index and tests.p[run_index, other] >= ALPHA]
+        last_rank = max([ranking.index(other) + 1 for other in indistinguishable], default=rank)
+        better = sum(
+            tests.p[run_index, other] < ALPHA and values[run_index].mean() > values[other].mean() for other in ranking
+        )
         rows.append(
-            (str(place), names[at], f"{estimates[at].value:.4f}", f"{low:.3f} to {high:.3f}", str(better), str(last))
+            (
+                str(rank),
+                names[run_index],
+                f"{estimates[run_index].value:.4f}",
+                f"{low:.3f} to {high:.3f}",
+                str(better),
+                str(last_rank),
+            )
         )
     pairs = np.triu(tests.p < ALPHA, 1).sum()
     head = ("place", "run", MEASURE, "95 % interval", "significantly better than", "not told apart down to place")
-    said = (
+    introduction = (
         f"{len(names)} runs, {scores.values.shape[2]} topics, {MEASURE}. Of {len(names) * (len(names) - 1) // 2} pairs,"
         f" {pairs} differ significantly by the randomized Tukey test (100,000 permutations within topics, seed 0,"
         f" family-wise alpha {ALPHA})."
     )
-    return f"## The order\n\n{said}\n\n" + TextTable(head, tuple(rows), labels=2).markdown()
+    return f"## The order\n\n{introduction}\n\n" + TextTable(head, tuple(rows), labels=2).markdown()
 
 
 def sureness(scores: judged.Scores) -> str:
-    """Say what differences these topics can show, and how reliable the order is."""
+    """Report the detectable differences, and the reliability of the order."""
     values = scores.values[:, 0, :]
-    found = [
+    results = [
         judged.stats.plan(values),
         judged.stats.reliability(values),
         judged.stats.stability(values, resamples=1000, seed=0),
     ]
-    lines = [f"- {one.sentence}" for one in found]
+    lines = [f"- {result.sentence}" for result in results]
     return "## How certain the order is\n\n" + "\n".join(lines)
 
 
@@ -88,16 +97,16 @@ def judges(data: Path, runs: list[Path]) -> str:
     official = judged.Qrels.read(data / QRELS)
     official = judged.Qrels(official.table, "NIST", official.where)
     people = sorted((folder / "human_main").glob("*.txt"))
-    asked = [(f"assessor {at}", path, None) for at, path in enumerate(people, 1)]
-    asked += [(name, folder / "llm" / f"{stem}.txt.gz", rel) for name, (stem, rel) in MODELS.items()]
+    judge_files = [(f"assessor {number}", path, None) for number, path in enumerate(people, 1)]
+    judge_files += [(name, folder / "llm" / f"{stem}.txt.gz", rel) for name, (stem, rel) in MODELS.items()]
     rows: list[tuple[str, ...]] = []
-    for name, path, rel in asked:
+    for name, path, rel in judge_files:
         other = judged.Qrels.read(path)
-        found = judged.agree(
+        agreement = judged.agree(
             official, judged.Qrels(other.table, name, other.where), runs=runs, measures=MEASURE,
             rel=None if rel is None else {"NIST": 2, name: 1},
         )  # fmt: skip
-        pair, effect = found.pairs[0], found.systems[0]
+        pair, effect = agreement.pairs[0], agreement.systems[0]
         alpha = pair.alpha
         low, high = alpha.interval or (float("nan"),) * 2
         rows.append(
@@ -106,12 +115,12 @@ def judges(data: Path, runs: list[Path]) -> str:
         )  # fmt: skip
     head = ("judge in place of NIST", "topics", "alpha with NIST", "tau", "tau_AP", "pairs that swap places",
             "largest change of a mean")  # fmt: skip
-    said = (
+    introduction = (
         "Each judge's grades in place of the official ones, on the documents that both judged, so that nothing but the"
         f" grades differs: {MEASURE} of all runs again. Alpha is Krippendorff's, for ordered grades (for binary judges"
         " the official grades count from 2); tau and tau_AP compare the two orders of the 37 systems."
     )
-    return f"## Under other judges\n\n{said}\n\n" + TextTable(head, tuple(rows)).markdown()
+    return f"## Under other judges\n\n{introduction}\n\n" + TextTable(head, tuple(rows)).markdown()
 
 
 HEAD = """# The 37 systems of TREC Deep Learning 2019

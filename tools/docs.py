@@ -1,14 +1,14 @@
-"""Write what the documentation shows of the program, by running the program; ``--check`` only compares.
+"""Write the generated parts of the documentation by running the program; ``--check`` only compares.
 
 Five kinds of generated text:
 
 * in README.md and docs/*.md, a ``console`` block is a list of commands (lines that begin with ``$``), each
-  followed by what it prints; the commands run in a folder that holds the sample as ``sample/``;
-* ``python`` blocks with ``>>>`` are run as doctests in the same folder, and must show what Python shows;
-* docs/measures.md and docs/cli.md are made from the registry and from ``--help``, docs/choosing.md from the rules of
-  advice, docs/api.md from the description of the workbench's API;
-* between ``<!-- settings of engines -->`` and ``<!-- end -->`` stands what can be set of the engines of experiments;
-* an __init__.pyi tells type checkers what a package imports at the first use.
+  followed by its output; the commands run in a folder that has the sample as ``sample/``;
+* ``python`` blocks with ``>>>`` are run as doctests in the same folder;
+* docs/measures.md and docs/cli.md are generated from the registry and from ``--help``, docs/choosing.md from the rules
+  of advice, docs/api.md from the OpenAPI description of the workbench;
+* between ``<!-- settings of engines -->`` and ``<!-- end -->`` are the settings of experiment engines;
+* an __init__.pyi declares the lazily imported names of a package for type checkers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import judged
 from judged.errors import JudgedWarning
 from judged.online import catalog
 from judged.online.metrics import FAMILIES, NAMES
-from judged.pipelines.experiments.engines import ENGINES, engine_named
+from judged.pipelines.experiments.engines import ENGINES, find_engine
 from judged.pipelines.experiments.pipelines import COMMON, OPERATORS
 from judged.scoring.measures.pages import page
 from judged.scoring.measures.registry import REGISTRY
@@ -84,34 +84,34 @@ interval."""
 
 
 def main() -> int:
-    """Write the documentation, or check it; exit code 1 if it is out of date."""
+    """Write the documentation, or check it; return 1 if it is out of date."""
     check = "--check" in sys.argv[1:]
     stale: list[str] = []
-    every = measures()  # before examples register measures of their own
-    made, wrong = dict[Path, str](), list[str]()
+    measure_catalog = measures()  # before examples register more measures
+    texts, failures = dict[Path, str](), list[str]()
     pages = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-    with contextlib.ExitStack() as kept, ThreadPoolExecutor(2) as both:
-        folders = [kept.enter_context(sample_folder()) for _ in pages]  # each page begins anew
-        for path, folder, text in zip(pages, folders, both.map(rewritten, pages, folders), strict=True):
-            made[path] = text
-            wrong += doctests(path.name, text, folder) if path.name != "measures.md" else []
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(2) as pool:
+        folders = [stack.enter_context(sample_folder()) for _ in pages]  # each page has a new folder
+        for path, folder, text in zip(pages, folders, pool.map(rewritten, pages, folders), strict=True):
+            texts[path] = text
+            failures += doctests(path.name, text, folder) if path.name != "measures.md" else []
     with sample_folder() as folder:
-        made |= {ROOT / "docs" / "measures.md": every, ROOT / "docs" / "cli.md": cli(folder)}
-    made[ROOT / "docs" / "choosing.md"] = choosing.page()
-    made[ROOT / "docs" / "online-metrics.md"] = online_measures()
-    made[ROOT / "docs" / "api.md"] = api()
-    made[ROOT / "docs" / "json.md"] = documents()
+        texts |= {ROOT / "docs" / "measures.md": measure_catalog, ROOT / "docs" / "cli.md": cli(folder)}
+    texts[ROOT / "docs" / "choosing.md"] = choosing.page()
+    texts[ROOT / "docs" / "online-metrics.md"] = online_measures()
+    texts[ROOT / "docs" / "api.md"] = api()
+    texts[ROOT / "docs" / "json.md"] = documents()
     for package in STUBBED:
-        made[ROOT / "src" / package.replace(".", "/") / "__init__.pyi"] = stub(package)
-    for path, text in made.items():
+        texts[ROOT / "src" / package.replace(".", "/") / "__init__.pyi"] = stub(package)
+    for path, text in texts.items():
         if not path.exists() or path.read_text() != text:
             stale.append(str(path.relative_to(ROOT)))
             if not check:
                 path.write_text(text)
-    print("\n".join(wrong), end="\n" if wrong else "")
+    print("\n".join(failures), end="\n" if failures else "")
     if stale:
         print(("out of date, run 'make docs': " if check else "written: ") + ", ".join(stale))
-    return 1 if wrong or (check and stale) else 0
+    return 1 if failures or (check and stale) else 0
 
 
 STUBBED = tuple(
@@ -129,30 +129,32 @@ STUBBED = tuple(
         ".studies",
     )
 )
-"""Packages that import at the first use what they export."""
+"""Packages with lazy imports."""
 
 
-# A package that imports at the first use has only `__getattr__` for a type checker, by which every name is Any. Imports
-# under `if TYPE_CHECKING` would repeat each name by hand, and could not say the signatures that `of_runs` makes at run
-# time. `lazy_loader.attach_stub` would need the same stubs, and parse one at each import.
+# For a type checker, a package with lazy imports has only `__getattr__`, so every name is Any. Imports under
+# `if TYPE_CHECKING` would repeat each name, and cannot have the signatures that `of_runs` creates at run time.
+# `lazy_loader.attach_stub` would need the same stubs, and parse them at each import.
 def stub(package: str) -> str:
-    """Write what a package exports, for type checkers; of functions that `of_runs` made, their signatures."""
+    """Return the stub of a package for type checkers, with signatures of functions that `of_runs` created."""
     module = importlib.import_module(package)
     head = f"# Written by tools/docs.py: what `{package}` exports; it is imported at its first use."
-    imports, made = set[str](), list[str]()
+    imports, definitions = set[str](), list[str]()
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.ismodule(value):
             imports.add(f"from {value.__name__.rpartition('.')[0]} import {name} as {name}")
         elif hasattr(value, "__signature__") and hasattr(value, "__wrapped__"):
             imports |= _imports(value.__wrapped__) | _imports(judged.evaluate)
-            shape = re.sub(r": '([^']*)'", r": \1", str(inspect.signature(value)))
-            made.append(f"def {name}{shape} -> {value.__wrapped__.__annotations__['return']}: ...")
+            signature_text = re.sub(r": '([^']*)'", r": \1", str(inspect.signature(value)))
+            definitions.append(f"def {name}{signature_text} -> {value.__wrapped__.__annotations__['return']}: ...")
         else:
             imports.add(f"from {getattr(value, '__module__', '') or _home(module, name)} import {name} as {name}")
-    body = "\n".join([head, "", *sorted(imports), "", *made, "", *(["__version__: str"] * (package == "judged")), ""])
-    one_a_line = ["check", "--fix", "--select", "I,F401", "--config", "lint.isort.force-single-line=true"]
-    for command in (one_a_line, ["format"]):
+    body = "\n".join(
+        [head, "", *sorted(imports), "", *definitions, "", *(["__version__: str"] * (package == "judged")), ""]
+    )
+    split_imports = ["check", "--fix", "--select", "I,F401", "--config", "lint.isort.force-single-line=true"]
+    for command in (split_imports, ["format"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", "stub.pyi", "-"]
         body = subprocess.run(ruff, input=body, capture_output=True, text=True, check=True).stdout
     return body
@@ -166,7 +168,7 @@ def _home(package: Any, name: str) -> str:
 
 
 def _imports(function: Any) -> set[str]:
-    """Give the imports of a function's module of the names in its annotations."""
+    """Return the imports of a function's module for the names in its annotations."""
     words = set(re.findall(r"\w+", " ".join(map(str, function.__annotations__.values()))))
     tree = ast.parse(inspect.getsource(sys.modules[function.__module__]))
     lines = {
@@ -176,8 +178,8 @@ def _imports(function: Any) -> set[str]:
         for name in node.names
         if name.name in words
     }
-    own = {f"from {function.__module__} import {word}" for word in words if word in _defined(tree)}
-    return lines | own
+    local_classes = {f"from {function.__module__} import {word}" for word in words if word in _defined(tree)}
+    return lines | local_classes
 
 
 def _defined(tree: ast.Module) -> set[str]:
@@ -186,7 +188,7 @@ def _defined(tree: ast.Module) -> set[str]:
 
 @contextlib.contextmanager
 def sample_folder() -> Iterator[Path]:
-    """Give a folder that holds a copy of the sample under ``sample/``, as a reader makes it."""
+    """Yield a folder with a copy of the sample in ``sample/``."""
     with tempfile.TemporaryDirectory() as name:
         command = [sys.executable, "-m", "judged", "demo", "--to", "sample"]
         subprocess.run(command, cwd=name, capture_output=True, check=True)
@@ -194,60 +196,60 @@ def sample_folder() -> Iterator[Path]:
 
 
 def rewritten(path: Path, folder: Path) -> str:
-    """Give a page's text with the output of each console block made anew, and the settings of engines."""
+    """Return a page with new output in each console block, and the settings of engines."""
     text = _SETTINGS.sub(lambda _: f"\n{engine_settings()}\n\n", path.read_text())
     return _CONSOLE.sub(lambda block: "```console\n" + session(block[1], folder) + "```", text)
 
 
 def engine_settings() -> str:
-    """Write what can be set of each engine, with what it takes and what holds where nothing is said."""
-    settings = {engine: engine_named(engine).settings for engine in ENGINES}
+    """Return the table of engine settings, with allowed values and defaults."""
+    settings = {engine: find_engine(engine).settings for engine in ENGINES}
     settings |= {"all of these": COMMON, **OPERATORS}
     rows = (
-        (f"`{engine}`" if engine in (*ENGINES, *OPERATORS) else engine, f"`{name}`", _toml(one.default),
-         ", ".join(map(_toml, one.values)) or one.takes, one.meaning)
-        for engine, known in settings.items()
-        for name, one in known.items()
+        (f"`{engine}`" if engine in (*ENGINES, *OPERATORS) else engine, f"`{name}`", _toml(setting.default),
+         ", ".join(map(_toml, setting.values)) or setting.allowed_values, setting.meaning)
+        for engine, engine_options in settings.items()
+        for name, setting in engine_options.items()
     )  # fmt: skip
     return markdown_table(("engine", "setting", "default", "values", "what it says"), rows)
 
 
 def _toml(value: Any) -> str:
-    """Write a value as a plan has it."""
+    """Format a value as in a plan."""
     return f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
 def session(block: str, folder: Path) -> str:
-    """Run the commands of a console block and give them with what they print."""
+    """Run the commands of a console block, and return them with their output."""
     commands = re.findall(r"^\$ (.*(?:\\\n.*)*)", block, re.MULTILINE)
     return "".join(f"$ {command}\n{output(command, folder)}" for command in commands)
 
 
 def output(command: str, folder: Path) -> str:
-    """Run one command in a shell, as a reader would type it, and give all that it prints."""
+    """Run a command in a shell, and return its output."""
     environment = os.environ | {"COLUMNS": WIDTH, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
+    completed = subprocess.run(
         command, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
-    return done.stdout.decode()
+    return completed.stdout.decode()
 
 
 def doctests(name: str, text: str, folder: Path) -> list[str]:
-    """Run the Python examples of a page, one after the other as in one session; give what went wrong."""
+    """Run the Python examples of a page in one session; return the failures."""
     source = "\n\n".join(_PYTHON.findall(text))
     if not source:
         return []
-    shown: list[str] = []
+    failures: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     test = doctest.DocTestParser().get_doctest(source, {}, name, name, 0)
     with contextlib.chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
-        runner.run(test, out=shown.append)
-    return shown
+        runner.run(test, out=failures.append)
+    return failures
 
 
 def measures() -> str:
-    """Write the catalog: the page of every measure."""
+    """Return the catalog with the pages of all measures."""
     head = "# Measures\n\nGenerated from `src/judged/scoring/measures`; `judged measures NAME` shows the same.\n"
     pages = [re.sub(r"^#", "##", page(name), flags=re.MULTILINE) for name in sorted(REGISTRY, key=str.lower)]
     return head + "\n" + "\n\n".join(pages) + "\n"
@@ -260,60 +262,60 @@ def _names() -> str:
 
 
 def online_measures() -> str:
-    """Write the catalog of metrics of user behavior."""
+    """Return the catalog of online metrics."""
     head = (
         "# Online metrics\n\nMade from the definitions in `src/judged/online/metrics`; `judged online list NAME` shows "
         "the same.\n"
     )
     parts: list[str] = [f"## Names\n\n{_names()}"]
     for family, members in FAMILIES.items():
-        pages = (re.sub(r"^#", "###", catalog.page(one), flags=re.MULTILINE) for one in members)
+        pages = (re.sub(r"^#", "###", catalog.page(metric), flags=re.MULTILINE) for metric in members)
         parts += [f"## {family}", *pages]
     return head + "\n" + "\n\n".join(parts) + "\n"
 
 
 def cli(folder: Path) -> str:
-    """Write the help of every command."""
+    """Return the help of every command."""
     parts = [f"## judged {name}\n\n```text\n{output(f'judged {name} --help', folder)}```" for name in _COMMANDS]
     return "# Command line\n\nGenerated from `--help`.\n\n" + "\n\n".join(parts) + "\n"
 
 
 def api() -> str:
-    """Write what the workbench answers: each route with its parameters."""
+    """Return the documentation of the API: each route with its parameters."""
     from judged.interface.pages.workspace import open_sample
     from judged.web.app import described, make_app
 
-    opened = open_sample()
+    workspace = open_sample()
     parts = [_API]
-    for name, routes in described(make_app(opened).openapi(), opened).items():
+    for name, routes in described(make_app(workspace).openapi(), workspace).items():
         parts.append(f"## {name}")
         for route in routes:
             parts.append("### {method} {path}\n\n{summary}. {meaning}".format(**route).rstrip())
-            if taken := route["asked"].records():
+            if parameters := route["asked"].records():
                 head = ("parameter", "is", "default", "means")
-                rows = [(f"`{row['name']}`", row["kind"], row["default"], row["meaning"]) for row in taken]
+                rows = [(f"`{row['name']}`", row["kind"], row["default"], row["meaning"]) for row in parameters]
                 parts.append(markdown_table(head, rows))
     return "\n\n".join(parts) + "\n"
 
 
 def documents() -> str:
-    """Write the schema of the JSON of every answer, as one example of each in the tests has it."""
+    """Return the JSON schema of every answer, from the examples in the tests."""
     sys.path.insert(0, str(ROOT / "tests"))
     examples = importlib.import_module("words.answer_examples").EXAMPLES
     schemas: dict[str, dict[str, set[str]]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for make in examples.values():
-            made = json.loads(make().json())
-            described = schemas.setdefault(made.pop("schema"), {})
-            for key, value in made.items():
-                described.setdefault(f"`{key}`", set()).add(_kind(value))
+            document = json.loads(make().json())
+            key_types = schemas.setdefault(document.pop("schema"), {})
+            for key, value in document.items():
+                key_types.setdefault(f"`{key}`", set()).add(_kind(value))
                 for record in value if isinstance(value, list) and value and isinstance(value[0], dict) else ():
-                    for name, part in record.items():
-                        described.setdefault(f"`{key}[].{name}`", set()).add(_kind(part))
+                    for name, field_value in record.items():
+                        key_types.setdefault(f"`{key}[].{name}`", set()).add(_kind(field_value))
     parts = [_JSON]
-    for schema, described in sorted(schemas.items()):
-        rows = ((key, ", ".join(sorted(kinds))) for key, kinds in described.items())
+    for schema, key_types in sorted(schemas.items()):
+        rows = ((key, ", ".join(sorted(kinds))) for key, kinds in key_types.items())
         parts += [f"## {schema}", markdown_table(("key", "is"), rows)]
     return "\n\n".join(parts) + "\n"
 

@@ -1,10 +1,10 @@
-"""Hold runs that stay in a database against the same runs read here, to the last bit; see docs/any-size.md.
+"""Compare runs in a database with the same runs read locally, bit by bit; see docs/any-size.md.
 
 python tools/engines.py duckdb                  every shared run, in DuckDB
 python tools/engines.py sail                    the same behind Sail
-SPARK_HOME=... python tools/engines.py spark    behind Spark Connect, local[2]; SPARK_HOME is where its jars are
-SPARK_HOME=... python tools/engines.py logs     metrics of the sample's log and of every shared one, behind Spark
-SPARK_HOME=... python tools/engines.py lost     behind two workers, one of which is killed on the way
+SPARK_HOME=... python tools/engines.py spark    behind Spark Connect, local[2]; SPARK_HOME has its jars
+SPARK_HOME=... python tools/engines.py logs     metrics of the sample's log and of every shared log, behind Spark
+SPARK_HOME=... python tools/engines.py lost     behind two workers, one of which is killed meanwhile
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ LOGS = {
     "ubi_chorus/log_events.zip": "first click", "trec_session/sessiontrack2012.xml.gz": "query class",
     "open_bandit/random.men.csv.gz": None,
 }  # fmt: skip
-"""Logs, and what each is sliced by."""
+"""Logs, and the attribute to slice each by."""
 RANKINGS: tuple[dict[str, Any], ...] = (
     {}, {"ties": "docid-rising", "precision": "single", "depth": 10}, {"ties": "rank"},
 )  # fmt: skip
 FIELDS = ("returned", "present", "topic", "rank", "grade", "row", "score", "tie_first", "tie_last", "extra_returned")
 QUICKLY = ("--driver-java-options", "-XX:TieredStopAtLevel=1")
-"""For a server that lives for a minute: half of its time goes into compiling otherwise."""
-_WAIT = 300  # seconds for a server to come up, on a machine that has much else to do
+"""For short-lived servers, which would spend half of their time compiling."""
+_WAIT = 300  # seconds until a server has started, on a busy machine
 
 
 def collection(name: str, limit: int | None = None) -> tuple[Qrels, Table]:
-    """Read the judgments of a shared collection, and its runs, all in one table."""
+    """Read the judgments of a shared collection, and its runs as one table."""
     qrels, runs = COLLECTIONS[name]
     tables: list[Table] = []
     for path in sorted((DATA / name).glob(f"{runs}/**/*.gz"))[:limit]:
@@ -75,45 +75,54 @@ def collection(name: str, limit: int | None = None) -> tuple[Qrels, Table]:
     return Qrels.read(next(iter(sorted((DATA / name / "qrels").glob(qrels))))), pa.concat_tables(tables)
 
 
-def differences(qrels: Any, here: Any, there: Any, rankings: tuple[dict[str, Any], ...] = RANKINGS) -> list[str]:
-    """Name every column of hits that is not the same, byte for byte, in two homes of the same runs."""
+def differences(
+    qrels: Any, local_runs: Any, remote_runs: Any, rankings: tuple[dict[str, Any], ...] = RANKINGS
+) -> list[str]:
+    """Return every column of hits that differs, byte by byte, between local and remote runs."""
     qrels = Qrels.of(qrels)
-    found: list[str] = []
-    local, remote = ({run.name: run for run in runs_of(runs)} for runs in (here, there))
+    different: list[str] = []
+    local, remote = ({run.name: run for run in runs_of(runs)} for runs in (local_runs, remote_runs))
     for ranking in rankings:
         for name, run in local.items():
-            one, other = judge(qrels, run, **ranking), judge(qrels, remote[name], **ranking)
-            alike = {field: np.array_equal(getattr(one, field), getattr(other, field)) for field in FIELDS}
-            alike |= {"query_ids": one.query_ids == other.query_ids, "extra": one.extra == other.extra}
-            found += [f"{name} {ranking}: {field}" for field, same in alike.items() if not same]
-    return found
+            local_hits, remote_hits = judge(qrels, run, **ranking), judge(qrels, remote[name], **ranking)
+            equal = {field: np.array_equal(getattr(local_hits, field), getattr(remote_hits, field)) for field in FIELDS}
+            equal |= {
+                "query_ids": local_hits.query_ids == remote_hits.query_ids,
+                "extra": local_hits.extra == remote_hits.extra,
+            }
+            different += [f"{name} {ranking}: {field}" for field, is_equal in equal.items() if not is_equal]
+    return different
 
 
-def published(name: str) -> InteractionLog:
+def read_published_log(name: str) -> InteractionLog:
     """Read one of the logs."""
     return read_log(sample.LOG if name == "sample" else DATA / "logs" / name, now_ms=1_798_761_600_000)
 
 
-def stored_there(log: InteractionLog, opened: Any, folder: Path) -> InteractionLog:
-    """Store a log, make tables of its files behind a session of Spark, and open it there."""
+def store_in_spark(log: InteractionLog, spark_session: Any, folder: Path) -> InteractionLog:
+    """Store a log, create tables of its files in a Spark session, and open it there."""
     store_log(log, folder)
-    opened.sql("CREATE SCHEMA IF NOT EXISTS logs")
+    spark_session.sql("CREATE SCHEMA IF NOT EXISTS logs")
     for name in TABLES:
-        opened.read.parquet(str(folder / f"{name}.parquet")).write.mode("overwrite").saveAsTable(f"logs.{name}")
-    return open_on_spark(folder, opened, "logs")
+        spark_session.read.parquet(str(folder / f"{name}.parquet")).write.mode("overwrite").saveAsTable(f"logs.{name}")
+    return open_on_spark(folder, spark_session, "logs")
 
 
-def log_differences(here: InteractionLog, there: InteractionLog, by: str | None = None) -> tuple[list[str], int]:
-    """Name what is not the same, to the last digit, in the metrics of two homes of a log; count the estimates."""
-    one, other = (online_metrics(log, by=by) for log in (here, there))
+def log_differences(
+    local_log: InteractionLog, remote_log: InteractionLog, by: str | None = None
+) -> tuple[list[str], int]:
+    """Return the fields with different metrics between local and remote log, and the number of estimates."""
+    local_metrics, remote_metrics = (online_metrics(log, by=by) for log in (local_log, remote_log))
     fields = ("estimates", "ranks", "counts", "slices", "refused")
-    found = [field for field in fields if repr(getattr(one, field)) != repr(getattr(other, field))]
-    return found, len(one.estimates) + len(one.ranks)
+    different = [
+        field for field in fields if repr(getattr(local_metrics, field)) != repr(getattr(remote_metrics, field))
+    ]
+    return different, len(local_metrics.estimates) + len(local_metrics.ranks)
 
 
 @contextmanager
 def sail() -> Generator[str]:
-    """Give the address of a Sail that runs inside this process."""
+    """Start Sail inside this process, and yield its URL."""
     from pysail.spark import SparkConnectServer
 
     server = SparkConnectServer("127.0.0.1", 0)
@@ -126,15 +135,15 @@ def sail() -> Generator[str]:
 
 
 def spark_home() -> Path | None:
-    """Find a Spark with its jars, and Java: where SPARK_HOME says, or in the environment that .ci/run makes."""
-    places = [Path(os.environ.get("SPARK_HOME", "")), *ROOT.glob(".venv-spark/lib/python*/site-packages/pyspark")]
-    found = [place for place in places if (place / "jars").is_dir()]
-    return found[0] if found and shutil.which("java") else None
+    """Find Spark with its jars, and Java: in SPARK_HOME, or in the environment of .ci/run."""
+    candidates = [Path(os.environ.get("SPARK_HOME", "")), *ROOT.glob(".venv-spark/lib/python*/site-packages/pyspark")]
+    existing = [candidate for candidate in candidates if (candidate / "jars").is_dir()]
+    return existing[0] if existing and shutil.which("java") else None
 
 
 @contextmanager
 def spark(master: str = "local[2]", *options: str, log: Path | None = None) -> Generator[str]:
-    """Start a Spark Connect server, with more options of spark-submit, and give its address."""
+    """Start a Spark Connect server, with more options of spark-submit, and yield its URL."""
     home = spark_home()
     if home is None:
         raise FileNotFoundError("a Spark with its jars, and Java")
@@ -149,20 +158,20 @@ def spark(master: str = "local[2]", *options: str, log: Path | None = None) -> G
     command = [str(home / "bin" / "spark-submit"), "--master", master, *options]
     command += [part for pair in settings.items() for part in ("--conf", "=".join(pair))]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    with tempfile.TemporaryDirectory() as folder, (log or Path(folder) / "log").open("w+") as written:
+    with tempfile.TemporaryDirectory() as folder, (log or Path(folder) / "log").open("w+") as log_file:
         environment = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
         server = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=written, stderr=written, start_new_session=True
+            command, cwd=folder, env=environment, stdout=log_file, stderr=log_file, start_new_session=True
         )
         try:
             for _ in range(_WAIT * 10):
-                with socket.socket() as tried:
-                    if not tried.connect_ex(("127.0.0.1", port)):
+                with socket.socket() as probe:
+                    if not probe.connect_ex(("127.0.0.1", port)):
                         break
                 time.sleep(0.1)
             else:
-                written.seek(0)
-                raise TimeoutError(written.read()[-2000:])
+                log_file.seek(0)
+                raise TimeoutError(log_file.read()[-2000:])
             yield f"sc://127.0.0.1:{port}"
         finally:
             os.killpg(server.pid, signal.SIGKILL)
@@ -171,24 +180,26 @@ def spark(master: str = "local[2]", *options: str, log: Path | None = None) -> G
 
 @contextmanager
 def session(address: str) -> Generator[Any]:
-    """Open a session of Spark Connect as any program would."""
-    before = os.environ.setdefault("SPARK_HOME", ".")  # its client looks for one, and does not use it
+    """Open a Spark Connect session."""
+    earlier_home = os.environ.setdefault("SPARK_HOME", ".")  # the client requires the variable, but does not use it
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pyspark's, of versions of pandas
+        warnings.simplefilter("ignore")  # warnings of pyspark about pandas
         from pyspark.sql.connect.session import SparkSession
 
-        if before == ".":
+        if earlier_home == ".":
             del os.environ["SPARK_HOME"]
-        opened = SparkSession.builder.remote(address).create()
+        spark_session = SparkSession.builder.remote(address).create()
         try:
-            yield opened
+            yield spark_session
         finally:
-            opened.stop()
+            spark_session.stop()
 
 
 def _scores(judged: Any) -> dict[str, Any]:
-    """Give the scores of every measure that asks for nothing but judgments and the judged documents."""
-    entries = [one for one in REGISTRY.values() if not any(parameter.required for parameter in one.all_parameters)]
+    """Return the scores of every measure that needs only judgments and judged documents."""
+    entries = [
+        entry for entry in REGISTRY.values() if not any(parameter.required for parameter in entry.all_parameters)
+    ]
     scores: dict[str, Any] = {}
     for entry in entries:
         with suppress(MeasureError):
@@ -196,53 +207,61 @@ def _scores(judged: Any) -> dict[str, Any]:
     return scores
 
 
-def _all_shared(frame_of: Callable[[Table], Any]) -> None:
+def _compare_shared_runs(frame_of: Callable[[Table], Any]) -> None:
     for name in COLLECTIONS:
         qrels, table = collection(name)
-        begun = time.perf_counter()
+        start = time.perf_counter()
         frame = frame_of(table)
-        found = differences(qrels, table, frame)
+        different = differences(qrels, table, frame)
         compared: set[str] = set()
-        for here, there in zip(
+        for local_run, remote_run in zip(
             *(sorted(runs_of(runs), key=lambda run: run.name) for runs in (table, frame)), strict=True
         ):
-            one, other = (_scores(judge(qrels, run)) for run in (here, there))
-            compared |= one.keys() & other.keys()
-            found += [f"{here.name}: {measure}" for measure in other if one[measure] != other[measure]]
-        runs, took = table["run_id"].combine_chunks().unique(), time.perf_counter() - begun
-        print(f"{name}: {len(runs)} runs, {table.num_rows} rows, {len(compared)} measures, {took:.0f} s:", flush=True)
-        print(found or "the same", flush=True)
+            local_scores, remote_scores = (_scores(judge(qrels, run)) for run in (local_run, remote_run))
+            compared |= local_scores.keys() & remote_scores.keys()
+            different += [
+                f"{local_run.name}: {measure}"
+                for measure in remote_scores
+                if local_scores[measure] != remote_scores[measure]
+            ]
+        runs, seconds = table["run_id"].combine_chunks().unique(), time.perf_counter() - start
+        print(
+            f"{name}: {len(runs)} runs, {table.num_rows} rows, {len(compared)} measures, {seconds:.0f} s:", flush=True
+        )
+        print(different or "the same", flush=True)
 
 
-def _in_a_file(opened: Any, table: Table) -> Any:
-    """Give a table that the server reads itself: a session does not take as many rows as one likes."""
+def _read_from_file(spark_session: Any, table: Table) -> Any:
+    """Return a table that the server reads itself, because sessions limit the number of transferred rows."""
     import pyarrow.parquet as pq
 
     path = Path(tempfile.mkdtemp()) / "runs.parquet"
     pq.write_table(table, path)
-    return opened.read.parquet(str(path))
+    return spark_session.read.parquet(str(path))
 
 
-def _all_logs(opened: Any) -> None:
-    for name, by in LOGS.items():
-        log, begun = published(name), time.perf_counter()
+def _compare_logs(spark_session: Any) -> None:
+    for name, attribute in LOGS.items():
+        log, start = read_published_log(name), time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            found, count = log_differences(log, stored_there(log, opened, Path(folder) / "log"), by)
-        said = found or ("the same" if count else "nothing to compare")
-        print(f"{name}: {count} estimates, {time.perf_counter() - begun:.0f} s: {said}", flush=True)
+            different, count = log_differences(log, store_in_spark(log, spark_session, Path(folder) / "log"), attribute)
+        result = different or ("the same" if count else "nothing to compare")
+        print(f"{name}: {count} estimates, {time.perf_counter() - start:.0f} s: {result}", flush=True)
 
 
 def _executors() -> dict[str, int]:
-    """Find the workers' processes that this script's server has started, by their numbers."""
-    listed = subprocess.run(["/bin/ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    processes = [line.split(maxsplit=2) for line in listed.splitlines()[1:]]
+    """Return the processes of workers that this script's server has started, by executor ID."""
+    process_list = subprocess.run(
+        ["/bin/ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True
+    ).stdout
+    processes = [line.split(maxsplit=2) for line in process_list.splitlines()[1:]]
     servers = {pid for pid, parent, _ in processes if int(parent) == os.getpid()}
     workers = [(pid, args) for pid, parent, args in processes if parent in servers]
-    return {found[1]: int(pid) for pid, args in workers if (found := re.search(r"--executor-id (\d+)", args))}
+    return {match[1]: int(pid) for pid, args in workers if (match := re.search(r"--executor-id (\d+)", args))}
 
 
-def _one_lost(rows: int = 200_000) -> None:
-    """Judge a run while the first of two workers to begin with it is killed, and compare."""
+def _compare_with_lost_worker(rows: int = 200_000) -> None:
+    """Judge a run while the first active of two workers is killed, and compare."""
     rng = np.random.default_rng(1)
     numbers = {
         "query_id": rng.integers(0, rows // 1000, rows),
@@ -250,37 +269,37 @@ def _one_lost(rows: int = 200_000) -> None:
         "score": rng.integers(0, 50, rows) / 8,
     }
     table = pa.table(numbers)
-    picked = table.take(rng.choice(rows, rows // 10, replace=False))
-    grades = pa.array(rng.integers(-1, 4, picked.num_rows))
-    qrels = Qrels.of(picked.select(["query_id", "doc_id"]).append_column("relevance", grades))
+    judged_rows = table.take(rng.choice(rows, rows // 10, replace=False))
+    grades = pa.array(rng.integers(-1, 4, judged_rows.num_rows))
+    qrels = Qrels.of(judged_rows.select(["query_id", "doc_id"]).append_column("relevance", grades))
     options = (*QUICKLY, "--conf", f"spark.executor.extraJavaOptions={QUICKLY[1]}")
     with (
         tempfile.TemporaryDirectory() as folder,
         spark("local-cluster[2,1,1024]", *options, log=Path(folder) / "log") as address,
-        session(address) as opened,
+        session(address) as spark_session,
     ):
         import pyarrow.parquet as pq
 
         for part in range(16):
             pq.write_table(table.slice(part * rows // 16, rows // 16), Path(folder) / f"{part}.parquet")
-        frame = opened.read.parquet(f"{folder}/*.parquet")
-        (run,) = runs_of(frame)  # which counts its rows, so that the worker is lost within the join
-        before, killed, log = _executors(), list[str](), Path(folder) / "log"
-        already = len(log.read_text())
+        frame = spark_session.read.parquet(f"{folder}/*.parquet")
+        (run,) = runs_of(frame)  # this counts the rows, so that the worker is lost during the join
+        executors, killed, log = _executors(), list[str](), Path(folder) / "log"
+        log_start = len(log.read_text())
 
         def kill() -> None:
-            while not (begins := re.search(r"Starting task .*executor (\d+)", log.read_text()[already:])):
+            while not (task_start := re.search(r"Starting task .*executor (\d+)", log.read_text()[log_start:])):
                 time.sleep(0.1)
-            os.kill(before[begins[1]], signal.SIGKILL)
-            killed.append(begins[1])
+            os.kill(executors[task_start[1]], signal.SIGKILL)
+            killed.append(task_start[1])
 
         threading.Thread(target=kill, daemon=True).start()
-        begun = time.perf_counter()
-        found = differences(qrels, table, run, ({},))
-        print(f"{rows} rows, joined in {time.perf_counter() - begun:.0f} s;", end=" ")
-        print(f"of {before} there were killed on the way {killed}; then {_executors()}")
-        said = [line for line in log.read_text().splitlines() if " Lost " in line or "esubmi" in line]
-        print(*said[:20], found or "the same", sep="\n")
+        start = time.perf_counter()
+        different = differences(qrels, table, run, ({},))
+        print(f"{rows} rows, joined in {time.perf_counter() - start:.0f} s;", end=" ")
+        print(f"of {executors} there were killed on the way {killed}; then {_executors()}")
+        log_lines = [line for line in log.read_text().splitlines() if " Lost " in line or "esubmi" in line]
+        print(*log_lines[:20], different or "the same", sep="\n")
 
 
 if __name__ == "__main__":
@@ -288,15 +307,15 @@ if __name__ == "__main__":
     if engine == "duckdb":
         import duckdb
 
-        _all_shared(duckdb.connect().from_arrow)
+        _compare_shared_runs(duckdb.connect().from_arrow)
     elif engine == "lost":
-        _one_lost()
+        _compare_with_lost_worker()
     elif engine == "sail":
         with sail() as address, session(address) as opened:
-            _all_shared(lambda table: _in_a_file(opened, table))
+            _compare_shared_runs(lambda table: _read_from_file(opened, table))
     else:
         with spark() as address, session(address) as opened:
             if engine == "logs":
-                _all_logs(opened)
+                _compare_logs(opened)
             else:
-                _all_shared(lambda table: _in_a_file(opened, table))
+                _compare_shared_runs(lambda table: _read_from_file(opened, table))

@@ -1,7 +1,7 @@
-"""Install each extra into a folder of its own, and write docs/install.md's tables: what comes along, and how big it is.
+"""Install each extra into a separate folder, and write the tables of docs/install.md: packages and their sizes.
 
-Sizes depend on platform and day, so that nothing holds the page to them; `tests/docs/test_install.py` holds it to the
-names of the requirements in pyproject.toml. It takes some minutes, and needs pip and a package index.
+Sizes depend on platform and date, so tests do not check them; `tests/docs/test_install.py` checks the names against the
+requirements in pyproject.toml. Takes some minutes; needs pip and a package index.
 """
 
 from __future__ import annotations
@@ -24,42 +24,49 @@ _TABLES = re.compile(r"(?<=<!-- made by tools/install_sizes.py -->\n).*?(?=<!-- 
 
 
 def main() -> None:
-    """Install, measure and write."""
+    """Install, measure, and write."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     base = installed("")
-    rows = [_row(name, *about) for name, about in sorted(base.items(), key=lambda item: -item[1][1])]
-    where = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    rows = [
+        _row(name, *version_and_size) for name, version_and_size in sorted(base.items(), key=lambda pair: -pair[1][1])
+    ]
+    platform_text = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     parts = [
-        f"Measured {datetime.now(tz=UTC).date()}, {where}, unpacked and without compiled bytecode.",
+        f"Measured {datetime.now(tz=UTC).date()}, {platform_text}, unpacked and without compiled bytecode.",
         "The base install:",
         markdown_table(("package", "version", "MB"), [*rows, _row("all", "", sum(size for _, size in base.values()))]),
         "What each extra adds to it:",
     ]
     rows = []
     for extra in project["optional-dependencies"]:
-        more = {name: about for name, about in installed(f"[{extra}]").items() if name not in base}
-        brought = sorted(more, key=lambda name: -more[name][1])
-        names = "all of these" if extra == "all" else ", ".join(brought)
-        rows.append((f"`{extra}`", f"{sum(size for _, size in more.values()):.1f}", names))
+        added_packages = {
+            name: version_and_size for name, version_and_size in installed(f"[{extra}]").items() if name not in base
+        }
+        added_names = sorted(added_packages, key=lambda name: -added_packages[name][1])
+        names = "all of these" if extra == "all" else ", ".join(added_names)
+        rows.append((f"`{extra}`", f"{sum(size for _, size in added_packages.values()):.1f}", names))
     parts.append(markdown_table(("extra", "MB", "packages, biggest first"), rows))
-    made = "\n\n" + "\n\n".join(parts) + "\n\n"
-    PAGE.write_text(_TABLES.sub(lambda _: made, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    tables = "\n\n" + "\n\n".join(parts) + "\n\n"
+    PAGE.write_text(_TABLES.sub(lambda _: tables, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def installed(extra: str) -> dict[str, tuple[str, float]]:
-    """Install judged with an extra; give version and MB of each package that is then there."""
+    """Install judged with an extra; return version and MB of each installed package."""
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--target", folder]
         subprocess.run([*pip, f"{ROOT}{extra}"], check=True)
-        return {_name(found): (found.version, _megabytes(found)) for found in distributions(path=[folder])}
+        return {
+            _name(distribution): (distribution.version, _megabytes(distribution))
+            for distribution in distributions(path=[folder])
+        }
 
 
-def _name(found: Distribution) -> str:
-    return re.sub(r"[-_.]+", "-", found.metadata["Name"]).lower()
+def _name(distribution: Distribution) -> str:
+    return re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()
 
 
-def _megabytes(found: Distribution) -> float:
-    return sum(file.size or 0 for file in found.files or ()) / 1e6
+def _megabytes(distribution: Distribution) -> float:
+    return sum(file.size or 0 for file in distribution.files or ()) / 1e6
 
 
 def _row(name: str, version: str, size: float) -> tuple[str, str, str]:

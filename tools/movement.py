@@ -1,7 +1,7 @@
-"""Write the part of docs/uncertainty.md that is about real runs, by evaluating them: ``movement.py DATA``.
+"""Write the part of docs/uncertainty.md on real runs, by evaluating them: ``movement.py DATA``.
 
-DATA is a folder with ``robust03`` (TREC Robust 2003), ``cisi`` and ``dl19_passage`` (TREC Deep Learning 2019), each
-with ``qrels`` and ``runs``. The tests compare the page with what this makes where the data is at hand.
+DATA is a folder with ``robust03`` (TREC Robust 2003), ``cisi``, and ``dl19_passage`` (TREC Deep Learning 2019), each
+with ``qrels`` and ``runs``. If the data is available, the tests compare the page with the output.
 """
 
 from __future__ import annotations
@@ -44,28 +44,30 @@ def main() -> int:
 
 
 def page(data: Path) -> str:
-    """Give the page with its part on real runs made anew."""
+    """Return the page with its part on real runs rewritten."""
     text = PAGE.read_text(encoding="utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
-        made = f"{ties(data)}\n\n{unjudged(data)}\n"
-    return _MARKS.sub(lambda found: found[1] + made + found[2], text)
+        new_text = f"{ties(data)}\n\n{unjudged(data)}\n"
+    return _MARKS.sub(lambda match: match[1] + new_text + match[2], text)
 
 
 def ties(data: Path) -> str:
-    """Show how far the order of ties could move the numbers of some runs."""
+    """Report how far the order of ties could change scores of some runs."""
     rows: list[tuple[str, ...]] = []
     shares: list[str] = []
     for name, (qrels, run) in TIED.items():
         files = data / qrels, data / run
-        tied = next(one for one in judged.data.check_run(files[1]) if one.rule == "ties")
-        shares.append(f"{name.split()[0]}: {tied.problem}.")
+        tie_finding = next(finding for finding in judged.data.check_run(files[1]) if finding.rule == "ties")
+        shares.append(f"{name.split()[0]}: {tie_finding.problem}.")
         bounds = judged.evaluate(*files, MEASURES, ties="bounds")
         mean = judged.evaluate(*files, MEASURES, ties="expected").aggregate()
-        for one in bounds.estimates():
-            reach, (low, high), middle = one.reaches[0], one.ci or (0.0, 0.0), mean[one.run][one.measure]
-            move = f"{reach.low:.4f} to {reach.high:.4f}"
-            rows.append((name, one.measure, f"{one.value:.4f}", f"{low:.3f} to {high:.3f}", f"{middle:.4f}", move))
+        for row in bounds.estimates():
+            score_range, (low, high), expected = row.reaches[0], row.ci or (0.0, 0.0), mean[row.run][row.measure]
+            range_text = f"{score_range.low:.4f} to {score_range.high:.4f}"
+            rows.append(
+                (name, row.measure, f"{row.value:.4f}", f"{low:.3f} to {high:.3f}", f"{expected:.4f}", range_text)
+            )
     head = ("run", "measure", "by document id", "interval over topics", "mean over all orders", "least to greatest")
     return (
         "Two runs with ties. " + " ".join(shares) + "\n\n" + TextTable(head, tuple(rows), labels=2).markdown() + "\n\n"
@@ -75,7 +77,7 @@ def ties(data: Path) -> str:
 
 
 def unjudged(data: Path) -> str:
-    """Show how little of a run is judged, and what that leaves open."""
+    """Report how little of a run is judged, and the effect on scores."""
     shares: list[tuple[str, ...]] = []
     rows: list[tuple[str, ...]] = []
     for run, path in UNJUDGED.items():
@@ -84,10 +86,12 @@ def unjudged(data: Path) -> str:
         shares.append((run, *(f"{value:.1%}" for value in judged_at.values())))
         scores = judged.evaluate(*files, GRADED, unjudged=True)
         condensed = _condensed(files, run)
-        for one in scores.estimates(ci="none"):
-            reach = one.reaches[0]
-            move = f"{reach.low:.4f} to {reach.high:.4f}" + ("" if reach.kind == "exact" else f" ({reach.kind})")
-            rows.append((run, one.measure, f"{one.value:.4f}", f"{condensed[one.measure]:.4f}", move))
+        for row in scores.estimates(ci="none"):
+            score_range = row.reaches[0]
+            range_text = f"{score_range.low:.4f} to {score_range.high:.4f}" + (
+                "" if score_range.kind == "exact" else f" ({score_range.kind})"
+            )
+            rows.append((run, row.measure, f"{row.value:.4f}", f"{condensed[row.measure]:.4f}", range_text))
     head = ("run", "judged of the first 10", "of the first 50", "of all that it returned")
     names = ("run", "measure", "unjudged as not relevant", "judged documents only", "least to greatest")
     return (
@@ -101,8 +105,8 @@ def unjudged(data: Path) -> str:
 
 
 def _condensed(files: tuple[Path, Path], run: str) -> dict[str, float]:
-    alone = [judged.measures.parse(name).replace(judged_only=True) for name in GRADED]
-    scores: Scores = judged.evaluate(*files, alone)
+    condensed_measures = [judged.measures.parse(name).replace(judged_only=True) for name in GRADED]
+    scores: Scores = judged.evaluate(*files, condensed_measures)
     return dict(zip(GRADED, scores.aggregate()[run].values(), strict=True))
 
 

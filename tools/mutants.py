@@ -1,9 +1,8 @@
-"""Mutation testing: change the sources at random places, and see which changes no test notices.
+"""Mutation testing: change the sources at random places, and report changes that no test detects.
 
-``mutants.py --packages clicks stats/cusum.py --sample 100`` draws places uniformly from all places of these packages,
-mutates each in a copy of the sources, and runs the tests beside it that execute its lines. A mutant without effect
-(equivalent to the original) counts as a survivor. Which tests execute a line is traced once and kept in build/mutants.
-After Ctrl-C the outcomes so far are reported.
+``mutants.py --packages clicks stats/cusum.py --sample 100`` samples places uniformly from these packages, mutates each
+in a copy of the sources, and runs the related tests that execute its lines. An equivalent mutant counts as a survivor.
+Which tests execute a line is traced once and saved in build/mutants. After Ctrl-C, the outcomes so far are reported.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the tests say about a mutant."""
+    """Result of the tests for a mutant."""
 
     package: str
     where: str
@@ -58,7 +57,7 @@ class Outcome:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Draw mutants, run them, and print the rate and the survivors."""
+    """Sample mutants, run them, and print the rate and the survivors."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--packages", nargs="+", metavar="PATH", help="folders or files below the package; default all")
     parser.add_argument("--sample", type=int, default=400, metavar="N", help="number of mutants (default: 400)")
@@ -79,19 +78,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(report(outcomes, packages))
     if options.json:
         rows = [asdict(outcome) for outcome in outcomes]
-        kept = {"seed": options.seed, "packages": packages, "outcomes": rows}
-        options.json.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+        document = {"seed": options.seed, "packages": packages, "outcomes": rows}
+        options.json.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def draw(sources: Path, packages: Iterable[str], sample: int, seed: int) -> list[Mutant]:
-    """Draw places uniformly from those of the packages, and a replacement for each."""
+    """Sample places uniformly from the packages, and a replacement for each."""
     places: list[tuple[str, str, Place]] = []
     for package in packages:
         for source in files_of(sources, [package]):
             places.extend((package, source, place) for place in find_places((sources / source).read_bytes()))
-    chance = random.Random(seed)  # noqa: S311 - a sample, not a secret
-    chosen = chance.sample(places, min(sample, len(places)))
-    return [Mutant(*drawn, chance.choice(drawn[2].replacements)) for drawn in chosen]
+    rng = random.Random(seed)  # noqa: S311 - a sample, not a secret
+    sampled = rng.sample(places, min(sample, len(places)))
+    return [Mutant(*place_with_source, rng.choice(place_with_source[2].replacements)) for place_with_source in sampled]
 
 
 def files_of(sources: Path, packages: Iterable[str]) -> list[str]:
@@ -157,16 +156,16 @@ class Runner:
         executing: dict[str, float] = {}
         others: dict[str, float] = {}
         for trace in traces:
-            for tests, chosen in zip(trace.tests_of(mutant.source, lines), (executing, others), strict=True):
-                chosen.update((test, trace.seconds[test]) for test in tests)
+            for tests, selected in zip(trace.tests_of(mutant.source, lines), (executing, others), strict=True):
+                selected.update((test, trace.seconds[test]) for test in tests)
         seconds = sum(executing.values())
-        rest: list[str] = []
+        other_tests: list[str] = []
         for test in sorted(others, key=others.__getitem__):
             seconds += others[test]
             if seconds > self.budget:
                 break
-            rest.append(test)
-        return [*sorted(executing, key=executing.__getitem__), *rest], seconds
+            other_tests.append(test)
+        return [*sorted(executing, key=executing.__getitem__), *other_tests], seconds
 
     @functools.cached_property
     def _test_files(self) -> dict[str, set[str]]:

@@ -1,6 +1,6 @@
-"""Run the notebooks in examples/ without Jupyter, and write into them what their cells print.
+"""Run the notebooks in examples/ without Jupyter, and write the output into them.
 
-A cell's output is what it prints, and its last expression as text; in Jupyter an answer shows itself as a table.
+The output of a cell is its printed text, and the text of its last expression; Jupyter shows answers as tables.
 ``--check`` only compares.
 """
 
@@ -21,21 +21,21 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def main() -> int:
-    """Write or check each; exit code 1 if one is out of date."""
+    """Write or check each notebook; return 1 if one is out of date."""
     check = "--check" in sys.argv[1:]
     stale: list[str] = []
     for path in sorted(EXAMPLES.glob("*.ipynb")):
         text = path.read_text(encoding="utf-8")
-        if text != (made := executed(text)):
+        if text != (new_text := run_notebook(text)):
             stale.append(path.name)
             if not check:
-                path.write_text(made, encoding="utf-8")
+                path.write_text(new_text, encoding="utf-8")
     print(*stale, sep="\n", end="\n" if stale else "")
     return int(check and bool(stale))
 
 
-def executed(text: str) -> str:
-    """Run a notebook's cells one after the other, and give it with what they print."""
+def run_notebook(text: str) -> str:
+    """Run the cells of a notebook, and return it with their output."""
     notebook = json.loads(text)
     names: dict[str, Any] = {"__name__": "__main__"}
     count = 0
@@ -52,7 +52,7 @@ def _run(source: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]
     printed, value = io.StringIO(), None
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
-        exec(compile(tree, f"cell {count}", "exec"), names)  # noqa: S102  our own notebooks
+        exec(compile(tree, f"cell {count}", "exec"), names)  # noqa: S102 - our own notebooks
         if last is not None:
             value = eval(compile(ast.Expression(last.value), f"cell {count}", "eval"), names)  # noqa: S307
     outputs: list[dict[str, Any]] = []

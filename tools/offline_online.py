@@ -1,8 +1,8 @@
-"""Write docs/offline-online.md, whether judgments predict what users did, on real logs: ``offline_online.py DATA``.
+"""Write docs/offline-online.md, whether judgments predict user behavior, on real logs: ``offline_online.py DATA``.
 
 DATA is a folder with ``logs/trec_session`` (the log of the TREC 2012 Session track with its judgments) and
-``logs/session2014_graphcm`` (pages of the 2014 track with a label for each result). The tests compare the page with
-what this makes where the data is at hand.
+``logs/session2014_graphcm`` (pages of the 2014 track with a label for each result). If the data is available, the tests
+compare the page with the output.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def page(data: Path) -> str:
-    """Make the page."""
+    """Build the page."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
         logs = data / "logs"
@@ -50,79 +50,83 @@ def page(data: Path) -> str:
 
 
 def session_2012(folder: Path) -> list[str]:
-    """Searchers with a topic each, full judgments, and times."""
+    """Return the section on searchers with a topic each, full judgments, and times."""
     log = read_log(folder / "sessiontrack2012.xml.gz", name="TREC 2012 Session", bots="keep")
     qrels = Qrels.read(folder / "qrels" / "session2012.qrels", name="its judgments")
-    found = against_qrels(log, qrels, measures=MEASURES, by="goal", unit="session")
-    agreed = preference_agreement(log, qrels, rules=["above", "last-above", "earlier", "next"], unit="session")
-    said = (
+    pages = against_qrels(log, qrels, measures=MEASURES, by="goal", unit="session")
+    preferences = preference_agreement(log, qrels, rules=["above", "last-above", "earlier", "next"], unit="session")
+    introduction = (
         "The TREC 2012 Session track recorded people who were given a topic, queried a web search engine and read what"
-        f" they opened: small ({found.units} sessions), but with times. {found.sentences[0]} A page satisfied where a"
-        f" result was opened for 30 seconds or longer: {found.of('nDCG@10', 'satisfied').mean:.0%} of the pages. In the"
+        f" they opened: small ({pages.units} sessions), but with times. {pages.sentences[0]} A page satisfied where a"
+        f" result was opened for 30 seconds or longer: {pages.of('nDCG@10', 'satisfied').mean:.0%} of the pages. In the"
         " first column of results 0.5 is chance: the probability that of two pages with different outcomes the one with"
         " the better outcome has the better score. The second compares pages of one topic alone."
     )
     slices = "By the goal of the topic, with intervals about 1.4 times as wide for half as many sessions (nDCG@10):"
     return [
         "## TREC 2012 Session: searchers with a topic",
-        wrapped(said),
-        relations(found).markdown(),
-        wrapped(verdict(found)),
+        wrapped(introduction),
+        relations(pages).markdown(),
+        wrapped(verdict(pages)),
         wrapped(slices),
-        sliced(found).markdown(),
+        sliced(pages).markdown(),
         wrapped("How often something was opened, and how often it satisfied, by nDCG@10 of the page:"),
-        calibrated(found).markdown(),
-        wrapped(means(found)),
+        calibrated(pages).markdown(),
+        wrapped(means(pages)),
         "### What clicks prefer",
         wrapped(PREFERENCES),
-        agreed.table().markdown(),
-        wrapped(told(agreed)),
+        preferences.table().markdown(),
+        wrapped(told(preferences)),
     ]
 
 
 def session_2014(folder: Path) -> list[str]:
-    """Many more pages, but judged only where shown, and without times."""
+    """Return the section on a larger log, with judgments of displayed results only, and without times."""
     log, qrels = labeled(folder / "normalized_with_labels.jsonl.gz")
     measures = ("P@10", "DCG@10", "ERR(max=4)@10", "nDCG@10")
-    found = against_qrels(log, qrels, measures=measures, unit="session")
-    agreed = preference_agreement(log, qrels, rules=["above", "previous", "next"], unit="session")
-    said = (
+    pages = against_qrels(log, qrels, measures=measures, unit="session")
+    preferences = preference_agreement(log, qrels, rules=["above", "previous", "next"], unit="session")
+    introduction = (
         "Of the 2014 track a set of pages is available with a label from -2 to 4 for each of the ten results, and no"
-        f" times: {found.joined} pages of {found.units} sessions, {found.of('P@10', 'clicked').mean:.0%} of them with a"
+        f" times: {pages.joined} pages of {pages.units} sessions, {pages.of('P@10', 'clicked').mean:.0%} of them with a"
         " click. Nothing is known about results that were not shown. The ideal of nDCG is then made of what was shown"
         " for the query: a page with one fair result has nDCG 1 if that comes first. It tells the order of a page, not"
         " how good it is, and is here as a warning; P, DCG and ERR need no ideal. What is judged is a query: pages"
         " within topics are of one query, and their lists hardly differ, so that this column can show nothing here."
     )
-    parts = ["## TREC 2014 Session: labels of what was shown", wrapped(said), relations(found).markdown()]
-    return [*parts, wrapped(verdict(found)), agreed.table().markdown(), wrapped(told(agreed))]
+    parts = [
+        "## TREC 2014 Session: labels of what was shown",
+        wrapped(introduction),
+        relations(pages).markdown(),
+    ]
+    return [*parts, wrapped(verdict(pages)), preferences.table().markdown(), wrapped(told(preferences))]
 
 
 def labeled(path: Path) -> tuple[InteractionLog, Qrels]:
-    """Make a log, and the highest label of each result by query."""
+    """Create a log, and the highest label of each result by query."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     serps: list[dict[str, Any]] = []
     shown: list[dict[str, Any]] = []
     events: list[dict[str, Any]] = []
     grades: dict[str, dict[str, float]] = {}
-    for at, row in enumerate(rows):
-        session, known = int(row["session_id"]), grades.setdefault(row["query_id"], {})
-        serps.append({"serp": at, "query_id": f"{at:05}", "session": session, "user": session, "time_ms": at * 1000,
+    for i, row in enumerate(rows):
+        session, query_grades = int(row["session_id"]), grades.setdefault(row["query_id"], {})
+        serps.append({"serp": i, "query_id": f"{i:05}", "session": session, "user": session, "time_ms": i * 1000,
                       "query": row["query"], "query_norm": row["query"], "filtered": False, "page": 1, "first_rank": 1,
                       "n_shown": len(row["results"]), "topic": row["query_id"]})  # fmt: skip
         for rank, (doc, grade) in enumerate(zip(row["results"], row["relevance"], strict=True), 1):
-            shown.append({"serp": at, "rank": rank, "object_id": doc})
-            known[doc] = max(grade, known.get(doc, grade))
-        events += [{"event": 100 * at + rank, "serp": at, "session": session, "user": session, "time_ms": at * 1000,
+            shown.append({"serp": i, "rank": rank, "object_id": doc})
+            query_grades[doc] = max(grade, query_grades.get(doc, grade))
+        events += [{"event": 100 * i + rank, "serp": i, "session": session, "user": session, "time_ms": i * 1000,
                     "action": "click", "object_id": row["results"][rank - 1], "rank": rank}
                    for rank in row["clicks"]]  # fmt: skip
-    sessions = [{"session": one, "user": one, "start_ms": 0, "end_ms": 0, "n_serps": 0, "n_events": 0}
-                for one in sorted({row["session"] for row in serps})]  # fmt: skip
+    sessions = [{"session": session_id, "user": session_id, "start_ms": 0, "end_ms": 0, "n_serps": 0, "n_events": 0}
+                for session_id in sorted({row["session"] for row in serps})]  # fmt: skip
     engine = Engine()
     tables = [
-        engine.register(typed(made, columns), name)
-        for name, made, columns in (("serp", serps, SERP), ("shown", shown, SHOWN), ("event", events, EVENT),
+        engine.register(typed(rows_of_table, columns), name)
+        for name, rows_of_table, columns in (("serp", serps, SERP), ("shown", shown, SHOWN), ("event", events, EVENT),
                                     ("session", sessions, SESSION))
     ]  # fmt: skip
     log = InteractionLog(*tables, name="TREC 2014 Session", has_time=False, attributes=("topic",))
@@ -130,68 +134,80 @@ def labeled(path: Path) -> tuple[InteractionLog, Qrels]:
 
 
 def typed(rows: list[dict[str, Any]], columns: Any) -> Any:
-    """Make a table of Arrow of rows."""
-    fields = [pa.field(one.name, TYPES[one.type]) for one in columns]
+    """Create an Arrow table of rows."""
+    fields = [pa.field(column.name, TYPES[column.type]) for column in columns]
     return pa.Table.from_pylist(rows, schema=pa.schema([*fields, *([pa.field("topic", pa.string())]
                                                                     if "topic" in rows[0] else [])]))  # fmt: skip
 
 
-def relations(found: OfflineOnline) -> Table:
-    """Lay out the relations over all pages."""
-    rows = [at for at, one in enumerate(found.relations) if one.slice is None]
-    return replace(found.table("relations").take(rows), labels=2).showing(
+def relations(result: OfflineOnline) -> Table:
+    """Return the table of relations over all pages."""
+    rows = [row for row, relation in enumerate(result.relations) if relation.slice is None]
+    return replace(result.table("relations").take(rows), labels=2).showing(
         "measure", "outcome", "probability", "within", "tau"
     )
 
 
-def sliced(found: OfflineOnline) -> Table:
-    """Lay out one measure by slice."""
-    rows = [at for at, one in enumerate(found.relations) if one.slice is not None and one.measure == "nDCG@10"]
-    return replace(found.table("relations").take(rows), labels=2).showing(
+def sliced(result: OfflineOnline) -> Table:
+    """Return the table of one measure by slice."""
+    rows = [
+        row
+        for row, relation in enumerate(result.relations)
+        if relation.slice is not None and relation.measure == "nDCG@10"
+    ]
+    return replace(result.table("relations").take(rows), labels=2).showing(
         "sliced", "outcome", "pages", "units", "mean", "probability"
     )
 
 
-def calibrated(found: OfflineOnline) -> TextTable:
-    """Lay out two outcomes by nDCG@10."""
+def calibrated(result: OfflineOnline) -> TextTable:
+    """Return the table of two outcomes by nDCG@10."""
     rows = tuple(
-        (f"{one.low:.3f} to {one.high:.3f}", str(one.pages), str(one.mean), str(other.mean))
-        for one, other in zip(found.bins("nDCG@10", "clicked"), found.bins("nDCG@10", "satisfied"), strict=True)
+        (f"{clicked.low:.3f} to {clicked.high:.3f}", str(clicked.pages), str(clicked.mean), str(satisfied.mean))
+        for clicked, satisfied in zip(
+            result.bins("nDCG@10", "clicked"), result.bins("nDCG@10", "satisfied"), strict=True
+        )
     )
     return TextTable(("nDCG@10", "pages", "clicked", "satisfied"), rows)
 
 
-def verdict(found: OfflineOnline) -> str:
-    """Say which measures predict which outcomes."""
-    said: list[str] = []
-    for outcome in found.outcomes:
-        shown = [measure for measure in found.measures if found.of(measure, outcome).probability.excludes(0.5)]
-        inside = [measure for measure in found.measures if found.of(measure, outcome).within.excludes(0.5)]
-        count, every = len(shown), len(found.measures)
-        names = f" ({', '.join(shown)})" if 0 < count < every else ""
-        outside = f"Of {every} measures the intervals of {count} exclude chance for {outcome}{names}"
-        said.append(f"{outside}, within topics those of {len(inside)}.")
-    tests = 2 * len(found.measures) * len(found.outcomes)
-    return " ".join([*said, f"These are {tests} intervals of {found.level:.0%}, none corrected for their number."])
-
-
-def means(found: OfflineOnline) -> str:
-    """Say what the means of topics tell."""
-    told = [f"{one.rho} for {one.outcome}" for one in found.topics if one.measure == "nDCG@10"]
-    topics = found.topics[0]
-    return (
-        f"Over means of {topics.n} topics with at least {found.least_pages} pages, Spearman's rho of nDCG@10 is"
-        f" {', '.join(told)}."
+def verdict(result: OfflineOnline) -> str:
+    """Describe which measures predict which outcomes."""
+    sentences: list[str] = []
+    for outcome in result.outcomes:
+        predictive = [measure for measure in result.measures if result.of(measure, outcome).probability.excludes(0.5)]
+        predictive_within_topics = [
+            measure for measure in result.measures if result.of(measure, outcome).within.excludes(0.5)
+        ]
+        count, total = len(predictive), len(result.measures)
+        names = f" ({', '.join(predictive)})" if 0 < count < total else ""
+        over_all_text = f"Of {total} measures the intervals of {count} exclude chance for {outcome}{names}"
+        sentences.append(f"{over_all_text}, within topics those of {len(predictive_within_topics)}.")
+    tests = 2 * len(result.measures) * len(result.outcomes)
+    return " ".join(
+        [*sentences, f"These are {tests} intervals of {result.level:.0%}, none corrected for their number."]
     )
 
 
-def told(found: PreferenceAgreement) -> str:
-    """Say what preferences agree with."""
-    return " ".join(one for one in found.sentences if one.split(":")[0] in found.rules)
+def means(result: OfflineOnline) -> str:
+    """Describe the correlation of topic means."""
+    rho_texts = [
+        f"{topic_row.rho} for {topic_row.outcome}" for topic_row in result.topics if topic_row.measure == "nDCG@10"
+    ]
+    topics = result.topics[0]
+    return (
+        f"Over means of {topics.n} topics with at least {result.least_pages} pages, Spearman's rho of nDCG@10 is"
+        f" {', '.join(rho_texts)}."
+    )
+
+
+def told(result: PreferenceAgreement) -> str:
+    """Describe what preferences agree with."""
+    return " ".join(sentence for sentence in result.sentences if sentence.split(":")[0] in result.rules)
 
 
 def wrapped(text: str) -> str:
-    """Break a paragraph into lines."""
+    """Wrap a paragraph."""
     return textwrap.fill(text, 120, break_on_hyphens=False)
 
 

@@ -1,7 +1,7 @@
-"""Count the files of ours that a call crosses, and list them: ``python tools/paths.py``.
+"""Count the files of judged that a call executes, and list them: ``python tools/paths.py``.
 
-Files stand in the order in which a function in them was called first, in any thread. What only runs while a module is
-imported does not count: each call is made once before it is traced.
+Files are in the order of their first call, in any thread. Imports do not count: each call is made once before it is
+traced.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COMMANDS: dict[str, tuple[list[str], int]] = {
     "judged online metrics": (["online", "metrics", str(sample.LOG), "-m", "PageCTR"], 45),
     "judged labels next": (["labels", "next", _QRELS, *_RUNS, "--limit", "5"], 40),
 }
-"""Commands, and how many files each may cross."""
+"""Commands, and the maximum number of files of each."""
 
 
 def main() -> None:
@@ -47,24 +47,24 @@ def main() -> None:
     warnings.simplefilter("ignore", JudgedWarning)
     server = TestClient(make_app(open_sample()))
     calls: dict[str, tuple[Callable[[], Any], int]] = {
-        name: (lambda words=words: quietly(words), goal) for name, (words, goal) in COMMANDS.items()
+        name: (lambda words=words: run_quietly(words), goal) for name, (words, goal) in COMMANDS.items()
     }
     calls["GET /matrix"] = (lambda: server.get("/matrix").raise_for_status(), 30)
-    paths = {name: crossed(call) for name, (call, _) in calls.items()}
+    paths = {name: traced_files(call) for name, (call, _) in calls.items()}
     rows = tuple((name, str(len(paths[name])), f"<= {goal}") for name, (_, goal) in calls.items())
     print(TextTable(("call", "files", "goal"), rows).text())
     for name, files in paths.items():
         print(f"\n{name}:\n" + textwrap.fill(", ".join(files), 110, break_on_hyphens=False))
 
 
-def quietly(words: list[str]) -> None:
-    """Run a command of this process, without its output."""
+def run_quietly(words: list[str]) -> None:
+    """Run a command in this process, without output."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         app(words, standalone_mode=False)
 
 
-def crossed(call: Callable[[], object]) -> list[str]:
-    """Make a call twice, and return the files whose functions ran the second time, in the order of first calls."""
+def traced_files(call: Callable[[], object]) -> list[str]:
+    """Make a call twice, and return the files with functions that ran the second time, in order of first calls."""
     files: dict[str, None] = {}
 
     def profile(frame: Any, event: str, _: object) -> None:

@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def page(data: Path) -> str:
-    """Make the page."""
+    """Return the page."""
     logs = data / "logs"
     esci = read_log(logs / "ubi_esci" / "ubi_queries_events.ndjson.gz", name="UBI sample", now_ms=NOW)
     chorus = read_log(logs / "ubi_chorus" / "log_events.zip", name="Chorus", now_ms=NOW)
@@ -55,7 +55,7 @@ def page(data: Path) -> str:
 
 
 def overview(logs: tuple[InteractionLog, ...]) -> str:
-    """Lay out what there is of each log, and whether it passes the check."""
+    """Return the table of sizes of each log and whether it passes the check."""
     rows: list[tuple[str, ...]] = []
     for log in logs:
         units = len(log.serp.to_arrow("user")["user"].unique())
@@ -71,14 +71,16 @@ def of_esci(log: InteractionLog, raw: Rows) -> list[str]:
     queries = [row for row in raw if "action_name" not in row]
     listed = [row["query_response_hit_ids"] for row in queries if row.get("query_response_hit_ids") is not None]
     clicks = Counter(row.get("client_id") for row in raw if row.get("action_name") == "click")
-    most = clicks.most_common(1)[0][1]
+    max_clicks = clicks.most_common(1)[0][1]
     names = ("PageCTR", "ImpressionCTR@10", "ZeroResults", "SatisfiedClicks", "Abandonment", "AddToCart")
     scores = online_metrics(log, list(names))
-    by = online_metrics(log, ["PageCTR", "ZeroResults", "SatisfiedClicks", "ObservedVisits"], by="application")
-    zero, naive = scores.of("ZeroResults"), sum(not one for one in listed)
+    scores_by_application = online_metrics(
+        log, ["PageCTR", "ZeroResults", "SatisfiedClicks", "ObservedVisits"], by="application"
+    )
+    zero, naive = scores.of("ZeroResults"), sum(not hit_ids for hit_ids in listed)
     satisfied = scores.of("SatisfiedClicks")
-    astray, only = finding(log, "unknown-query-id"), "esci_ubi_sample"
-    ended = by.of("ObservedVisits", only)
+    num_unknown_ids, application = finding(log, "unknown-query-id"), "esci_ubi_sample"
+    observed_visits = scores_by_application.of("ObservedVisits", application)
     return [
         "## UBI sample: three front ends in one file",
         wrapped(
@@ -97,20 +99,21 @@ def of_esci(log: InteractionLog, raw: Rows) -> list[str]:
             f" {span_of(zero)}. The interval is wide, as these pages are those of {zero.units} users."
         ),
         wrapped(
-            f"**Clicks.** One user made {most} of the {clicks.total()} events named `click`"
-            f" ({most / clicks.total():.0%}). {value_of(satisfied)} of the clicks satisfied, with an interval over"
-            f" users of {span_of(satisfied)}: one over clicks would be narrow, and about one person. By application it"
-            " is another number each time:"
+            f"**Clicks.** One user made {max_clicks} of the {clicks.total()} events named `click`"
+            f" ({max_clicks / clicks.total():.0%}). {value_of(satisfied)} of the clicks satisfied, with an interval"
+            f" over users of {span_of(satisfied)}: one over clicks would be narrow, and about one person. By"
+            " application it is another number each time:"
         ),
-        sliced(by),
+        sliced(scores_by_application),
         wrapped(
-            f"Only {value_of(ended)} of the visits of `{only}` were seen to end, which is why nearly all of its clicks"
-            " satisfied: its sessions end with a click, and a click that nothing follows counts as one that satisfied."
+            f"Only {value_of(observed_visits)} of the visits of `{application}` were seen to end, which is why nearly"
+            " all of its clicks satisfied: its sessions end with a click, and a click that nothing follows counts as"
+            " one that satisfied."
         ),
         wrapped(
             "**What to conclude.** Nothing about a mean over this file: it mixes front ends, and the check fails it, as"
-            f" {astray} events are on pages that nobody logged. What it is good for is testing a reader; ours was tried"
-            " on it."
+            f" {num_unknown_ids} events are on pages that nobody logged. What it is good for is testing a reader;"
+            " ours was tried on it."
         ),
     ]
 
@@ -124,19 +127,22 @@ def of_chorus(log: InteractionLog, raw: Rows) -> list[str]:
     for row in queries:
         texts.setdefault(row["user_query"], set()).add(empty[row["query_id"]])
     sizes = Counter(json.loads(row["query"])["size"] for row in queries)
-    said = [row for row in events if row["action_name"] == "on_search"]
-    agree = sum((row["event_attributes"]["result_count"] == 0) == empty[row["query_id"]] for row in said)
+    search_events = [row for row in events if row["action_name"] == "on_search"]
+    agree = sum((row["event_attributes"]["result_count"] == 0) == empty[row["query_id"]] for row in search_events)
     times = sorted(row["timestamp"] for row in raw)
     minutes, users = (times[-1] - times[0]) / 60_000, len({row["client_id"] for row in raw})
     sessions = log.session.to_arrow("session").num_rows
-    always, both = sum(one == {True} for one in texts.values()), sum(len(one) == 2 for one in texts.values())
-    mixed = f", but for {both}" if both else ""
+    num_always_empty, num_varying = (
+        sum(emptiness == {True} for emptiness in texts.values()),
+        sum(len(emptiness) == 2 for emptiness in texts.values()),
+    )
+    mixed = f", but for {num_varying}" if num_varying else ""
     names = ("PageCTR", "ClicksPerPage", "TimeToFirstClick", "SatisfiedClicks", "DwellOver", "ObservedVisits",
              "ZeroResults", "Abandonment", "AddToCart", "Conversion")  # fmt: skip
     scores = online_metrics(log, list(names))
-    zero, first, page_ctr = scores.of("ZeroResults"), scores.of("TimeToFirstClick"), scores.of("PageCTR")
-    several, satisfied, over = (scores.of(name) for name in ("ClicksPerPage", "SatisfiedClicks", "DwellOver"))
-    beyond = finding(log, "rank-beyond-list")
+    zero, first_click, page_ctr = scores.of("ZeroResults"), scores.of("TimeToFirstClick"), scores.of("PageCTR")
+    clicks_per_page, satisfied, over = (scores.of(name) for name in ("ClicksPerPage", "SatisfiedClicks", "DwellOver"))
+    num_beyond_list = finding(log, "rank-beyond-list")
     return [
         "## Chorus: a log that a program made",
         wrapped(
@@ -149,20 +155,21 @@ def of_chorus(log: InteractionLog, raw: Rows) -> list[str]:
         wrapped(
             f"**Zero results.** {value_of(zero)} of the pages are empty. That is no artifact of facets: every one of"
             f" the {len(queries):,} requests asks for {' or '.join(str(size) for size in sizes)} results, and in"
-            f" {agree:,} of {len(said):,} search events the number of results that the front end saw says the same. The"
-            f" log does say so. What it asked says why: of {len(texts):,} different texts {always:,} never found"
-            f" anything, the other {len(texts) - always - both} always did{mixed}. The former are mostly phrases such"
-            " as “syndicate visionary niches” or “iterate granular supply-chains”, asked of a catalog of electronics"
-            " by a generator of texts. The rate is true of the log, and says nothing of any shop."
+            f" {agree:,} of {len(search_events):,} search events the number of results that the front end saw says the"
+            f" same. The log does say so. What it asked says why: of {len(texts):,} different texts"
+            f" {num_always_empty:,} never found anything, the other {len(texts) - num_always_empty - num_varying}"
+            f" always did{mixed}. The former are mostly phrases such as “syndicate visionary niches” or “iterate"
+            " granular supply-chains”, asked of a catalog of electronics by a generator of texts. The rate is true of"
+            " the log, and says nothing of any shop."
         ),
         wrapped(
-            f"**Clicks.** The first click comes {value_of(first)} after the page, {span_of(first)}. No person is that"
-            f" fast. Of the pages that were not empty {value_of(page_ctr)} have a click; a page with one has"
-            f" {several.numerator / page_ctr.numerator:.2f} opened results in the mean. Positions are no better:"
-            f" {beyond:,} of them lie behind the end of the page's list, and name objects that are not in it."
-            f" {amount(satisfied.numerator)} of {amount(satisfied.denominator)} clicks count as satisfied, though"
-            f" {value_of(over)} of the visits last 30 seconds: they are the last of their session, and nobody saw their"
-            " end."
+            f"**Clicks.** The first click comes {value_of(first_click)} after the page, {span_of(first_click)}. No"
+            f" person is that fast. Of the pages that were not empty {value_of(page_ctr)} have a click; a page with one"
+            f" has {clicks_per_page.numerator / page_ctr.numerator:.2f} opened results in the mean. Positions are no"
+            f" better: {num_beyond_list:,} of them lie behind the end of the page's list, and name objects that are not"
+            f" in it. {amount(satisfied.numerator)} of {amount(satisfied.denominator)} clicks count as satisfied,"
+            f" though {value_of(over)} of the visits last 30 seconds: they are the last of their session, and nobody"
+            " saw their end."
         ),
         wrapped(
             "**What to conclude.** Use it to test that a pipeline runs. Its intervals are narrow because it is large,"

@@ -1,6 +1,6 @@
-"""Write docs/satisfaction.md, what a published study says of nDCG and of five layouts: ``satisfaction.py DATA``.
+"""Write docs/satisfaction.md, on nDCG and five layouts in a published study: ``satisfaction.py DATA``.
 
-DATA is a folder with ``study_chiir24``. The tests compare the page with what this makes where the data is at hand.
+DATA is a folder with ``study_chiir24``. If the data is available, the tests compare the page with the output.
 """
 
 from __future__ import annotations
@@ -63,32 +63,32 @@ def main() -> int:
 
 
 def page(data: Path) -> str:
-    """Make the page."""
+    """Build the page."""
     records, lists = study(data)
     (outcome,) = outcomes(records)
-    found = report(records, measured=lists, measure="nDCG@10")
-    (agreed,) = found.agreements
+    study_report = report(records, measured=lists, measure="nDCG@10")
+    (overall,) = study_report.agreements
     rows = list[str]()
     for name in records.systems:
-        own = Outcome(name, "more", tuple(one for one in outcome.values if one.system == name))
-        one = measure_agreement(own, lists, "nDCG@10")
-        rows.append(f"| {name} | {one.people} | {one.trials} | {_r(one.pooled, one.ci)} |")
-    least = min(found.decisive, key=lambda one: one.p)
+        layout_outcome = Outcome(name, "more", tuple(row for row in outcome.values if row.system == name))
+        layout = measure_agreement(layout_outcome, lists, "nDCG@10")
+        rows.append(f"| {name} | {layout.people} | {layout.trials} | {_r(layout.pooled, layout.ci)} |")
+    smallest = min(study_report.decisive, key=lambda pair: pair.p)
     return TEXT.format(
-        trials=agreed.trials,
-        pooled=_r(agreed.pooled, agreed.ci),
-        within=_r(agreed.within, agreed.within_ci),
-        above=sum(one > 0 for one in agreed.persons),
-        persons=len(agreed.persons),
-        rank=agreed.rank,
+        trials=overall.trials,
+        pooled=_r(overall.pooled, overall.ci),
+        within=_r(overall.within, overall.within_ci),
+        above=sum(correlation > 0 for correlation in overall.persons),
+        persons=len(overall.persons),
+        rank=overall.rank,
         agreed="\n".join(rows),
-        layouts=_layouts(found),
-        n=found.n,
+        layouts=_layouts(study_report),
+        n=study_report.n,
         least=MIN_UNITS["verdict"],
-        pairs=len(found.decisive),
-        p=least.p,
-        first=least.first,
-        second=least.second,
+        pairs=len(study_report.decisive),
+        p=smallest.p,
+        first=smallest.first,
+        second=smallest.second,
     )
 
 
@@ -96,13 +96,15 @@ def _r(value: float, ci: tuple[float, float] | None) -> str:
     return f"{value:.3f}" if ci is None else f"{value:.3f} [{ci[0]:.2f}, {ci[1]:.2f}]"
 
 
-def _layouts(found: StudyReport) -> str:
-    """Write the pairs of layouts, for other people with these topics and for other people and topics."""
+def _layouts(study_report: StudyReport) -> str:
+    """Format the pairs of layouts, for new people with these topics, and for new people and topics."""
     rows = list[str]()
-    for one in found.decisive:
-        limits = [f"[{low:+.2f}, {high:+.2f}]" for low, high in (one.people_ci, one.ci)]
-        numbers = (", ".join(f"{mean:.2f}" for mean in one.means), f"{one.difference:+.2f}", *limits)
-        rows.append("| " + " | ".join((one.first, one.second, *numbers, f"{one.p:.3f}", f"{one.adjusted:.2f}")) + " |")
+    for pair in study_report.decisive:
+        limits = [f"[{low:+.2f}, {high:+.2f}]" for low, high in (pair.people_ci, pair.ci)]
+        numbers = (", ".join(f"{mean:.2f}" for mean in pair.means), f"{pair.difference:+.2f}", *limits)
+        rows.append(
+            "| " + " | ".join((pair.first, pair.second, *numbers, f"{pair.p:.3f}", f"{pair.adjusted:.2f}")) + " |"
+        )
     return "\n".join(rows)
 
 
@@ -110,15 +112,15 @@ def study(data: Path) -> tuple[StudyRecords, dict[tuple[str, int], float]]:
     """Read the ratings as records of a study, and nDCG@10 of each rated page."""
     with (data / "study_chiir24" / "query_feedback.csv").open(encoding="utf-8") as file:
         ratings = sorted(csv.DictReader(file), key=lambda row: (int(row["user"]), int(row["id"])))
-    place, trials, lists = Counter[str](), list[dict[str, object]](), dict[tuple[str, int], float]()
+    page_count, trials, lists = Counter[str](), list[dict[str, object]](), dict[tuple[str, int], float]()
     for row in ratings:
-        place[row["user"]] += 1
-        key = {"participant": row["user"], "position": place[row["user"]]}
-        of = {"query_id": row["topic_id"], "system": row["interface_type"], "value": float(row["feedback"])}
-        trials.append({**key, **of})
-        lists[row["user"], place[row["user"]]] = float(row["ndcg_10"])
+        page_count[row["user"]] += 1
+        key = {"participant": row["user"], "position": page_count[row["user"]]}
+        trial_fields = {"query_id": row["topic_id"], "system": row["interface_type"], "value": float(row["feedback"])}
+        trials.append({**key, **trial_fields})
+        lists[row["user"], page_count[row["user"]]] = float(row["ndcg_10"])
     answers = [{**row, "questionnaire": "satisfaction", "item": "1"} for row in trials]
-    people = [{"participant": name} for name in place]
+    people = [{"participant": name} for name in page_count]
     return StudyRecords.of({"participants": people, "trials": trials, "answers": answers}), lists
 
 

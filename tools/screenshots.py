@@ -1,4 +1,4 @@
-"""Take the pictures of the workbench for the documentation, or into another folder to look at them.
+"""Take screenshots of the workbench for the documentation, or into another folder.
 
 python tools/screenshots.py --to FOLDER --width 375 --width 1280 --width 2560 --scheme light --scheme dark
 """
@@ -36,30 +36,32 @@ PAGES = {
 }
 
 
-def take(browser: Any, address: str, path: Path, width: int, scheme: str, *, whole: bool) -> list[str]:
-    """Take one picture; give what the console said."""
+def take_screenshot(
+    browser: Any, address: str, path: Path, width: int, scheme: str, *, is_full_page: bool
+) -> list[str]:
+    """Save a screenshot; return the console messages."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
-    said: list[str] = []
-    note: Callable[[Any], None] = lambda message: said.append(f"{path.name}: {message.text}")  # noqa: E731
-    page.on("console", note)
+    messages: list[str] = []
+    record_message: Callable[[Any], None] = lambda message: messages.append(f"{path.name}: {message.text}")  # noqa: E731
+    page.on("console", record_message)
     page.goto(address)
     page.wait_for_load_state("networkidle")
     if page.locator(".chart[data-chart]").count():
         page.wait_for_selector("html[data-drawn]", timeout=60_000)
-    page.screenshot(path=path, full_page=whole)
+    page.screenshot(path=path, full_page=is_full_page)
     context.close()
-    return said
+    return messages
 
 
 def main() -> None:
-    """Take them all."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--to", type=Path, default=DOCS)
-    asked.add_argument("--width", type=int, action="append")
-    asked.add_argument("--scheme", choices=["light", "dark"], action="append")
-    asked.add_argument("--page", choices=list(PAGES), action="append")
-    given = asked.parse_args()
+    """Take all screenshots."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=Path, default=DOCS)
+    parser.add_argument("--width", type=int, action="append")
+    parser.add_argument("--scheme", choices=["light", "dark"], action="append")
+    parser.add_argument("--page", choices=list(PAGES), action="append")
+    given = parser.parse_args()
     given.to.mkdir(parents=True, exist_ok=True)
     many = len(given.width or []) + len(given.scheme or []) > 0
     with served(make_app(open_sample())) as address, chromium() as browser:
@@ -67,7 +69,7 @@ def main() -> None:
             for width in given.width or [1280]:
                 for scheme in given.scheme or ["light"]:
                     path = given.to / (f"{name}-{width}-{scheme}.png" if many else f"{name}.png")
-                    for text in take(browser, address + PAGES[name], path, width, scheme, whole=many):
+                    for text in take_screenshot(browser, address + PAGES[name], path, width, scheme, is_full_page=many):
                         print(text)
 
 

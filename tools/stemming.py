@@ -1,8 +1,8 @@
 """Write docs/stemming.md, about two questions and three collections: ``stemming.py DATA [--dsn DSN] [--to FOLDER]``.
 
-DATA is a folder with ``cranfield``, ``cisi`` and ``cacm`` (docs.jsonl.gz, queries.tsv, qrels). Results are kept in
-FOLDER: what was run is not run again. With DSN a PostgreSQL server takes part. The tests compare what engines return
-with the page; times are those of the machine that made it.
+DATA is a folder with ``cranfield``, ``cisi``, and ``cacm`` (docs.jsonl.gz, queries.tsv, qrels). Results are saved in
+FOLDER, and not run again. With DSN, a PostgreSQL server is included. The tests compare results of engines with the
+page; times depend on the machine.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from judged.data.texts import Text, Texts
 from judged.errors import JudgedWarning
 from judged.pipelines.experiments.answer import Conclusions
 from judged.pipelines.experiments.conclusions import conclude
-from judged.pipelines.experiments.engines import engine_named
-from judged.pipelines.experiments.engines.base import whole
+from judged.pipelines.experiments.engines import find_engine
+from judged.pipelines.experiments.engines.base import title_and_text
 from judged.pipelines.experiments.results import Results
 from judged.pipelines.experiments.runner import run
 from judged.pipelines.traces import Traces
@@ -38,7 +38,7 @@ QRELS = {"cranfield": "cranfield.graded.qrels", "cisi": "cisi.qrels", "cacm": "c
 BM25 = ("sqlite", "tantivy", "bm25s")
 MEASURES = ("nDCG@10", "R@100")
 STEMMED = "stemmer=english"
-FOLLOWED, WORDS = 3, 5  # topics that are shown each way, and words of each
+FOLLOWED, WORDS = 3, 5  # topics in each direction, and words of each
 TOP, DEPTH = 10, 100
 WORD = re.compile(r"[a-z]+")
 
@@ -52,7 +52,7 @@ EARLIER = {
     ("bm25s", "stop words and stemmer"): ({}, "title once", 0.3650, 0.735),
     ("dense", "WordLlama, 256"): ({}, "title twice", 0.3279, 0.697),
 }
-"""What scripts gave on Cranfield that called each library by itself, before there were adapters: nDCG@10, R@100."""
+"""Results on Cranfield of scripts that called each library directly, before the adapters: nDCG@10, R@100."""
 
 HEAD = """# Does stemming help, and is a hybrid worth its cost?
 
@@ -64,91 +64,103 @@ differ in as little as they can. How experiments are planned and run: [experimen
 
 
 class Collection(NamedTuple):
-    """One collection and what was run on it."""
+    """A collection and its experiments."""
 
     name: str
     files: dict[str, str]
     texts: Texts
-    stemming: Results  # the engines with BM25, with and without stemmer
-    apart: dict[str, Results]  # the same, each engine by itself
+    stemming: Results  # engines with BM25, with and without stemmer
+    by_engine: dict[str, Results]  # the same, by engine
     hybrid: Results
-    stages: dict[str, float]  # milliseconds of each stage of the hybrid, in the median
+    stages: dict[str, float]  # median milliseconds of each stage of the hybrid
 
 
 def main() -> int:
     """Write the page."""
-    given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("data", type=Path)
-    given.add_argument("--dsn", default="")
-    given.add_argument("--to", type=Path, default=ROOT / "build" / "stemming")
-    asked = given.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--dsn", default="")
+    parser.add_argument("--to", type=Path, default=ROOT / "build" / "stemming")
+    options = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
-        PAGE.write_text(page(asked.data, asked.to, asked.dsn), encoding="utf-8")
+        PAGE.write_text(page(options.data, options.to, options.dsn), encoding="utf-8")
     return 0
 
 
 def page(data: Path, folder: Path, dsn: str) -> str:
-    """Make the page."""
-    every = [collection(name, data / name, folder / name, dsn) for name in NAMES]
-    parts = [HEAD, "## Does stemming help?", *stemming(every), "## Is a hybrid worth its cost?", *hybrid(every)]
+    """Build the page."""
+    collections = [collection(name, data / name, folder / name, dsn) for name in NAMES]
+    parts = [
+        HEAD,
+        "## Does stemming help?",
+        *stemming(collections),
+        "## Is a hybrid worth its cost?",
+        *hybrid(collections),
+    ]
     return "\n\n".join([*parts, "## Beside earlier numbers", *rows(data / "cranfield"), *TAIL]).strip() + "\n"
 
 
 def collection(name: str, data: Path, folder: Path, dsn: str) -> Collection:
-    """Run what is left of the experiments on a collection."""
+    """Run the missing experiments on a collection."""
     files = {"documents": "docs.jsonl.gz", "queries": "queries.tsv", "qrels": f"qrels/{QRELS[name]}"}
     files = {key: str(data / file) for key, file in files.items()}
 
-    def ran(control: dict[str, Any], factors: dict[str, Any]) -> Results:
+    def run_plan(control: dict[str, Any], factors: dict[str, Any]) -> Results:
         plan = {**files, "measures": list(MEASURES), "control": control, "factors": factors}
         plan["pipelines"] = {"hybrid": {"engine": "fusion", "lists": ["bm25s", "dense"]}}
-        return run(plan, folder, progress=lambda what, _: print(f"{name}: {what}", file=sys.stderr))
+        return run(plan, folder, progress=lambda label, _: print(f"{name}: {label}", file=sys.stderr))
 
-    levels, plain = ["none", "english"], {"stop_words": "none", "stemmer": "none"}
-    apart = {"sqlite": {"stemmer": "none"}, "tantivy": plain, "bm25s": plain}
-    apart |= {"postgresql": {"dsn": dsn, "stemmer": "none"}} if dsn else {}
-    single = {engine: ran({"engine": engine, **control}, {"stemmer": levels}) for engine, control in apart.items()}
-    hybrid = ran({"engine": "bm25s", **plain, "stemmer": "english"}, {"engine": ["bm25s", "dense", "hybrid"]})
+    levels, no_text_processing = ["none", "english"], {"stop_words": "none", "stemmer": "none"}
+    controls = {"sqlite": {"stemmer": "none"}, "tantivy": no_text_processing, "bm25s": no_text_processing}
+    controls |= {"postgresql": {"dsn": dsn, "stemmer": "none"}} if dsn else {}
+    results_by_engine = {
+        engine: run_plan({"engine": engine, **control}, {"stemmer": levels}) for engine, control in controls.items()
+    }
+    hybrid = run_plan(
+        {"engine": "bm25s", **no_text_processing, "stemmer": "english"}, {"engine": ["bm25s", "dense", "hybrid"]}
+    )
     stages = stages_of(hybrid.traces("hybrid"))
-    stemming = ran({"engine": "sqlite", **plain}, {"engine": list(BM25), "stemmer": levels})  # the last: runs are read
-    return Collection(NAMES[name], files, Texts.read(files["documents"]), stemming, single, hybrid, stages)
+    stemming = run_plan(
+        {"engine": "sqlite", **no_text_processing}, {"engine": list(BM25), "stemmer": levels}
+    )  # last, because its runs are read later
+    return Collection(NAMES[name], files, Texts.read(files["documents"]), stemming, results_by_engine, hybrid, stages)
 
 
-def shown(table: Table) -> str:
-    """Write a table with its note below."""
+def table_with_note(table: Table) -> str:
+    """Format a table with its note below."""
     return f"{table.markdown().strip()}\n\n{table.note[:1].upper()}{table.note[1:]}."
 
 
 def stages_of(traces: Traces) -> dict[str, float]:
-    """Give the median latency of each stage, in milliseconds."""
+    """Return the median latency of each stage, in milliseconds."""
     spans = [span for query in traces.query_ids for span in traces.spans_of(query).values()]
     names = dict.fromkeys(span.stage for span in spans)
     return {name: median(span.latency_ms or 0 for span in spans if span.stage == name) for name in names}
 
 
-def stemming(every: list[Collection]) -> list[str]:
-    """Say what stemming does, on each engine and all three together, and show topics."""
+def stemming(collections: list[Collection]) -> list[str]:
+    """Return the section on the effect of stemming by engine, over all three, and by topic."""
     lines: list[tuple[Any, ...]] = []
-    said: list[str] = []
-    for one in every:
-        effects = [(engine, results, effect_of(conclude(results))) for engine, results in one.apart.items()]
-        adjusted = adjust([effect.found.p for _, _, effect in effects])
+    items: list[str] = []
+    for data_set in collections:
+        effects = [(engine, results, effect_of(conclude(results))) for engine, results in data_set.by_engine.items()]
+        adjusted = adjust([effect.estimate.p for _, _, effect in effects])
         for (engine, results, effect), p in zip(effects, adjusted, strict=True):
             means = [row.value for row in results.scores.estimates(ci="none") if row.measure == MEASURES[0]]
-            lines.append((one.name, engine, *means, effect, p))
-        whole_effect = effect_of(conclude(one.stemming))
-        lines.append((one.name, "the three with BM25", None, None, whole_effect, whole_effect.found.p))
-        low, high = whole_effect.found.interval
-        shown = low > 0 or high < 0
-        said.append(
-            f"- **{one.name}**: {decimal(whole_effect.found.difference, 4, '+')} ({decimal(low, 3, '+')} to"
-            f" {decimal(high, 3, '+')}) over {whole_effect.found.n} topics; raised on {whole_effect.wins.wins}, lowered"
-            f" on {whole_effect.wins.losses}."
+            lines.append((data_set.name, engine, *means, effect, p))
+        pooled = effect_of(conclude(data_set.stemming))
+        lines.append((data_set.name, "the three with BM25", None, None, pooled, pooled.estimate.p))
+        low, high = pooled.estimate.interval
+        table_with_note = low > 0 or high < 0
+        items.append(
+            f"- **{data_set.name}**: {decimal(pooled.estimate.difference, 4, '+')} ({decimal(low, 3, '+')} to"
+            f" {decimal(high, 3, '+')}) over {pooled.estimate.n} topics; raised on {pooled.wins.wins}, lowered"
+            f" on {pooled.wins.losses}."
             + (
                 ""
-                if shown
-                else f" Not shown; an effect below {decimal(whole_effect.detectable, 3)} would often be missed."
+                if table_with_note
+                else f" Not shown; an effect below {decimal(pooled.detectable, 3)} would often be missed."
             )
         )
     columns = (
@@ -156,8 +168,8 @@ def stemming(every: list[Collection]) -> list[str]:
         Column("engine", [line[1] for line in lines], TEXT),
         Column("none", [line[2] for line in lines], NUMBER, "no stemmer"),
         Column("english", [line[3] for line in lines], NUMBER, "stemmer"),
-        Column("difference", [line[4].found.difference for line in lines], CHANGE,
-               ci=[line[4].found.interval for line in lines]),
+        Column("difference", [line[4].estimate.difference for line in lines], CHANGE,
+               ci=[line[4].estimate.interval for line in lines]),
         Column("p", [float(line[5]) for line in lines], number(3), "p"),
     )  # fmt: skip
     table = Table("stemming", columns, labels=2, note=(
@@ -166,161 +178,190 @@ def stemming(every: list[Collection]) -> list[str]:
     ))  # fmt: skip
     return [
         ON_STEMMING[0],
-        "\n".join(said),
+        "\n".join(items),
         table.markdown(),
         ON_STEMMING[1],
-        *topics_of(every),
-        conflated(every[1]),
+        *topics_of(collections),
+        conflated(collections[1]),
         ON_STEMMING[2],
     ]
 
 
-def conflated(one: Collection, topic: str = "101") -> str:
-    """Count what a stem joins, where it hurts most."""
-    before, after = (one.stemming.run(name) for name in ("bm25s", f"bm25s {STEMMED}"))
-    sides = diff(one.files["qrels"], before, after, topic, cutoff=DEPTH)
-    (lost,) = (row for row in sides.topics[0].rows if (row.grade or 0) > 0)
-    texts = [whole(text).lower() for text in one.texts.documents.values()]
-    wide, narrow = (sum(bool(re.search(rf"\b{word}", text)) for text in texts) for word in ("comput", "computation"))
+def conflated(corpus: Collection, topic: str = "101") -> str:
+    """Describe the topic where conflation hurts most."""
+    unstemmed, stemmed = (corpus.stemming.run(name) for name in ("bm25s", f"bm25s {STEMMED}"))
+    sides = diff(corpus.files["qrels"], unstemmed, stemmed, topic, cutoff=DEPTH)
+    (relevant_row,) = (row for row in sides.topics[0].rows if (row.grade or 0) > 0)
+    texts = [title_and_text(text).lower() for text in corpus.texts.documents.values()]
+    n_stem, n_word = (sum(bool(re.search(rf"\b{word}", text)) for text in texts) for word in ("comput", "computation"))
     return (
         "A stem may join too much: the usual example is *university* and *universe*, both *univers* to Porter's"
-        f" stemmer. Here it is topic {topic} of {one.name}, which asks for *parallel computations*. A word that begins"
-        f" with *computation* stands in {narrow} of {len(texts):,} documents, one of the stem *comput*, as *computer*"
-        f" and *computerized* are, in {wide}: what set its only relevant document apart sets it apart no longer, and"
-        f" bm25s puts it to rank {lost.second_rank} in place of {lost.first_rank}."
+        f" stemmer. Here it is topic {topic} of {corpus.name}, which asks for *parallel computations*. A word that"
+        f" begins with *computation* stands in {n_word} of {len(texts):,} documents, one of the stem *comput*, as"
+        f" *computer* and *computerized* are, in {n_stem}: what set its only relevant document apart sets it apart no"
+        f" longer, and bm25s puts it to rank {relevant_row.second_rank} in place of {relevant_row.first_rank}."
     )
 
 
-def effect_of(found: Conclusions) -> Any:
-    """Give the main effect of the stemmer."""
-    return next(effect for effect in found.effects.main if effect.factor == "stemmer")
+def effect_of(conclusions: Conclusions) -> Any:
+    """Return the main effect of the stemmer."""
+    return next(effect for effect in conclusions.effects.main if effect.factor == "stemmer")
 
 
-def topics_of(every: list[Collection]) -> list[str]:
-    """Name the topics that stemming raises and lowers most, the document that moved most, and which words it joined."""
+def topics_of(collections: list[Collection]) -> list[str]:
+    """Return the table of topics with the largest effects, the document that moved most, and the joined words."""
     import Stemmer
 
     stem = Stemmer.Stemmer("english").stemWord
     lines: list[tuple[Any, ...]] = []
-    for one in every:
-        results = one.stemming
+    for data_set in collections:
+        results = data_set.stemming
         effect = effect_of(conclude(results))
-        for at in effect.topics(FOLLOWED):
-            topic = results.scores.query_ids[at]
+        for topic_index in effect.topics(FOLLOWED):
+            topic = results.scores.query_ids[topic_index]
             query = results.queries.text(topic)
-            sides = diff(one.files["qrels"], results.run("bm25s"), results.run(f"bm25s {STEMMED}"), topic, cutoff=DEPTH)
-            moved = sides.topics[0].rows
-            if effect.values[at] > 0:
-                row = max(moved, key=lambda row: row.changes[0] or 0)
+            sides = diff(
+                data_set.files["qrels"], results.run("bm25s"), results.run(f"bm25s {STEMMED}"), topic, cutoff=DEPTH
+            )
+            moved_rows = sides.topics[0].rows
+            if effect.values[topic_index] > 0:
+                row = max(moved_rows, key=lambda row: row.changes[0] or 0)
             else:
-                rose = [row for row in moved if not (row.grade or 0) > 0 and 0 < (row.second_rank or 0) <= TOP]
-                row = max(rose, key=lambda row: (row.first_rank or DEPTH + 1) - (row.second_rank or 0))
+                risen_rows = [
+                    row for row in moved_rows if not (row.grade or 0) > 0 and 0 < (row.second_rank or 0) <= TOP
+                ]
+                row = max(risen_rows, key=lambda row: (row.first_rank or DEPTH + 1) - (row.second_rank or 0))
             words = dict.fromkeys(WORD.findall(query.lower()))
-            inside = set(WORD.findall(whole(one.texts.documents[row.doc_id]).lower()))
-            joined = [
+            document_words = set(WORD.findall(title_and_text(data_set.texts.documents[row.doc_id]).lower()))
+            joined_words = [
                 f"{word}: {', '.join(others)}"
                 for word in words
-                if (others := sorted(other for other in inside - set(words) if stem(other) == stem(word)))
+                if (others := sorted(other for other in document_words - set(words) if stem(other) == stem(word)))
             ]
             ranks = " to ".join(str(rank or "-") for rank in (row.first_rank, row.second_rank))
-            short = query if len(query) <= 110 else f"{query[:110].rsplit(' ', 1)[0]}..."
+            short_query = query if len(query) <= 110 else f"{query[:110].rsplit(' ', 1)[0]}..."
             lines.append(
-                (one.name, topic, short, float(effect.values[at]), f"{row.doc_id}, {ranks}", "; ".join(joined))
+                (
+                    data_set.name,
+                    topic,
+                    short_query,
+                    float(effect.values[topic_index]),
+                    f"{row.doc_id}, {ranks}",
+                    "; ".join(joined_words),
+                )
             )
     names = ("collection", "topic", "query", "difference", "document, its rank", "words joined")
-    shows = (TEXT, TEXT, TEXT, CHANGE, TEXT, TEXT)
+    formats = (TEXT, TEXT, TEXT, CHANGE, TEXT, TEXT)
     columns = tuple(
-        Column(name, [line[at] for line in lines], show)
-        for at, (name, show) in enumerate(zip(names, shows, strict=True))
+        Column(name, [line[topic_index] for line in lines], show)
+        for topic_index, (name, show) in enumerate(zip(names, formats, strict=True))
     )
     note = (
         "difference: in nDCG@10, the mean of the three engines; document: of bm25s, of a topic that is raised the one"
         " that gained most, of one that is lowered the one not known to be relevant that rose most into the first 10"
     )
-    return [shown(Table("topics", columns, labels=3, note=note))]
+    return [table_with_note(Table("topics", columns, labels=3, note=note))]
 
 
-def hybrid(every: list[Collection]) -> list[str]:
-    """Set effectiveness and cost of the hybrid beside those of its parts."""
+def hybrid(collections: list[Collection]) -> list[str]:
+    """Compare effectiveness and cost of the hybrid with its components."""
     lines: list[tuple[Any, ...]] = []
-    for one in every:
-        found = {measure: conclude(one.hybrid, measure=measure) for measure in MEASURES}
+    for data_set in collections:
+        conclusions_by_measure = {measure: conclude(data_set.hybrid, measure=measure) for measure in MEASURES}
         pairs = {
             (measure, pair.second if pair.first == "control" else pair.first): pair
-            for measure, told in found.items()
-            for pair in told.comparison.measures[0].pairs
+            for measure, measure_conclusions in conclusions_by_measure.items()
+            for pair in measure_conclusions.comparison.measures[0].pairs
         }
-        for name in one.hybrid.levels:
-            costs = one.hybrid.costs[name]
-            scores = [row.value for row in one.hybrid.scores.estimates(ci="none") if row.run == name]
+        for name in data_set.hybrid.levels:
+            costs = data_set.hybrid.costs[name]
+            scores = [row.value for row in data_set.hybrid.scores.estimates(ci="none") if row.run == name]
             gains = [pairs.get((measure, name)) for measure in MEASURES]
             label = "bm25s, stemmed (control)" if name == "control" else name
-            lines.append((one.name, label, scores, gains, costs, name in found[MEASURES[0]].tradeoff.front))
+            lines.append(
+                (data_set.name, label, scores, gains, costs, name in conclusions_by_measure[MEASURES[0]].tradeoff.front)
+            )
     columns: list[Column] = [
         Column("collection", [line[0] for line in lines], TEXT),
         Column("configuration", [line[1] for line in lines], TEXT),
     ]
-    for at, measure in enumerate(MEASURES):
-        gains = [line[3][at] for line in lines]
+    for measure_index, measure in enumerate(MEASURES):
+        gains = [line[3][measure_index] for line in lines]
         columns += [
-            Column(measure, [line[2][at] for line in lines], NUMBER),
+            Column(measure, [line[2][measure_index] for line in lines], NUMBER),
             Column(f"gain {measure}", [gain and gain.result.difference for gain in gains], CHANGE, "against control",
                    ci=[gain and gain.result.interval for gain in gains],
                    mark=["*" if gain and gain.result.significant else "" for gain in gains]),
         ]  # fmt: skip
     for name in ("p50_ms", "index_cpu_seconds", "peak_mb", "index_mb"):
-        known = [line[4] for line in lines]
-        ends = [one.get(f"{name}_noise") for one in known]
-        columns.append(Column(name, [one[name] for one in known], significant(3), ci=ends if any(ends) else None))
+        costs_of_line = [line[4] for line in lines]
+        noise_intervals = [data_set.get(f"{name}_noise") for data_set in costs_of_line]
+        columns.append(
+            Column(
+                name,
+                [data_set[name] for data_set in costs_of_line],
+                significant(3),
+                ci=noise_intervals if any(noise_intervals) else None,
+            )
+        )
     note = (
         "intervals of the two differences together hold in 95% of samples, by measure and collection; * significant"
         " after Holm's correction for the two; behind p50_ms the least and the most that it was in one of three rounds:"
         " where these overlap, a difference is noise of the machine"
     )
     stages = "; ".join(
-        f"{one.name}: " + ", ".join(f"{name} {decimal(ms, 2)} ms" for name, ms in one.stages.items()) for one in every
+        f"{data_set.name}: " + ", ".join(f"{name} {decimal(ms, 2)} ms" for name, ms in data_set.stages.items())
+        for data_set in collections
     )
-    where = (
+    latency_text = (
         "Most of the hybrid's latency is not search. Its stages, each query asked for the first time, took in the"
         f" median: {stages}. Fusing is done here in Python by `judged.fuse`; an engine that fuses by itself would pay"
         " little more than its parts."
     )
-    return [ON_HYBRIDS[0], shown(Table("hybrid", tuple(columns), labels=2, note=note)), where, ON_HYBRIDS[1]]
+    return [
+        ON_HYBRIDS[0],
+        table_with_note(Table("hybrid", tuple(columns), labels=2, note=note)),
+        latency_text,
+        ON_HYBRIDS[1],
+    ]
 
 
 def rows(data: Path) -> list[str]:
-    """Ask engines directly on Cranfield, as adapters do and as the earlier scripts did, beside their numbers."""
+    """Search engines directly on Cranfield, as adapters and as earlier scripts do, and compare the scores."""
     qrels, queries = Qrels.read(data / "qrels" / QRELS["cranfield"]), Topics.read(data / "queries.tsv")
-    asked = {query: queries.text(query) for query in queries.table["query_id"].to_pylist()}
+    query_texts = {query: queries.text(query) for query in queries.table["query_id"].to_pylist()}
     documents = Texts.read(data / "docs.jsonl.gz").documents
-    ways = {
-        "title once": {doc: Text("", whole(text)) for doc, text in documents.items()},
+    texts_by_way = {
+        "title once": {doc: Text("", title_and_text(text)) for doc, text in documents.items()},
         "title twice": {doc: Text("", f"{text.title} {text.text}") for doc, text in documents.items()},
     }
     lines: list[tuple[Any, ...]] = []
-    for (name, how), (settings, way, *earlier) in EARLIER.items():
-        scores = [measured(name, settings, given, asked, qrels) for given in (documents, ways[way])]
-        lines.append((name, how, *earlier, *scores[1], *scores[0]))
+    for (name, setting_label), (settings, title_way, *earlier) in EARLIER.items():
+        scores = [
+            measured(name, settings, indexed_texts, query_texts, qrels)
+            for indexed_texts in (documents, texts_by_way[title_way])
+        ]
+        lines.append((name, setting_label, *earlier, *scores[1], *scores[0]))
     titles = ("engine", "setting", "earlier nDCG@10", "earlier R@100", "same text nDCG@10", "same text R@100",
               "adapter nDCG@10", "adapter R@100")  # fmt: skip
     columns = tuple(
-        Column(title, [line[at] for line in lines], TEXT if at < 2 else number(3) if at % 2 else NUMBER)
-        for at, title in enumerate(titles)
+        Column(title, [line[column] for line in lines], TEXT if column < 2 else number(3) if column % 2 else NUMBER)
+        for column, title in enumerate(titles)
     )
     return [ON_ROWS[0], Table("rows", columns, labels=2).markdown(), ON_ROWS[1]]
 
 
 def measured(
-    name: str, settings: dict[str, Any], documents: Any, asked: dict[str, str], qrels: Qrels
+    name: str, settings: dict[str, Any], documents: Any, query_texts: dict[str, str], qrels: Qrels
 ) -> tuple[float, float]:
-    """Build an engine, ask it every query, and give nDCG@10 and R@100."""
-    engine = engine_named(name)()
-    usual = {key: setting.default for key, setting in engine.settings.items()}
+    """Build an engine, run every query, and return nDCG@10 and R@100."""
+    engine = find_engine(name)()
+    defaults = {key: setting.default for key, setting in engine.settings.items()}
     with tempfile.TemporaryDirectory() as folder:
-        engine.build(documents, {**usual, **settings}, Path(folder))
-        found = {query: dict(engine.search(text, 100)) for query, text in asked.items()}
+        engine.build(documents, {**defaults, **settings}, Path(folder))
+        results = {query: dict(engine.search(text, 100)) for query, text in query_texts.items()}
         engine.close()
-    means = evaluate(qrels, {"run": found}, MEASURES).aggregate()["run"]
+    means = evaluate(qrels, {"run": results}, MEASURES).aggregate()["run"]
     return means[MEASURES[0]], means[MEASURES[1]]
 
 

@@ -1,4 +1,4 @@
-"""Tables of generated pages, whose cells are Markdown already."""
+"""Tables of generated pages, whose cells are Markdown."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a table: columns stand left."""
+    """Format a table with left-aligned columns."""
     lines = (header, [":--" for _ in header], *([cell.replace("|", r"\|") for cell in row] for row in rows))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

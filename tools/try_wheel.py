@@ -1,6 +1,6 @@
-"""Run what was installed, without the source tree, as users do: the demo, and pages of the workbench if it is there.
+"""Run an installed distribution without the source tree, as users do: the demo, and pages of the workbench.
 
-It is called with the folder of the programs, by the Python of that folder, by `make wheel` and `make release`.
+`make wheel` and `make release` call it with the folder of the programs and the Python of that folder.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _ADDRESS = re.compile(r"open at (http://127\.0\.0\.1:\d+/)")
 
 
 def main() -> None:
-    """Fail where one of them does not work."""
+    """Run the demo and request pages; raise an error if one fails."""
     judged = str(Path(sys.argv[1]).absolute() / "judged")
-    with tempfile.TemporaryDirectory() as elsewhere:
-        subprocess.run([judged, "demo"], cwd=elsewhere, check=True, stdout=subprocess.DEVNULL, timeout=120)
+    with tempfile.TemporaryDirectory() as temporary_folder:
+        subprocess.run([judged, "demo"], cwd=temporary_folder, check=True, stdout=subprocess.DEVNULL, timeout=120)
         if importlib.util.find_spec("fastapi") is None:
             return
         with subprocess.Popen(
-            [judged, "serve", "--port", "0"], cwd=elsewhere, stdout=subprocess.PIPE, text=True
+            [judged, "serve", "--port", "0"], cwd=temporary_folder, stdout=subprocess.PIPE, text=True
         ) as server:
             try:
-                said = iter(server.stdout or ())
-                address = next(found[1] for line in said if (found := _ADDRESS.search(line)))
+                output_lines = iter(server.stdout or ())
+                address = next(match[1] for line in output_lines if (match := _ADDRESS.search(line)))
                 for path in ("", "static/workbench.css", "evaluator", "api/v1/measures"):
-                    with urlopen(address + path, timeout=60) as page:  # noqa: S310  it is our own
+                    with urlopen(address + path, timeout=60) as page:  # noqa: S310 - our own server
                         size = len(page.read())
                     print(f"{page.status} {size:>7,} bytes  /{path}")
             finally:

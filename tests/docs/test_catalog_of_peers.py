@@ -1,4 +1,4 @@
-"""docs/catalog-of-peers.md: every name of ours is one, and is what the other tool's name means here."""
+"""docs/catalog-of-peers.md: each of our names exists and means what the other tool's name means here."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _CODE = re.compile(r"`([^`]+)`")
 
 @cache
 def tables() -> dict[str, list[tuple[str, str]]]:
-    """Give the rows of each section's table: theirs and ours."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    """Return the rows of each section's table: their name and ours."""
+    tables_by_section: dict[str, list[tuple[str, str]]] = {}
     for section in PAGE.read_text().split("\n## ")[1:]:
         title, _, text = section.partition("\n")
         rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
         assert all(len(row) == 2 for row in rows), title
-        found[title] = [(theirs, ours) for theirs, ours in rows if ours != "here"]
-    return found
+        tables_by_section[title] = [(theirs, ours) for theirs, ours in rows if ours != "here"]
+    return tables_by_section
 
 
 def names(cell: str) -> list[str]:
-    """Give our names in a cell; words of the grammar and other tools' names are not among them."""
+    """Return our names in a cell, without words of the grammar and other tools' names."""
     return [name for name in _CODE.findall(cell) if name not in _WORDS]
 
 
@@ -48,13 +48,13 @@ def test_every_name_is_ours_or_the_reason_stands_there(tool: str, theirs: str, o
     if ours.startswith("left out: "):
         assert len(ours) > len("left out: ") + 15, (tool, theirs)
         return
-    found = [parse(name) for name in names(ours)]
-    assert found, (tool, theirs)
-    assert [str(one) for one in found] == names(ours)  # as we write it ourselves, without defaults
+    measures = [parse(name) for name in names(ours)]
+    assert measures, (tool, theirs)
+    assert [str(measure) for measure in measures] == names(ours)  # as we write it ourselves, without defaults
 
 
 def ours_of(tool: str) -> dict[str, Measure]:
-    """Give the measure for each name of a tool that stands in code."""
+    """Return the measure for each name of a tool that is formatted as code."""
     return {
         name: parse(names(ours)[0])
         for theirs, ours in tables()[tool]
@@ -65,18 +65,18 @@ def ours_of(tool: str) -> dict[str, Measure]:
 
 def test_trec_eval_means_what_the_drop_in_command_computes() -> None:
     catalog = ours_of("trec_eval 9 and 10, pytrec_eval")
-    tens = ("P", "map_cut", "relative_P", "success", "recall", "ndcg_cut", "unj", "P_avgjg")
-    asked = [name for name in ALL if name not in (*tens, "ndcg", "G")]
-    lines = expand(*asked, *(f"{name}.10" for name in tens), "G", "ndcg")
+    cutoff_names = ("P", "map_cut", "relative_P", "success", "recall", "ndcg_cut", "unj", "P_avgjg")
+    measure_names = [name for name in ALL if name not in (*cutoff_names, "ndcg", "G")]
+    lines = expand(*measure_names, *(f"{name}.10" for name in cutoff_names), "G", "ndcg")
     computed = {line.name: line.measure for line in [*lines, *expand("ndcg.1=3,2=9")] if line.measure is not None}
-    assert {name: one for name, one in computed.items() if name in catalog} == catalog
-    several = {line.name: line.root for line in lines}  # recall levels and factors: one of each kind will do
-    shown = {several[name] for name in catalog if name in several}
+    assert {name: measure for name, measure in computed.items() if name in catalog} == catalog
+    roots = {line.name: line.root for line in lines}  # recall levels and factors: one of each kind will do
+    covered_roots = {roots[name] for name in catalog if name in roots}
     text = {"runid", "relstring"}
-    assert set(several.values()) - shown == text
-    nine = {line.name: line.measure for line in expand("11pt_avg", "iprec_at_recall", dialect="trec_eval-9")}
-    assert nine["11pt_avg"] == parse("AP11(rounding=up)")
-    assert nine["iprec_at_recall_0.10"] == parse("IPrec(rounding=up)@0.1")
+    assert set(roots.values()) - covered_roots == text
+    version_9 = {line.name: line.measure for line in expand("11pt_avg", "iprec_at_recall", dialect="trec_eval-9")}
+    assert version_9["11pt_avg"] == parse("AP11(rounding=up)")
+    assert version_9["iprec_at_recall_0.10"] == parse("IPrec(rounding=up)@0.1")
 
 
 @pytest.mark.parametrize(
@@ -108,22 +108,22 @@ def test_the_tools_are_all_there() -> None:
 
 
 def test_aliases_mean_the_same_in_the_catalog() -> None:
-    """Where a tool's name is understood here without a dialect, it is the measure that the catalog names."""
-    known = {alias.lower() for entry in REGISTRY.values() for alias in (entry.name, *entry.aliases)}
-    compared = 0
+    """A tool's name that is known here without a dialect is the measure of the catalog."""
+    aliases = {alias.lower() for entry in REGISTRY.values() for alias in (entry.name, *entry.aliases)}
+    num_compared = 0
     for tool, theirs, ours in EVERY:
         name = (_CODE.findall(theirs) or [""])[0]
-        plain = re.fullmatch(r"([A-Za-z_-]+?)(@[0-9]+)?", name)
+        match = re.fullmatch(r"([A-Za-z_-]+?)(@[0-9]+)?", name)
         if (
-            plain is None
-            or plain[1].lower() not in known
+            match is None
+            or match[1].lower() not in aliases
             or ours.startswith("left out")
-            or plain[1].lower() in _NEED_MORE
+            or match[1].lower() in _NEED_MORE
         ):
             continue
         assert parse(name).entry.name == parse(names(ours)[0]).entry.name, (tool, name)
-        compared += 1
-    assert compared > 60
+        num_compared += 1
+    assert num_compared > 60
     for name in _NEED_MORE:
         with pytest.raises(MeasureError, match="needs"):
             parse(name)

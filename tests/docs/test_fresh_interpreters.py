@@ -38,7 +38,7 @@ def blocks(page: Path) -> list[str]:
 
 
 def bound(tree: ast.AST) -> set[str]:
-    """Return the names that statements make, at any depth."""
+    """Return the names that statements bind, at any depth."""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -52,27 +52,27 @@ def used(tree: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
-def needed(before: Sequence[doctest.Example], own: Sequence[doctest.Example]) -> list[doctest.Example]:
-    """Choose the earlier statements that make names which an example uses, and those that these use in turn."""
-    wanted: set[str] = set()
-    for example in reversed(own):
-        tree = ast.parse(example.source)
-        wanted = (wanted - bound(tree)) | used(tree)
-    chosen: list[doctest.Example] = []
-    for example in reversed(before):
-        tree = ast.parse(example.source)
-        made = bound(tree) & (wanted | {"*"})
-        changes = isinstance(tree.body[0], ast.Expr) and used(tree) & wanted and ".append(" in example.source
-        if made or changes:
-            chosen.append(example)
-            wanted = (wanted - made) | used(tree)
-    return chosen[::-1]
+def needed(before: Sequence[doctest.Example], example_statements: Sequence[doctest.Example]) -> list[doctest.Example]:
+    """Return the earlier statements that bind names which an example uses, and those that these use in turn."""
+    required_names: set[str] = set()
+    for statement in reversed(example_statements):
+        tree = ast.parse(statement.source)
+        required_names = (required_names - bound(tree)) | used(tree)
+    statements: list[doctest.Example] = []
+    for statement in reversed(before):
+        tree = ast.parse(statement.source)
+        required_bindings = bound(tree) & (required_names | {"*"})
+        changes = isinstance(tree.body[0], ast.Expr) and used(tree) & required_names and ".append(" in statement.source
+        if required_bindings or changes:
+            statements.append(statement)
+            required_names = (required_names - required_bindings) | used(tree)
+    return statements[::-1]
 
 
 def doctests() -> Iterator[tuple[str, list[str]]]:
-    """Give every example with ``>>>``: its title, and its source behind the statements that it needs.
+    """Yield every example with ``>>>``: its title, and its source after the statements that it needs.
 
-    Those of the catalog of measures import one class each from one package; they share a process, not their names.
+    Examples of the catalog of measures import one class each from one package; they share a process, not names.
     """
     parser = doctest.DocTestParser()
     measures: list[str] = []
@@ -85,48 +85,50 @@ def doctests() -> Iterator[tuple[str, list[str]]]:
     for page in PAGES:
         if page.name in {"measures.md", *NEED_COMMANDS}:
             continue
-        before: list[doctest.Example] = []
+        earlier_statements: list[doctest.Example] = []
         for number, block in enumerate(blocks(page), 1):
             if not block.startswith(">>>"):
                 continue
-            own = parser.get_examples(block)
-            prelude = "".join(map(prompted, needed(before, own)))
-            before += own
+            statements = parser.get_examples(block)
+            prelude = "".join(map(prompted, needed(earlier_statements, statements)))
+            earlier_statements += statements
             yield f"{page.name}, example {number}", [prelude + block]
 
 
 def prompted(example: doctest.Example) -> str:
-    """Write a statement as a doctest, with what it prints."""
-    first, *rest = example.source.splitlines()
-    return "\n".join([f">>> {first}", *(f"... {line}" for line in rest), example.want])
+    """Format a statement as a doctest with its expected output."""
+    first_line, *more_lines = example.source.splitlines()
+    return "\n".join([f">>> {first_line}", *(f"... {line}" for line in more_lines), example.want])
 
 
 def imports() -> Iterator[tuple[str, str]]:
-    """Give the imports of every program without ``>>>``, which may need files that a reader has."""
+    """Yield the imports of every program without ``>>>``; the rest may need files of the reader."""
     for page in PAGES:
         for number, block in enumerate(blocks(page), 1):
             if not block.startswith(">>>"):
-                kept = [node for node in ast.walk(ast.parse(block)) if isinstance(node, (ast.Import, ast.ImportFrom))]
-                own = [node for node in kept if "judged" in ast.unparse(node)]
-                yield f"{page.name}, program {number}", "\n".join(map(ast.unparse, own))
+                imports_of_block = [
+                    node for node in ast.walk(ast.parse(block)) if isinstance(node, (ast.Import, ast.ImportFrom))
+                ]
+                judged_imports = [node for node in imports_of_block if "judged" in ast.unparse(node)]
+                yield f"{page.name}, program {number}", "\n".join(map(ast.unparse, judged_imports))
 
 
 def dotted_names() -> list[str]:
-    """List every dotted name of judged in the text and in the programs of the documentation."""
-    found: set[str] = set()
+    """Return every dotted name of judged in the text and in the programs of the documentation."""
+    names: set[str] = set()
     for page in PAGES:
-        found |= set(DOTTED.findall(page.read_text(encoding="utf-8")))
+        names |= set(DOTTED.findall(page.read_text(encoding="utf-8")))
         for block in blocks(page):
             source = block
             if block.startswith(">>>"):
                 source = "\n".join(example.source for example in doctest.DocTestParser().get_examples(block))
-            found |= {
+            names |= {
                 ast.unparse(node)
                 for node in ast.walk(ast.parse(source))
                 if isinstance(node, ast.Attribute) and re.fullmatch(r"judged(\.\w+)+", ast.unparse(node))
             }
     # In definitions of measures the parameter `judged` is a judged list.
-    return sorted(name for name in found - NO_NAMES if name.removeprefix("judged.") not in ATTRIBUTES)
+    return sorted(name for name in names - NO_NAMES if name.removeprefix("judged.") not in ATTRIBUTES)
 
 
 @pytest.fixture(scope="module")
@@ -138,13 +140,13 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def problems(examples: list[dict[str, Any]], folder: Path) -> dict[str, str]:
-    """Run all examples, and return what went wrong with which."""
-    given = json.dumps([{**example, "folder": str(folder)} for example in examples])
+    """Run all examples and return error texts by title."""
+    payload = json.dumps([{**example, "folder": str(folder)} for example in examples])
     command = [sys.executable, str(Path(__file__).parent / "zygote.py")]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
-    outcomes = json.loads(done.stdout)
+    completed = subprocess.run(command, input=payload, capture_output=True, text=True, check=True)
+    outcomes = json.loads(completed.stdout)
     assert len(outcomes) == len(examples)
-    return {example["title"]: wrong for example, wrong in zip(examples, outcomes, strict=True) if wrong}
+    return {example["title"]: error for example, error in zip(examples, outcomes, strict=True) if error}
 
 
 def test_every_example_runs_by_itself(sample: Path) -> None:

@@ -18,7 +18,7 @@ PAGE = ROOT / "docs" / "pooling.md"
 @pytest.mark.parametrize("name", ["Robust03", "DL19"])
 def test_maxmean_finds_more_relevant_documents_with_the_same_labels_than_depth(name: str) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for row in pooling.found_rows(pooling.collection(name, SHARED), (1, 5, 20)):
+    for row in pooling.pool_rows(pooling.collection(name, SHARED), (1, 5, 20)):
         assert float(row[-1]) > 1.1
         assert f"| {' | '.join(row)} |" in page, "run tools/pooling.py"
 

@@ -405,7 +405,7 @@ def test_a_worker_that_is_killed_leaves_no_temporary_folder(tmp_path: Path, monk
         folders.append(folder)
         raise ValueError("no index")
 
-    monkeypatch.setattr(worker, "system_of", lambda _: SimpleNamespace(build=build, engines=list, close=list))
+    monkeypatch.setattr(worker, "create_system", lambda _: SimpleNamespace(build=build, engines=list, close=list))
     with pytest.raises(ValueError, match="no index"), ExitStack() as stack:
         worker._built(None, {}, tmp_path, time.perf_counter, stack)  # type: ignore[arg-type]
     assert [folder.parent for folder in folders] == [tmp_path, tmp_path]

@@ -68,7 +68,7 @@ def _other_facts(data: bytes, random: Random) -> bytes:
     table = parquet.read_table(pa.BufferReader(data))
     facts = json.loads(table.schema.metadata[b"judged"])
     for _ in range(random.choice((1, 1, 2, 5))):
-        facts = changed(facts, random, deep=0.95)
+        facts = changed(facts, random, depth_chance=0.95)
     what = random.random()
     if what < 0.3 and table.num_columns:
         at = random.randrange(table.num_columns)

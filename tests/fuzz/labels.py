@@ -1,4 +1,4 @@
-"""Small files of labels in every layout, and what reads them: into memory, into a store, as pairs, as a pool."""
+"""Small files of labels in every layout, and their readers: into memory, into a store, as pairs, as a pool."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _TOPICS = {f"q{at}": f"red shoe {at}" for at in range(4)}
 
 
 def label_readers(folder: Path) -> list[Reader]:
-    """Give a reader for each way of reading labels."""
+    """Return a reader for each way of reading labels."""
     del folder
-    own, plain_rows = tables(pa.Table.from_pylist(_rows())), tables(pa.Table.from_pylist(_short()))
+    label_tables, plain_rows = tables(pa.Table.from_pylist(_rows())), tables(pa.Table.from_pylist(_short()))
     foreign = [Original(".csv", _book_table()), Original(".csv", _ratings()), Original(".json", _book()), *_lists()]
     trec = Original(
         ".txt", "".join(f"{row['query_id']} 0 {row['doc_id']} {row['grade']:g}\n" for row in _short()).encode()
     )
-    text = [original for original in (*own, *plain_rows) if original.ending in {".csv", ".tsv", ".jsonl"}]
+    text = [original for original in (*label_tables, *plain_rows) if original.ending in {".csv", ".tsv", ".jsonl"}]
     return [
         Reader("labels as text", _same_labels, text),
-        Reader("labels", _read, [*own, *plain_rows, *foreign, trec]),
-        Reader("labels of topics", partial(_read, topics=_TOPICS), [*own[6:], *foreign]),
-        Reader("labels into a store", _imported, [*own[6:], *foreign, trec]),
-        Reader("pairs", _named(read_pairs, _TOPICS), [*own, trec, Original(".json", _review())]),
-        Reader("topics of a list", _named(read_topics, _TOPICS), [*own, Original(".json", _review())]),
-        Reader("pool", _pool, [Original(".csv", _drawn())]),
+        Reader("labels", _read, [*label_tables, *plain_rows, *foreign, trec]),
+        Reader("labels of topics", partial(_read, topics=_TOPICS), [*label_tables[6:], *foreign]),
+        Reader("labels into a store", _imported, [*label_tables[6:], *foreign, trec]),
+        Reader("pairs", _reader(read_pairs, _TOPICS), [*label_tables, trec, Original(".json", _review())]),
+        Reader("topics of a list", _reader(read_topics, _TOPICS), [*label_tables, Original(".json", _review())]),
+        Reader("pool", _pool, [Original(".csv", _pool_table())]),
         Reader("endpoint", Endpoint.read, [Original(".toml", _ENDPOINT)]),
     ]
 
@@ -48,11 +48,12 @@ def label_readers(folder: Path) -> list[Reader]:
 def _rows() -> list[dict[str, Any]]:
     return [
         {
-            "query_id": f"q{at % 4}", "doc_id": f"d{at}", "judge": ("ann", "bob")[at % 2], "kind": "human",
-            "repeat": at % 2, "grade": float(at % 4), "valid": at % 5 > 0, "note": "so, so", "seconds": 1.5 * at,
-            "at": "2026-01-05T10:00:00Z", "prompt": "", "model": "m", "seed": at, "logprobs": '{"1": -0.5}',
+            "query_id": f"q{index % 4}", "doc_id": f"d{index}", "judge": ("ann", "bob")[index % 2], "kind": "human",
+            "repeat": index % 2, "grade": float(index % 4), "valid": index % 5 > 0, "note": "so, so",
+            "seconds": 1.5 * index, "at": "2026-01-05T10:00:00Z", "prompt": "", "model": "m", "seed": index,
+            "logprobs": '{"1": -0.5}',
         }
-        for at in range(12)
+        for index in range(12)
     ]  # fmt: skip
 
 
@@ -62,43 +63,49 @@ def _short() -> list[dict[str, Any]]:
 
 
 def _book_table() -> bytes:
-    rows = "".join(f"{text},d{at},{at},{3 - at}\n" for at, text in enumerate(_TOPICS.values()))
+    rows = "".join(f"{text},d{index},{index},{3 - index}\n" for index, text in enumerate(_TOPICS.values()))
     return f"query,docid,ann,bob\n{rows}".encode()
 
 
 def _ratings() -> bytes:
     return (
-        "query,docid,rating\n" + "".join(f"{text},d{at},{at}\n" for at, text in enumerate(_TOPICS.values()))
+        "query,docid,rating\n" + "".join(f"{text},d{index},{index}\n" for index, text in enumerate(_TOPICS.values()))
     ).encode()
 
 
 def _book() -> bytes:
-    said = [
+    judgments = [
         {"rating": 2, "user_email": "a@x", "explanation": "so"},
         {"rating": None, "unrateable": True},
         {"judge_later": True},
     ]
-    pairs = [{"query_text": text, "doc_id": f"d{at}", "judgments": said} for at, text in enumerate(_TOPICS.values())]
+    pairs = [
+        {"query_text": text, "doc_id": f"d{index}", "judgments": judgments}
+        for index, text in enumerate(_TOPICS.values())
+    ]
     return json.dumps({"name": "book", "query_doc_pairs": pairs}).encode()
 
 
 def _lists() -> list[Original]:
     rated = [
-        {"query": text, "ratings": [{"docId": f"d{at}", "rating": str(at)} for at in range(3)]}
+        {"query": text, "ratings": [{"docId": f"d{index}", "rating": str(index)} for index in range(3)]}
         for text in _TOPICS.values()
     ]
-    kept = {"hits": {"hits": [{"_source": {"judgmentRatings": rated}}]}}
-    return [Original(".json", json.dumps(document).encode()) for document in (rated, {"judgmentRatings": rated}, kept)]
+    search_response = {"hits": {"hits": [{"_source": {"judgmentRatings": rated}}]}}
+    return [
+        Original(".json", json.dumps(document).encode())
+        for document in (rated, {"judgmentRatings": rated}, search_response)
+    ]
 
 
 def _review() -> bytes:
-    """Give an answer of `judged review` as JSON."""
-    rows = [{"query_id": f"q{at % 4}", "doc_id": f"d{at}", "weight": 0.5} for at in range(5)]
+    """Return JSON output of `judged review`."""
+    rows = [{"query_id": f"q{index % 4}", "doc_id": f"d{index}", "weight": 0.5} for index in range(5)]
     return json.dumps({"title": "5 documents", "review": rows, "notes": []}).encode()
 
 
-def _drawn() -> bytes:
-    rows = "".join(f"q{at % 3},d{at},1-10,0.5,{at + 1},3\n" for at in range(9))
+def _pool_table() -> bytes:
+    rows = "".join(f"q{index % 3},d{index},1-10,0.5,{index + 1},3\n" for index in range(9))
     return f"query_id,doc_id,stratum,probability,best_rank,runs\n{rows}".encode()
 
 
@@ -127,17 +134,17 @@ def _read(path: Path, **options: Any) -> Labels:
 
 
 def _same_labels(path: Path) -> None:
-    """Read labels; a parser that knows nothing of ours must find the same rows."""
+    """Read labels and compare the rows with those of a separate plain parser."""
     labels = _read(path)
     data = path.read_bytes()
     if files.compression(path) or data[:4] in {b"PAR1", b"ARRO"}:
         return
     columns = ("query_id", "doc_id", "judge", "grade")
-    found = list(zip(*(labels.table[name].to_pylist() for name in columns), strict=True))
-    kinds = list(plain.labels(data, "ann"))
-    if kinds and found not in kinds:
+    rows = list(zip(*(labels.table[name].to_pylist() for name in columns), strict=True))
+    expected = list(plain.labels(data, "ann"))
+    if expected and rows not in expected:
         raise WrongError(
-            f"{len(found)} rows, which are not those of the file: {found[:2]} {[kind[:2] for kind in kinds]}"
+            f"{len(rows)} rows, which are not those of the file: {rows[:2]} {[answer[:2] for answer in expected]}"
         )
 
 
@@ -153,5 +160,5 @@ def _pool(path: Path) -> None:
     repr(Pool.read(path).sizes)
 
 
-def _named(read: Callable[..., Any], *more: Any) -> Callable[[Path], object]:
-    return lambda path: read(path, *more)
+def _reader(read: Callable[..., Any], *arguments: Any) -> Callable[[Path], object]:
+    return lambda path: read(path, *arguments)

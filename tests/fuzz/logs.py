@@ -1,4 +1,4 @@
-"""Small interaction logs of every layout, and what reads them: checked, converted and measured."""
+"""Small interaction logs in every layout, and the functions under test: read, check, convert, measure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _DAY = "2026-01-05T10:"
 NOW = 1_800_000_000_000
 
-OWN = """
+CUSTOM = """
 rank_base = 1
 [file]
 null = ["", "NULL"]
@@ -78,8 +78,8 @@ object_id = "doc"
 
 
 def log_readers(folder: Path) -> list[Reader]:
-    """Give a reader for each way of reading logs; `folder` is a place for files made in passing."""
-    mappings = {"own": OWN, "results": RESULTS}
+    """Return a reader for each way of reading logs; `folder` holds temporary files."""
+    mappings = {"own": CUSTOM, "results": RESULTS}
     for name, text in mappings.items():
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     (folder / "fixed.jsonl").write_bytes(_lines(_rows()))
@@ -88,12 +88,12 @@ def log_readers(folder: Path) -> list[Reader]:
         for table in tables(pa.Table.from_pylist(_rows()))
         if table.ending in {".parquet", ".csv", ".tsv", ".jsonl"}
     ]
-    own = {"own": _lines(_rows()), "results": _lines(_rows()), "graphcm": _graphcm(), "usql": _usql()}
-    texts = {name: mappings.get(name) or mapping_text(name)[0] for name in own}
-    logs = {name: folder / f"log.{'tsv' if name == 'usql' else 'jsonl'}" for name in own}
+    logs_by_mapping = {"own": _lines(_rows()), "results": _lines(_rows()), "graphcm": _graphcm(), "usql": _usql()}
+    texts = {name: mappings.get(name) or mapping_text(name)[0] for name in logs_by_mapping}
+    logs = {name: folder / f"log.{'tsv' if name == 'usql' else 'jsonl'}" for name in logs_by_mapping}
     stored = folder / "stored"
     store_log(read_log(folder / "fixed.jsonl", mapping=folder / "own.toml", now_ms=NOW, threads=1), stored)
-    inside = [Original(path.suffix, path.read_bytes()) for path in sorted(stored.iterdir())]
+    stored_files = [Original(path.suffix, path.read_bytes()) for path in sorted(stored.iterdir())]
     return [
         Reader("ubi", _read, _ubi()),
         Reader("wscd", partial(_read, layout="wscd"), _wscd()),
@@ -104,13 +104,13 @@ def log_readers(folder: Path) -> list[Reader]:
         *(Reader(f"mapping: {name}", partial(_read, mapping=folder / f"{name}.toml"), rows) for name in mappings),
         Reader("mapping: graphcm", partial(_read, mapping="graphcm"), [Original(".jsonl", _graphcm())]),
         Reader("mapping: usql", partial(_read, mapping="usql"), [Original(".tsv", _usql())]),
-        Reader("a mapping", partial(_mapped, folder / "fixed.jsonl"), _mappings()),
+        Reader("a mapping", partial(_read_with_mapping, folder / "fixed.jsonl"), _mappings()),
         *(
-            Reader(f"a mapping and its log: {name}", partial(_both, logs[name], data, texts[name]),
+            Reader(f"a mapping and its log: {name}", partial(_read_with_damaged_pair, logs[name], data, texts[name]),
                    [Original(".toml", texts[name].encode())])
-            for name, data in own.items()
+            for name, data in logs_by_mapping.items()
         ),
-        Reader("converted", partial(_stored, stored, folder / "again"), inside),
+        Reader("converted", partial(_read_stored, stored, folder / "again"), stored_files),
     ]  # fmt: skip
 
 
@@ -122,20 +122,20 @@ def _read(path: Path, **options: Any) -> None:
             raise
         raise InputError(error.problem, fix=error.fix, path=str(path)) from None  # a mapping that fits no record
     need_records(log)
-    _looked_at(log)
-    what = crc32(path.read_bytes()) % 12
-    if what == 0:
-        again = read_log(_stored_again(log, path), threads=1)
-        if _counts(again) != _counts(log):
-            raise WrongError(f"{_counts(log)} became {_counts(again)} when it was stored")
-    elif what == 1:
+    _check_log(log)
+    variant = crc32(path.read_bytes()) % 12
+    if variant == 0:
+        reread = read_log(_store(log, path), threads=1)
+        if _counts(reread) != _counts(log):
+            raise WrongError(f"{_counts(log)} became {_counts(reread)} when it was stored")
+    elif variant == 1:
         scores = online_metrics(log)
         scores.text()
         json.dumps(scores.to_dict(), allow_nan=False)
 
 
-def _looked_at(log: InteractionLog) -> None:
-    """Look at all that the check says; no row may be lost without a name."""
+def _check_log(log: InteractionLog) -> None:
+    """Check that every row is accounted for and that the results of the check can be printed."""
     check = check_log(log)
     check.text(width=80)
     json.dumps(check.to_dict(), allow_nan=False)
@@ -144,10 +144,10 @@ def _looked_at(log: InteractionLog) -> None:
             raise WrongError(
                 f"of {account.read} {account.table} rows {account.kept} are kept and {account.excluded} left out"
             )
-    kept = tuple(account.kept for account in log.accounts)
+    num_kept = tuple(account.kept for account in log.accounts)
     counts = dict(check.counts)
-    if kept != (counts["pages"], counts["events"]):
-        raise WrongError(f"{kept} rows are kept, and there are {counts}")
+    if num_kept != (counts["pages"], counts["events"]):
+        raise WrongError(f"{num_kept} rows are kept, and there are {counts}")
     if any(not 0 <= finding.share <= 1 for finding in log.findings):
         raise WrongError("a share is none")
 
@@ -156,37 +156,37 @@ def _counts(log: InteractionLog) -> tuple[Any, ...]:
     return (*check_log(log).counts, log.has, log.accounts, log.findings)
 
 
-def _stored_again(log: InteractionLog, path: Path) -> Path:
+def _store(log: InteractionLog, path: Path) -> Path:
     folder = path.parent / "kept"
     shutil.rmtree(folder, ignore_errors=True)
     store_log(log, folder)
     return folder
 
 
-def _mapped(data: Path, path: Path) -> None:
-    """Read an intact log by a damaged mapping: either of them may be named by what refuses it."""
+def _read_with_mapping(data: Path, path: Path) -> None:
+    """Read an intact log by a damaged mapping; the error may name either of them."""
     try:
-        _looked_at(read_log(data, mapping=path, now_ms=NOW, threads=1))
+        _check_log(read_log(data, mapping=path, now_ms=NOW, threads=1))
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=str(path)) from None
 
 
-def _both(place: Path, intact: bytes, text: str, path: Path) -> None:
+def _read_with_damaged_pair(log_path: Path, intact: bytes, text: str, path: Path) -> None:
     """Read a log by its damaged mapping; in two of three cases, the log is damaged too."""
     random = Random(crc32(path.read_bytes()))
     damages = path.read_bytes() != text.encode() and random.random() < 0.67
-    place.write_bytes(mutated(intact, random) if damages else intact)
-    _mapped(place, path)
+    log_path.write_bytes(mutated(intact, random) if damages else intact)
+    _read_with_mapping(log_path, path)
 
 
-def _stored(whole: Path, folder: Path, path: Path) -> None:
-    """Put a damaged file into the place of one of the same kind, of a folder that is a log."""
+def _read_stored(intact_folder: Path, folder: Path, path: Path) -> None:
+    """Read a stored log in which a file of the same type is replaced by a damaged one."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(whole, folder)
-    names = [file.name for file in sorted(whole.iterdir()) if file.suffix == path.suffix] or ["log.json"]
+    shutil.copytree(intact_folder, folder)
+    names = [file.name for file in sorted(intact_folder.iterdir()) if file.suffix == path.suffix] or ["log.json"]
     shutil.copyfile(path, folder / names[path.stat().st_size % len(names)])
     try:
-        _looked_at(read_log(folder, threads=1))
+        _check_log(read_log(folder, threads=1))
     except InputError as error:
         if str(folder) not in str(error):
             raise
@@ -198,103 +198,140 @@ def _lines(records: list[dict[str, Any]]) -> bytes:
 
 
 def _rows() -> list[dict[str, Any]]:
-    """Give pages, and what was done on them, as the rows of one table."""
-    made: list[dict[str, Any]] = []
-    for at in range(12):
-        who = {"id": f"p{at}", "s": f"s{at // 3}", "u": f"u{at // 6}", "device": ("mobile", "desktop")[at % 2]}
-        time, none = f"{_DAY}{at:02}:00Z", {"doc": None, "pos": None, "money": None}
-        hits = "|".join(f"d{(at + place) % 9}" for place in range(at % 4))
-        made.append({**who, "kind": "page", "t": time, "q": f"red shoe {at % 5}", "hits": hits, "n": at % 4, **none})
-        for place in range(at % 3):
-            done = {"doc": f"d{(at + place) % 9}", "pos": place + 1, "money": 9.5 if place else None}
-            kind = ("click", "purchase")[place]
-            made.append(
-                {**who, "kind": kind, "t": f"{_DAY}{at:02}:1{place}Z", "q": None, "hits": None, "n": None, **done}
+    """Return pages and events as the rows of one table."""
+    rows: list[dict[str, Any]] = []
+    for page_index in range(12):
+        page_ids = {
+            "id": f"p{page_index}",
+            "s": f"s{page_index // 3}",
+            "u": f"u{page_index // 6}",
+            "device": ("mobile", "desktop")[page_index % 2],
+        }
+        time, no_event = f"{_DAY}{page_index:02}:00Z", {"doc": None, "pos": None, "money": None}
+        hits = "|".join(f"d{(page_index + hit_index) % 9}" for hit_index in range(page_index % 4))
+        rows.append(
+            {
+                **page_ids,
+                "kind": "page",
+                "t": time,
+                "q": f"red shoe {page_index % 5}",
+                "hits": hits,
+                "n": page_index % 4,
+                **no_event,
+            }
+        )
+        for hit_index in range(page_index % 3):
+            event_values = {
+                "doc": f"d{(page_index + hit_index) % 9}",
+                "pos": hit_index + 1,
+                "money": 9.5 if hit_index else None,
+            }
+            kind = ("click", "purchase")[hit_index]
+            rows.append(
+                {
+                    **page_ids,
+                    "kind": kind,
+                    "t": f"{_DAY}{page_index:02}:1{hit_index}Z",
+                    "q": None,
+                    "hits": None,
+                    "n": None,
+                    **event_values,
+                }
             )
-    return made
+    return rows
 
 
 def _ubi() -> list[Original]:
-    """Give UBI in lines, in bulk, and as tables of queries and of events."""
+    """Return UBI as lines, as a bulk request, and as tables of queries and of events."""
     queries: list[dict[str, Any]] = []
     events: list[dict[str, Any]] = []
     for row in _rows():
-        who = {"query_id": row["id"], "client_id": row["u"], "session_id": row["s"], "timestamp": row["t"]}
+        ids = {"query_id": row["id"], "client_id": row["u"], "session_id": row["s"], "timestamp": row["t"]}
         if row["kind"] == "page":
-            asked = {"page": 1, "page_size": 10, "result_count": row["n"], "device": row["device"], "shop": "A"}
+            attributes = {"page": 1, "page_size": 10, "result_count": row["n"], "device": row["device"], "shop": "A"}
             hits = row["hits"].split("|") if row["hits"] else []
-            queries.append({**who, "user_query": row["q"], "query_response_hit_ids": hits, "query_attributes": asked})
+            queries.append(
+                {**ids, "user_query": row["q"], "query_response_hit_ids": hits, "query_attributes": attributes}
+            )
         else:
-            what = {"object": {"object_id": row["doc"]}, "position": {"ordinal": row["pos"]}, "value": row["money"]}
-            events.append({**who, "action_name": row["kind"], "event_attributes": what})
+            event_attributes = {
+                "object": {"object_id": row["doc"]},
+                "position": {"ordinal": row["pos"]},
+                "value": row["money"],
+            }
+            events.append({**ids, "action_name": row["kind"], "event_attributes": event_attributes})
     bulk: list[dict[str, Any]] = []
     for index, records in (("ubi_queries", queries), ("ubi_events", events)):
         for record in records:
             bulk += [{"index": {"_index": index}}, record]
-    exports = [{"_index": "ubi_events", "_id": str(at), "_source": event} for at, event in enumerate(events)]
+    exports = [
+        {"_index": "ubi_events", "_id": str(event_index), "_source": event} for event_index, event in enumerate(events)
+    ]
     flat = [
         {name: json.dumps(value) if isinstance(value, (dict, list)) else value for name, value in query.items()}
         for query in queries
     ]
-    of_tables = [
+    table_files = [
         *tables(pa.Table.from_pylist(flat)),
         *tables(pa.Table.from_pylist(events).drop_columns("event_attributes")),
     ]
     lines = [Original(".ndjson", _lines(records)) for records in ([*queries, *events], bulk, exports)]
-    return [*lines, *(table for table in of_tables if table.ending in {".csv", ".parquet"})]
+    return [*lines, *(table for table in table_files if table.ending in {".csv", ".parquet"})]
 
 
 def _wscd() -> list[Original]:
     early, late = "", ""
-    for at in range(8):
-        early += f"{at // 2}\t{at}\tQ\t{at}\t2\t10\t11\t12\n{at // 2}\t{at}\tC\t1{at % 4}\n"
-        late += f"{at}\tM\t{at}\tu{at // 2}\n{at}\t0\tQ\t0\t{at}\t5,6\t10,1\t11,2\n{at}\t3\tC\t0\t11\n"
+    for page in range(8):
+        early += f"{page // 2}\t{page}\tQ\t{page}\t2\t10\t11\t12\n{page // 2}\t{page}\tC\t1{page % 4}\n"
+        late += f"{page}\tM\t{page}\tu{page // 2}\n{page}\t0\tQ\t0\t{page}\t5,6\t10,1\t11,2\n{page}\t3\tC\t0\t11\n"
     return [Original(".tsv", early.encode()), Original(".txt", late.encode())]
 
 
 def _track() -> bytes:
     sessions = ""
-    for at in range(4):
+    for session in range(4):
         results = "".join(f'<result rank="{rank}"><url>u{rank}</url></result>' for rank in (1, 2, 4))
-        clicks = f'<click num="1" starttime="10:00:0{at}.5" endtime="10:00:30"><rank>{at % 4 + 1}</rank></click>'
+        clicks = (
+            f'<click num="1" starttime="10:00:0{session}.5" endtime="10:00:30"><rank>{session % 4 + 1}</rank></click>'
+        )
         pages = "".join(
             f'<interaction num="{page}" starttime="10:0{page}:00"><query>red {page}</query><results>{results}</results>'
             f"<clicked>{clicks}</clicked></interaction>"
             for page in (1, 2)
         )
         current = '<currentquery starttime="10:09:00"><query>reds</query></currentquery>'
-        sessions += f'<session num="{at}" starttime="09:59:00"><topic num="5"/>{pages}{current}</session>\n'
+        sessions += f'<session num="{session}" starttime="09:59:00"><topic num="5"/>{pages}{current}</session>\n'
     return f"<sessiontrack2012>\n{sessions}</sessiontrack2012>".encode()
 
 
 def _bandit() -> bytes:
-    features = ",".join(f"user_feature_{at}" for at in range(4))
+    features = ",".join(f"user_feature_{index}" for index in range(4))
     text = f",timestamp,item_id,position,click,propensity_score,{features}\n"
-    for at in range(20):
-        click = f"{at % 3 + 1},{int(at % 5 == 0)},0.0{at % 8 + 1}"
-        text += f"{at},2019-11-24 00:01:{at:02}.979311+00:00,{at % 7},{click},a,b,c,d\n"
+    for index in range(20):
+        click = f"{index % 3 + 1},{int(index % 5 == 0)},0.0{index % 8 + 1}"
+        text += f"{index},2019-11-24 00:01:{index:02}.979311+00:00,{index % 7},{click},a,b,c,d\n"
     return text.encode()
 
 
 def _clickmodels() -> bytes:
     lists = 's{0}\tq {0}\t50\t0.25\t["a", "b", "c"]\t[false, true, false]\t[0, {0}, 1, 0]\n'
     objects = 's{0}\tq {0}\t50\t0.25\t{{"3": "b", "0": "a"}}\t{{"1": true}}\t{{"3": {0}}}\n'
-    return "".join((lists if at % 2 else objects).format(at) for at in range(10)).encode()
+    return "".join((lists if row % 2 else objects).format(row) for row in range(10)).encode()
 
 
 def _graphcm() -> bytes:
     pages = [
-        {"session_id": f"{at // 2}", "query": "SUNY", "results": ["d7", "d9"], "clicks": [at % 2 + 1]}
-        for at in range(8)
+        {"session_id": f"{page_index // 2}", "query": "SUNY", "results": ["d7", "d9"], "clicks": [page_index % 2 + 1]}
+        for page_index in range(8)
     ]
     return _lines(pages)
 
 
 def _usql() -> bytes:
-    row = "{0}\t2/15/2012 11:5{0}:01 AM\ten-us\tstar {0}\t9\tu1.com;u2.com;u3.com\t{1}\n"
-    return "".join(row.format(at, "u2.com" if at % 2 else "NULL") for at in range(9)).encode()
+    template = "{0}\t2/15/2012 11:5{0}:01 AM\ten-us\tstar {0}\t9\tu1.com;u2.com;u3.com\t{1}\n"
+    return "".join(template.format(row, "u2.com" if row % 2 else "NULL") for row in range(9)).encode()
 
 
 def _mappings() -> list[Original]:
     names = ("graphcm", "usql", "snowplow", "ga4", "wikimedia")
-    return [Original(".toml", text.encode()) for text in (OWN, RESULTS, *(mapping_text(name)[0] for name in names))]
+    return [Original(".toml", text.encode()) for text in (CUSTOM, RESULTS, *(mapping_text(name)[0] for name in names))]

@@ -1,4 +1,4 @@
-"""What may happen to the bytes of a file."""
+"""Mutations of the bytes of a file."""
 
 from __future__ import annotations
 
@@ -36,44 +36,44 @@ _MOST = 1 << 22  # bytes of a case
 
 
 def mutated(data: bytes, random: Random) -> bytes:
-    """Give the bytes with one to three things done to them."""
+    """Return the bytes after one to three mutations."""
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         binary = data[:4] in {b"PAR1", b"ARRO"} or b"\0" in data[:64]
         data = random.choice(_OF_BYTES if binary and random.random() < 0.9 else _ALL)(data, random)[:_MOST]
-    packed = random.random()
-    if packed < 0.04:
+    draw = random.random()
+    if draw < 0.04:
         data = random.choice((gzip.compress, bz2.compress))(data)
         data = random.choice(_OF_BYTES)(data, random) if random.random() < 0.7 else data
     return data
 
 
 def soup(random: Random) -> bytes:
-    """Give words that mean something to some reader, in any order."""
+    """Return words that mean something to some reader, in any order."""
     text = random.choice(("", " ", "\n", "\t")).join(random.choices(WORDS, k=random.randrange(40)))
     data = random.choice((b"", b"", b"", b"PAR1", b"ARROW1\0\0")) + text.encode()
     return gzip.compress(data) if random.random() < 0.1 else data
 
 
 def _flip_bits(data: bytes, random: Random) -> bytes:
-    made = bytearray(data)
+    mutable = bytearray(data)
     for _ in range(random.choice((1, 1, 1, 2, 8))):
-        if made:
-            made[random.randrange(len(made))] ^= 1 << random.randrange(8)
-    return bytes(made)
+        if mutable:
+            mutable[random.randrange(len(mutable))] ^= 1 << random.randrange(8)
+    return bytes(mutable)
 
 
 def _flip_bit_near_end(data: bytes, random: Random) -> bytes:
-    """Flip where binary formats keep what they know of themselves."""
-    made = bytearray(data)
-    if made:
-        made[-1 - random.randrange(min(len(made), 600))] ^= 1 << random.randrange(8)
-    return bytes(made)
+    """Flip a bit where binary formats store their metadata."""
+    mutable = bytearray(data)
+    if mutable:
+        mutable[-1 - random.randrange(min(len(mutable), 600))] ^= 1 << random.randrange(8)
+    return bytes(mutable)
 
 
 def _overwrite(data: bytes, random: Random) -> bytes:
-    """Write over some bytes what lengths and offsets must not be."""
+    """Overwrite some bytes with invalid lengths and offsets."""
     start = random.randrange(len(data) + 1)
-    odd = random.choice(
+    replacement = random.choice(
         (
             b"\0" * 8,
             b"\xff" * 4,
@@ -83,7 +83,7 @@ def _overwrite(data: bytes, random: Random) -> bytes:
             random.randbytes(random.randrange(1, 40)),
         )
     )
-    return data[:start] + odd + data[start + len(odd) :]
+    return data[:start] + replacement + data[start + len(replacement) :]
 
 
 def _cut(data: bytes, random: Random) -> bytes:
@@ -122,27 +122,27 @@ def _shuffle(data: bytes, random: Random) -> bytes:
 
 def _repeat_line(data: bytes, random: Random) -> bytes:
     lines = _lines(data) or [b"\n"]
-    at = random.randrange(len(lines))
-    lines[at:at] = [random.choice(lines)] * random.choice((1, 3, 1000))
+    index = random.randrange(len(lines))
+    lines[index:index] = [random.choice(lines)] * random.choice((1, 3, 1000))
     return b"".join(lines)
 
 
 def _columns(data: bytes, random: Random) -> bytes:
-    """Swap, double or leave out a column, in every line or in one."""
+    """Swap, double, or delete a column, in every line or in one."""
     delimiter = next((sign for sign in (b"\t", b";", b",") if sign in data[:1000]), b" ")
-    first, second, what = random.randrange(7), random.randrange(7), random.randrange(3)
+    first, second, action = random.randrange(7), random.randrange(7), random.randrange(3)
     lines = data.split(b"\n")
-    chosen = range(len(lines)) if random.random() < 0.7 else [random.randrange(len(lines))]
-    for at in chosen:
-        fields = lines[at].split(delimiter)
+    line_numbers = range(len(lines)) if random.random() < 0.7 else [random.randrange(len(lines))]
+    for line_number in line_numbers:
+        fields = lines[line_number].split(delimiter)
         if max(first, second) < len(fields):
-            if what == 0:
+            if action == 0:
                 fields[first], fields[second] = fields[second], fields[first]
-            elif what == 1:
+            elif action == 1:
                 fields.insert(first, fields[second])
             else:
                 del fields[first]
-        lines[at] = delimiter.join(fields)
+        lines[line_number] = delimiter.join(fields)
     return b"\n".join(lines)
 
 
@@ -180,10 +180,10 @@ def _not_utf8(data: bytes, random: Random) -> bytes:
 def _replaced(pattern: re.Pattern[bytes], choices: tuple[str, ...]) -> Mutation:
     def replace(data: bytes, random: Random) -> bytes:
         start = random.randrange(len(data) + 1)
-        found = pattern.search(data, start) or pattern.search(data)
-        if found is None:
+        match = pattern.search(data, start) or pattern.search(data)
+        if match is None:
             return data
-        return data[: found.start()] + random.choice(choices).encode() + data[found.end() :]
+        return data[: match.start()] + random.choice(choices).encode() + data[match.end() :]
 
     return replace
 
@@ -191,36 +191,36 @@ def _replaced(pattern: re.Pattern[bytes], choices: tuple[str, ...]) -> Mutation:
 def _json_node(data: bytes, random: Random) -> bytes:
     """Change one value, key or list of a JSON document, or of one of its lines."""
     lines = data.split(b"\n")
-    at = random.randrange(len(lines))
+    line_number = random.randrange(len(lines))
     try:
         return json.dumps(changed(json.loads(data), random)).encode()
     except (ValueError, RecursionError):
         pass
     try:
-        lines[at] = json.dumps(changed(json.loads(lines[at]), random)).encode()
+        lines[line_number] = json.dumps(changed(json.loads(lines[line_number]), random)).encode()
     except (ValueError, RecursionError):
         return _flip_bits(data, random)
     return b"\n".join(lines)
 
 
-def changed(value: Any, random: Random, *, deep: float = 0.8) -> Any:
-    """Give a JSON value with one part of it changed, left out, or of another type."""
-    if isinstance(value, dict) and value and random.random() < deep:
+def changed(value: Any, random: Random, *, depth_chance: float = 0.8) -> Any:
+    """Return a JSON value with one part changed, deleted, or of another type."""
+    if isinstance(value, dict) and value and random.random() < depth_chance:
         key = random.choice(list(value))
-        what = random.random()
-        if what < 0.15:
-            return {name: part for name, part in value.items() if name != key}
-        if what < 0.25:
-            return {**{name: part for name, part in value.items() if name != key}, random.choice(WORDS): value[key]}
+        draw = random.random()
+        if draw < 0.15:
+            return {name: member for name, member in value.items() if name != key}
+        if draw < 0.25:
+            return {**{name: member for name, member in value.items() if name != key}, random.choice(WORDS): value[key]}
         return {**value, key: changed(value[key], random)}
-    if isinstance(value, list) and value and random.random() < deep:
-        at = random.randrange(len(value))
-        what = random.random()
-        if what < 0.2:
-            return value[:at] + value[at + 1 :]
-        if what < 0.3:
-            return [*value, value[at]]
-        return [*value[:at], changed(value[at], random), *value[at + 1 :]]
+    if isinstance(value, list) and value and random.random() < depth_chance:
+        index = random.randrange(len(value))
+        draw = random.random()
+        if draw < 0.2:
+            return value[:index] + value[index + 1 :]
+        if draw < 0.3:
+            return [*value, value[index]]
+        return [*value[:index], changed(value[index], random), *value[index + 1 :]]
     return random.choice((
         None, True, 0, -1, 10**30, 0.5, float("nan"), float("inf"), "", "x", "\ud800", "\0", [], {}, [value],
         {"a": value}, [[1]], str(value),

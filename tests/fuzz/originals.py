@@ -29,51 +29,51 @@ class Original(NamedTuple):
 
 
 def _text(path: Path) -> bytes:
-    """Give whole lines from the beginning of a file."""
+    """Return whole lines from the beginning of a file."""
     data = path.read_bytes()
     data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     return data if len(data) <= _BYTES or path.suffix == ".json" else data[: data.rfind(b"\n", 0, _BYTES) + 1]
 
 
-def _shared(pattern: str, most: int = 6) -> list[Original]:
-    paths = sorted(SHARED.glob(pattern))[:most] if SHARED.is_dir() else []
+def _shared(pattern: str, limit: int = 6) -> list[Original]:
+    paths = sorted(SHARED.glob(pattern))[:limit] if SHARED.is_dir() else []
     return [Original("".join(path.suffixes[-1:]).replace(".gz", ".txt"), _text(path)) for path in paths]
 
 
 def tables(table: pa.Table) -> list[Original]:
-    """Write a table in every format of tables."""
+    """Return a table in every table format."""
     dictionaries = pa.table({
         name: column.dictionary_encode() if pa.types.is_string(column.type) else column
         for name, column in zip(table.column_names, table.columns, strict=True)
     })  # fmt: skip
-    made: list[Original] = []
+    originals: list[Original] = []
     for compression in ("none", "zstd", "snappy"):
         parquet.write_table(table, sink := io.BytesIO(), compression=compression)
-        made.append(Original(".parquet", sink.getvalue()))
+        originals.append(Original(".parquet", sink.getvalue()))
     for variant, compression in ((table, None), (table, "lz4"), (dictionaries, "zstd"), (dictionaries, None)):
         sink = io.BytesIO()
         with ipc.new_file(sink, variant.schema, options=ipc.IpcWriteOptions(compression=compression)) as writer:
             writer.write_table(variant)
-        made.append(Original(".arrow", sink.getvalue()))
+        originals.append(Original(".arrow", sink.getvalue()))
     csv.write_csv(table, sink := io.BytesIO())
-    made.append(Original(".csv", sink.getvalue()))
+    originals.append(Original(".csv", sink.getvalue()))
     rows = table.to_pylist()
     lines = [table.column_names, *(["" if cell is None else str(cell) for cell in row.values()] for row in rows)]
-    made.append(Original(".tsv", "\n".join(map("\t".join, lines)).encode()))
-    made.append(Original(".json", json.dumps(rows).encode()))
-    made.append(Original(".jsonl", "\n".join(map(json.dumps, rows)).encode()))
-    return made
+    originals.append(Original(".tsv", "\n".join(map("\t".join, lines)).encode()))
+    originals.append(Original(".json", json.dumps(rows).encode()))
+    originals.append(Original(".jsonl", "\n".join(map(json.dumps, rows)).encode()))
+    return originals
 
 
 def _nested(rows: Iterable[dict[str, Any]], value: str) -> Original:
-    made: dict[str, dict[str, float]] = {}
+    values_by_query: dict[str, dict[str, float]] = {}
     for row in rows:
-        made.setdefault(row["query_id"], {})[row["doc_id"]] = row[value]
-    return Original(".json", json.dumps(made).encode())
+        values_by_query.setdefault(row["query_id"], {})[row["doc_id"]] = row[value]
+    return Original(".json", json.dumps(values_by_query).encode())
 
 
 def trec_qrels() -> list[Original]:
-    """Give judgments as TREC writes them."""
+    """Return judgments in TREC format."""
     return [
         Original(".txt", _text(sample.FOLDER / "qrels.txt")),
         *_shared("*/qrels/*.qrels"),
@@ -82,76 +82,83 @@ def trec_qrels() -> list[Original]:
 
 
 def qrels() -> list[Original]:
-    """Give judgments in the other formats."""
+    """Return judgments in the other formats."""
     table = sample.qrels().table.slice(0, 200)
     return [*tables(table), _nested(table.to_pylist(), "relevance")]
 
 
 def preferences() -> list[Original]:
-    """Give judgments of pairs of documents."""
-    lines = b"".join(b"q%d u%d 0 d%d %d\n" % (at % 3, at % 2, at, at % 5) for at in range(60))
+    """Return preference judgments of pairs of documents."""
+    lines = b"".join(
+        b"q%d u%d 0 d%d %d\n" % (line_number % 3, line_number % 2, line_number, line_number % 5)
+        for line_number in range(60)
+    )
     return [Original(".txt", lines), *qrels()[:6]]
 
 
 def trec_runs() -> list[Original]:
-    """Give runs as TREC writes them."""
-    own = [Original(".run", _text(path)) for path in sorted((sample.FOLDER / "runs").glob("*.run.gz"))[:4]]
-    return [*own, *_shared("*/runs*/*.run.gz", 12)]
+    """Return runs in TREC format."""
+    sample_runs = [Original(".run", _text(path)) for path in sorted((sample.FOLDER / "runs").glob("*.run.gz"))[:4]]
+    return [*sample_runs, *_shared("*/runs*/*.run.gz", 12)]
 
 
 def runs() -> list[Original]:
-    """Give runs in the other formats."""
+    """Return runs in the other formats."""
     table = sample.runs()[0].table.slice(0, 200)
     return [*tables(table), _nested(table.to_pylist(), "score")]
 
 
 def topics() -> list[Original]:
-    """Give texts of topics."""
+    """Return texts of topics in every format."""
     top = b"<top>\n<num> Number: %d\n<title> crime when x < 5\n<desc> Description:\nWhat?\n</top>\n"
     trec = b"".join(top % number for number in range(301, 306))
     xml = (
         b"<topics><topic number='1'><query>a &amp; b</query></topic><topic number='2'><query>c</query></topic></topics>"
     )
-    own = [Original(".jsonl", _text(sample.FOLDER / "queries.jsonl")), Original(".txt", trec), Original(".xml", xml)]
-    return [*own, *_shared("*/queries.tsv", 2), *_shared("*/topics/*.*", 12), *tables(facts("query_id"))]
+    small_files = [
+        Original(".jsonl", _text(sample.FOLDER / "queries.jsonl")),
+        Original(".txt", trec),
+        Original(".xml", xml),
+    ]
+    return [*small_files, *_shared("*/queries.tsv", 2), *_shared("*/topics/*.*", 12), *tables(facts("query_id"))]
 
 
 def facts(id_name: str) -> pa.Table:
-    """Give facts by id, of several types."""
+    """Return attributes of several types by id."""
     count = 30
     return pa.table({
-        id_name: [f"t{at:02}" for at in range(count)],
-        "text": [f"how to sort a list {at}" for at in range(count)],
-        "class": [("howto", "fact", None)[at % 3] for at in range(count)],
-        "length": [at * 1.5 for at in range(count)],
-        "fresh": [at % 2 == 0 for at in range(count)],
-        "date": [f"2024-01-{at + 1:02}" for at in range(count)],
+        id_name: [f"t{row:02}" for row in range(count)],
+        "text": [f"how to sort a list {row}" for row in range(count)],
+        "class": [("howto", "fact", None)[row % 3] for row in range(count)],
+        "length": [row * 1.5 for row in range(count)],
+        "fresh": [row % 2 == 0 for row in range(count)],
+        "date": [f"2024-01-{row + 1:02}" for row in range(count)],
     })  # fmt: skip
 
 
 def documents() -> list[Original]:
-    """Give texts of documents."""
+    """Return texts of documents."""
     doc = b"<DOC>\n<DOCNO> d%d </DOCNO>\n<HEADLINE>Tax &amp; law</HEADLINE>\n<TEXT>\n<P>if x < 5\n</TEXT>\n</DOC>\n"
     trec = Original(".trec", b"".join(doc % number for number in range(9)))
     return [Original(".jsonl", _text(sample.FOLDER / "docs.jsonl.gz")), trec, *tables(facts("doc_id"))]
 
 
 def costs() -> list[Original]:
-    """Give costs by run."""
-    made = tables(
+    """Return costs by run."""
+    originals = tables(
         pa.table({"run": ["bm25", "rrf", "tfidf"], "latency_ms": [12.5, 30.0, 11.0], "memory_gb": [1, None, 2]})
     )
-    return [*made, Original(".json", b'{"bm25": {"latency_ms": 12.5}, "rrf": {"latency_ms": 30}}')]
+    return [*originals, Original(".json", b'{"bm25": {"latency_ms": 12.5}, "rrf": {"latency_ms": 30}}')]
 
 
 def reviews() -> list[Original]:
-    """Give lists of documents that somebody reviewed."""
+    """Return lists of documents that somebody reviewed."""
     table = sample.qrels().table.slice(0, 20).select(["query_id", "doc_id", "relevance"])
-    return tables(table.append_column("new_grade", pa.array([str(at % 4) for at in range(20)])))
+    return tables(table.append_column("new_grade", pa.array([str(row % 4) for row in range(20)])))
 
 
 def gates() -> list[Original]:
-    """Give configurations of a gate."""
+    """Return gate configurations."""
     text = """# what may ship
 attributes = "topics.csv"
 
@@ -192,8 +199,8 @@ min_topics = 10
 
 
 def slices() -> list[Original]:
-    """Give slices of topics."""
-    parts = (
+    """Return slices of topics."""
+    expressions = (
         "words > 4",
         "`class` == 'howto' or not fresh",
         "1.5 <= length < 9",
@@ -201,19 +208,19 @@ def slices() -> list[Original]:
         "contains(text, 'how')",
     )
     text = "".join(
-        f'[[slice]]\nname = "s{at}"\nexpression = "{expression}"\nmin_topics = {at + 2}\nowner = "me"\n\n'
-        for at, expression in enumerate(parts)
+        f'[[slice]]\nname = "s{number}"\nexpression = "{expression}"\nmin_topics = {number + 2}\nowner = "me"\n\n'
+        for number, expression in enumerate(expressions)
     )
     return [Original(".toml", text.encode())]
 
 
 def scores(folder: Path) -> list[Original]:
-    """Give saved scores, with ranges and without."""
-    some = sample.runs()[:2]
+    """Return saved scores, with ranges and without."""
+    sample_runs = sample.runs()[:2]
     table = sample.qrels().over(set(sample.qrels().topics[:6]))
-    made: list[Original] = []
+    originals: list[Original] = []
     for options in ({}, {"unjudged": True}):
         path = folder / "scores.parquet"
-        evaluate(table, some, ["nDCG@10", "P@5", "AP"], **options).save(path)
-        made.append(Original(".parquet", path.read_bytes()))
-    return made
+        evaluate(table, sample_runs, ["nDCG@10", "P@5", "AP"], **options).save(path)
+        originals.append(Original(".parquet", path.read_bytes()))
+    return originals

@@ -19,7 +19,7 @@ from judged.labels.asking.prompts import expected_grade
 from judged.online.clicks.cells import cells_of, patterns_of
 from judged.online.clicks.examination import read_propensities
 from judged.online.simulation import SimulationPlan, simulate
-from judged.pipelines.experiments.answers import responses_of
+from judged.pipelines.experiments.generated_answers import read_experiment_responses
 from judged.pipelines.experiments.worker import ANSWERS
 from judged.pipelines.traces.steps import read_clicks
 from judged.scoring.judging import judge_list
@@ -144,7 +144,7 @@ def test_probabilities_that_are_none_give_no_expected_grade(text: str) -> None:
 def test_damaged_answers_of_an_experiment_are_refused_by_name(tmp_path: Path, text: str) -> None:
     (tmp_path / ANSWERS).write_text(text)
     with pytest.raises(InputError, match=ANSWERS):
-        responses_of({"a": tmp_path}, tmp_path)
+        read_experiment_responses({"a": tmp_path}, tmp_path)
 
 
 def test_a_number_too_large_in_a_table_of_a_policy_or_of_clicks_is_refused_by_its_line(tmp_path: Path) -> None:

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 def trace_readers(folder: Path) -> list[Reader]:
-    """Give a reader for each way of reading traces."""
-    spans, own = spans_made.pipeline(), _stages()
-    parquet.write_table(pa.Table.from_pylist(own[::2]), sink := io.BytesIO())
-    spanned = [
+    """Return a reader for each way of reading traces."""
+    spans, stage_rows = spans_made.pipeline(), _stages()
+    parquet.write_table(pa.Table.from_pylist(stage_rows[::2]), sink := io.BytesIO())
+    span_files = [
         Original(".jsonl", _lines(spans)), Original(".json", json.dumps(spans).encode()),
         Original(".jsonl", _lines(spans_made.pipeline(nested=True))),
         Original(".json", json.dumps(spans_made.otlp(spans), indent=1).encode()),
@@ -44,8 +44,8 @@ def trace_readers(folder: Path) -> list[Reader]:
         Original(".jsonl", _lines(_genai())), Original(".jsonl", _lines(_ubi())),
     ]  # fmt: skip
     stages = [
-        Original(".jsonl", _lines(own)),
-        Original(".json", json.dumps(own).encode()),
+        Original(".jsonl", _lines(stage_rows)),
+        Original(".json", json.dumps(stage_rows).encode()),
         Original(".parquet", sink.getvalue()),
     ]
     chunks = [
@@ -56,23 +56,23 @@ def trace_readers(folder: Path) -> list[Reader]:
     topics: Any = {"topics": {"q1": "cheap flights"}, "topic_from": "metadata.topic", "id_from": "source"}
     return [
         Reader("stages", partial(_traces, folder), stages),
-        Reader("spans", partial(_traces, folder), spanned),
-        Reader("spans with topics", partial(_traces, folder, **topics), spanned),
+        Reader("spans", partial(_traces, folder), span_files),
+        Reader("spans with topics", partial(_traces, folder, **topics), span_files),
         Reader("chunks of documents", read_mapping, chunks),
     ]  # fmt: skip
 
 
 def rag_readers(folder: Path) -> list[Reader]:
-    """Give a reader for each layout of answers."""
-    whole = folder / "responses"
-    whole.mkdir()
+    """Return a reader for each layout of responses."""
+    intact_folder = folder / "responses"
+    intact_folder.mkdir()
     for file in sorted(sample.RESPONSES.iterdir()):
         rows = [
             line
             for line in file.read_bytes().splitlines(keepends=True)
             if json.loads(line)["query_id"] in {"t03", "t16"}
         ]
-        (whole / file.name).write_bytes(b"".join(rows))
+        (intact_folder / file.name).write_bytes(b"".join(rows))
     layouts = {
         name: [Original(".jsonl", _lines(rows)), Original(".json", json.dumps(rows).encode())]
         for name, rows in _ANSWERS.items()
@@ -80,13 +80,13 @@ def rag_readers(folder: Path) -> list[Reader]:
     flat = [{"user_input": "do cats sleep", "response": "Yes.", "reference": "They do."}] * 3
     parquet.write_table(pa.Table.from_pylist(_ANSWERS["ragas"] * 3), sink := io.BytesIO())
     layouts["ragas"] += [Original(".parquet", sink.getvalue()), *tables(pa.Table.from_pylist(flat))[7:9]]
-    answered = [{**stage, "facts": {"answer": "Yes. It is so."}} for stage in _stages()]
+    traces_with_answers = [{**stage, "facts": {"answer": "Yes. It is so."}} for stage in _stages()]
     return [
-        *(Reader(f"answers: {name}", _answers, each) for name, each in layouts.items()),
-        Reader("answers of traces", _answers, [Original(".jsonl", _lines(answered))]),
+        *(Reader(f"answers: {name}", _answers, originals) for name, originals in layouts.items()),
+        Reader("answers of traces", _answers, [Original(".jsonl", _lines(traces_with_answers))]),
         *(
             Reader(f"answers/{file.name}", partial(_table, file, folder / "others"), _as_tables(file))
-            for file in sorted(whole.iterdir())
+            for file in sorted(intact_folder.iterdir())
         ),
     ]  # fmt: skip
 
@@ -96,33 +96,35 @@ def _lines(rows: list[dict[str, Any]]) -> bytes:
 
 
 def _stages() -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
-    for at in range(4):
-        docs = [{"id": f"d{doc}", "rank": place, "score": 1.0 / place, "source": "web", "features": {"bm25": 0.5}}
-                for place, doc in enumerate((3, 1, at), 1)]  # fmt: skip
-        who = {"trace_id": f"t{at}", "query_id": f"q{at}", "query": f"red shoe {at}"}
-        made += [
-            {**who, "stage": "bm25", "kind": "candidates", "documents": docs, "latency_ms": 1.5, "model": "m"},
-            {**who, "stage": "shown", "kind": "shown", "parents": ["bm25"], "documents": ["d3", "d1"],
+    stages: list[dict[str, Any]] = []
+    for trace_index in range(4):
+        docs = [{"id": f"d{doc}", "rank": rank, "score": 1.0 / rank, "source": "web", "features": {"bm25": 0.5}}
+                for rank, doc in enumerate((3, 1, trace_index), 1)]  # fmt: skip
+        ids = {"trace_id": f"t{trace_index}", "query_id": f"q{trace_index}", "query": f"red shoe {trace_index}"}
+        stages += [
+            {**ids, "stage": "bm25", "kind": "candidates", "documents": docs, "latency_ms": 1.5, "model": "m"},
+            {**ids, "stage": "shown", "kind": "shown", "parents": ["bm25"], "documents": ["d3", "d1"],
              "facts": {"device": "mobile"}},
         ]  # fmt: skip
-    return made
+    return stages
 
 
 def _genai() -> list[dict[str, Any]]:
-    retrieved = [{"id": "d1", "score": 0.5}, {"id": "d2", "score": 0.25}]
-    about = {
+    documents = [{"id": "d1", "score": 0.5}, {"id": "d2", "score": 0.25}]
+    attributes = {
         "gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": "red shoe",
-        "gen_ai.retrieval.documents": json.dumps(retrieved), "gen_ai.data_source.id": "web",
+        "gen_ai.retrieval.documents": json.dumps(documents), "gen_ai.data_source.id": "web",
     }  # fmt: skip
-    return [spans_made.span("retrieval", 0, 1, about, inside="", trace=f"t{at}") for at in range(3)]
+    return [
+        spans_made.span("retrieval", 0, 1, attributes, inside="", trace=f"t{trace_index}") for trace_index in range(3)
+    ]
 
 
 def _ubi() -> list[dict[str, Any]]:
     pages: list[dict[str, Any]] = [
-        {"query_id": f"p{at}", "client_id": "u", "session_id": "s", "user_query": f"red shoe {at}",
+        {"query_id": f"p{page_index}", "client_id": "u", "session_id": "s", "user_query": f"red shoe {page_index}",
          "query_response_hit_ids": ["d1", "d2"]}
-        for at in range(3)
+        for page_index in range(3)
     ]  # fmt: skip
     click = {"action_name": "click", "query_id": "p1", "event_attributes": {"object": {"object_id": "d1"}}}
     return [*pages, click]
@@ -159,34 +161,36 @@ _ANSWERS: dict[str, list[dict[str, Any]]] = {
 
 
 def _traces(folder: Path, path: Path, **options: Any) -> None:
-    """Read traces, look at all that they hold, and read again what is written of them."""
+    """Read and check traces, write them, and read the written file."""
     traces = read_traces(path, **options)
     try:
-        _looked_at_traces(traces, folder)
+        _check_traces(traces, folder)
     except InputError as error:  # which names the traces, not their file
         raise InputError(error.problem, fix=error.fix, path=str(path)) from None
 
 
-def _looked_at_traces(traces: Traces, folder: Path) -> None:
+def _check_traces(traces: Traces, folder: Path) -> None:
     check_traces(traces).text(width=80)
     json.dumps(check_traces(traces).to_dict(), allow_nan=False)
     if traces.stages:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             funnel({query: {"d1": 1, "x": 2} for query in traces.query_ids}, traces).text(width=80)
-    again = folder / "again.jsonl"
-    write_traces(traces, again)
-    if repr((read := read_traces(again)).spans) != repr(traces.spans):
-        other = [pair for pair in zip(read.spans, traces.spans, strict=False) if pair[0] != pair[1]]
-        raise WrongError(f"{len(traces.spans)} became {len(read.spans)} spans when they were written: {other[:1]}")
+    copy_path = folder / "again.jsonl"
+    write_traces(traces, copy_path)
+    if repr((reread := read_traces(copy_path)).spans) != repr(traces.spans):
+        differing = [pair for pair in zip(reread.spans, traces.spans, strict=False) if pair[0] != pair[1]]
+        raise WrongError(
+            f"{len(traces.spans)} became {len(reread.spans)} spans when they were written: {differing[:1]}"
+        )
 
 
 def _answers(path: Path) -> None:
-    _looked_at(read_responses(path))
+    _check_responses(read_responses(path))
 
 
-def _looked_at(responses: Responses) -> None:
-    """Look at all that is known of answers."""
+def _check_responses(responses: Responses) -> None:
+    """Check that responses can be validated, printed, and evaluated."""
     repr(responses)
     json.dumps(
         [finding.to_dict() if hasattr(finding, "to_dict") else str(finding) for finding in check_responses(responses)]
@@ -213,16 +217,16 @@ def _as_tables(file: Path) -> list[Original]:
 
 
 def _table(intact: Path, folder: Path, path: Path) -> None:
-    """Put a damaged table into the place of one of a folder of answers; they are written again, too."""
+    """Read a folder of responses in which one table is damaged, and write it again."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(intact.parent, folder)
     (folder / intact.name).unlink()
     shutil.copyfile(path, folder / f"{intact.stem}{path.suffix or intact.suffix}")
     try:
         responses = read_folder(folder)
-        _looked_at(responses)
-        write_responses(responses, again := folder / "again")
-        if read_folder(again).tables.keys() != responses.tables.keys():
+        _check_responses(responses)
+        write_responses(responses, copy_folder := folder / "again")
+        if read_folder(copy_folder).tables.keys() != responses.tables.keys():
             raise WrongError("tables that were written are not those that are read")
     except InputError as error:
         if str(folder) not in str(error):

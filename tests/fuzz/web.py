@@ -39,24 +39,24 @@ PATIENCE = 120  # seconds for an answer
 
 
 class Report(NamedTuple):
-    """What came of it."""
+    """Results of an attack."""
 
     answers: Counter[int]  # by status
     faults: list[str]  # requests whose answer was the server's fault, or never came
-    waits: list[float]  # seconds for the page that somebody looked at meanwhile
-    idle: list[float]  # seconds that a pause of 50 ms took here at the same time: how busy the machine is by itself
+    page_seconds: list[float]  # response times of a page that is requested all the time
+    pause_seconds: list[float]  # what pauses of 50 ms took at the same time: how busy the machine itself is
     slow: list[tuple[float, str]]  # seconds and addresses
 
 
 def parameters() -> dict[str, list[str]]:
-    """Give every path that can be asked, with the parameters that it knows."""
-    found: dict[str, list[str]] = {}
+    """Return the query parameters of every path."""
+    parameters_by_path: dict[str, list[str]] = {}
     for router in ROUTERS:
         for route in router.routes:
-            models = [given.field_info.annotation for given in route.dependant.query_params]
+            models = [parameter.field_info.annotation for parameter in route.dependant.query_params]
             fields = [model.model_fields for model in models if hasattr(model, "model_fields")]
-            found[route.path] = [name for each in fields for name in each]
-    return found
+            parameters_by_path[route.path] = [name for fields_of_model in fields for name in fields_of_model]
+    return parameters_by_path
 
 
 def request(random: Random, paths: dict[str, list[str]]) -> tuple[str, str, bytes | None, dict[str, str]]:
@@ -72,14 +72,15 @@ def request(random: Random, paths: dict[str, list[str]]) -> tuple[str, str, byte
     method = random.choices(("GET", "POST", "HEAD", "PUT", "OPTIONS"), (80, 12, 4, 2, 2))[0]
     body = None
     if method in {"POST", "PUT"} and "/open" not in path:
-        known = json.dumps({random.choice(("list", "judge", "measures", "x")): random.choice(_VALUES)}).encode()
-        body = random.choice((known, mutated(known, random), soup(random)))
-    kind = random.choice(("application/json", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data"))
-    return method, address, body, {"Content-Type": kind} if body else {}
+        json_body = json.dumps({random.choice(("list", "judge", "measures", "x")): random.choice(_VALUES)}).encode()
+        body = random.choice((json_body, mutated(json_body, random), soup(random)))
+    types = "application/json", "application/x-www-form-urlencoded", "text/plain", "multipart/form-data"
+    content_type = random.choice(types)
+    return method, address, body, {"Content-Type": content_type} if body else {}
 
 
 def originals() -> dict[str, list[Any]]:
-    """Give intact files by what they are opened as."""
+    """Return intact files by role."""
     return {
         "qrels": [*trec_qrels(), *qrels()],
         "runs": [*trec_runs(), *runs()],
@@ -104,17 +105,17 @@ def upload(random: Random, intact: dict[str, list[Any]]) -> tuple[str, str, byte
 
 @contextmanager
 def server() -> Iterator[int]:
-    """Start a workbench over the sample, and give its port."""
+    """Start a workbench over the sample, and yield its port."""
     command = [sys.executable, "-m", "judged", "serve", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            yield next(int(found[1]) for line in process.stdout or () if (found := re.search(r":(\d+)/", line)))
+            yield next(int(match[1]) for line in process.stdout or () if (match := re.search(r":(\d+)/", line)))
         finally:
             process.terminate()
 
 
-def ask(port: int, method: str, address: str, body: bytes | None, headers: dict[str, str]) -> int:
-    """Give the status of an answer, once all of it is there."""
+def send_request(port: int, method: str, address: str, body: bytes | None, headers: dict[str, str]) -> int:
+    """Send a request and return its status once the whole response has arrived."""
     connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request(method, address, body, headers)
@@ -126,68 +127,72 @@ def ask(port: int, method: str, address: str, body: bytes | None, headers: dict[
 
 
 def attack(port: int, requests: int, uploads: int, seed: int = 0) -> Report:
-    """Send all of them, requests from two sides beside the uploads, and look at a page meanwhile."""
+    """Send all requests in two threads and the uploads in a third, and time a page meanwhile."""
     paths, intact, report, ended = parameters(), originals(), Report(Counter(), [], [], [], []), threading.Event()
 
-    def send(drawn: tuple[str, str, bytes | None, dict[str, str]], number: int) -> None:
-        begun = time.perf_counter()
+    def send(arguments: tuple[str, str, bytes | None, dict[str, str]], number: int) -> None:
+        start = time.perf_counter()
         try:
-            status = ask(port, *drawn)
+            status = send_request(port, *arguments)
         except (OSError, HTTPException) as error:
-            report.faults.append(f"{number}: {drawn[:2]!r:.300}: {error!r}")
+            report.faults.append(f"{number}: {arguments[:2]!r:.300}: {error!r}")
             return
         report.answers[status] += 1
-        report.slow.append((time.perf_counter() - begun, f"{drawn[0]} {drawn[1]:.200}"))
+        report.slow.append((time.perf_counter() - start, f"{arguments[0]} {arguments[1]:.200}"))
         # 501: what an extra brings is not installed.
         if status >= 500 and status != 501:
-            report.faults.append(f"{number}: {drawn[:2]!r:.300} {drawn[2]!r:.100}: {status}")
+            report.faults.append(f"{number}: {arguments[:2]!r:.300} {arguments[2]!r:.100}: {status}")
 
-    def drawn(number: int) -> tuple[str, str, bytes | None, dict[str, str]]:
+    def random_request(number: int) -> tuple[str, str, bytes | None, dict[str, str]]:
         return request(Random(f"{seed} r {number}"), paths)
 
-    def look() -> None:
-        paused = time.perf_counter()
-        while not ended.wait(0.05):
-            begun = time.perf_counter()
-            report.idle.append(begun - paused)
-            ask(port, "GET", _LOOKED_AT, None, {})
-            paused = time.perf_counter()
-            report.waits.append(paused - begun)
+    def random_upload(number: int) -> tuple[str, str, bytes | None, dict[str, str]]:
+        return upload(Random(f"{seed} u {number}"), intact)
 
-    watching = threading.Thread(target=look)
-    watching.start()
+    def time_page() -> None:
+        pause_start = time.perf_counter()
+        while not ended.wait(0.05):
+            start = time.perf_counter()
+            report.pause_seconds.append(start - pause_start)
+            send_request(port, "GET", _LOOKED_AT, None, {})
+            pause_start = time.perf_counter()
+            report.page_seconds.append(pause_start - start)
+
+    page_timer = threading.Thread(target=time_page)
+    page_timer.start()
     try:
         with ThreadPoolExecutor(3) as pool:
-            sent = [pool.submit(lambda: [send(upload(Random(f"{seed} u {at}"), intact), at) for at in range(uploads)])]
-            for side in range(2):
-                numbers = range(side, requests, 2)
-                sent.append(pool.submit(lambda numbers=numbers: [send(drawn(at), at) for at in numbers]))
-            for future in sent:
+            futures = [pool.submit(lambda: [send(random_upload(number), number) for number in range(uploads)])]
+            for parity in range(2):
+                numbers = range(parity, requests, 2)
+                futures.append(pool.submit(lambda ns=numbers: [send(random_request(n), n) for n in ns]))
+            for future in futures:
                 future.result()
     finally:
         ended.set()
-        watching.join()
+        page_timer.join()
     return report
 
 
 def main() -> int:
-    """Attack, and say what came of it."""
-    read = argparse.ArgumentParser(prog="python -m fuzz.web", description=__doc__)
-    read.add_argument("requests", type=int, nargs="?", default=8000)
-    read.add_argument("uploads", type=int, nargs="?", default=1000)
-    read.add_argument("--seed", type=int, default=0)
-    given = read.parse_args()
-    begun = time.perf_counter()
+    """Attack, and print the results."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.web", description=__doc__)
+    parser.add_argument("requests", type=int, nargs="?", default=8000)
+    parser.add_argument("uploads", type=int, nargs="?", default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    start = time.perf_counter()
     with server() as port:
-        report = attack(port, given.requests, given.uploads, given.seed)
-    waits = sorted(report.waits)
-    seconds, answers = time.perf_counter() - begun, dict(sorted(report.answers.items()))
-    print(f"{given.requests:,} requests and {given.uploads:,} uploads in {seconds:.0f} s; answers: {answers}")
-    for what, taken in (("a page meanwhile", waits), ("a pause of 0.050 s", sorted(report.idle))):
-        parts = ", ".join(
-            f"{name} {taken[int(len(taken) * part)]:.3f}" for name, part in (("median", 0.5), ("99 %", 0.99))
+        report = attack(port, options.requests, options.uploads, options.seed)
+    waits = sorted(report.page_seconds)
+    seconds, answers = time.perf_counter() - start, dict(sorted(report.answers.items()))
+    print(f"{options.requests:,} requests and {options.uploads:,} uploads in {seconds:.0f} s; answers: {answers}")
+    for label, seconds_sorted in (("a page meanwhile", waits), ("a pause of 0.050 s", sorted(report.pause_seconds))):
+        quantiles = ", ".join(
+            f"{name} {seconds_sorted[int(len(seconds_sorted) * quantile)]:.3f}"
+            for name, quantile in (("median", 0.5), ("99 %", 0.99))
         )
-        print(f"{what}, {len(taken):,} times: {parts}, longest {taken[-1]:.3f} s")
+        print(f"{label}, {len(seconds_sorted):,} times: {quantiles}, longest {seconds_sorted[-1]:.3f} s")
     for seconds, address in sorted(report.slow, reverse=True)[:5]:
         print(f"{seconds:8.2f} s {address}")
     print("\n".join(report.faults) or "no answer was the server's fault")

@@ -1,4 +1,4 @@
-"""Processes that run cases, and what is known when one of them dies."""
+"""Worker processes that run cases, and the outcome when one of them dies."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _DEATHS = {signal.SIGPROF: "too much processor time", signal.SIGALRM: f"over {_W
 
 @dataclass(frozen=True)
 class Readers:
-    """What is fuzzed: the module and function that give the readers, and the processor time that a case may take.
+    """Readers to fuzz: the module and function that create them, and the processor time that a case may take.
 
-    `share` is the weight of these readers among all cases: those that take long have little.
+    `share` is the weight of these readers among all cases: slow readers have a small share.
     """
 
     module: str
@@ -42,7 +42,7 @@ class Readers:
     share: int = 1
 
     def readers(self, folder: Path) -> list[Reader]:
-        """Make the readers; `folder` is a place for files made in passing."""
+        """Return the readers; `folder` holds their temporary files."""
         return getattr(importlib.import_module(self.module), self.function)(folder)
 
 
@@ -61,7 +61,7 @@ OF = {
 
 @dataclass
 class Report:
-    """What became of many cases."""
+    """Outcomes of many cases."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     failures: list[tuple[int, str, str]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Report:
 
     @property
     def cases(self) -> int:
-        """How many cases were run."""
+        """Number of cases run."""
         return sum(self.outcomes.values())
 
     def add(self, seed: int, name: str, outcome: Outcome, seconds: float = 0.0, size: int = 0) -> None:
@@ -82,7 +82,7 @@ class Report:
             self.failures.append((seed, name, outcome.why))
 
     def text(self) -> str:
-        """Give the counts by reader."""
+        """Return the counts by reader."""
         names = list(dict.fromkeys(name for name, _ in sorted(self.outcomes)))
         kinds = ("result", "refused", "wrong")
         rows = [f"{name:26}" + "".join(f"{self.outcomes[name, kind]:>9,}" for kind in kinds) for name in names]
@@ -168,8 +168,8 @@ class _Worker:
         except (EOFError, OSError):
             self._process.join(10)
             code = self._process.exitcode or 0
-            why = _DEATHS.get(-code, f"the process died ({signal.Signals(-code).name if code < 0 else code})")  # type: ignore[call-overload]
-            return self._names[seed % len(self._names)], Outcome("wrong", why)
+            reason = _DEATHS.get(-code, f"the process died ({signal.Signals(-code).name if code < 0 else code})")  # type: ignore[call-overload]
+            return self._names[seed % len(self._names)], Outcome("wrong", reason)
 
 
 def _work(pipe: Connection, of: str, limit: float, instead: Mapping[int, str]) -> None:
@@ -177,48 +177,48 @@ def _work(pipe: Connection, of: str, limit: float, instead: Mapping[int, str]) -
         resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory(prefix="judged-fuzz-") as folder:
-        known = OF[of].readers(Path(folder))
-        pipe.send([reader.name for reader in known])
+        readers = OF[of].readers(Path(folder))
+        pipe.send([reader.name for reader in readers])
         while True:
             try:
                 seed: int = pipe.recv()
             except EOFError:
                 return
-            reader, ending, data = damaged(seed, known)
+            reader, ending, data = damaged(seed, readers)
             path = Path(folder) / f"case{ending}"
             path.write_bytes(data)
             Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
-            before = _memory("VmRSS")
+            memory_before = _memory("VmRSS")
             signal.setitimer(signal.ITIMER_PROF, limit)  # nobody handles them: they end the process
             signal.alarm(_WAITING)
-            started = time.process_time()
+            start = time.process_time()
             if seed in instead:
                 reader = reader._replace(read=lambda _, code=instead[seed]: exec(code))  # noqa: S102
             outcome = run(reader, path)
-            seconds = time.process_time() - started
+            seconds = time.process_time() - start
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.alarm(0)
-            size = _memory("VmHWM") - before
+            size = _memory("VmHWM") - memory_before
             if size > MEMORY:
                 outcome = Outcome("wrong", f"{size >> 20} MB")
             pipe.send((reader.name, outcome, seconds, size))
 
 
 def _memory(name: str) -> int:
-    """Give a number of this process's memory, in bytes."""
+    """Return a value of this process's memory, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
 
 
 def save(seeds: list[int], folder: Path, of: str = "files") -> list[tuple[Reader, Path]]:
-    """Write the files of some cases for somebody to look at; `folder` also takes what readers make in passing."""
+    """Write the files of some cases for inspection; `folder` also holds temporary files of readers."""
     folder.mkdir(parents=True, exist_ok=True)
-    made: list[tuple[Reader, Path]] = []
-    known = OF[of].readers(folder)
+    reader_paths: list[tuple[Reader, Path]] = []
+    readers = OF[of].readers(folder)
     for seed in seeds:
-        reader, ending, data = damaged(seed, known)
+        reader, ending, data = damaged(seed, readers)
         name = re.sub(r"[ /,]+", "-", reader.name)
         path = folder / f"{seed}-{name}{ending}"
         path.write_bytes(data)
-        made.append((reader, path))
-    return made
+        reader_paths.append((reader, path))
+    return reader_paths

@@ -17,7 +17,7 @@ from judged.errors import InputError
 from judged.labels import LabelStore, NewTask, assign_tasks, qrels_of, read_labels, status
 from judged.labels.consensus import RULES
 from judged.labels.labels import SCHEMA
-from pipelines.experiments.server import postgresql, there
+from pipelines.experiments.server import can_start_postgresql, postgresql
 
 WRITERS = [sys.executable, str(Path(__file__).with_name("writers.py"))]
 PAIRS = [(f"q{i % 5}", f"Ä{i}") for i in range(40)]
@@ -25,7 +25,7 @@ PAIRS = [(f"q{i % 5}", f"Ä{i}") for i in range(40)]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    if not there():
+    if not can_start_postgresql():
         pytest.skip("no PostgreSQL server can be started here")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # the server runs as another user

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import LOGS, published, sail, stored_there
+from engines import LOGS, read_published_log, sail, store_in_spark
 from engines import session as opened_session
 
 from clusters import equal, moved
@@ -32,12 +32,12 @@ def test_a_dozen_sessions(session: Any) -> None:
 
 def test_tables_of_a_stored_log(session: Any, tmp_path: Path) -> None:
     log = typed_log(*pages_and_events())
-    assert equal(log, stored_there(log, session, tmp_path / "log")) > 60
+    assert equal(log, store_in_spark(log, session, tmp_path / "log")) > 60
 
 
 def test_tables_at_an_address(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = typed_log(*pages_and_events())
-    stored_there(log, session, tmp_path / "log")  # Sail shows them to this session alone
+    store_in_spark(log, session, tmp_path / "log")  # Sail shows them to this session alone
     monkeypatch.setattr("judged.data.spark.connect", lambda address: (session, address.rpartition("/")[2]))
     assert equal(log, read_log(tmp_path / "log", tables="sc://host/logs")) > 60
     with pytest.raises(InputError, match="a converted log was made already"):
@@ -47,5 +47,5 @@ def test_tables_at_an_address(session: Any, tmp_path: Path, monkeypatch: pytest.
 @needs_shared
 @pytest.mark.parametrize("name", LOGS)
 def test_published_logs(session: Any, name: str) -> None:
-    log = published(name)
+    log = read_published_log(name)
     assert equal(log, moved(log, session), LOGS[name]) > 10

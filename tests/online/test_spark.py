@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from engines import QUICKLY, session, spark, spark_home, stored_there
+from engines import QUICKLY, session, spark, spark_home, store_in_spark
 
 import judged
 from clusters import ROW, equal, made, on_a_cluster
@@ -46,7 +46,7 @@ def test_spark(tmp_path: Path) -> None:
         assert judged.Qrels.of(opened.sql(f"{ROW.replace('score', 'relevance')}")).topics == ("q1",)
 
         log = typed_log(*pages_and_events())
-        stored_there(log, opened, tmp_path / "log")
+        store_in_spark(log, opened, tmp_path / "log")
         assert equal(log, read_log(tmp_path / "log", tables=f"{address}/logs")) > 60
 
         threading.Timer(2, server.close).start()

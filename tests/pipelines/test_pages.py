@@ -1,4 +1,4 @@
-"""The pages of an experiment: a query tried live as a person does it, and what may be concluded."""
+"""Pages of an experiment in a browser: trying a query, and conclusions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from judged import evaluate
 from judged.data import sample
 from judged.interface.pages.workspace import open_workspace
-from judged.pipelines.commands.serve import of_plan
+from judged.pipelines.commands.serve import plan_arguments
 from judged.pipelines.experiments import Plan, conclude
 from judged.web.app import make_app
 
@@ -32,7 +32,7 @@ PLAN: dict[str, Any] = {
 
 @dataclass
 class Results:
-    """Two runs of the sample as if they were configurations."""
+    """Two runs of the sample as results of an experiment."""
 
     scores: Scores
     levels: dict[str, dict[str, Any]]
@@ -60,15 +60,15 @@ def results() -> Results:
 
 
 @pytest.fixture(scope="module")
-def opened() -> Any:
-    made: Any = open_workspace(**of_plan(PLAN, results()))
-    yield made
-    made.parts["trials"].close()
+def open_experiment() -> Any:
+    workspace: Any = open_workspace(**plan_arguments(PLAN, results()))
+    yield workspace
+    workspace.parts["trials"].close()
 
 
-def test_a_person_tries_a_query_and_finds_a_configuration(serve: Any, tab: Any, opened: Any) -> None:
-    shown = tab(serve(opened) + "/")
-    page = shown.page
+def test_trying_a_query_in_the_browser(serve: Any, tab: Any, open_experiment: Any) -> None:
+    browser_tab = tab(serve(open_experiment) + "/")
+    page = browser_tab.page
     page.get_by_label("Workbench").get_by_role("link", name="Experiment").click()
     page.get_by_role("link", name="Try a query").click()
     expect(page.locator("h1")).to_have_text("Try a query")
@@ -83,45 +83,47 @@ def test_a_person_tries_a_query_and_finds_a_configuration(serve: Any, tab: Any, 
     expect(lists.nth(1)).to_contain_text("math.gcd")
     expect(page.locator("main pre")).to_contain_text("title_weight = [1.0, 3.0]")
     expect(page.get_by_label("stemmer")).to_have_value("english")
-    shown.accessible()
-    shown.fits()
+    browser_tab.accessible()
+    browser_tab.fits()
     with page.expect_navigation():
         page.get_by_label("Engine").select_option("trigrams")
-    expect(page.get_by_label("stemmer")).to_have_count(0)  # the pipeline says what it is
+    expect(page.get_by_label("stemmer")).to_have_count(0)  # the pipeline fixes the stemmer
     expect(page.locator("main ol")).to_have_count(2)
     page.get_by_role("link", name="As the control").click()
     expect(page.get_by_label("title_weight")).to_have_value("1")
-    shown.clean()
+    browser_tab.clean()
 
 
 @pytest.mark.parametrize("width", [375, 1280])
-def test_conclusions_lead_to_the_comparison_with_the_control(serve: Any, tab: Any, opened: Any, width: int) -> None:
-    shown = tab(serve(opened) + "/experiment?by=query_class", width=width)
-    page = shown.page
+def test_conclusions_link_to_the_comparison_with_the_control(
+    serve: Any, tab: Any, open_experiment: Any, width: int
+) -> None:
+    browser_tab = tab(serve(open_experiment) + "/experiment?by=query_class", width=width)
+    page = browser_tab.page
     expect(page.locator("h1")).to_have_text("Experiment")
     page.wait_for_selector("html[data-drawn]", timeout=60_000)
-    shown.accessible()
-    shown.fits()
+    browser_tab.accessible()
+    browser_tab.fits()
     topics = page.get_by_role("region", name="Topics that show it most").get_by_role("link")
     assert "first=control&second=stemmer%3Denglish" in topics.first.get_attribute("href")
     page.get_by_role("link", name="stemmer=english", exact=True).first.click()
     expect(page.locator("main")).to_contain_text("stemmer=english")
     assert "/compare?first=control&second=stemmer%3Denglish" in page.url
-    shown.clean()
+    browser_tab.clean()
 
 
-def test_twins_are_the_answers_of_python(opened: Any) -> None:
-    client = TestClient(make_app(opened), base_url="http://127.0.0.1")
-    told = client.get("/api/v1/experiment").json()
-    queries = {topic: opened.query(topic) for topic in opened.query_ids}
+def test_json_agrees_with_python(open_experiment: Any) -> None:
+    client = TestClient(make_app(open_experiment), base_url="http://127.0.0.1")
+    experiment_json = client.get("/api/v1/experiment").json()
+    queries = {topic: open_experiment.query(topic) for topic in open_experiment.query_ids}
     answer = conclude(results(), queries=queries).to_dict()
-    assert told["sentences"] == answer["sentences"]
-    assert told["leaderboard"] == answer["leaderboard"]
-    asked = {"topic": "t05", "setting": ["stemmer", "title_weight"], "value": ["english", "3"]}
-    tried = client.get("/api/v1/experiment/try", params=asked).json()
-    direct = opened.parts["trials"].attempt("t05", {"stemmer": "english", "title_weight": "3"})
-    assert tried["documents"] == direct.to_dict()["documents"]
-    assert tried["toml"] == direct.toml
+    assert experiment_json["sentences"] == answer["sentences"]
+    assert experiment_json["leaderboard"] == answer["leaderboard"]
+    params = {"topic": "t05", "setting": ["stemmer", "title_weight"], "value": ["english", "3"]}
+    trial_json = client.get("/api/v1/experiment/try", params=params).json()
+    trial = open_experiment.parts["trials"].attempt("t05", {"stemmer": "english", "title_weight": "3"})
+    assert trial_json["documents"] == trial.to_dict()["documents"]
+    assert trial_json["toml"] == trial.toml
 
 
 @pytest.mark.parametrize(
@@ -136,20 +138,20 @@ def test_twins_are_the_answers_of_python(opened: Any) -> None:
         "/experiment/try?engine=http",
     ],
 )
-def test_what_makes_no_sense_is_a_problem_and_no_fault(opened: Any, path: str) -> None:
-    client = TestClient(make_app(opened), base_url="http://127.0.0.1")
-    page, twin = client.get(path), client.get(f"/api/v1{path}")
-    assert (page.status_code, twin.status_code) == (400, 400)
+def test_invalid_parameters_are_reported(open_experiment: Any, path: str) -> None:
+    client = TestClient(make_app(open_experiment), base_url="http://127.0.0.1")
+    page, json_response = client.get(path), client.get(f"/api/v1{path}")
+    assert (page.status_code, json_response.status_code) == (400, 400)
     assert 'role="alert"' in page.text
-    assert twin.json()["fix"]
+    assert json_response.json()["fix"]
 
 
-def test_without_a_plan_or_results_pages_say_what_to_do() -> None:
-    nothing = TestClient(make_app(open_workspace({"q": {"d": 1}}, {})), base_url="http://127.0.0.1")
+def test_pages_without_a_plan_explain_how_to_open_one() -> None:
+    closed_client = TestClient(make_app(open_workspace({"q": {"d": 1}}, {})), base_url="http://127.0.0.1")
     for path in ("/experiment", "/experiment/try"):
-        assert "judged serve --experiment" in nothing.get(path).text
-        assert nothing.get(f"/api/v1{path}").status_code == 400
-    planned = TestClient(make_app(open_workspace(**of_plan(PLAN))), base_url="http://127.0.0.1")
-    assert "judged experiment run" in planned.get("/experiment").text
-    names = [row["configuration"] for row in planned.get("/api/v1/experiment").json()["configurations"]]
-    assert names == [one.name for one in Plan.of(PLAN).configurations]
+        assert "judged serve --experiment" in closed_client.get(path).text
+        assert closed_client.get(f"/api/v1{path}").status_code == 400
+    plan_client = TestClient(make_app(open_workspace(**plan_arguments(PLAN))), base_url="http://127.0.0.1")
+    assert "judged experiment run" in plan_client.get("/experiment").text
+    names = [row["configuration"] for row in plan_client.get("/api/v1/experiment").json()["configurations"]]
+    assert names == [configuration.name for configuration in Plan.of(PLAN).configurations]

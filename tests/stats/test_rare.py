@@ -15,7 +15,7 @@ def test_false_verdicts(name: str, n: int) -> None:
     """The bounded test errs in 5 % at most; false verdicts without a rare topic say what they may have missed."""
     told, holds = rare.false_verdicts(name, n, TRIALS)
     assert told.bounded.mean() <= 0.05
-    assert told.stated[told.found & ~holds].all()
+    assert told.stated[told.significant & ~holds].all()
 
 
 def test_false_verdicts_with_a_rare_topic_in_the_sample_are_labeled() -> None:
@@ -24,7 +24,7 @@ def test_false_verdicts_with_a_rare_topic_in_the_sample_are_labeled() -> None:
     for name in ("5 % lose 0.6", "10 % gain 0.45", "8 % lose 0.5", "6 % gain 0.3"):
         for n in (50, 100):
             told, holds = rare.false_verdicts(name, n, TRIALS)
-            labeled, of = labeled + told.labeled[told.found & holds].sum(), of + (told.found & holds).sum()
+            labeled, of = labeled + told.labeled[told.significant & holds].sum(), of + (told.significant & holds).sum()
     assert of > 100
     assert labeled >= 0.95 * of
 
@@ -33,9 +33,9 @@ def test_false_verdicts_with_a_rare_topic_in_the_sample_are_labeled() -> None:
 @pytest.mark.parametrize("n", [10, 50])
 def test_true_differences_without_a_rare_kind_are_seldom_labeled(name: str, n: int) -> None:
     told = rare.true_verdicts(name, n, TRIALS)
-    assert told.found.sum() > 100
-    assert told.labeled[told.found].mean() <= 0.05
-    assert told.bounded.mean() <= told.found.mean()
+    assert told.significant.sum() > 100
+    assert told.labeled[told.significant].mean() <= 0.05
+    assert told.bounded.mean() <= told.significant.mean()
 
 
 @pytest.mark.parametrize("name", rare.RARE)

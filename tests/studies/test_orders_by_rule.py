@@ -273,7 +273,7 @@ def test_lists_of_runs_and_of_an_engine(tmp_path: Path, monkeypatch: pytest.Monk
                 raise QueryRefusedError(query)
             return [("d000", 2.0)]
 
-    monkeypatch.setattr(lists, "engine_named", lambda name: Engine if name == "http" else None)
+    monkeypatch.setattr(lists, "find_engine", lambda name: Engine if name == "http" else None)
     design = made(2, 2, practice=1, path=str(tmp_path / "study.toml"))
     engine = System("s1", "docs.jsonl", endpoint="engine.toml")
     found = lists.StudyLists.of(Design("x", (design.systems[0], engine), design.tasks, design.practice,

@@ -14,7 +14,7 @@ from judged.labels import LabelStore
 from judged.studies import StudyRecords
 from judged.studies.assignment import assignments
 from judged.studies.storage import OBSERVER, Action, StudyStore, added
-from pipelines.experiments.server import postgresql, there
+from pipelines.experiments.server import can_start_postgresql, postgresql
 from study_made import design_in, hashed, store_of
 
 SHOWN = Action("query", query="faust", rank=1, shown=("a", "b", "c"))
@@ -35,7 +35,7 @@ def done(store: StudyStore) -> StudyStore:
 
 
 def test_sqlite_and_postgresql_give_the_same_records(tmp_path: Path) -> None:
-    if not there():
+    if not can_start_postgresql():
         pytest.skip("no PostgreSQL server can be started here")
     design, tables = design_in(tmp_path), list[dict[str, object]]()
     with tempfile.TemporaryDirectory() as folder:

@@ -72,7 +72,7 @@ def test_a_table_is_sorted_filtered_and_saved(serve: Any, sample: Any, tab: Any)
     assert topics.locator("th[aria-sort=ascending]").inner_text().startswith("nDCG@10")
     topics.get_by_role("button", name="topic").press("Enter")
     expect(topics.locator("tbody tr").first).to_contain_text("t01")
-    page.locator("[data-table=topics] + .take summary").press("Enter")
+    page.locator("[data-table=topics] + .save-menu summary").press("Enter")
     with page.expect_download() as got:
         page.get_by_role("link", name="CSV").and_(page.locator("[href*='.topics.']")).press("Enter")
     head, *rows = Path(got.value.path()).read_text(encoding="utf-8").splitlines()
@@ -88,7 +88,7 @@ def test_a_table_is_sorted_filtered_and_saved(serve: Any, sample: Any, tab: Any)
 def test_a_chart_is_saved(serve: Any, sample: Any, tab: Any, form: str, begins: bytes) -> None:
     seen = tab(f"{serve(sample)}/leaderboard")
     page = seen.page
-    page.locator(".take.picture summary").first.click()
+    page.locator(".save-menu.picture summary").first.click()
     with page.expect_download() as got:
         page.get_by_role("button", name=form).first.click()
     assert Path(got.value.path()).read_bytes().startswith(begins)

@@ -48,7 +48,7 @@ from judged.online.clicks import compare_models, fit_model
 from judged.online.watch import WatchConfig, watch
 from judged.online.watch.config import Event, TableSeries
 from judged.pipelines import rag, traces
-from judged.pipelines.experiments import Plan, Trials, conclude
+from judged.pipelines.experiments import Plan, TrialEngines, conclude
 from judged.pipelines.rag import support_over_time, waterfall
 from judged.pipelines.rag.filling import fill, prepare_table
 from judged.pipelines.rag.judge_error import calibrate
@@ -398,7 +398,7 @@ def label_status() -> Answer:
 
 
 def trial() -> Answer:
-    trials = Trials(Plan.read(sample.FOLDER / "experiment.toml"))
+    trials = TrialEngines(Plan.read(sample.FOLDER / "experiment.toml"))
     made = trials.attempt("t05", {"title_weight": "2"}, query="greatest divisor")
     trials.close()
     return made

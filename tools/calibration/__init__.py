@@ -1,7 +1,7 @@
-"""Simulations with known truth: how often a test of judged is wrong, and how often an interval holds what it should.
+"""Simulations with known truth: error rates of tests, and coverage of intervals.
 
-Each module is one table of docs/calibration.md: its docstring says what the rates mean, and `measure` makes them.
-The tests run the same simulations, smaller.
+Each module is a table of docs/calibration.md: its docstring explains the rates, and `measure` computes them.
+The tests run smaller versions of the simulations.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One cell of a table: in how many of so many trials something happened."""
+class CoverageCell:
+    """One cell of a table: the share of trials with some outcome."""
 
     method: str
     situation: str

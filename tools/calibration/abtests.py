@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.online.ab_tests.differences import EQUAL_USERS, Inference
 from judged.online.statistics.allocation import allocation_periods, sample_ratio
 from judged.online.statistics.users import AdjustedDifference, Arm, adjusted_difference
@@ -176,7 +176,7 @@ def allocation(share: float, users: int, trials: int) -> dict[str, float]:
     return {"allocation": changed / trials, "shares": false / trials}
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure tests world by world."""
     for users in SIZES:
         for world in WORLDS:
@@ -184,7 +184,7 @@ def measure(trials: int) -> Iterator[Measured]:
             rates |= ramp_up(world, 4 * users, trials)
             for method, rate in rates.items():
                 if not np.isnan(rate):
-                    yield Measured(method, world, users, rate, trials)
+                    yield CoverageCell(method, world, users, rate, trials)
         for share in (0.5, 0.1):
             for method, rate in allocation(share, users, trials).items():
-                yield Measured(method, f"share of {share:g}", users, rate, trials)
+                yield CoverageCell(method, f"share of {share:g}", users, rate, trials)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats.agreement import Agreement, cohen_kappa, krippendorff_alpha
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ def rates(method: str, situation: str, n: int, trials: int) -> tuple[float, floa
     return float(np.mean(holds)) if len(holds) >= trials / 10 else np.nan, 1 - len(holds) / trials
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure how often intervals hold the truth."""
     for method in ("kappa", "alpha"):
         for situation in SITUATIONS:
             for n in SIZES:
                 rate, none = rates(method, situation, n, trials)
                 if not np.isnan(rate):
-                    yield Measured(method, situation, n, rate, trials)
-                yield Measured(f"{method}, none", situation, n, none, trials)
+                    yield CoverageCell(method, situation, n, rate, trials)
+                yield CoverageCell(f"{method}, none", situation, n, none, trials)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.pipelines.rag.judge_bias import judge_bias
 from judged.pipelines.rag.judge_error import OwnVariance
 from judged.pipelines.rag.steps import Share
@@ -58,31 +58,31 @@ NOISE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] =
 }
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Yield coverage and error rates."""
     for name, (share, draw) in SHARES.items():
         for n in SIZES:
-            yield Measured("share", name, n, share_coverage(share, draw, n, trials), trials)
+            yield CoverageCell("share", name, n, share_coverage(share, draw, n, trials), trials)
         for n in (6, 25):
             some = min(trials, 400)
             steps, systems = told_apart(draw, n, some)
-            yield Measured("weakest step", name, n, steps, some)
-            yield Measured("systems", name, n, systems, some)
+            yield CoverageCell("weakest step", name, n, steps, some)
+            yield CoverageCell("systems", name, n, systems, some)
     yield from _verdicts(trials)
     for name, noise in NOISE.items():
         for n in (12, 25, 50, 100):
-            yield Measured("own share", name, n, of_repeats(noise, n, trials), trials)
+            yield CoverageCell("own share", name, n, of_repeats(noise, n, trials), trials)
 
 
-def _verdicts(trials: int) -> Iterator[Measured]:
+def _verdicts(trials: int) -> Iterator[CoverageCell]:
     for n in LABELED:
         for name, draw in ERRORS.items():
             rates = zip(("bias", "believed", "not believed"), of_errors(draw, n, trials), strict=True)
-            yield from (Measured(method, name, n, rate, trials) for method, rate in rates)
+            yield from (CoverageCell(method, name, n, rate, trials) for method, rate in rates)
         for name, share in COLLAPSES.items():
             methods = ("believed", "believed, such a topic seen", "believed, such a topic seen, no label")
             found = zip(methods, of_collapses(share, n, trials), strict=True)
-            yield from (Measured(method, name, n, rate, trials) for method, rate in found)
+            yield from (CoverageCell(method, name, n, rate, trials) for method, rate in found)
 
 
 def share_coverage(share: float, draw: Callable[[np.random.Generator, int], Drawn], n: int, trials: int) -> float:

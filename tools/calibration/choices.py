@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.selection import choose, may_be_best, select
 
@@ -59,15 +59,15 @@ def picked(systems: int, spread: float, topic: float, n: int, trials: int) -> Pi
     return Picked(*np.mean(found, axis=0).tolist())
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Give coverage, the bias that is left, and how often the truly best may be the best."""
     for n in SIZES:
         for systems in SYSTEMS:
             for alike, spread in SPREADS.items():
                 for apart, topic in TOPICS.items():
                     done, situation = picked(systems, spread, topic, n, trials), f"{systems} {alike}"
-                    yield Measured("choose", f"{situation}, {apart}", n, done.held, trials)
-                    yield Measured("select", f"{situation}, {apart}", n, done.student, trials)
-                yield Measured("bias left", situation, n, abs(done.honest) / done.naive, trials)
+                    yield CoverageCell("choose", f"{situation}, {apart}", n, done.held, trials)
+                    yield CoverageCell("select", f"{situation}, {apart}", n, done.student, trials)
+                yield CoverageCell("bias left", situation, n, abs(done.honest) / done.naive, trials)
                 if not math.isnan(done.best):
-                    yield Measured("may be best", situation, n, done.best, trials)
+                    yield CoverageCell("may be best", situation, n, done.best, trials)

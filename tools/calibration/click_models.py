@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.online.clicks.cells import Patterns
 from judged.online.clicks.fitted import logit_interval
 from judged.online.clicks.fitting import data_of, fit, pair_posteriors
@@ -119,7 +119,7 @@ def covered(name: str, situation: str, pages: int, shrink: Shrink, rng: np.rando
     return held
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure every kind of parameter of every model."""
     kinds: tuple[tuple[Shrink, str], ...] = (("empirical", "shrunk"), ("none", "not shrunk"))
     for shrink, how in kinds:
@@ -131,4 +131,4 @@ def measure(trials: int) -> Iterator[Measured]:
                         sums.setdefault(kind, []).append(held)
                 for kind, each in sums.items():
                     rate = float(np.mean(np.concatenate(each)))
-                    yield Measured(f"{name} {kind}, {how}", situation, pages, rate, trials)
+                    yield CoverageCell(f"{name} {kind}, {how}", situation, pages, rate, trials)

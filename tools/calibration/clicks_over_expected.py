@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.online.clicks.cells import Cells
 from judged.online.clicks.examination import harvest
 from judged.online.clicks.expected import coec_of
@@ -84,11 +84,11 @@ def simulate(situation: str, pages: int, rng: np.random.Generator) -> tuple[int,
     return int(((made.ratios.low <= true) & (true <= made.ratios.high)).sum()), len(true)
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure how often intervals hold, over all pairs of all logs."""
     for at, situation in enumerate(SITUATIONS):
         for pages in SIZES:
             rng, sums = np.random.default_rng([pages, at]), np.zeros(2)
             for _ in range(trials):
                 sums += simulate(situation, pages, rng)
-            yield Measured("COEC", situation, pages, float(sums[0] / sums[1]), trials)
+            yield CoverageCell("COEC", situation, pages, float(sums[0] / sums[1]), trials)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats.prediction_powered import prediction_powered
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def held(situation: str, n: int, trials: int) -> tuple[float, float]:
     return people, corrected
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure how often intervals of people alone, and of people and a model, hold the mean."""
     for situation in SITUATIONS:
         for n in SIZES:
             people, corrected = held(situation, n, trials)
-            yield Measured("people", situation, n, people, trials)
-            yield Measured("corrected", situation, n, corrected, trials)
+            yield CoverageCell("people", situation, n, people, trials)
+            yield CoverageCell("corrected", situation, n, corrected, trials)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats.paired import paired_tests
 from judged.stats.sample_size import detectable, minimum_detectable
 
@@ -62,14 +62,14 @@ def _rate(gaps: Any, test: str) -> float:
     return float(np.mean([one.p <= 0.05 for one in paired_tests(table, pairs, test, resamples=RESAMPLES)]))
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Give how often it is found, for each test, situation and number of topics."""
     for situation in SITUATIONS:
         for test in TESTS:
             for n in SIZES:
                 harder, easier = found(situation, n, trials, test)
-                yield Measured(test, situation, n, harder, trials)
-                yield Measured(f"{test}, easier", situation, n, easier, trials)
-                yield Measured(
+                yield CoverageCell(test, situation, n, harder, trials)
+                yield CoverageCell(f"{test}, easier", situation, n, easier, trials)
+                yield CoverageCell(
                     f"{test}, formula", situation, n, found(situation, n, trials, test, formula=True)[0], trials
                 )

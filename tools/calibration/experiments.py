@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.comparison import Choices
 from judged.pipelines.experiments import effects as factors
 from judged.scoring.evaluation import evaluate
@@ -59,22 +59,27 @@ def scores(rng: np.random.Generator, world: str, topics: int) -> np.ndarray:
 
 def effects(world: str, topics: int, trials: int) -> dict[str, float]:
     """Return how often a family of effects errs, and how many intervals hold the true effect."""
-    rng, wrong, held = np.random.default_rng([51, topics]), np.zeros(2), list[bool]()
+    rng, wrong, covered = np.random.default_rng([51, topics]), np.zeros(2), list[bool]()
     for _ in range(trials):
         values = scores(rng, world, topics)
-        found = _effects(values)
-        wrong += [any(one.found.significant for one in part if one.found) for part in (found.main, found.interactions)]
-        found = _effects(values + EFFECT * _STEMMED[:, None])
-        for one in (*found.main, *found.interactions):
-            if one.found and one.found.interval:
-                truth = EFFECT * (one.factors == ("stemmer",))
-                held.append(one.found.interval[0] <= truth + 1e-9 and one.found.interval[1] >= truth - 1e-9)
+        null = _effects(values)
+        wrong += [any(_is_significant(effect) for effect in family) for family in (null.main, null.interactions)]
+        shifted = _effects(values + EFFECT * _STEMMED[:, None])
+        for effect in (*shifted.main, *shifted.interactions):
+            if effect.estimate and effect.estimate.interval:
+                truth = EFFECT * (effect.factors == ("stemmer",))
+                low, high = effect.estimate.interval
+                covered.append(low <= truth + 1e-9 and high >= truth - 1e-9)
     rates = dict(zip(("effects", "interactions"), (wrong / trials).tolist(), strict=True))
-    return rates | {"interval": float(np.mean(held)) if held else np.nan}
+    return rates | {"interval": float(np.mean(covered)) if covered else np.nan}
+
+
+def _is_significant(effect: factors.Effect) -> bool:
+    return bool(effect.estimate and effect.estimate.significant)
 
 
 def _effects(values: np.ndarray) -> FactorEffects:
-    """Find effects, without what could be detected, which takes most of the time."""
+    # The smallest detectable effect takes most of the time and is not needed here.
     with patch.object(factors, "detectable", lambda *_, **__: np.nan):
         return factors.factor_effects(values, LEVELS, 0, CHOICES)
 
@@ -93,20 +98,21 @@ def best(world: str, topics: int, trials: int) -> dict[str, float]:
 def dominated(world: str, topics: int, trials: int) -> float:
     """Return how often any of equal configurations with equal costs is called dominated."""
     rng, wrong = np.random.default_rng([53, topics]), 0
-    names = [f"c{at:02}" for at in range(len(LEVELS))]
-    queries = [f"q{at:03}" for at in range(topics)]
-    made = evaluate({q: {"d": 1} for q in queries}, {name: {q: ["d"] for q in queries} for name in names}, "DCG@10")
+    names = [f"c{index:02}" for index in range(len(LEVELS))]
+    queries = [f"q{index:03}" for index in range(topics)]
+    runs = {name: {query: ["d"] for query in queries} for name in names}
+    evaluation = evaluate({query: {"d": 1} for query in queries}, runs, "DCG@10")
     for _ in range(trials):
-        table = replace(made, values=10.0 + scores(rng, world, topics)[:, None])
-        found = table.tradeoff({name: {"ms": 1.0} for name in names}, resamples=999)
-        wrong += len(found.front) < len(names)
+        table = replace(evaluation, values=10.0 + scores(rng, world, topics)[:, None])
+        tradeoff = table.tradeoff({name: {"ms": 1.0} for name in names}, resamples=999)
+        wrong += len(tradeoff.front) < len(names)
     return wrong / trials
 
 
-def measure(trials: int) -> Iterator[Measured]:
-    """Measure effects, what may be the best, and what is dominated."""
+def measure(trials: int) -> Iterator[CoverageCell]:
+    """Measure the error rates of effects, of the set of best configurations, and of dominance."""
     for topics in SIZES:
         for world in WORLDS:
             rates = effects(world, topics, trials) | best(world, topics, trials)
             for method, rate in (rates | {"dominated": dominated(world, topics, trials)}).items():
-                yield Measured(method, world, topics, rate, trials)
+                yield CoverageCell(method, world, topics, rate, trials)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.pipelines.traces.failure_tests import MIN_TOPICS, FailureTest, mean_test
 from judged.stats.classical import with_hall_tests
 from judged.stats.paired import paired_tests
@@ -38,19 +38,19 @@ SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] 
 }
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Yield error rates and coverage by test, shape, and number of topics."""
     for name in SHAPES:
         for n in SIZES:
             error, coverage = over_topics(name, n, trials)
-            yield Measured("over topics", name, n, error, trials)
-            yield Measured("over topics: interval", name, n, coverage, trials)
-            yield Measured("change", name, n, change(name, n, trials), trials)
+            yield CoverageCell("over topics", name, n, error, trials)
+            yield CoverageCell("over topics: interval", name, n, coverage, trials)
+            yield CoverageCell("change", name, n, change(name, n, trials), trials)
         for n in (10, 25, 50):
             some = min(trials, 400)
             error, coverage = of_class(name, n, some)
-            yield Measured("class", name, n, error, some)
-            yield Measured("class: interval", name, n, coverage, some)
+            yield CoverageCell("class", name, n, error, some)
+            yield CoverageCell("class: interval", name, n, coverage, some)
     rng = np.random.default_rng(5)
     few = [
         isinstance(test, FailureTest)
@@ -59,7 +59,7 @@ def measure(trials: int) -> Iterator[Measured]:
             "freshness", "", "", {str(at): float(value) for at, value in enumerate(rng.normal(size=9))}
         )
     ]
-    yield Measured("over topics", f"fewer than {MIN_TOPICS}", MIN_TOPICS, float(np.mean(few)), len(few))
+    yield CoverageCell("over topics", f"fewer than {MIN_TOPICS}", MIN_TOPICS, float(np.mean(few)), len(few))
 
 
 def over_topics(shape: str, n: int, trials: int) -> tuple[float, float]:

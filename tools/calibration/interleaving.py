@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.online.ab_tests.differences import Inference
 from judged.online.interleaving_analysis.analysis import estimate_preference
 from judged.online.interleaving_analysis.credit import Outcomes
@@ -72,7 +72,7 @@ def outcomes(situation: str, users: int, rng: np.random.Generator) -> Outcomes:
     return Outcomes(unit, np.zeros(len(unit), dtype=np.int64), wins, losses, wins - losses, ("",))
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure both intervals; a situation in which fewer than a twentieth of the tests have one shows that alone."""
     for situation in SITUATIONS:
         truth = 0.7 * 0.1 if situation == "a preference" else 0.0
@@ -86,6 +86,6 @@ def measure(trials: int) -> Iterator[Measured]:
                     for at, row in enumerate(rows):
                         held[at] += row.low <= truth <= row.high
             if given >= trials / 20:
-                yield Measured("one day", situation, users, held[0] / given, trials)
-                yield Measured("any day", situation, users, held[1] / given, trials)
-            yield Measured("none", situation, users, 1 - given / trials, trials)
+                yield CoverageCell("one day", situation, users, held[0] / given, trials)
+                yield CoverageCell("any day", situation, users, held[1] / given, trials)
+            yield CoverageCell("none", situation, users, 1 - given / trials, trials)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import judged
-from calibration import Measured
+from calibration import CoverageCell
 from judged.data import sample
 from judged.stats import IntervalMethod, mean_intervals
 
@@ -105,7 +105,7 @@ def summary(shares: np.ndarray) -> tuple[float, float]:
     return float(np.median(shares)), float(np.sort(shares)[: max(len(shares) // 10, 1)].mean())
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure coverage and width, method by method."""
     kinds = {"0 to 1": (BOUNDED, (0.0, 1.0)), "without a bound": (UNBOUNDED, (0.0, np.nan))}
     for kind, (names, bounds) in kinds.items():
@@ -117,6 +117,6 @@ def measure(trials: int) -> Iterator[Measured]:
                 if method == "t":
                     student[n] = widths
                 median, worst = summary(shares)
-                yield Measured(method, f"scores {kind}, median", n, median, trials)
-                yield Measured(method, f"scores {kind}, worst tenth", n, worst, trials)
-                yield Measured(method, f"scores {kind}, width", n, float(np.median(widths / student[n])), trials)
+                yield CoverageCell(method, f"scores {kind}, median", n, median, trials)
+                yield CoverageCell(method, f"scores {kind}, worst tenth", n, worst, trials)
+                yield CoverageCell(method, f"scores {kind}, width", n, float(np.median(widths / student[n])), trials)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.data.run import Run
 from judged.online.clicks.cells import Patterns
 from judged.online.clicks.counterfactual import IpsPart, ips_of
@@ -68,7 +68,7 @@ def simulate(situation: str, users: int, rng: np.random.Generator) -> Iterator[t
                 yield name, ci[0] <= value <= ci[1]
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure how often intervals hold, of propensities estimated from the log."""
     for at, situation in enumerate(SITUATIONS):
         for users in SIZES:
@@ -77,4 +77,4 @@ def measure(trials: int) -> Iterator[Measured]:
                 for name, held in simulate(situation, users, rng):
                     sums.setdefault(name, []).append(held)
             for name, held in sums.items():
-                yield Measured(name, situation, users, float(np.mean(held)), trials)
+                yield CoverageCell(name, situation, users, float(np.mean(held)), trials)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats.classical import with_hall_tests
 from judged.stats.effect import equivalence
 from judged.stats.paired import paired_tests
@@ -27,7 +27,7 @@ LOSSES = {"4 % lose 0.8": (0.8, 0.04), "6 % lose 0.5": (0.5, 0.06), "10 % lose 0
 _RESAMPLES = 999
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Give the rate of false passes by method, loss and number of topics; and of right ones without a loss."""
     for n in SIZES:
         for name, (loss, share) in LOSSES.items():
@@ -54,7 +54,7 @@ def _drawn(
     return moved(rng, (trials, n)) + noise * rng.normal(size=(trials, n))
 
 
-def _rates(gaps: np.ndarray, margin: float, situation: str) -> Iterator[Measured]:
+def _rates(gaps: np.ndarray, margin: float, situation: str) -> Iterator[CoverageCell]:
     trials, n = gaps.shape
     tests = _greater(gaps + margin)
     found = {"randomization": tests}
@@ -63,10 +63,10 @@ def _rates(gaps: np.ndarray, margin: float, situation: str) -> Iterator[Measured
         found[f"one more that lost {loss:g}"] = _greater(more + margin)
     found["Hall's too"] = with_hall_tests(gaps + margin, tests)
     for method, some in found.items():
-        yield Measured(method, situation, n, _passed(some), trials)
+        yield CoverageCell(method, situation, n, _passed(some), trials)
     if "false" in situation:
         shown = [equivalence(np.zeros(n), row, margin).significant for row in gaps]
-        yield Measured("equivalence", situation, n, float(np.mean(shown)), trials)
+        yield CoverageCell("equivalence", situation, n, float(np.mean(shown)), trials)
 
 
 def _passed(tests: Sequence[Difference]) -> float:

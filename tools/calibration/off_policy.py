@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.online.clicks.importance_weighting import ESTIMATORS, LoggedPages, Target, weigh
 from judged.online.clicks.off_policy_estimates import PageEstimates
 
@@ -89,7 +89,7 @@ def _heavy_liking(size: int = 2_000_000) -> float:
 _MEANS: dict[str, float] = {}
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure every estimator that has an interval in at least a quarter of the logs."""
     for situation in SITUATIONS:
         for users in SIZES:
@@ -103,5 +103,5 @@ def measure(trials: int) -> Iterator[Measured]:
                         held[row.estimator] += row.ci[0] <= truth <= row.ci[1]
             for name, number in given.items():
                 if number >= trials / 4:
-                    yield Measured(name, situation, users, held[name] / number, trials)
-            yield Measured("none", situation, users, 1 - sum(given.values()) / trials / len(ESTIMATORS), trials)
+                    yield CoverageCell(name, situation, users, held[name] / number, trials)
+            yield CoverageCell("none", situation, users, 1 - sum(given.values()) / trials / len(ESTIMATORS), trials)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats import resampling as bootstrap
 from judged.stats.paired import paired_tests
 from judged.stats.results import Options
@@ -98,13 +98,13 @@ def rates(situation: str, n: int, trials: int, tests: tuple[str, ...] = OFFERED)
     )
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Give the rate of each test in each situation and number of topics."""
     for situation in SITUATIONS:
         tests = (*OFFERED, *NOT_OF_MEANS) if situation == "skewed" else OFFERED
         for n in SIZES:
             found = rates(situation, n, trials, tests)
             for test, rate in found.offered.items():
-                yield Measured(test, situation, n, rate, trials)
+                yield CoverageCell(test, situation, n, rate, trials)
             for test, rate in found.raw.items():
-                yield Measured(f"{test}, raw", situation, n, rate, trials)
+                yield CoverageCell(f"{test}, raw", situation, n, rate, trials)

@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from calibration.users import pages
 from judged.online.ab_tests.differences import Inference
 from judged.online.estimation.survival import CurveStatistic
@@ -193,7 +193,7 @@ def _rates(held: list[bool], trials: int) -> tuple[float, float]:
     return float(np.mean(held)) if len(held) >= trials / 10 else np.nan, 1 - len(held) / trials
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure differences of periods, slices and arms, and survival curves."""
     for size in SIZES:
         rates: dict[tuple[str, str], tuple[float, float]] = {}
@@ -206,5 +206,5 @@ def measure(trials: int) -> Iterator[Measured]:
         rates |= {("survival", name): found for name, found in survival(size, trials).items()}
         for (method, situation), (rate, none) in rates.items():
             if not np.isnan(rate):
-                yield Measured(method, situation, size, rate, trials)
-            yield Measured(f"{method}, none", situation, size, none, trials)
+                yield CoverageCell(method, situation, size, rate, trials)
+            yield CoverageCell(f"{method}, none", situation, size, none, trials)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats.bounded import bounded_p
 from judged.stats.paired import paired_tests
 from judged.stats.sensitivity import sensitivity
@@ -50,29 +50,29 @@ Shape: TypeAlias = "Callable[[np.random.Generator, tuple[int, int]], Drawn]"
 
 
 def _two_kinds(share: float, size: float) -> Shape:
-    """Let a share of topics have one difference, and the others the opposite one, so that the mean is 0."""
+    """Return a shape in which a share of topics differs by `size`, and the others oppositely, so that the mean is 0."""
 
-    def drawn(rng: np.random.Generator, shape: tuple[int, int]) -> Drawn:
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Drawn:
         rare = rng.random(shape) < share
         noise = _NOISE * rng.normal(size=shape)
         return Drawn(np.where(rare, size, -size * share / (1 - share)) + noise, rare)
 
-    return drawn
+    return draw
 
 
 def _ties(share: float, sigma: float) -> Shape:
-    """Let a share of topics tie, and the others be lognormal around a mean of 0, at most 1; gains are rare."""
+    """Return a shape in which a share of topics ties, and the others are lognormal around a mean of 0, at most 1."""
     largest = 10.0
     inside = math.erfc((sigma - math.log(largest) / sigma) / math.sqrt(2)) / 2
     beyond = math.erfc(math.log(largest) / sigma / math.sqrt(2)) / 2
     mean = math.exp(sigma**2 / 2) * inside + largest * beyond
 
-    def drawn(rng: np.random.Generator, shape: tuple[int, int]) -> Drawn:
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Drawn:
         values = 0.1 * (np.minimum(rng.lognormal(0.0, sigma, shape), largest) - mean)
         gaps = np.where(rng.random(shape) < share, 0.0, values)
         return Drawn(gaps, gaps > 0)
 
-    return drawn
+    return draw
 
 
 RARE: dict[str, Shape] = {
@@ -95,9 +95,9 @@ ORDINARY: dict[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = 
 
 
 class Verdicts(NamedTuple):
-    """What tests of samples found, and what is said of it: (trials,) each."""
+    """Verdicts of tests of samples: (trials,) each."""
 
-    found: Bools  # by the randomization test, at 5 %
+    significant: Bools  # by the randomization test, at 5 %
     bounded: Bools  # by the bounded test
     right: Bools  # whether the mean is above 0
     labeled: Bools  # whether what is found is called sensitive to a few topics
@@ -105,51 +105,57 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(gaps: Floats) -> Verdicts:
-    """Test each row, and ask of what is found how far it rests on a few topics."""
+    """Test each row, and check how far a significant difference depends on few topics."""
     values = np.vstack([np.zeros(gaps.shape[1]), gaps])
-    pairs = [(0, at + 1) for at in range(len(gaps))]
-    found = np.array([test.p <= _ALPHA for test in paired_tests(values, pairs, resamples=_RESAMPLES)])
-    bounded = np.array([bounded_p(row, LARGEST) <= _ALPHA for row in gaps])
+    pairs = [(0, row + 1) for row in range(len(gaps))]
+    significant = np.array([test.p <= _ALPHA for test in paired_tests(values, pairs, resamples=_RESAMPLES)])
+    bounded = np.array([bounded_p(differences, LARGEST) <= _ALPHA for differences in gaps])
     labeled, stated = np.zeros((2, len(gaps)), dtype=np.bool_)
-    for at in np.flatnonzero(found).tolist():
-        answer = sensitivity(values[0], gaps[at], max_difference=LARGEST)
-        labeled[at], stated[at] = answer.sensitive, answer.may_miss
-    return Verdicts(found, bounded, gaps.mean(axis=1) > 0, labeled, stated)
+    for row in np.flatnonzero(significant).tolist():
+        answer = sensitivity(values[0], gaps[row], max_difference=LARGEST)
+        labeled[row], stated[row] = answer.sensitive, answer.may_miss
+    return Verdicts(significant, bounded, gaps.mean(axis=1) > 0, labeled, stated)
 
 
 def false_verdicts(name: str, n: int, trials: int) -> tuple[Verdicts, Bools]:
-    """Return what is found between systems with the same true mean, and which samples hold a topic of the rare kind."""
-    drawn = RARE[name](np.random.default_rng([n, 23]), (trials, n))
-    return verdicts(drawn.gaps), np.asarray(drawn.rare.any(axis=1))
+    """Return verdicts on systems with the same true mean, and which samples hold a topic of the rare kind."""
+    sample = RARE[name](np.random.default_rng([n, 23]), (trials, n))
+    return verdicts(sample.gaps), np.asarray(sample.rare.any(axis=1))
 
 
 def true_verdicts(name: str, n: int, trials: int) -> Verdicts:
-    """Return what is found of a true difference that t finds four times out of five."""
-    drawn = ORDINARY[name](np.random.default_rng([n, 24]), (trials, n))
-    return verdicts(np.clip(drawn + _POWER * float(drawn.std()) / math.sqrt(n), -LARGEST, LARGEST))
+    """Return verdicts on a true difference that the t-test detects four times out of five."""
+    differences = ORDINARY[name](np.random.default_rng([n, 24]), (trials, n))
+    return verdicts(np.clip(differences + _POWER * float(differences.std()) / math.sqrt(n), -LARGEST, LARGEST))
 
 
-def measure(trials: int) -> Iterator[Measured]:
-    """Give the rates by shape and number of topics."""
+def measure(trials: int) -> Iterator[CoverageCell]:
+    """Yield the rates by shape and number of topics."""
     for name in RARE:
         for n in SIZES:
-            told, rare = false_verdicts(name, n, trials)
-            yield Measured("randomization", f"{name}: false verdict", n, float(told.found.mean()), trials)
-            yield Measured("bounded", f"{name}: false verdict", n, float(told.bounded.mean()), trials)
-            for label, shown, of in (
-                ("labeled", told.labeled, told.found & rare),
-                ("states what it may miss", told.stated, told.found & ~rare),
+            tested, rare = false_verdicts(name, n, trials)
+            yield CoverageCell("randomization", f"{name}: false verdict", n, float(tested.significant.mean()), trials)
+            yield CoverageCell("bounded", f"{name}: false verdict", n, float(tested.bounded.mean()), trials)
+            for label, is_labeled, condition in (
+                ("labeled", tested.labeled, tested.significant & rare),
+                ("states what it may miss", tested.stated, tested.significant & ~rare),
             ):
-                if of.sum() >= _FEWEST:
-                    yield Measured(label, f"{name}: false verdict", n, float(shown[of].mean()), trials)
+                if condition.sum() >= _FEWEST:
+                    yield CoverageCell(label, f"{name}: false verdict", n, float(is_labeled[condition].mean()), trials)
     for name in ORDINARY:
         for n in SIZES:
-            told = true_verdicts(name, n, trials)
-            yield Measured("randomization", f"{name}: true difference found", n, _rate(told.found & told.right), trials)
-            yield Measured("bounded", f"{name}: true difference found", n, _rate(told.bounded & told.right), trials)
-            if told.found.sum() >= _FEWEST:
-                yield Measured("labeled", f"{name}: true difference found", n, _rate(told.labeled[told.found]), trials)
+            tested = true_verdicts(name, n, trials)
+            yield CoverageCell(
+                "randomization", f"{name}: true difference found", n, _rate(tested.significant & tested.right), trials
+            )
+            yield CoverageCell(
+                "bounded", f"{name}: true difference found", n, _rate(tested.bounded & tested.right), trials
+            )
+            if tested.significant.sum() >= _FEWEST:
+                yield CoverageCell(
+                    "labeled", f"{name}: true difference found", n, _rate(tested.labeled[tested.significant]), trials
+                )
 
 
-def _rate(marked: Bools) -> float:
-    return float(marked.mean())
+def _rate(flags: Bools) -> float:
+    return float(flags.mean())

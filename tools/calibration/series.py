@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.online.statistics.changes import change_points
 from judged.online.statistics.control import control_limits, weekday_effects
 
@@ -25,39 +25,39 @@ SIZES = (14, 30, 60, 120)
 
 
 def _rare(events: float, *, weekend: float = 1.0, uneven: float = 0.0) -> Callable[[np.random.Generator, int], Series]:
-    def drawn(rng: np.random.Generator, days: int) -> Series:
+    def draw(rng: np.random.Generator, days: int) -> Series:
         pages = np.round(rng.integers(800, 1200, days) * np.where(np.arange(days) % 7 < 5, 1.0, weekend))
         rates = rng.gamma(1 / uneven, uneven, days) if uneven else np.ones(days)
         share = rng.binomial(pages.astype(np.int64), np.minimum(events / 1000 * rates, 1.0)) / pages
         return share, np.sqrt(share * (1 - share) / (pages - 1)), pages
 
-    return drawn
+    return draw
 
 
-def _normal(alike: float = 0.0, weekend: float = 0.0) -> Callable[[np.random.Generator, int], Series]:
-    def drawn(rng: np.random.Generator, days: int) -> Series:
+def _normal(autocorrelation: float = 0.0, weekend: float = 0.0) -> Callable[[np.random.Generator, int], Series]:
+    def draw(rng: np.random.Generator, days: int) -> Series:
         pages = rng.integers(800, 1200, days).astype(float)
         errors = np.sqrt(0.21 / pages)
-        days_alike = autoregressive(rng, days, alike) + weekend * (np.arange(days) % 7 >= 5)
-        return 0.3 + errors * days_alike, errors, pages
+        noise = autoregressive(rng, days, autocorrelation) + weekend * (np.arange(days) % 7 >= 5)
+        return 0.3 + errors * noise, errors, pages
 
-    return drawn
+    return draw
 
 
 def _money(buyers: int) -> Callable[[np.random.Generator, int], Series]:
-    def drawn(rng: np.random.Generator, days: int) -> Series:
-        spent = [np.exp(rng.normal(3, 1, count)) for count in rng.poisson(buyers, days)]
-        errors = np.array([math.sqrt((one**2).sum()) for one in spent])
-        return np.array([one.sum() for one in spent]) / 1000, errors / 1000, np.full(days, 1000.0)
+    def draw(rng: np.random.Generator, days: int) -> Series:
+        purchases = [np.exp(rng.normal(3, 1, count)) for count in rng.poisson(buyers, days)]
+        errors = np.array([math.sqrt((amounts**2).sum()) for amounts in purchases])
+        return np.array([amounts.sum() for amounts in purchases]) / 1000, errors / 1000, np.full(days, 1000.0)
 
-    return drawn
+    return draw
 
 
-def autoregressive(rng: np.random.Generator, days: int, alike: float) -> np.ndarray:
+def autoregressive(rng: np.random.Generator, days: int, autocorrelation: float) -> np.ndarray:
     """Draw a normal series of variance 1 with this autocorrelation."""
     values = rng.normal(size=days)
     for day in range(1, days):
-        values[day] = alike * values[day - 1] + math.sqrt(1 - alike**2) * values[day]
+        values[day] = autocorrelation * values[day - 1] + math.sqrt(1 - autocorrelation**2) * values[day]
     return values
 
 
@@ -79,7 +79,7 @@ SHIFTS = (1.0, 2.0, 3.0)
 
 
 def signals(world: str, days: int, trials: int, *, later: bool = False) -> dict[str, float]:
-    """Give shares of days outside of limits, and of series with any signal."""
+    """Return shares of days outside of limits, and of series with any signal."""
     rng = np.random.default_rng(days)
     outside = alarmed = 0
     for _ in range(trials):
@@ -87,35 +87,35 @@ def signals(world: str, days: int, trials: int, *, later: bool = False) -> dict[
         base = np.arange(len(values)) < days
         usual = weekday_effects(values, pages, np.arange(len(values)) % 7)
         bounds = (0.0, math.inf if world.startswith("money") else 1.0)
-        found = control_limits(values, errors, weights=pages, base=base, bounds=bounds, seasonal=usual).signals
-        counted = [one for one in found if (one.point >= days) == later]
-        outside += sum(one.rule == "nelson-1" for one in counted)
-        alarmed += bool(counted)
+        all_signals = control_limits(values, errors, weights=pages, base=base, bounds=bounds, seasonal=usual).signals
+        counted_signals = [signal for signal in all_signals if (signal.point >= days) == later]
+        outside += sum(signal.rule == "nelson-1" for signal in counted_signals)
+        alarmed += bool(counted_signals)
     return {"days outside": outside / trials / days, "series with one": alarmed / trials}
 
 
 def changed(world: str, days: int, trials: int, *, shift: float = 0.0) -> float:
-    """Give the share of series in which a change is found, or that near of a shift of so many sigmas."""
+    """Return the share of series with a change point, or with one near a shift of `shift` sigmas."""
     rng = np.random.default_rng(days)
     count = 0
     for trial in range(trials):
         values, _, pages = WORLDS[world](rng, days)
         values[days // 2 :] += shift * math.sqrt(0.21 / 1000)
         usual = weekday_effects(values, pages, np.arange(days) % 7)
-        found = change_points(values - usual, pages, resamples=199, seed=trial)
-        count += any(abs(one.point - days // 2) <= 2 for one in found) if shift else bool(found)
+        points = change_points(values - usual, pages, resamples=199, seed=trial)
+        count += any(abs(point.point - days // 2) <= 2 for point in points) if shift else bool(points)
     return count / trials
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure limits and change points in each world, and the power of change points."""
     for days in SIZES:
         for world in WORLDS:
             for later in (False, True):
                 for method, rate in signals(world, days, trials, later=later).items():
-                    yield Measured(f"{method}, later" if later else method, world, days, rate, trials)
-            yield Measured("change", world, days, changed(world, days, trials), trials)
+                    yield CoverageCell(f"{method}, later" if later else method, world, days, rate, trials)
+            yield CoverageCell("change", world, days, changed(world, days, trials), trials)
         for shift in SHIFTS:
             for world in ("30 % of pages", "weekends 3 sigmas lower", "autocorrelated 0.5"):
                 rate = changed(world, days, trials // 4, shift=shift)
-                yield Measured("change", f"{world}, shift of {shift:g}", days, rate, trials)
+                yield CoverageCell("change", f"{world}, shift of {shift:g}", days, rate, trials)

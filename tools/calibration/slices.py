@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats.classical import with_hall_tests
 from judged.stats.correction import adjust
 from judged.stats.paired import paired_tests
@@ -33,19 +33,19 @@ SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] 
 SPREADS = {"alike": (1, 1, 1), "ten times as much in the smallest": (10, 1, 1), "in the largest": (1, 1, 10)}
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Give the rate of findings by test, shape and number of topics."""
     for n in (5, 10, 20):
         for shape in ("normal", "exponential"):
             for varied, spreads in SPREADS.items():
                 rate = heterogeneous(n, shape, spreads, trials)
-                yield Measured("heterogeneity", f"{shape}, groups vary {varied}", n, rate, trials)
+                yield CoverageCell("heterogeneity", f"{shape}, groups vary {varied}", n, rate, trials)
     for n in (10, 12, 24, 48):
         for shape in SHAPES:
             for method, rate in claimed(n, shape, trials).items():
-                yield Measured(method, f"5 slices, {shape}", n, rate, trials)
+                yield CoverageCell(method, f"5 slices, {shape}", n, rate, trials)
         for method, rate in claimed(n, "normal", trials, planted=0.8).items():
-            yield Measured(method, "power: one slice of 5 moved by 0.8 deviations", n, rate, trials)
+            yield CoverageCell(method, "power: one slice of 5 moved by 0.8 deviations", n, rate, trials)
 
 
 def heterogeneous(n: int, shape: str, spreads: tuple[int, ...], trials: int) -> float:

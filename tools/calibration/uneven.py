@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats.analysis_of_variance import nemenyi
 from judged.stats.blocked_results import UNEVEN, complete_scores
 from judged.stats.correction import adjust
@@ -57,11 +57,11 @@ def rate(test: str, systems: int, spread: float, n: int, trials: int) -> float:
     return found / trials
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Give the rate of each test for each number of systems and spread."""
     for systems in SYSTEMS:
         for spread in SPREADS:
             for test in TESTS:
                 for n in SIZES:
                     situation = f"{systems} systems, one x {spread}"
-                    yield Measured(test, situation, n, rate(test, systems, spread, n, trials), trials)
+                    yield CoverageCell(test, situation, n, rate(test, systems, spread, n, trials), trials)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats.ratio import ratio_error, ratio_errors, ratio_intervals, woodruff
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _summary(low: np.ndarray, high: np.ndarray, truth: float) -> dict[str, float
     }
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure ratios world by world, and quantiles."""
     for users in SIZES:
         for world in WORLDS:
@@ -159,5 +159,5 @@ def measure(trials: int) -> Iterator[Measured]:
             yield from _cells(f"seconds, quantile {q}", users, of_quantile(q, users, trials), trials)
 
 
-def _cells(situation: str, users: int, rates: dict[str, float], trials: int) -> Iterator[Measured]:
-    return (Measured(name, situation, users, rate, trials) for name, rate in rates.items() if not np.isnan(rate))
+def _cells(situation: str, users: int, rates: dict[str, float], trials: int) -> Iterator[CoverageCell]:
+    return (CoverageCell(name, situation, users, rate, trials) for name, rate in rates.items() if not np.isnan(rate))

@@ -25,7 +25,7 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "src"))
 from judged.online.mixed_lists import interleave  # noqa: E402 it needs no packages either
 
-DEFAULT_DATA = REPO / "src" / "judged" / "sample" / "pydocs"
+DEFAULT_DATA = REPO / "src" / "judged" / "data" / "sample" / "pydocs"
 NAME, INTERLEAVED = "simulated_log.ndjson.gz", "simulated_interleaved.ndjson.gz"
 
 SEED = 22
@@ -51,7 +51,7 @@ FACETS, DUPLICATES, SKEWS, LOST = 30, 60, 8, 4
 
 @dataclass
 class Sample:
-    """What the sample brings: texts, classes, grades, and the lists of the arms."""
+    """Contents of the sample: texts, classes, grades, and the lists of the arms."""
 
     topics: list[dict[str, Any]]
     grades: dict[tuple[str, str], int]
@@ -60,7 +60,7 @@ class Sample:
 
 @dataclass
 class User:
-    """A made-up user."""
+    """A simulated user."""
 
     name: str
     arm: int
@@ -72,7 +72,7 @@ class User:
 
 @dataclass
 class Written:
-    """The rows of the log, each with its time in milliseconds, and what was counted on the way."""
+    """Rows of the log, each with its time in milliseconds, and counts of planted events."""
 
     queries: list[tuple[int, dict[str, Any]]] = field(default_factory=list[tuple[int, dict[str, Any]]])
     events: list[tuple[int, dict[str, Any]]] = field(default_factory=list[tuple[int, dict[str, Any]]])
@@ -94,7 +94,7 @@ def read(data: Path) -> Sample:
 
 
 class World:
-    """Draws everything from one source of chance, one user after the other."""
+    """Simulation of all users with one random number generator."""
 
     def __init__(self, sample: Sample, *, mixed: bool = False) -> None:
         self.sample = sample
@@ -120,7 +120,7 @@ class World:
         return self.chance.choices(list(shares), list(shares.values()))[0]
 
     def run(self) -> Written:
-        """Let every user live through the two weeks."""
+        """Simulate the two weeks of every user."""
         for number in range(USERS):
             keen = self.chance.betavariate(8, 2)
             user = User(f"u{number:03}", number % 2, self.drawn(DEVICES), self.drawn(LANGUAGES), keen)
@@ -133,19 +133,19 @@ class World:
 
     def visits(self) -> list[int]:
         """Draw when the sessions of a user begin: fewer at night and at weekends, at least two hours apart."""
-        begins: list[int] = []
-        left = 1 + min(int(self.chance.expovariate(1 / (0.4 if self.mixed else 2.6))), 12)
-        while left or not begins:
-            left -= left > 0
+        starts: list[int] = []
+        num_left = 1 + min(int(self.chance.expovariate(1 / (0.4 if self.mixed else 2.6))), 12)
+        while num_left or not starts:
+            num_left -= num_left > 0
             day, hour = self.chance.randrange(DAYS), self.chance.uniform(0.0, 23.8)
-            thinned = (0.5 if day % 7 > 4 else 1.0) * (0.5 if hour < 7 else 1.0)
+            probability = (0.5 if day % 7 > 4 else 1.0) * (0.5 if hour < 7 else 1.0)
             time = round((24 * day + hour) * 3_600_000)
-            if self.happens(thinned) and all(abs(time - other) > 7_200_000 for other in begins):
-                begins.append(time)
-        return sorted(begins)
+            if self.happens(probability) and all(abs(time - other) > 7_200_000 for other in starts):
+                starts.append(time)
+        return sorted(starts)
 
     def session(self, user: User, time: int) -> None:
-        """Let a user see to one task or a few, one after the other."""
+        """Simulate up to three tasks of a user, one after the other."""
         for _ in range(3):
             topic = self.chance.choices(self.topics, self.popularity)[0]
             time = self.task(user, topic, time)
@@ -154,7 +154,7 @@ class World:
             time += self.seconds(40, 0.8)
 
     def task(self, user: User, topic: dict[str, Any], time: int) -> int:
-        """Ask until the need is met or patience ends; give the time then."""
+        """Query until the need is met or the user gives up; return the time then."""
         text, right, page = topic["text"], topic["text"], 1
         if self.happens(MISSPELT):
             text = self.misspelt(text)
@@ -182,11 +182,11 @@ class World:
     def misspelt(self, text: str) -> str:
         """Swap two neighboring letters of the longest word."""
         word = max(text.split(), key=len)
-        at = self.chance.randrange(1, len(word) - 2)
-        return text.replace(word, word[:at] + word[at + 1] + word[at] + word[at + 2 :], 1)
+        index = self.chance.randrange(1, len(word) - 2)
+        return text.replace(word, word[:index] + word[index + 1] + word[index] + word[index + 2 :], 1)
 
     def reworded(self, text: str) -> str:
-        """Add a word, or leave the last one out."""
+        """Add a word, or delete the last one."""
         words = text.split()
         if len(words) > 3 and self.happens(0.4):
             return " ".join(words[:-1])
@@ -195,9 +195,9 @@ class World:
     def page(
         self, user: User, topic: dict[str, Any], time: int, *, text: str, page: int, empty: bool, rescued: bool
     ) -> tuple[bool, bool, int]:
-        """Show a page and let the user look at it; say whether the need is met, anything was clicked, and the time."""
-        found = self.sample.lists[topic["query_id"], ARMS[user.arm]]
-        shown = [] if empty and not rescued else found[10 * (page - 1) : 10 * page]
+        """Show a page; return whether the need is met, whether the user clicked anything, and the time."""
+        ranking = self.sample.lists[topic["query_id"], ARMS[user.arm]]
+        page_documents = [] if empty and not rescued else ranking[10 * (page - 1) : 10 * page]
         latency = min(self.seconds(0.03, 0.4), 400)
         row: dict[str, Any] = {
             "query_id": f"q{len(self.out.queries):04}",
@@ -206,11 +206,11 @@ class World:
             "application": "docs-search",
             "user_query": text,
             "timestamp": time,
-            "query_response_hit_ids": shown,
+            "query_response_hit_ids": page_documents,
             "query_attributes": {
                 "page": page,
                 "page_size": 10,
-                "result_count": len(found) if shown else 0,
+                "result_count": len(ranking) if page_documents else 0,
                 "language": user.language,
                 "device": user.device,
                 "experiment": {"name": "ranker", "variant": ARMS[user.arm], "probability": 0.5},
@@ -220,43 +220,45 @@ class World:
             },
         }
         if self.mixed:
-            lists = (self.sample.lists[topic["query_id"], arm][:10] if shown else [] for arm in ARMS)
-            made = interleave(*lists, key=("mixed", user.name, text), names=ARMS)
-            row["query_response_hit_ids"] = shown = list(made.documents)
+            lists = (self.sample.lists[topic["query_id"], arm][:10] if page_documents else [] for arm in ARMS)
+            mixed_list = interleave(*lists, key=("mixed", user.name, text), names=ARMS)
+            row["query_response_hit_ids"] = page_documents = list(mixed_list.documents)
             del row["query_attributes"]["latency_ms"]
-            row["query_attributes"] |= made.attributes() | {"experiment": {"name": "mixed"}}
+            row["query_attributes"] |= mixed_list.attributes() | {"experiment": {"name": "mixed"}}
         if empty:
             row["query_attributes"]["rescued"] = rescued
             self.out.truth["rescued" if rescued else "zero"] += page == 1
         self.out.queries.append((time, row))
-        return self.looked(user, row, shown, time + latency, page)
+        return self.looked(user, row, page_documents, time + latency, page)
 
-    def looked(self, user: User, row: dict[str, Any], shown: list[str], time: int, page: int) -> tuple[bool, bool, int]:
-        """Go down a page as a dynamic Bayesian network does."""
-        clicked, opened = False, ("", 0)
-        for rank, document in enumerate(shown, 10 * (page - 1) + 1):
+    def looked(
+        self, user: User, row: dict[str, Any], page_documents: list[str], time: int, page: int
+    ) -> tuple[bool, bool, int]:
+        """Examine a page as a dynamic Bayesian network does."""
+        clicked, last_click = False, ("", 0)
+        for rank, document in enumerate(page_documents, 10 * (page - 1) + 1):
             grade = self.sample.grades.get((row["query_attributes"]["topic"], document), 0)
             time += self.seconds(1.4, 0.5)
             if not self.mixed and self.happens(HOVER):
                 self.event(row, "hover", time, document, rank)
             if self.happens(ATTRACTIVE[grade] * user.keen):
-                clicked, opened = True, (document, rank)
+                clicked, last_click = True, (document, rank)
                 self.event(row, "click", time, document, rank)
-                fallen = not self.mixed and row["timestamp"] >= FALL * 86_400_000
-                satisfied = self.happens(SATISFYING[grade] * (FALLEN if fallen else 1.0))
+                is_after_fall = not self.mixed and row["timestamp"] >= FALL * 86_400_000
+                satisfied = self.happens(SATISFYING[grade] * (FALLEN if is_after_fall else 1.0))
                 time += min(self.seconds(75, 0.5) if satisfied else self.seconds(8, 0.5), 900_000)
-                self.out.truth["clicks " + ("after" if fallen else "before")] += 1
-                self.out.truth["satisfied clicks " + ("after" if fallen else "before")] += satisfied
+                self.out.truth["clicks " + ("after" if is_after_fall else "before")] += 1
+                self.out.truth["satisfied clicks " + ("after" if is_after_fall else "before")] += satisfied
                 if satisfied:
                     if self.happens(0.5):  # or else the tab stays open, and nobody sees the end of the visit
-                        self.event(row, "page_exit", time, *opened)
+                        self.event(row, "page_exit", time, *last_click)
                     return True, True, time
             elif grade >= 2 and self.happens(COPY):
                 self.event(row, "copy", time, document, rank)
                 return True, clicked, time
             if not self.happens(GO_ON):
                 break
-        self.event(row, "page_exit", time, *opened)
+        self.event(row, "page_exit", time, *last_click)
         return False, clicked, time
 
     def event(self, row: dict[str, Any], action: str, time: int, document: str = "", rank: int = 0) -> None:
@@ -272,14 +274,14 @@ class World:
         )
 
     def bot(self) -> None:
-        """Let a program ask one topic after the other, a page every two seconds, and look at nothing."""
+        """Simulate a program that queries one topic after the other, every two seconds, without events."""
         user = User("u900", 0, "desktop", "en", 0.0, 1)
         begin = 5 * 86_400_000 + 11_000_000
         for number in range(BOT_PAGES):
             topic = self.topics[number]
             row = {"page": 1, "page_size": 10, "language": "en", "device": "desktop", "topic": topic["query_id"]}
             row |= {"query_class": topic["query_class"], "user_agent": "ExampleBot/1.0"}
-            shown = self.sample.lists[topic["query_id"], ARMS[0]]
+            ranking = self.sample.lists[topic["query_id"], ARMS[0]]
             record = {
                 "query_id": f"q{len(self.out.queries):04}",
                 "client_id": user.name,
@@ -287,14 +289,14 @@ class World:
                 "application": "docs-search",
                 "user_query": topic["text"],
                 "timestamp": begin + 2000 * number,
-                "query_response_hit_ids": shown[:10],
-                "query_attributes": row | {"result_count": len(shown), "latency_ms": 30},
+                "query_response_hit_ids": ranking[:10],
+                "query_attributes": row | {"result_count": len(ranking), "latency_ms": 30},
             }
             self.out.queries.append((begin + 2000 * number, record))
 
 
 def numbered(log: Written) -> Written:
-    """Number pages and events in the order of time, as a log would."""
+    """Number pages and events in the order of time, as a real log does."""
     queries, events = (sorted(rows, key=lambda row: row[0]) for rows in (log.queries, log.events))
     names = {row["query_id"]: f"q{number:04}" for number, (_, row) in enumerate(queries, 1)}
     queries = [(time, row | {"query_id": names[row["query_id"]]}) for time, row in queries]
@@ -305,72 +307,72 @@ def numbered(log: Written) -> Written:
 
 
 def broken(log: Written) -> list[tuple[int, dict[str, Any]]]:
-    """Break what breaks on the way into a log, each row in one way at most; give all rows in the order of time."""
-    chance = random.Random(SEED + 1)  # noqa: S311 nothing is secret here
+    """Plant the errors of real logs, at most one per row; return all rows in the order of time."""
+    rng = random.Random(SEED + 1)  # noqa: S311 nothing is secret here
     people = [row for row in log.queries if row[1]["client_id"] != "u900"]
     with_events = {event["query_id"] for _, event in log.events}
     pages = [row for row in people if row[1]["query_id"] in with_events]
-    chance.shuffle(pages)
+    rng.shuffle(pages)
     lost, faceted = pages[:LOST], pages[LOST : LOST + FACETS]
-    gone = {row["query_id"] for _, row in lost}
-    rows = [row for row in log.queries if row[1]["query_id"] not in gone]
+    lost_ids = {row["query_id"] for _, row in lost}
+    rows = [row for row in log.queries if row[1]["query_id"] not in lost_ids]
     for time, row in faceted:
         attributes = row["query_attributes"] | {"page_size": 0}
         rows.append(
             (time + 1, row | {"timestamp": time + 1, "query_response_hit_ids": [], "query_attributes": attributes})
         )
-    log.truth["events of lost pages"] = sum(event["query_id"] in gone for _, event in log.events)
-    began = {row["query_id"]: time for time, row in log.queries}
+    log.truth["events of lost pages"] = sum(event["query_id"] in lost_ids for _, event in log.events)
+    page_times = {row["query_id"]: time for time, row in log.queries}
     events = log.events[:]
-    sound = [at for at, (_, event) in enumerate(events) if event["query_id"] not in gone]
-    chance.shuffle(sound)
-    for at in sound[:DUPLICATES]:
-        events.append((events[at][0] + 250, events[at][1]))
-    for at in sound[DUPLICATES : DUPLICATES + SKEWS]:
-        early = began[events[at][1]["query_id"]] - chance.randrange(2000, 9000)
-        events[at] = (early, events[at][1] | {"timestamp": early})
+    intact_events = [index for index, (_, event) in enumerate(events) if event["query_id"] not in lost_ids]
+    rng.shuffle(intact_events)
+    for index in intact_events[:DUPLICATES]:
+        events.append((events[index][0] + 250, events[index][1]))
+    for index in intact_events[DUPLICATES : DUPLICATES + SKEWS]:
+        event_time = page_times[events[index][1]["query_id"]] - rng.randrange(2000, 9000)
+        events[index] = (event_time, events[index][1] | {"timestamp": event_time})
     log.truth |= {"queries": len(rows), "events": len(events), "people": len({row["client_id"] for _, row in people})}
     return sorted([*rows, *events], key=lambda row: row[0])
 
 
 def lines(rows: list[tuple[int, dict[str, Any]]]) -> list[str]:
-    """Write JSON lines."""
+    """Format rows as JSON lines."""
     begin = round(BEGIN.timestamp() * 1000)
-    made: list[str] = []
+    json_lines: list[str] = []
     for _, row in rows:
-        when = datetime.fromtimestamp((begin + row["timestamp"]) / 1000, UTC)
-        stamp = when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        made.append(json.dumps(row | {"timestamp": stamp}, separators=(",", ":")))
-    return made
+        time = datetime.fromtimestamp((begin + row["timestamp"]) / 1000, UTC)
+        stamp = time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        json_lines.append(json.dumps(row | {"timestamp": stamp}, separators=(",", ":")))
+    return json_lines
 
 
 def make(data: Path = DEFAULT_DATA) -> tuple[str, dict[str, int]]:
-    """Make the log, whose last line is cut off in the middle, as by a full disk; and what is true of it."""
+    """Return the log, whose last line is truncated as by a full disk, and the counts of planted errors."""
     log = numbered(World(read(data)).run())
-    made = lines(broken(log))
-    half = len(made[-1]) // 2
-    return "\n".join([*made, made[-1][:half]]), dict(sorted(log.truth.items()))
+    json_lines = lines(broken(log))
+    half = len(json_lines[-1]) // 2
+    return "\n".join([*json_lines, json_lines[-1][:half]]), dict(sorted(log.truth.items()))
 
 
 def make_mixed(data: Path = DEFAULT_DATA) -> str:
-    """Make the log of mixed lists, in which nothing is broken."""
+    """Return the log of mixed lists, which has no planted errors."""
     log = numbered(World(read(data), mixed=True).run())
     return "\n".join([*lines(sorted([*log.queries, *log.events], key=lambda row: row[0])), ""])
 
 
 def main() -> int:
-    """Write the log, or hold it against what is there."""
+    """Write the logs, or compare them with the stored files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA)
     parser.add_argument("--check", action="store_true", help="compare with the file, and write nothing")
-    asked = parser.parse_args()
-    text, truth = make(asked.data)
-    made = {asked.data / NAME: text, asked.data / INTERLEAVED: make_mixed(asked.data)}
-    if asked.check:
-        return int(any(gzip.decompress(path.read_bytes()).decode() != text for path, text in made.items()))
+    options = parser.parse_args()
+    text, truth = make(options.data)
+    texts = {options.data / NAME: text, options.data / INTERLEAVED: make_mixed(options.data)}
+    if options.check:
+        return int(any(gzip.decompress(path.read_bytes()).decode() != text for path, text in texts.items()))
     print(json.dumps(truth, indent=1))
-    for path, written in made.items():
-        path.write_bytes(gzip.compress(written.encode(), 9, mtime=0))
+    for path, text in texts.items():
+        path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
         print(f"{path.name}: {path.stat().st_size:,} bytes")
     return 0
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 REPO = Path(__file__).resolve().parents[2]
-DEFAULT_OUT = REPO / "src" / "judged" / "sample" / "pydocs" / "docs.jsonl.gz"
+DEFAULT_OUT = REPO / "src" / "judged" / "data" / "sample" / "pydocs" / "docs.jsonl.gz"
 
 MAX_TEXT = 700
 MIN_TEXT = 20

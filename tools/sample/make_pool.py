@@ -18,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
-DEFAULT_DATA = REPO / "src" / "judged" / "sample" / "pydocs"
+DEFAULT_DATA = REPO / "src" / "judged" / "data" / "sample" / "pydocs"
 
 Pool = dict[str, set[str]]
 

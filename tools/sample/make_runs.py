@@ -37,7 +37,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 REPO = Path(__file__).resolve().parents[2]
-DEFAULT_DATA = REPO / "src" / "judged" / "sample" / "pydocs"
+DEFAULT_DATA = REPO / "src" / "judged" / "data" / "sample" / "pydocs"
 
 K1, B = 1.2, 0.75
 MU = 60.0  # about twice the mean length of a document, stop words removed

@@ -1,4 +1,4 @@
-"""What this package adds to judged."""
+"""Everything that this package adds to judged."""
 
 from judged.components import Command, Component, Page
 

@@ -1,4 +1,4 @@
-"""A command; it shares options and formats with those of judged."""
+"""A command with the shared options and formats of judged."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from judged.interface.options import shared
 from judged_example.longest import longest as longest_ranking
 
 if TYPE_CHECKING:
-    from judged.interface.arguments import Give
+    from judged.interface.arguments import OutputOptions
 
 
 @click.command("longest")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @answer_options()
 @shared("run_format")
-def longest(runs: tuple[str, ...], run_format: str | None, give: Give) -> None:
+def longest(runs: tuple[str, ...], run_format: str | None, output: OutputOptions) -> None:
     """Show the longest ranking of each RUN."""
-    give(longest_ranking(runs_at(runs, run_format)))
+    output(longest_ranking(runs_at(runs, run_format)))

@@ -1,4 +1,4 @@
-"""A search engine: documents that have all words of the query, the shortest first."""
+"""A search engine that returns documents with all words of the query, shortest first."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from judged.data.texts import Text
-    from judged.pipelines.experiments.engines.base import Configuration, Hit
+    from judged.pipelines.experiments.engines.base import EngineSettings, Hit
 
 
 class Shortest(Engine):
-    """Documents with all words of the query, by their number of words."""
+    """Documents with all words of the query, by number of words."""
 
     settings: ClassVar[Mapping[str, Setting]] = {"lower": Setting(default=True, meaning="ignore case")}
 
-    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
-        """Keep the words of each document."""
+    def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
+        """Store the words of each document."""
         del folder
         self._lower = configuration["lower"]
         self._words = {doc_id: self._split(f"{text.title} {text.text}") for doc_id, text in documents.items()}
@@ -33,6 +33,6 @@ class Shortest(Engine):
 
     def search(self, query: str, k: int) -> list[Hit]:
         """Return the first k documents with their scores."""
-        wanted = set(self._split(query))
-        found = [(doc_id, -float(len(words))) for doc_id, words in self._words.items() if wanted <= set(words)]
-        return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
+        query_words = set(self._split(query))
+        hits = [(doc_id, -float(len(words))) for doc_id, words in self._words.items() if query_words <= set(words)]
+        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:k]

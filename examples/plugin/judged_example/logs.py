@@ -1,4 +1,4 @@
-"""A metric of logs, and a layout: a line for each page, ``page user query d1 d2* d3``, with a star at each click."""
+"""A metric of logs, and a log format: one line per page, ``page user query d1 d2* d3``, with a star at each click."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPENED_SHARE = replace(
 
 
 def read_stars(parts: Sequence[LogFile], engine: Engine, *, progress: Any = None) -> RawLog:
-    """Put pages and clicks into the database that analyzes the log."""
+    """Insert pages and clicks into the database that analyzes the log."""
     del progress
     pages, clicks, lines = TableWriter(engine, "query", RAW_QUERY), TableWriter(engine, "event", RAW_EVENT), 0
     for file, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""What the command and the page show."""
+"""Result of the command and the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Longest(Answer):
-    """The length of the longest ranking of each run; an `Answer` is written in all formats without further code."""
+    """Length of the longest ranking of each run. An `Answer` supports all output formats without further code."""
 
     kind: ClassVar[str] = "longest"
     lengths: dict[str, int]

@@ -1,4 +1,4 @@
-"""A measure of its own."""
+"""A measure."""
 
 from __future__ import annotations
 

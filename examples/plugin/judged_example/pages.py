@@ -1,4 +1,4 @@
-"""A page, and the same as JSON at ``/api/v1/longest``."""
+"""A page and its JSON version at ``/api/v1/longest``."""
 
 from __future__ import annotations
 

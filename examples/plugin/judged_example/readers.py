@@ -1,4 +1,4 @@
-"""A format of runs: a line for each topic, such as ``q1: d7=2.5 d3=1``."""
+"""A run format with one line per topic, such as ``q1: d7=2.5 d3=1``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def read_colon(path: Path) -> dict[str, dict[str, float]]:
-    """Read scores by document by topic; any object that `judged.Run.of` takes would do.
+    """Read scores by topic and document. Any type that `judged.Run.of` accepts may be returned.
 
     Raises
     ------
@@ -24,5 +24,5 @@ def read_colon(path: Path) -> dict[str, dict[str, float]]:
         try:
             scores[topic] = {doc: float(score) for doc, score in (pair.split("=") for pair in documents.split())}
         except ValueError:
-            raise InputError("this is not 'topic: document=score ...'", path=str(path), line=number) from None
+            raise InputError("a line must be 'topic: document=score ...'", path=str(path), line=number) from None
     return scores

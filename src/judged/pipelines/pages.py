@@ -1,4 +1,4 @@
-"""The pages of an experiment, and their twins in JSON."""
+"""Pages of experiments, generated answers, and traces, and their JSON versions."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from judged.interface.pages.workspace import Workspace
-    from judged.pipelines.experiments.trial import Trial, Trials
+    from judged.pipelines.experiments.trial import QueryTrial, TrialEngines
     from judged.pipelines.rag.responses import Responses
     from judged.pipelines.rag.waterfall_answer import Waterfall
 
-    Given = TypeVar("Given", TraceFunnel, Failures)
+    LossAnswer = TypeVar("LossAnswer", TraceFunnel, Failures)
 
 
 router = APIRouter(tags=["experiment"])
 _TABS = {"/experiment": "Conclusions", "/experiment/try": "Try a query"}
 _page = partial(answer_page, router, "experiment.html", label="Experiment", tabs=_TABS)
-_SETTINGS = 100  # of a form
+_SETTINGS = 100  # at most, in the form of a trial
 
 
-class AskedExperiment(SlicingQuery):
-    """By which measure and cost is concluded, and by which slices."""
+class ConclusionsQuery(SlicingQuery):
+    """Measure and cost to conclude by, and attributes to slice by."""
 
     measure: str = Field("", max_length=200, description="One of the plan; the first one without it.")
     cost: str = Field("", max_length=200, description="What the front is made of; the median latency without it.")
 
 
-class AskedTrial(Parameters):
-    """A topic, and what is tried on it."""
+class TrialQuery(Parameters):
+    """A topic, and the settings or words to try on it."""
 
     topic: str = Field("", max_length=LONGEST, description="The topic; the first one without it.")
     query: str = Field("", max_length=2000, description="In which words is asked; the topic's own without it.")
@@ -67,155 +67,157 @@ class AskedTrial(Parameters):
     cutoff: int = Field(10, ge=1, le=100, description="How far down both lists are shown.")
 
 
-def _concluded(_: Workspace, _asked: AskedExperiment, answer: Answer | None) -> dict[str, Any]:
-    """Lead from configurations to their comparison with the control, and from topics to both lists."""
+def _link_conclusions(_: Workspace, _params: ConclusionsQuery, answer: Answer | None) -> dict[str, Any]:
+    """Link configurations to their comparison with the control, and topics to both lists."""
     if not isinstance(answer, Conclusions):
         return {}
-    base = answer.baseline
+    baseline = answer.baseline
 
-    def runs(table: Table) -> Table:
-        pages = {run: f"/compare{query_string({'first': base, 'second': run})}" for run in answer.comparison.ranked}
-        return table.changed("run", links=["" if run == base else page for run, page in pages.items()])
+    def link_runs(table: Table) -> Table:
+        pages = {run: f"/compare{query_string({'first': baseline, 'second': run})}" for run in answer.comparison.ranked}
+        return table.changed("run", links=["" if run == baseline else page for run, page in pages.items()])
 
-    def topics(table: Table) -> Table:
-        lists = {"first": base, "second": answer.best}
+    def link_topics(table: Table) -> Table:
+        lists = {"first": baseline, "second": answer.best}
         return with_links(table, "query_id", lambda row: f"/topic{query_string({'topic': row['query_id'], **lists})}")
 
-    return {"blocks": replace_tables(answer.blocks(), leaderboard=runs, effect_topics=topics)}
+    return {"blocks": replace_tables(answer.blocks(), leaderboard=link_runs, effect_topics=link_topics)}
 
 
-@_page("/experiment", "Experiment", "What may be concluded", _concluded)
+@_page("/experiment", "Experiment", "What may be concluded", _link_conclusions)
 @cached_in_workspace
-def experiment(workspace: CurrentWorkspace, asked: Annotated[AskedExperiment, Query()]) -> Answer:
-    """Say which configuration is best, what it costs, what factors do, what is luck; before it was run, the plan."""
+def experiment(workspace: CurrentWorkspace, params: Annotated[ConclusionsQuery, Query()]) -> Answer:
+    """Conclude which configuration is best, its costs, and effects of factors; before a run, return the plan."""
     results = workspace.parts.get("results")
     if results is None:
-        return _trials(workspace).plan
-    known = workspace.topic_attributes(asked.names) if asked.names else None
+        return _trial_engines(workspace).plan
+    attributes = workspace.topic_attributes(params.names) if params.names else None
     queries = {topic: workspace.query(topic) for topic in workspace.query_ids}
-    how: dict[str, Any] = {"measure": asked.measure or None, "cost": asked.cost or None}
-    return conclude(results, attributes=known, by=asked.names or None, queries=queries, **how)
+    options: dict[str, Any] = {"measure": params.measure or None, "cost": params.cost or None}
+    return conclude(results, attributes=attributes, by=params.names or None, queries=queries, **options)
 
 
-def _form(workspace: Workspace, asked: AskedTrial, _: Answer | None) -> dict[str, Any]:
-    """Give the fields of the settings: those that were asked for, or those of the control where they make no sense."""
-    trials = _trials(workspace)
+def _trial_form(workspace: Workspace, params: TrialQuery, _: Answer | None) -> dict[str, Any]:
+    """Return the fields of the settings form; invalid settings are replaced by those of the control."""
+    trials = _trial_engines(workspace)
     try:
-        settings = trials.settings(_changes(asked), asked.engine)
+        settings = trials.settings(_changed_settings(params), params.engine)
     except JudgedError:
         settings = {**trials.plan.control}
-    asked = asked.model_copy(update={"topic": asked.topic or workspace.query_ids[0]})
-    return {"fields": trials.fields(settings), "query": asked}
+    params = params.model_copy(update={"topic": params.topic or workspace.query_ids[0]})
+    return {"fields": trials.fields(settings), "query": params}
 
 
-@_page("/experiment/try", "Try a query", "A query tried live", _form)
-def trial(workspace: CurrentWorkspace, asked: Annotated[AskedTrial, Query()]) -> Trial:
-    """Ask an engine of the plan with other settings or words, and set its list beside the control's."""
-    return _trials(workspace).attempt(
-        asked.topic or workspace.query_ids[0],
-        _changes(asked),
-        engine=asked.engine,
-        query=asked.query,
-        measure=asked.measures or None,
-        cutoff=asked.cutoff,
+@_page("/experiment/try", "Try a query", "A query tried live", _trial_form)
+def trial(workspace: CurrentWorkspace, params: Annotated[TrialQuery, Query()]) -> QueryTrial:
+    """Search with other settings or words, and compare the list with the control's."""
+    return _trial_engines(workspace).attempt(
+        params.topic or workspace.query_ids[0],
+        _changed_settings(params),
+        engine=params.engine,
+        query=params.query,
+        measure=params.measures or None,
+        cutoff=params.cutoff,
     )
 
 
-def _trials(workspace: Workspace) -> Trials:
+def _trial_engines(workspace: Workspace) -> TrialEngines:
     if "trials" not in workspace.parts:
-        about = (
+        hint = (
             "A plan names documents, queries, judgments, and the engines and settings to try. With it, single queries"
             " can be tried here; once it was run by `judged experiment run PLAN.toml`, its conclusions are here too."
         )
-        raise NotOpenError("no experiment is open", "judged serve --experiment PLAN.toml", about)
+        raise NotOpenError("no experiment is open", "judged serve --experiment PLAN.toml", hint)
     return workspace.parts["trials"]
 
 
-def _changes(asked: AskedTrial) -> dict[str, str]:
-    if len(asked.setting) != len(asked.value):
-        problem = f"{len(asked.setting)} settings have {len(asked.value)} values"
-        raise InputError(problem, fix="give a value for each setting, in the same order")
-    return dict(zip(asked.setting, asked.value, strict=True))
+def _changed_settings(params: TrialQuery) -> dict[str, str]:
+    if len(params.setting) != len(params.value):
+        problem = f"each setting needs one value, got {len(params.setting)} settings and {len(params.value)} values"
+        raise InputError(problem, fix="repeat `value` once per setting, in the same order")
+    return dict(zip(params.setting, params.value, strict=True))
 
 
 rag_router = APIRouter(tags=["rag"])
 _RAG_TABS = {"/rag": "Where evidence is lost", "/rag/scores": "Scores", "/rag/topic": "One answer"}
 
 
-class AskedWaterfall(SlicedQuery):
-    """Over which topics, and what stands before the context."""
+class WaterfallQuery(SlicedQuery):
+    """Topics, and the run that retrieved the context."""
 
     run: str = Field("", max_length=LONGEST, description="The run behind the answers; left out, the traces, if open.")
 
 
-class AskedScores(Parameters):
-    """By which measures."""
+class AnswerScoresQuery(Parameters):
+    """Measures of answers."""
 
     measures: str = Field("", max_length=500, description="Measures, with commas between; left out, those that apply.")
 
 
-class AskedAnswer(Parameters):
-    """Which answer."""
+class SingleAnswerQuery(Parameters):
+    """One answer of one system."""
 
     topic: str = Field("", max_length=LONGEST, description="The topic; the first that was answered without it.")
     system: str = Field("", max_length=LONGEST, description="The system; the first one without it.")
 
 
-def _shown(_: Workspace, _asked: Parameters, answer: Answer | None) -> dict[str, Any]:
-    """Lead from topics to their answers; what an answer was given stands beside it."""
+def _link_answers(_: Workspace, _params: Parameters, answer: Answer | None) -> dict[str, Any]:
+    """Link topics to their answers, and move the context of an answer to the side."""
 
-    def topics(table: Table) -> Table:
-        def address(row: Mapping[str, Any]) -> str:
+    def link_topics(table: Table) -> Table:
+        def answer_url(row: Mapping[str, Any]) -> str:
             return f"/rag/topic{query_string({'topic': row['query_id'], 'system': row['run']})}"
 
-        return first_rows(with_links(table, "query_id", address))
+        return first_rows(with_links(table, "query_id", answer_url))
 
-    blocks = replace_tables(answer.blocks() if answer else (), topics=topics, lost=topics)
-    beside = [block for block in blocks if isinstance(block, RankedLists)]
-    return {"beside": beside, "blocks": [block for block in blocks if block not in beside]}
+    blocks = replace_tables(answer.blocks() if answer else (), topics=link_topics, lost=link_topics)
+    side_blocks = [block for block in blocks if isinstance(block, RankedLists)]
+    return {"side_blocks": side_blocks, "blocks": [block for block in blocks if block not in side_blocks]}
 
 
-_rag_page = partial(answer_page, rag_router, "rag.html", page_values=_shown, label="Answers", tabs=_RAG_TABS)
+_rag_page = partial(answer_page, rag_router, "rag.html", page_values=_link_answers, label="Answers", tabs=_RAG_TABS)
 
 
 @_rag_page("/rag", "Where evidence is lost", "Where evidence is lost")
 @cached_in_workspace
-def evidence(workspace: CurrentWorkspace, asked: Annotated[AskedWaterfall, Query()]) -> Waterfall:
-    """Follow evidence from the corpus to the answer: what each step passes on, and which one to work on."""
-    given = _given(workspace)
-    named = [asked.run] if asked.run else [name for name in workspace.run_names if name in given.run_names]
-    if asked.where.strip():
-        given = given.of_topics([*compress(workspace.query_ids, workspace.mask(asked.where))])
-    runs = {name: workspace.judged(name).run for name in named} or None
-    slicing = build_slicing(workspace, asked) if asked.names else None
+def evidence(workspace: CurrentWorkspace, params: Annotated[WaterfallQuery, Query()]) -> Waterfall:
+    """Follow evidence from the corpus to the answer: losses at each step, and the step to work on."""
+    responses = _responses(workspace)
+    run_names = [params.run] if params.run else [name for name in workspace.run_names if name in responses.run_names]
+    if params.where.strip():
+        responses = responses.of_topics([*compress(workspace.query_ids, workspace.mask(params.where))])
+    runs = {name: workspace.judged(name).run for name in run_names} or None
+    slicing = build_slicing(workspace, params) if params.names else None
     return waterfall(
-        given, workspace.qrels, runs=runs, traces=None if runs else workspace.parts.get("traces"), slicing=slicing
+        responses, workspace.qrels, runs=runs, traces=None if runs else workspace.parts.get("traces"), slicing=slicing
     )
 
 
 @_rag_page("/rag/scores", "Scores of answers", "Scores of answers")
 @cached_in_workspace
-def scores_of_answers(workspace: CurrentWorkspace, asked: Annotated[AskedScores, Query()]) -> Answer:
-    """Score answers by what they say, cite and rest on."""
+def scores_of_answers(workspace: CurrentWorkspace, params: Annotated[AnswerScoresQuery, Query()]) -> Answer:
+    """Score answers by their content, citations, and support."""
     from judged.pipelines.rag import evaluate
 
-    measures = [name.strip() for name in asked.measures.split(",") if name.strip()] or None
-    return evaluate(_given(workspace), measures, qrels=workspace.qrels)
+    measures = [name.strip() for name in params.measures.split(",") if name.strip()] or None
+    return evaluate(_responses(workspace), measures, qrels=workspace.qrels)
 
 
 @_rag_page("/rag/topic", "One answer", "One answer")
-def one_answer(workspace: CurrentWorkspace, asked: Annotated[AskedAnswer, Query()]) -> Answer:
-    """Lay one answer out: what it says, what supports that, what it was given, and what it should say."""
-    given = _given(workspace)
-    topic: str = asked.topic or given["answers"]["query_id"][0].as_py()
-    known = workspace.qrels if topic in workspace.query_ids else None
-    return explain(given, topic=topic, run=asked.system or given.run_names[0], qrels=known, queries=workspace.topics)
+def one_answer(workspace: CurrentWorkspace, params: Annotated[SingleAnswerQuery, Query()]) -> Answer:
+    """Show one answer with its support, context, and references."""
+    responses = _responses(workspace)
+    topic: str = params.topic or responses["answers"]["query_id"][0].as_py()
+    qrels = workspace.qrels if topic in workspace.query_ids else None
+    return explain(
+        responses, topic=topic, run=params.system or responses.run_names[0], qrels=qrels, queries=workspace.topics
+    )
 
 
-def _given(workspace: Workspace) -> Responses:
+def _responses(workspace: Workspace) -> Responses:
     if "responses" not in workspace.parts:
-        about = "Open answers, with what they cite and what is known of it, together with judgments and runs:"
-        raise NotOpenError("no answers are open", "judged serve QRELS RUN --rag RESPONSES", about)
+        hint = "Open answers, with what they cite and what is known of it, together with judgments and runs:"
+        raise NotOpenError("no answers are open", "judged serve QRELS RUN --rag RESPONSES", hint)
     return workspace.parts["responses"]
 
 
@@ -227,103 +229,104 @@ _traces_page = partial(
 _SNIPPET = 60  # characters of a document
 
 
-class AskedFunnel(SlicedQuery, ScoredQuery):
-    """What is lost of a measure, over which topics."""
+class FunnelQuery(SlicedQuery, ScoredQuery):
+    """Measure whose loss is split, and topics."""
 
     measure: str = Field(DEFAULT_MEASURE, max_length=200, description="What is lost of.")
 
 
-class AskedWay(Parameters):
-    """A topic, and documents whose way is shown."""
+class DocumentPathQuery(Parameters):
+    """A topic, and documents whose path is shown."""
 
     topic: str = Field("", max_length=LONGEST, description="The topic; the first one that was traced without it.")
     doc: list[str] = Field([], max_length=2, description="A document; of two, their features are compared.")
 
 
-def _lost(workspace: Workspace, _: AskedFunnel, answer: TraceFunnel | None) -> dict[str, Any]:
-    """Lead to the topics that lost most."""
+def _link_topics_by_loss(workspace: Workspace, _: FunnelQuery, answer: TraceFunnel | None) -> dict[str, Any]:
+    """Link the topics with the largest losses."""
 
-    def topics(table: Table) -> Table:
-        return _with_queries(workspace, with_links(table, "query_id", lambda row: _to(topic=row["query_id"])))
+    def link_topics(table: Table) -> Table:
+        return _with_queries(workspace, with_links(table, "query_id", lambda row: _topic_url(topic=row["query_id"])))
 
     blocks = answer.blocks() if answer else ()
-    return {"blocks": replace_tables(blocks, topics=topics, documents=lambda table: replace(table, only="data"))}
+    return {"blocks": replace_tables(blocks, topics=link_topics, documents=lambda table: replace(table, only="data"))}
 
 
-@_traces_page("/traces", "Where it is lost", "What each stage lost", _lost)
+@_traces_page("/traces", "Where it is lost", "What each stage lost", _link_topics_by_loss)
 @cached_in_workspace
-def what_is_lost(workspace: CurrentWorkspace, asked: Annotated[AskedFunnel, Query()]) -> TraceFunnel:
-    """Split what each topic lost of a measure into the stages of its pipeline: the parts add up to the loss."""
-    return _made(workspace, asked, funnel)
+def what_is_lost(workspace: CurrentWorkspace, params: Annotated[FunnelQuery, Query()]) -> TraceFunnel:
+    """Split the loss of each topic into the stages of its pipeline; the parts add up to the loss."""
+    return _analyze_losses(workspace, params, funnel)
 
 
-def _failed(workspace: Workspace, _: AskedFunnel, answer: Failures | None) -> dict[str, Any]:
-    """Lead to the ways of documents."""
+def _link_failures(workspace: Workspace, _: FunnelQuery, answer: Failures | None) -> dict[str, Any]:
+    """Link to the paths of documents."""
 
-    def documents(table: Table) -> Table:
-        table = with_links(table, "doc_id", lambda row: _to(topic=row["query_id"], doc=row["doc_id"]))
+    def link_paths(table: Table) -> Table:
+        table = with_links(table, "doc_id", lambda row: _topic_url(topic=row["query_id"], doc=row["doc_id"]))
         return replace(_with_queries(workspace, table), title="Relevant documents that were not seen")
 
-    return {"blocks": replace_tables(answer.blocks() if answer else (), documents=documents)}
+    return {"blocks": replace_tables(answer.blocks() if answer else (), documents=link_paths)}
 
 
-@_traces_page("/traces/failures", "Kinds of failure", "Kinds of failure", _failed)
+@_traces_page("/traces/failures", "Kinds of failure", "Kinds of failure", _link_failures)
 @cached_in_workspace
-def kinds_of_failure(workspace: CurrentWorkspace, asked: Annotated[AskedFunnel, Query()]) -> Failures:
-    """Sort the relevant documents that people did not see by kind of failure, and say what to do first."""
-    return _made(workspace, asked, failures)
+def kinds_of_failure(workspace: CurrentWorkspace, params: Annotated[FunnelQuery, Query()]) -> Failures:
+    """Sort missed relevant documents by kind of failure, and rank the actions."""
+    return _analyze_losses(workspace, params, failures)
 
 
-def _went(workspace: Workspace, asked: AskedWay, answer: DocumentPaths | None) -> dict[str, Any]:
-    """Lead to the ways of single documents, and show how their texts begin."""
+def _link_documents(workspace: Workspace, params: DocumentPathQuery, answer: DocumentPaths | None) -> dict[str, Any]:
+    """Link to the paths of single documents, and show the beginnings of their texts."""
     texts = workspace.texts
 
-    def ranks(table: Table) -> Table:
-        table = with_links(table, "doc_id", lambda row: _to(topic=asked.topic, doc=row["doc_id"]))
+    def link_ranks(table: Table) -> Table:
+        table = with_links(table, "doc_id", lambda row: _topic_url(topic=params.topic, doc=row["doc_id"]))
         docs = table.column("doc_id").values
         if texts is None:
             return table
-        return _beside(table, "text", [texts.snippet(doc, _SNIPPET) if doc in texts else "" for doc in docs])
+        return _insert_text_column(
+            table, "text", [texts.snippet(doc, _SNIPPET) if doc in texts else "" for doc in docs]
+        )
 
-    asked = asked.model_copy(update={"topic": asked.topic or _traces(workspace).query_ids[0]})
-    blocks = replace_tables(answer.blocks() if answer else (), ranks=ranks)
-    return {"title": f"Topic {asked.topic}", "query": asked, "blocks": blocks}
-
-
-@_traces_page("/traces/topic", "One topic", "The way of documents", _went)
-def way_of_documents(workspace: CurrentWorkspace, asked: Annotated[AskedWay, Query()]) -> DocumentPaths:
-    """Walk documents of a topic through the stages; without documents, back from the list that people saw."""
-    traces, docs = _traces(workspace), [*filter(None, asked.doc)]
-    return why(traces, asked.topic or traces.query_ids[0], docs or None, qrels=workspace.qrels)
+    params = params.model_copy(update={"topic": params.topic or _open_traces(workspace).query_ids[0]})
+    blocks = replace_tables(answer.blocks() if answer else (), ranks=link_ranks)
+    return {"title": f"Topic {params.topic}", "query": params, "blocks": blocks}
 
 
-def _traces(workspace: Workspace) -> Traces:
+@_traces_page("/traces/topic", "One topic", "The way of documents", _link_documents)
+def way_of_documents(workspace: CurrentWorkspace, params: Annotated[DocumentPathQuery, Query()]) -> DocumentPaths:
+    """Trace documents of a topic through the stages; by default, all documents of the final list."""
+    traces, docs = _open_traces(workspace), [*filter(None, params.doc)]
+    return why(traces, params.topic or traces.query_ids[0], docs or None, qrels=workspace.qrels)
+
+
+def _open_traces(workspace: Workspace) -> Traces:
     if "traces" not in workspace.parts:
-        about = "Traces say which documents each stage of a system passed on. Open them, with judgments and runs:"
-        raise NotOpenError("no traces are open", "judged serve QRELS RUN --traces FILE", about)
+        hint = "Traces say which documents each stage of a system passed on. Open them, with judgments and runs:"
+        raise NotOpenError("no traces are open", "judged serve QRELS RUN --traces FILE", hint)
     return workspace.parts["traces"]
 
 
-def _made(workspace: Workspace, asked: AskedFunnel, make: Callable[..., Given]) -> Given:
-    """Split or sort what was lost."""
-    traces, measure = _traces(workspace), asked.read(asked.measure)
-    workspace.mask(asked.where)
-    slicing = build_slicing(workspace, asked) if asked.names else None
-    over = {"attributes": workspace.topic_attributes(asked.names), "where": asked.where.strip() or None}
-    return make(workspace.qrels, traces, measure, slicing=slicing, **over)
+def _analyze_losses(workspace: Workspace, params: FunnelQuery, analyze: Callable[..., LossAnswer]) -> LossAnswer:
+    traces, measure = _open_traces(workspace), params.read(params.measure)
+    workspace.mask(params.where)
+    slicing = build_slicing(workspace, params) if params.names else None
+    filters = {"attributes": workspace.topic_attributes(params.names), "where": params.where.strip() or None}
+    return analyze(workspace.qrels, traces, measure, slicing=slicing, **filters)
 
 
-def _to(**way: str) -> str:
-    return f"/traces/topic{query_string(way)}"
+def _topic_url(**parameters: str) -> str:
+    return f"/traces/topic{query_string(parameters)}"
 
 
 def _with_queries(workspace: Workspace, table: Table) -> Table:
     """Show the first rows of a table, with the texts of queries."""
     table = first_rows(replace(table, folded=False))
-    return _beside(table, "query", [workspace.query(topic) for topic in table.column("query_id").values])
+    return _insert_text_column(table, "query", [workspace.query(topic) for topic in table.column("query_id").values])
 
 
-def _beside(table: Table, name: str, texts: list[str]) -> Table:
-    """Put a column of texts behind the first one."""
-    first, *rest = table.columns
-    return replace(table, columns=(first, Column(name, texts, TEXT), *rest))
+def _insert_text_column(table: Table, name: str, texts: list[str]) -> Table:
+    """Insert a column of texts after the first column."""
+    first, *other_columns = table.columns
+    return replace(table, columns=(first, Column(name, texts, TEXT), *other_columns))

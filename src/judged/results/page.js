@@ -17,16 +17,16 @@
 
   if (typeof vegaEmbed === "undefined") return;
   const specs = JSON.parse(document.getElementById("charts").textContent);
-  const places = [...document.querySelectorAll(".chart[data-chart]")];
-  const all = async () => {
-    for (const place of places) await draw(place, specs[place.dataset.chart]);
+  const containers = [...document.querySelectorAll(".chart[data-chart]")];
+  const drawAll = async () => {
+    for (const container of containers) await draw(container, specs[container.dataset.chart]);
     root.dataset.drawn = "yes";
   };
-  let waiting = 0;
+  let resizeTimer = 0;
   addEventListener("resize", () => {
     if (matchMedia("print").matches) return;
-    clearTimeout(waiting);
-    waiting = setTimeout(all, 200);
+    clearTimeout(resizeTimer);
+    resizeTimer = setTimeout(drawAll, 200);
   });
-  all();
+  drawAll();
 })();

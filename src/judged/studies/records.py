@@ -16,7 +16,7 @@ from judged.data.records import TableSet
 from judged.data.run import Run
 from judged.data.texts import Text, Texts
 from judged.errors import InputError
-from judged.pipelines.experiments.engines import engine_named
+from judged.pipelines.experiments.engines import find_engine
 from judged.pipelines.experiments.engines.base import QueryRefusedError
 from judged.results.files import atomic_write
 from judged.results.types import cached_property
@@ -218,7 +218,7 @@ def _frozen(run: Run, topics: tuple[str, ...]) -> dict[str, Hits]:
 
 def _asked(path: str) -> Callable[[str, str], Hits]:
     """Ask an engine over HTTP; who looks at the same page again sees the same."""
-    engine = engine_named("http")()
+    engine = find_engine("http")()
     engine.build({}, {"file": path}, Path())
 
     @lru_cache(10_000)

@@ -55,9 +55,9 @@ def test_from_the_worst_topic_to_a_document(serve: Any, tab: Any, sample: Any) -
     view.accessible()
     follow(page, page.locator("tbody").get_by_role("link", name=worst[2]))
     assert page.locator("h1").inner_text() == f"{worst[2]} {sample.query(worst[2])}"
-    assert page.locator(".way .rest").inner_text() == "3 of 48"
+    assert page.locator(".topic-pager .rest").inner_text() == "3 of 48"
     follow(page, page.get_by_role("link", name="Next topic"))
-    assert page.locator(".way .rest").inner_text() == "4 of 48"
+    assert page.locator(".topic-pager .rest").inner_text() == "4 of 48"
     follow(page, page.get_by_role("link", name="Previous topic"))
     baseline = sample.default_pair("nDCG@10")[0]
     with page.expect_navigation():

@@ -1,4 +1,4 @@
-"""`judged fuse --traces`: the runs that are combined, as stages."""
+"""`judged fuse --traces` writes the fused runs as stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`judged rag`: answers scored and gated from files."""
+"""`judged rag` scores and gates answers from files."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
     from command_line import Ended
 
-TOPICS = [f"q{at:02d}" for at in range(12)]
+TOPICS = [f"q{i:02d}" for i in range(12)]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two folders of answers: the new system finds the same, and its citations no longer support what it says."""
+    """Two folders of answers. The new system has the same context, but its citations do not support its answers."""
     for run, verdict in (("old", "support"), ("new", "not")):
-        own = {"run_id": run}
+        run_field = {"run_id": run}
         tables: dict[str, list[dict[str, Any]]] = {
-            "answers": [{"query_id": topic, **own, "text": "It is 7."} for topic in TOPICS],
-            "context": [{"query_id": topic, **own, "doc_id": doc} for topic in TOPICS for doc in ("a", "b")],
-            "citations": [{"query_id": topic, **own, "sentence": 1, "doc_id": "a"} for topic in TOPICS],
+            "answers": [{"query_id": topic, **run_field, "text": "It is 7."} for topic in TOPICS],
+            "context": [{"query_id": topic, **run_field, "doc_id": doc} for topic in TOPICS for doc in ("a", "b")],
+            "citations": [{"query_id": topic, **run_field, "sentence": 1, "doc_id": "a"} for topic in TOPICS],
             "support": [
-                {"query_id": topic, **own, "sentence": 1, "doc_id": "a", "verdict": verdict} for topic in TOPICS
+                {"query_id": topic, **run_field, "sentence": 1, "doc_id": "a", "verdict": verdict} for topic in TOPICS
             ],
         }
         (tmp_path / run).mkdir()
@@ -43,44 +43,44 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_recall_of_the_context_may_not_fall_and_support_may_not_fall(folder: Path, run: Callable[..., Ended]) -> None:
-    done = run("rag", "gate", "old", "new", "--qrels", "qrels.txt", "--config", "gate.toml", "--json", "gate.json")
-    assert done.code == 1
+def test_gate_checks_recall_of_the_context_and_support(folder: Path, run: Callable[..., Ended]) -> None:
+    gate = run("rag", "gate", "old", "new", "--qrels", "qrels.txt", "--config", "gate.toml", "--json", "gate.json")
+    assert gate.code == 1
     checks = {row["measure"]: row["status"] for row in json.loads((folder / "gate.json").read_text())["checks"]}
     assert checks == {"R@100": "pass", "SupportP": "fail"}
     assert run("rag", "gate", "old", "again=old", "--qrels", "qrels.txt", "--config", "gate.toml").code == 0
     assert run("rag", "gate", "old", "new", "--qrels", "qrels.txt", "-m", "R@100", "--margin", "0.05").code == 0
 
 
-def test_scores_of_several_folders_are_kept_and_gated(folder: Path, run: Callable[..., Ended]) -> None:
-    names = ("-m", "SupportP,R@100")
-    done = run("rag", "evaluate", "old", "second=new", *names, "--qrels", "qrels.txt", "-o", "scores.parquet")
-    assert done.code == 0
+def test_scores_of_several_folders_are_saved_and_gated(folder: Path, run: Callable[..., Ended]) -> None:
+    measure_options = ("-m", "SupportP,R@100")
+    evaluation = run(
+        "rag", "evaluate", "old", "second=new", *measure_options, "--qrels", "qrels.txt", "-o", "scores.parquet"
+    )
+    assert evaluation.code == 0
     scores = judged.Scores.load(folder / "scores.parquet")  # type: ignore[attr-defined]
     assert scores.aggregate() == {"old": {"SupportP": 1.0, "R@100": 0.5}, "second": {"SupportP": 0.0, "R@100": 0.5}}
     assert scores.gate("old", "second", measures="SupportP", margin=0.05).exit_code == 1
     assert run("rag", "explain", "old", "-t", "q00", "-m", "SupportP").code == 0
 
 
-def test_two_systems_of_one_name_are_told_how_to_be_named(folder: Path, run: Callable[..., Ended]) -> None:
+def test_duplicate_system_names_are_rejected_with_a_fix(folder: Path, run: Callable[..., Ended]) -> None:
     assert folder.is_dir()
-    done = run("rag", "evaluate", "old", "old")
-    assert done.code == 2
-    assert "Fix: name one of them: OTHER=PATH" in done.err
+    evaluation = run("rag", "evaluate", "old", "old")
+    assert evaluation.code == 2
+    assert "Fix: name one of them: OTHER=PATH" in evaluation.err
 
 
-def test_a_measure_of_answers_is_no_measure_of_runs(folder: Path, run: Callable[..., Ended]) -> None:
+def test_a_measure_of_answers_is_rejected_for_runs(folder: Path, run: Callable[..., Ended]) -> None:
     (folder / "a.run").write_text("q00 Q0 a 1 1.0 x\n")
-    done = run("evaluate", "qrels.txt", "a.run", "-m", "NuggetRecall")
-    assert done.code == 2
-    assert "judged rag evaluate RESPONSES" in done.err
+    evaluation = run("evaluate", "qrels.txt", "a.run", "-m", "NuggetRecall")
+    assert evaluation.code == 2
+    assert "judged rag evaluate RESPONSES" in evaluation.err
 
 
-def test_every_command_takes_several_folders_and_files_that_go_together(
-    folder: Path, run: Callable[..., Ended]
-) -> None:
-    done = run("rag", "waterfall", "old", "second=new", "--qrels", "qrels.txt", "--format", "json")
-    assert {row["run"] for row in json.loads(done.out)["steps"]} == {"old", "second"}
+def test_commands_accept_several_folders_and_files(folder: Path, run: Callable[..., Ended]) -> None:
+    output = run("rag", "waterfall", "old", "second=new", "--qrels", "qrels.txt", "--format", "json")
+    assert {row["run"] for row in json.loads(output.out)["steps"]} == {"old", "second"}
     assert run("rag", "check", "old", "second=new", "--qrels", "qrels.txt").code == 0
     sentence = {"sentenceID": 0, "text": "It is 7.", "citations": [{"reference": "a", "support": 2}]}
     for name, record in {
@@ -88,7 +88,7 @@ def test_every_command_takes_several_folders_and_files_that_go_together(
         "support": {"topic_id": "q00", "run_id": "r", "sentences": [sentence]},
     }.items():
         (folder / f"{name}.jsonl").write_text(json.dumps(record) + "\n")
-    for given in (("answers.jsonl", "support.jsonl"), ("answers.jsonl", "support.jsonl", "old")):
-        done = run("rag", "evaluate", *given, "-m", "SupportP", "--format", "json")
-        rules = {note["rule"] for note in json.loads(done.out)["notes"]}
-        assert (done.code, "odd-records" in rules) == (0, True)  # notes of reading are passed on
+    for paths in (("answers.jsonl", "support.jsonl"), ("answers.jsonl", "support.jsonl", "old")):
+        output = run("rag", "evaluate", *paths, "-m", "SupportP", "--format", "json")
+        rules = {note["rule"] for note in json.loads(output.out)["notes"]}
+        assert (output.code, "odd-records" in rules) == (0, True)  # includes notes from reading

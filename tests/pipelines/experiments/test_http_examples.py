@@ -1,4 +1,4 @@
-"""The files of examples/engines against a server that answers as the published API of each engine says."""
+"""Files of examples/engines, against a server that responds as the API documentation of each engine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from judged.pipelines.experiments.engines import engine_named
+from judged.pipelines.experiments.engines import find_engine
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "engines"
 _HITS = {"hits": {"hits": [{"_id": "d2", "_score": 3.5}, {"_id": "d1", "_score": 1.25}]}}
-ANSWERS: dict[str, Any] = {
+RESPONSES: dict[str, Any] = {
     "opensearch": _HITS,
     "elasticsearch": _HITS,
     "solr": {"response": {"numFound": 2, "docs": [{"id": "d2", "score": 3.5}, {"id": "d1", "score": 1.25}]}},
@@ -29,7 +29,7 @@ ANSWERS: dict[str, Any] = {
         }
     },
 }
-WHERE = {  # path, and where the query and the number of hits stand in the body
+REQUEST_FORMATS = {  # path, and positions of query and number of hits in the body
     "opensearch": ("/docs/_search", "query.multi_match.query", "size"),
     "elasticsearch": ("/docs/_search", "query.multi_match.query", "size"),
     "solr": ("/solr/docs/query", "query", "limit"),
@@ -37,41 +37,41 @@ WHERE = {  # path, and where the query and the number of hits stand in the body
 }
 
 
-def test_every_example_is_tried() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.toml")} == set(ANSWERS)
+def test_every_example_is_tested() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.toml")} == set(RESPONSES)
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_an_example_asks_and_reads_as_published(name: str, tmp_path: Path) -> None:
-    asked: list[tuple[str, str, Any]] = []
+@pytest.mark.parametrize("name", RESPONSES)
+def test_requests_and_responses_follow_the_documentation(name: str, tmp_path: Path) -> None:
+    requests: list[tuple[str, str, Any]] = []
 
-    class Fake(BaseHTTPRequestHandler):
+    class Stub(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked.append((self.path, str(self.headers["Content-Type"]), body))
+            requests.append((self.path, str(self.headers["Content-Type"]), body))
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(json.dumps(ANSWERS[name]).encode())
+            self.wfile.write(json.dumps(RESPONSES[name]).encode())
 
         def log_message(self, format: str, *args: Any) -> None: ...
 
-    server = HTTPServer(("127.0.0.1", 0), Fake)
+    server = HTTPServer(("127.0.0.1", 0), Stub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         text = (EXAMPLES / f"{name}.toml").read_text(encoding="utf-8")
         file = tmp_path / "engine.toml"
         file.write_text(re.sub(r"localhost:\d+", f"127.0.0.1:{server.server_port}", text), encoding="utf-8")
-        engine = engine_named("http")()
+        engine = find_engine("http")()
         engine.build({}, {"file": str(file)}, tmp_path)
         assert engine.search('wings "of" {k} {x}', 7) == [("d2", 3.5), ("d1", 1.25)]
     finally:
         server.shutdown()
         server.server_close()
-    ((path, kind, body),) = asked
-    expected, query, limit = WHERE[name]
-    assert (path, kind) == (expected, "application/json")
-    for place, value in ((query, 'wings "of" {k} {x}'), (limit, 7)):
-        part = body
-        for key in place.split("."):
-            part = part[key]
-        assert part == value
+    ((path, content_type, body),) = requests
+    expected_path, query, limit = REQUEST_FORMATS[name]
+    assert (path, content_type) == (expected_path, "application/json")
+    for position, expected in ((query, 'wings "of" {k} {x}'), (limit, 7)):
+        value = body
+        for key in position.split("."):
+            value = value[key]
+        assert value == expected

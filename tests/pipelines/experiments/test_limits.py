@@ -1,4 +1,4 @@
-"""Time limits: what a process records, and when it is found to take too long."""
+"""Time limits: the record of a process, and steps beyond their limit."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from judged.pipelines.experiments.limits import LIMITS, Step, StepRecord, read_step, watch
+from judged.pipelines.experiments.limits import LIMITS, StepRecord, TimedStep, read_step, watch
 
 
 def test_a_step_is_over_beyond_its_limit_only() -> None:
-    step = Step("query q1", 2.0, 100.0)
+    step = TimedStep("query q1", 2.0, 100.0)
     assert [step.is_over(now) for now in (101.0, 102.0, 102.5)] == [False, False, True]
 
 
 @pytest.mark.parametrize(("label", "setting"), [("build", "build_seconds"), ("query q1", "query_seconds"),
                                                 ("queries at once", "query_seconds")])  # fmt: skip
 def test_the_setting_to_change_is_named(label: str, setting: str) -> None:
-    problem, fix = Step(label, 2.5, 0.0).error.parts
+    problem, fix = TimedStep(label, 2.5, 0.0).error.parts
     assert problem.startswith(f"{label}: no result after 2.5 seconds")
     assert setting in fix
     assert setting in LIMITS
 
 
-def test_steps_are_read_while_they_last(tmp_path: Path) -> None:
+def test_steps_can_be_read_until_they_end(tmp_path: Path) -> None:
     path = tmp_path / "step.bin"
     assert read_step(path) is None
     record = StepRecord(path)
@@ -48,31 +48,31 @@ def test_steps_are_read_while_they_last(tmp_path: Path) -> None:
 
 def test_watching_ends_with_the_process_or_at_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "step.bin"
-    record, told = StepRecord(path), list[str]()
-    looks = iter([False, False, True])
-    assert watch(path, lambda _: next(looks), told.append) is None  # it ended by itself
+    record, labels = StepRecord(path), list[str]()
+    has_ended = iter([False, False, True])
+    assert watch(path, lambda _: next(has_ended), labels.append) is None  # ended before the limit
     record.begin("build", 0.05)
     event = threading.Event()
-    begun = time.monotonic()
-    step = watch(path, event.wait, told.append, poll=0.02)
+    start = time.monotonic()
+    step = watch(path, event.wait, labels.append, poll=0.02)
     assert step is not None
     assert step.label == "build"
-    assert 0.03 <= time.monotonic() - begun < 2
-    assert told == []  # it took less than a second
+    assert 0.03 <= time.monotonic() - start < 2
+    assert labels == []  # steps below one second are not reported
 
 
-def test_only_long_steps_are_told_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, told = tmp_path / "step.bin", list[str]()
+def test_long_steps_are_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, reports = tmp_path / "step.bin", list[str]()
     StepRecord(path).begin("query q1", 60.0)
-    begun, looks = time.time(), iter([0.5, 0.9, 1.5, 2.0, 3.0])
-    now = begun
+    start, seconds = time.time(), iter([0.5, 0.9, 1.5, 2.0, 3.0])
+    now = start
 
-    def ended(_: float) -> bool:
+    def wait_for_end(_: float) -> bool:
         nonlocal now
-        later = next(looks, None)
-        now = begun + (later or 0.0)
-        return later is None
+        elapsed = next(seconds, None)
+        now = start + (elapsed or 0.0)
+        return elapsed is None
 
     monkeypatch.setattr("judged.pipelines.experiments.limits.time.time", lambda: now)
-    assert watch(path, ended, lambda label: told.append(f"{label} at {now - begun:.1f}")) is None
-    assert told == ["query q1 at 1.5"]
+    assert watch(path, wait_for_end, lambda label: reports.append(f"{label} at {now - start:.1f}")) is None
+    assert reports == ["query q1 at 1.5"]

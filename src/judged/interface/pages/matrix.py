@@ -346,7 +346,7 @@ _NO_SELECTION = dict.fromkeys(("x0", "x1", "y0", "y1", "quadrant", "page"))  # r
 def _page_values(workspace: Workspace, query: MatrixQuery, answer: MatrixPage | None) -> dict[str, Any]:
     """Return the values of the template: tables with links, charts, and formatted facts."""
     if answer is None:
-        return {"offered": FIXED_CUTS}
+        return {"suggested_cuts": FIXED_CUTS}
     matrix, run, baseline, selected = answer.matrix, answer.run, answer.baseline, answer.selected
     runs = {"baseline": baseline or run, "run": baseline and run}
     choices = shared_choices("/matrix", query) | {"measure": str(matrix.y)} | runs
@@ -365,14 +365,14 @@ def _page_values(workspace: Workspace, query: MatrixQuery, answer: MatrixPage | 
     points = points.showing("slice", *(["run"] if baseline else []), "quadrant", "n", "x", "y", "judged")
     return {
         **answer.facts(),
-        "offered": FIXED_CUTS,
+        "suggested_cuts": FIXED_CUTS,
         "counts": matrix.counts(run),
         "paging": answer.paging,
         "points": points,
         "changes": changes and changes.take([i for i, row in enumerate(changes.records()) if row["run"] == run]),
         "selected": selected.changed("query_id", links=topics),
         "charts": figures(workspace, query, matrix, run, baseline, answer.selected_topics),
-        "ways": {"slices": slices, "topic": link("/topic", choices)},
+        "links": {"slices": slices, "topic": link("/topic", choices)},
     }
 
 

@@ -1,4 +1,4 @@
-"""`judged experiment`: which configuration of a search engine is best, and what it costs."""
+"""`judged experiment`: compare configurations of search engines by effectiveness and cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(path_type=Path)
 
 
-_concluding = with_options(
+_conclusion_options = with_options(
     shared("measure", default=None, help="Conclude by it; PLAN need not name it.  [default: the first of PLAN]"),
     shared("by", metavar="ATTRIBUTE", help="Also show effects by this attribute of topics."),
     shared("attributes"),
@@ -30,7 +30,7 @@ _concluding = with_options(
     ),
     shared("confidence", "correction", "resamples", "seed"),
 )
-"""The options of what is concluded."""
+"""Options of `run` and `show`."""
 
 
 @click.group("experiment")
@@ -61,7 +61,7 @@ def plan(plan: str, output: OutputOptions) -> None:
     metavar="FOLDER",
     help="Folder of the results.  [default: in the current folder, the name of PLAN without .toml]",
 )
-@_concluding
+@_conclusion_options
 @answer_options()
 @click.pass_context
 def run(context: click.Context, plan: str, folder: Path | None, output: OutputOptions, **options: Any) -> None:
@@ -70,53 +70,57 @@ def run(context: click.Context, plan: str, folder: Path | None, output: OutputOp
     An experiment that was stopped continues where it was. The exit code is 1 if a configuration failed.
     """
     from judged.pipelines.experiments import Plan, load, run
-    from judged.pipelines.experiments.runner import waiting
+    from judged.pipelines.experiments.runner import pending_configurations
 
     output.keep(plan)
-    read, target = Plan.read(plan), folder or Path(Path(plan).stem)
+    plan_to_run, target = Plan.read(plan), folder or Path(Path(plan).stem)
     try:
-        with arguments.bar("running", len(waiting(read, target))) as tell:
-            results = run(read, target, progress=tell or _print_configurations(len(waiting(read, target))))
+        with arguments.bar("running", len(pending_configurations(plan_to_run, target))) as progress_bar:
+            results = run(
+                plan_to_run,
+                target,
+                progress=progress_bar or _print_configurations(len(pending_configurations(plan_to_run, target))),
+            )
     except KeyboardInterrupt:
-        left = len(waiting(read, target))
-        done = len(read.configurations) - left
-        click.echo(f"stopped: {done} done, {left} left in {target}; the same command goes on", err=True)
+        pending = len(pending_configurations(plan_to_run, target))
+        done = len(plan_to_run.configurations) - pending
+        click.echo(f"stopped: {done} done, {pending} left in {target}; the same command goes on", err=True)
         raise
     if options["measure"]:
         results = load(target, options["measure"])
-    output(_concluded(results, **options))
+    output(_conclude(results, **options))
     if results.failures:
         context.exit(1)
 
 
 def _print_configurations(count: int) -> Callable[[str, int], None]:
-    """Return what prints a line for each configuration, where no progress bar is drawn."""
-    seen = dict[str, None]()
+    """Return a progress callback that prints a line for each configuration if there is no progress bar."""
+    names = dict[str, None]()
 
-    def tell(label: str, _: int) -> None:
+    def print_name(label: str, _: int) -> None:
         name = label.partition(": ")[0]
-        if name not in seen:
-            seen[name] = None
-            click.echo(f"running {len(seen)} of {count}: {name}", err=True)
+        if name not in names:
+            names[name] = None
+            click.echo(f"running {len(names)} of {count}: {name}", err=True)
 
-    return tell
+    return print_name
 
 
 @experiment.command("show", short_help="Conclude from the results in FOLDER.")
 @click.argument("folder", type=_FOLDER)
-@_concluding
+@_conclusion_options
 @answer_options()
 def show(folder: Path, output: OutputOptions, **options: Any) -> None:
     """Say what may be concluded from the results in FOLDER, also before all configurations were run."""
     from judged.pipelines.experiments import load
 
-    output(_concluded(load(folder, options["measure"] or ()), **options))
+    output(_conclude(load(folder, options["measure"] or ()), **options))
 
 
-def _concluded(
+def _conclude(
     results: Results, by: tuple[str, ...], attributes: str | None, cost: tuple[str, ...], **options: Any
 ) -> Answer:
-    """Conclude; of one configuration alone give its scores."""
+    """Draw the conclusions; of a single configuration, return its scores."""
     from judged.pipelines.experiments import conclude
 
     if len(results.levels) == 1:

@@ -53,31 +53,33 @@ MEASURES = shared(
     help="A measure of answers, such as NuggetRecall or SupportP, or one of rankings, such as R@10, of the context."
     " Repeat for more.  [default: those that the tables allow]",
 )
-_RUN = "A run behind the answers, by its stage in the order of the pipeline, or by system: NAME=RUN. Repeat for more."
+_RUN_HELP = (
+    "A run behind the answers, by its stage in the order of the pipeline, or by system: NAME=RUN. Repeat for more."
+)
 
 
-def responses_at(texts: Sequence[str], queries: str | None = None, documents: str | None = None) -> Responses:
-    """Read RESPONSES: files without a name go together, folders and NAME=PATH stand beside each other.
+def read_named_responses(texts: Sequence[str], queries: str | None = None, documents: str | None = None) -> Responses:
+    """Read RESPONSES: files without a name are one set of tables; folders and NAME=PATH are separate systems.
 
-    NAME is a system in what stands at PATH, or how its only one is called. Exports that name queries and passages by
-    their texts find their ids in `queries` and `documents`.
+    NAME selects a system at PATH, or renames its only system. If an export has texts instead of ids of topics and
+    passages, ids are looked up in `queries` and `documents`.
     """
     from judged.pipelines.rag.readers import read_responses
     from judged.pipelines.rag.responses import Responses
 
-    named = [arguments.split_name(text) for text in texts]
-    files = [path for name, path in named if not name and not Path(path).is_dir()]
+    named_paths = [arguments.split_name(text) for text in texts]
+    files = [path for name, path in named_paths if not name and not Path(path).is_dir()]
     parts: list[Responses] = []
-    for name, path in named:
+    for name, path in named_paths:
         if path not in files[1:] or name:
-            together = not name and path in files
-            made = read_responses(files if together else path, topics=queries, texts=documents)
-            parts.append(made.with_run_name(name) if name else made)
+            is_file_set = not name and path in files
+            loaded = read_responses(files if is_file_set else path, topics=queries, texts=documents)
+            parts.append(loaded.with_run_name(name) if name else loaded)
     return Responses.of(parts)
 
 
-class Before(NamedTuple):
-    """What stood before answers, as it is given to functions; None for what nobody gave."""
+class UpstreamData(NamedTuple):
+    """Judgments, runs, and corpus from before the answers; None if absent."""
 
     qrels: Qrels | None
     runs: dict[str, Run] | None
@@ -85,44 +87,47 @@ class Before(NamedTuple):
     paths: tuple[str, ...]
 
 
-def sources(command: Command) -> Command:
-    """Give a command RESPONSES, and what stood before them: QRELS, runs and the corpus."""
+def upstream_options(command: Command) -> Command:
+    """Add RESPONSES, and the options for judgments, runs, and the corpus, to a command."""
 
     @wraps(command)
-    def reading(
+    def read_upstream(
         qrels: str | None, runs: Sequence[str], corpus: str | None, qrels_format: Any, run_format: Any, **options: Any
     ) -> None:
         from judged.data.qrels import Qrels
         from judged.data.texts import document_ids
 
         judgments = None if qrels is None else Qrels.read(qrels, format=qrels_format)
-        named = {run.name: run for run in arguments.runs_at(runs, run_format)} or None
+        runs_by_name = {run.name: run for run in arguments.runs_at(runs, run_format)} or None
         paths = tuple(path for path in (qrels, corpus) if path)
-        command(before=Before(judgments, named, document_ids(corpus) if corpus else None, paths), **options)
+        command(
+            upstream=UpstreamData(judgments, runs_by_name, document_ids(corpus) if corpus else None, paths), **options
+        )
 
     return with_options(  # pyright: ignore[reportReturnType]
         shared(*FORMATS),
         RESPONSES,
         click.option("--qrels", metavar="FILE", help="Judgments: which documents are relevant."),
-        click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN", help=_RUN),
+        click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN", help=_RUN_HELP),
         click.option("--corpus", metavar="FILE", help="All documents, or their ids, one on each line."),
-    )(reading)
+    )(read_upstream)
 
 
 @rag.command("check", short_help="What is there, what is missing, and what follows.")
-@sources
+@upstream_options
 @answer_options()
-def check_command(responses: tuple[str, ...], before: Before, output: OutputOptions) -> None:
+def check_command(responses: tuple[str, ...], upstream: UpstreamData, output: OutputOptions) -> None:
     """Say what is missing of RESPONSES or does not go together, and what can then not be measured.
 
     Exit code 0: no errors, warnings at most; 1: errors; 2: something cannot be read at all.
     """
     from judged.pipelines.rag import check_responses
 
-    alone = len(responses) == 1 and not arguments.split_name(responses[0])[0]  # then read errors are among the findings
-    given = responses[0] if alone else responses_at(responses)
-    runs = list(before.runs.values()) if before.runs else None
-    findings = check_responses(given, before.qrels, runs=runs, corpus=before.corpus)
+    # Read errors of a single path are findings too, so it is read by `check_responses`.
+    is_single_path = len(responses) == 1 and not arguments.split_name(responses[0])[0]
+    responses_or_path = responses[0] if is_single_path else read_named_responses(responses)
+    runs = list(upstream.runs.values()) if upstream.runs else None
+    findings = check_responses(responses_or_path, upstream.qrels, runs=runs, corpus=upstream.corpus)
     output(findings)
     raise SystemExit(1 if findings.errors else 0)
 
@@ -156,21 +161,21 @@ def evaluate_command(
     from judged.pipelines.rag import evaluate
 
     if by is not None and attributes is None:
-        raise InputError("--by needs attributes of topics", fix="give --attributes FILE with it")
-    given = responses_at(responses)
+        raise InputError("--by requires attributes of topics", fix="use --attributes FILE")
+    answers = read_named_responses(responses)
     output.keep(*responses, qrels, attributes)
-    method: dict[str, Any] = {name: options.pop(name) for name in ("ci", "level", "resamples", "seed")}
-    scores = evaluate(given, measure or None, qrels=qrels, attributes=attributes, **options)
+    interval_options: dict[str, Any] = {name: options.pop(name) for name in ("ci", "level", "resamples", "seed")}
+    scores = evaluate(answers, measure or None, qrels=qrels, attributes=attributes, **options)
     if by is not None:
-        output(scores.by_slice(slice_topics(attributes, by, query_ids=scores.query_ids), **method))
+        output(scores.by_slice(slice_topics(attributes, by, query_ids=scores.query_ids), **interval_options))
     elif output.format == "parquet":
         output(scores)
     else:
-        output(scores.summary(**method, per_topic=per_topic), table="topics" if per_topic else None)
+        output(scores.summary(**interval_options, per_topic=per_topic), table="topics" if per_topic else None)
 
 
 @rag.command("waterfall", short_help="Where the evidence went, and which step to work on.")
-@sources
+@upstream_options
 @click.option("--traces", "paths", multiple=True, metavar="FILE", help="Traces, in place of runs. Repeat for more.")
 @click.option(
     "--cutoffs",
@@ -189,19 +194,19 @@ def evaluate_command(
 )
 @shared("level", "per_topic")
 @click.option("--lost", is_flag=True, help="Show what was lost, and where.")
-@click.option("--all", "every", is_flag=True, help="Show the steps of all chains.")
+@click.option("--all", "all_chains", is_flag=True, help="Show the steps of all chains.")
 @slice_options
 @answer_options()
 def waterfall_command(
     responses: tuple[str, ...],
-    before: Before,
+    upstream: UpstreamData,
     paths: tuple[str, ...],
     needs: str | None,
     entities: str | None,
     partial: bool,
     per_topic: bool,
     lost: bool,
-    every: bool,
+    all_chains: bool,
     slicing_options: SliceOptions,
     output: OutputOptions,
     **options: Any,
@@ -215,45 +220,55 @@ def waterfall_command(
     from judged.pipelines.rag import waterfall
     from judged.pipelines.traces import read_traces
 
-    output.keep(*responses, *before.paths, needs, entities, *paths, *slicing_options.paths)
-    given = responses_at(responses)
+    output.keep(*responses, *upstream.paths, needs, entities, *paths, *slicing_options.paths)
+    answers = read_named_responses(responses)
     traces = read_traces(paths) if paths else None
     slicing = None
     if slicing_options.where or slicing_options.by or slicing_options.slices:
-        known = _known(before.qrels, traces, entities, slicing_options)
-        topics = given["answers"]["query_id"].unique().to_pylist()
+        topic_attributes = _topic_attributes(upstream.qrels, traces, entities, slicing_options)
+        topics = answers["answers"]["query_id"].unique().to_pylist()
         if slicing_options.where:
-            mask = Expression(slicing_options.where).mask(known.over(topics))
-            topics = [topic for topic, kept in zip(topics, mask.tolist(), strict=True) if kept]
+            mask = Expression(slicing_options.where).mask(topic_attributes.over(topics))
+            topics = [topic for topic, is_selected in zip(topics, mask.tolist(), strict=True) if is_selected]
             if not topics:
                 raise InputError(
                     f"no topic satisfies {slicing_options.where!r}", fix="check the values of its attributes"
                 )
-            given = given.of_topics(topics)
-        slicing = slicing_options.slice_topics(known, topics) if slicing_options.by or slicing_options.slices else None
-    options |= {"runs": before.runs, "traces": traces, "corpus": before.corpus, "needs": needs, "slicing": slicing}
-    answer = waterfall(given, before.qrels, strict=not partial, **options)
+            answers = answers.of_topics(topics)
+        slicing = (
+            slicing_options.slice_topics(topic_attributes, topics)
+            if slicing_options.by or slicing_options.slices
+            else None
+        )
+    options |= {"runs": upstream.runs, "traces": traces, "corpus": upstream.corpus, "needs": needs, "slicing": slicing}
+    answer = waterfall(answers, upstream.qrels, strict=not partial, **options)
     unfolded = [
-        name for name, on in (("slices", slicing), ("steps", every), ("topics", per_topic), ("lost", lost)) if on
+        name
+        for name, is_selected in (("slices", slicing), ("steps", all_chains), ("topics", per_topic), ("lost", lost))
+        if is_selected
     ]
     output(answer, unfold=unfolded, table=unfolded[0] if unfolded else None)
 
 
-def _known(
+def _topic_attributes(
     qrels: Qrels | None, traces: Traces | None, entities: str | None, slicing_options: SliceOptions
 ) -> Attributes:
-    """Give what is known of topics: of files and derived, and what texts and traces tell."""
+    """Return topic attributes: from files, derived, and from texts and traces."""
     from judged.comparison.slicing.derived import read_topic_attributes
     from judged.pipelines.rag import query_facts
 
     if qrels is None:
-        raise InputError("topics are cut and chosen by what is known of judged ones", fix="give --qrels FILE")
-    told = query_facts(traces, entities=entities, queries=slicing_options.queries) if traces or entities else None
-    needed = [name for name in slicing_options.names if told is None or name not in told.names]
-    known = read_topic_attributes(
-        qrels, attributes=slicing_options.attributes, queries=slicing_options.queries, needed=needed
+        raise InputError("slicing and filtering topics requires judgments", fix="use --qrels FILE")
+    trace_attributes = (
+        query_facts(traces, entities=entities, queries=slicing_options.queries) if traces or entities else None
     )
-    return known if told is None else known.joined(told)
+    file_attributes = [
+        name for name in slicing_options.names if trace_attributes is None or name not in trace_attributes.names
+    ]
+    attributes = read_topic_attributes(
+        qrels, attributes=slicing_options.attributes, queries=slicing_options.queries, needed=file_attributes
+    )
+    return attributes if trace_attributes is None else attributes.joined(trace_attributes)
 
 
 @rag.command("explain", short_help="Show one answer, or the pieces of its score.")
@@ -272,9 +287,9 @@ def explain_command(
     """
     from judged.pipelines.rag import explain
 
-    given = responses_at(responses)
+    answers = read_named_responses(responses)
     output.keep(*responses, qrels)
-    output(explain(given, measure, topic=topic, qrels=qrels))
+    output(explain(answers, measure, topic=topic, qrels=qrels))
 
 
 @rag.command("gate", short_help="Decide whether a candidate's answers may replace the baseline's.")
@@ -303,19 +318,19 @@ def gate_command(
     from judged.pipelines.rag import evaluate
 
     measures = measure or (None if config else ("NuggetRecall",))
-    asked, file = load_config(config, measures, margin, margin_relative, strict, test)
-    parts = [responses_at([path]) for path in (baseline, candidate)]
+    gate_config, config_file = load_config(config, measures, margin, margin_relative, strict, test)
+    parts = [read_named_responses([path]) for path in (baseline, candidate)]
     for role, part in zip(("baseline", "candidate"), parts, strict=True):
         if len(part.run_names) > 1:
-            fix = f"name one: {part.run_names[0]}={part.where}"
-            raise InputError(f"the {role} holds {len(part.run_names)} systems", fix=fix, path=part.where)
-    check_outputs(output, asked, file, [baseline, candidate, qrels or ""], others)
-    wanted = [part.measure for part in (*asked.checks, *asked.guardrails) if part.measure]
-    scores = evaluate(parts, wanted, qrels=qrels, unjudged=False)
-    write_decision(scores.gate(*scores.run_names, asked), output, others)
+            fix = f"select one: {part.run_names[0]}={part.where}"
+            raise InputError(f"the {role} must have one system, got {len(part.run_names)}", fix=fix, path=part.where)
+    check_outputs(output, gate_config, config_file, [baseline, candidate, qrels or ""], others)
+    check_measures = [part.measure for part in (*gate_config.checks, *gate_config.guardrails) if part.measure]
+    scores = evaluate(parts, check_measures, qrels=qrels, unjudged=False)
+    write_decision(scores.gate(*scores.run_names, gate_config), output, others)
 
 
-_WHERE = (
+_STORAGE_OPTIONS = (
     click.option("--into", metavar="FOLDER", help="Write the table there.  [default: RESPONSES, if it is a folder]"),
     click.option(
         "--store", metavar="STORE", help="Where replies are kept: nothing is asked twice.  [default: FOLDER/asked.db]"
@@ -324,7 +339,7 @@ _WHERE = (
         "--judge", default="", metavar="NAME", help="The model's name as a judge.  [default: as its endpoint]"
     ),
 )
-_VERDICTS = (
+_VERDICT_OPTIONS = (
     click.option(
         "--repeats", type=click.FloatRange(0, 1), default=0.1, show_default=True, metavar="SHARE",
         help="Share of topics of which all is asked again, two at least: how far the judge wavers.",
@@ -338,31 +353,31 @@ _VERDICTS = (
         help="The model behind a system: whether it is of the judge's family. Repeat for more.",
     ),
 )  # fmt: skip
-_FORM = "A reply in any other form is failed, and no verdict."
-_SENT = """First it says what will be sent, where to, and what that may cost. The exit code is 1 if something is left
-    (docs/rag-judges.md)."""
+_FORM_NOTE = "A reply in any other form is failed, and no verdict."
+_COST_NOTE = """First it says what will be sent, where to, and what that may cost. The exit code is 1 if something is
+    left (docs/rag-judges.md)."""
 
 
-def _filling(table: str, short: str, *names: str) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command with RESPONSES, the options of all that fills a table, and the shared ones of these names."""
+def _filling_command(table: str, short_help: str, *names: str) -> Callable[[Callable[..., None]], click.Command]:
+    """Return a decorator for commands that fill a table of RESPONSES, with the shared options of these names."""
 
-    def decorate(command: Callable[..., None]) -> click.Command:
+    def decorate(fill: Callable[..., None]) -> click.Command:
         options = with_options(
             RESPONSES,
             shared(*names),
-            *_WHERE,
-            *(() if table == "nuggets" else _VERDICTS),
+            *_STORAGE_OPTIONS,
+            *(() if table == "nuggets" else _VERDICT_OPTIONS),
             asking_options,
             answer_options(),
             click.pass_context,
         )
-        text = f"{command.__doc__} {_SENT}" if table == "nuggets" else f"{command.__doc__} {_FORM} {_SENT}"
-        return rag.command(help=text, short_help=short)(options(command))
+        text = f"{fill.__doc__} {_COST_NOTE}" if table == "nuggets" else f"{fill.__doc__} {_FORM_NOTE} {_COST_NOTE}"
+        return rag.command(help=text, short_help=short_help)(options(fill))
 
     return decorate
 
 
-@_filling("nuggets", "Have a model list what answers should say.", "queries", "texts")
+@_filling_command("nuggets", "Have a model list what answers should say.", "queries", "texts")
 @click.option("--qrels", required=True, metavar="QRELS", help="Judgments: nuggets are made from relevant documents.")
 @shared("rel", default=1.0, show_default=True, help="The lowest relevant grade.")
 @shared("depth", default=10, show_default=True, help="So many documents of a topic.")
@@ -372,32 +387,32 @@ def nuggets(context: click.Context, **options: Any) -> None:
 
     They are made from the documents that QRELS call relevant, of which those that address the judge are left out.
     """
-    _filled(context, "nuggets", **options)
+    _fill_table(context, "nuggets", **options)
 
 
-@_filling("assignments", "Have a model say how far answers say the nuggets.", "queries")
+@_filling_command("assignments", "Have a model say how far answers say the nuggets.", "queries")
 def assign(context: click.Context, **options: Any) -> None:
     """Have a model say how far each answer says each nugget of its topic: support, partial or not."""
-    _filled(context, "assignments", **options)
+    _fill_table(context, "assignments", **options)
 
 
-@_filling("support", "Have a model say how far sentences are supported by what they cite.", "texts")
-@click.option("--context", "whole", is_flag=True, help="By all of the context together, not by what they cite.")
-def support(context: click.Context, whole: bool, **options: Any) -> None:
+@_filling_command("support", "Have a model say how far sentences are supported by what they cite.", "texts")
+@click.option("--context", "by_context", is_flag=True, help="By all of the context together, not by what they cite.")
+def support(context: click.Context, by_context: bool, **options: Any) -> None:
     """Have a model say how far each sentence is supported by each document that it cites, or by its context.
 
     Verdicts are support, partial, not and contradicts.
     """
-    _filled(context, "support", **options, by={"context": whole})
+    _fill_table(context, "support", **options, by={"context": by_context})
 
 
-@_filling("correctness", "Have a model say how far answers agree with right ones.", "queries")
+@_filling_command("correctness", "Have a model say how far answers agree with right ones.", "queries")
 def correctness(context: click.Context, **options: Any) -> None:
     """Have a model say how far each answer agrees with the references of its topic: support, partial or not."""
-    _filled(context, "correctness", **options)
+    _fill_table(context, "correctness", **options)
 
 
-def _filled(
+def _fill_table(
     context: click.Context,
     table: str,
     *,
@@ -413,27 +428,27 @@ def _filled(
     by: dict[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Ask what was prepared, write the tables that were filled, and say what came of it."""
+    """Ask the prepared questions, write the filled tables, and show the result."""
     from judged.labels.asking import Endpoint
     from judged.pipelines.rag.filling import fill, prepare_table
     from judged.pipelines.rag.responses import write_responses
 
     folder = into or (responses[0] if len(responses) == 1 and Path(responses[0]).is_dir() else None)
     if folder is None:
-        raise InputError("it is not said where the table belongs", fix="give --into FOLDER")
+        raise InputError("no output folder", fix="use --into FOLDER")
     queries, texts = options.get("queries"), options.get("texts")
     output.keep(*responses, endpoint, queries, texts, options.get("qrels"))
     Path(folder).mkdir(parents=True, exist_ok=True)
     options |= {"store": store or str(Path(folder) / "asked.db"), **(by or {})}
     options["families"] = parse_families(families, "model")
-    prepared = prepare_table(table, responses_at(responses, queries, texts), Endpoint.read(endpoint), **options)
+    prepared = prepare_table(table, read_named_responses(responses, queries, texts), Endpoint.read(endpoint), **options)
     confirm_sending(prepared, yes)
-    made = fill(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress_printer())
-    own = ("nuggets", "evidence") if table == "nuggets" else (table,)
-    whole = Path(folder).resolve() != Path(responses[0]).resolve()
-    if made.responses is not None:
-        write_responses(made.responses, folder, made.responses.tables if whole else own)
-    print_ask_result(context, output, made)
+    filled = fill(prepared, budget_calls=budget_calls, budget_money=budget_money, progress=progress_printer())
+    table_names = ("nuggets", "evidence") if table == "nuggets" else (table,)
+    is_other_folder = Path(folder).resolve() != Path(responses[0]).resolve()
+    if filled.responses is not None:
+        write_responses(filled.responses, folder, filled.responses.tables if is_other_folder else table_names)
+    print_ask_result(context, output, filled)
 
 
 @rag.command("calibrate", short_help="Set verdicts of models against people's: may a judge be believed?")
@@ -469,4 +484,4 @@ def calibrate_command(
 
     output.keep(*responses, labeled)
     topics = None if labeled is None else files.text(labeled, labeled).split()
-    output(calibrate(responses_at(responses), people, measure or None, labeled=topics, **options))
+    output(calibrate(read_named_responses(responses), people, measure or None, labeled=topics, **options))

@@ -1,4 +1,4 @@
-"""Options of `judged serve` for traces, answers, and experiments, and what they open."""
+"""Options of `judged serve` for traces, answers, and experiments, and the data that they open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPTIONS = (
 
 
 def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of `open_workspace`: traces, answers, and what the plan of an experiment names."""
+    """Return arguments of `open_workspace` from the options of traces, answers, and experiments."""
     from judged.data.topics import Topics
     from judged.pipelines.rag import Responses
     from judged.pipelines.traces import read_traces
@@ -36,10 +36,10 @@ def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         refused = [f"--{name}" for name in ("queries", "texts", "traces") if options[name]]
         if refused or options["qrels"] is not None:
             raise click.UsageError(
-                f"{next(iter(refused), 'QRELS')} goes without --experiment: the plan names its own files"
+                f"{next(iter(refused), 'QRELS')} cannot be combined with --experiment: the plan names its own files"
             )
     elif options["results"]:
-        raise click.UsageError("--results needs --experiment, the plan that they are of")
+        raise click.UsageError("--results needs --experiment with the plan of these results")
     elif options["traces"] and options["qrels"] is None:
         raise click.UsageError("--traces needs QRELS")
     parts: dict[str, Any] = {}
@@ -50,34 +50,34 @@ def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         parts["responses"] = Responses.of(options["rag"])
     if not options["experiment"]:
         return {"parts": parts}
-    made = experiment(options["experiment"], options["results"])
-    return made | {"parts": parts | made["parts"]}
+    plan_parts = experiment_arguments(options["experiment"], options["results"])
+    return plan_parts | {"parts": parts | plan_parts["parts"]}
 
 
-def experiment(plan: str, folder: str | None) -> dict[str, Any]:
-    """Return arguments of `open_workspace` for a plan, with the runs of its configurations where it was run."""
+def experiment_arguments(plan: str, folder: str | None) -> dict[str, Any]:
+    """Return arguments of `open_workspace` for a plan, with the runs of its configurations if it was run."""
     from judged.pipelines.experiments import load
 
-    place = folder or Path(plan).stem
-    results = load(place) if folder or Path(place, "plan.json").is_file() else None
-    return of_plan(plan, results) | {"title": f"experiment {Path(plan).stem}"}
+    results_folder = folder or Path(plan).stem
+    results = load(results_folder) if folder or Path(results_folder, "plan.json").is_file() else None
+    return plan_arguments(plan, results) | {"title": f"experiment {Path(plan).stem}"}
 
 
-def of_plan(plan: Any, results: Results | None = None) -> dict[str, Any]:
+def plan_arguments(plan: Any, results: Results | None = None) -> dict[str, Any]:
     """Return arguments of `open_workspace` for a plan and its results.
 
     >>> from judged.data import sample
     >>> from judged.interface.pages.workspace import open_workspace
     >>> names = {"documents": "docs.jsonl.gz", "queries": "queries.jsonl", "qrels": "qrels.txt"}
     >>> files = {key: str(sample.FOLDER / name) for key, name in names.items()}
-    >>> opened = open_workspace(**of_plan(files | {"control": {"engine": "sqlite"}}))
-    >>> len(opened.query_ids), opened.run_names, opened.parts["trials"].choices.engines
+    >>> opened = open_workspace(**plan_arguments(files | {"control": {"engine": "sqlite"}}))
+    >>> len(opened.query_ids), opened.run_names, opened.parts["trials"].design_space.engines
     (48, (), ('sqlite',))
     """
     from judged.pipelines.experiments import Plan
-    from judged.pipelines.experiments.trial import Trials
+    from judged.pipelines.experiments.trial import TrialEngines
 
-    trials = Trials(Plan.of(plan))
+    trials = TrialEngines(Plan.of(plan))
     parts: dict[str, Any] = {"trials": trials} if results is None else {"trials": trials, "results": results}
     return {
         "qrels": trials.qrels,
@@ -91,13 +91,16 @@ def of_plan(plan: Any, results: Results | None = None) -> dict[str, Any]:
 
 
 def sample_parts() -> dict[str, Any]:
-    """Return the parts of the sample."""
+    """Return traces, trial engines, and answers of the sample data."""
     from judged.data import sample
     from judged.pipelines.experiments import Plan
-    from judged.pipelines.experiments.trial import Trials
+    from judged.pipelines.experiments.trial import TrialEngines
     from judged.pipelines.rag import Responses
     from judged.pipelines.traces.recorder import sample_traces
 
-    parts: dict[str, Any] = {"traces": sample_traces(), "trials": Trials(Plan.read(sample.FOLDER / "experiment.toml"))}
+    parts: dict[str, Any] = {
+        "traces": sample_traces(),
+        "trials": TrialEngines(Plan.read(sample.FOLDER / "experiment.toml")),
+    }
     answers = sample.FOLDER / "responses"
     return parts | ({"responses": Responses.of(answers)} if answers.is_dir() else {})

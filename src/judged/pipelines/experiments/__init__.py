@@ -7,12 +7,12 @@ __all__, __getattr__, __dir__ = lazily(
     {
         "judged.pipelines.experiments.answer": ("Conclusions",),
         "judged.pipelines.experiments.conclusions": ("conclude",),
-        "judged.pipelines.experiments.configurations": ("Configuration", "LeftOut"),
+        "judged.pipelines.experiments.configurations": ("Configuration", "OmittedCombination"),
         "judged.pipelines.experiments.engines.base": ("QueryRefusedError",),
         "judged.pipelines.experiments.pipelines": ("Candidate",),
         "judged.pipelines.experiments.plan": ("Plan",),
-        "judged.pipelines.experiments.results": ("Refused", "Results", "load"),
-        "judged.pipelines.experiments.trial": ("Trial", "Trials"),
+        "judged.pipelines.experiments.results": ("RefusedQuery", "Results", "load"),
+        "judged.pipelines.experiments.trial": ("QueryTrial", "TrialEngines"),
         "judged.pipelines.experiments.runner": ("run",),
     },
 )

@@ -1,4 +1,4 @@
-"""What `conclude` returns: the leaderboard with costs, the front, effects of factors, and what the choice is worth."""
+"""`Conclusions`: leaderboard with costs, effects of factors, and the uncertainty of choosing the best configuration."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from judged.stats.selection import SystemChoice
 
 Costs: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Of each configuration, by name: a number, None where it is not known; under ``<name>_ci`` its interval, and under
-``<name>_noise`` how far it varied when it was measured again, None where that was too rarely."""
+"""Costs by configuration and name; None if unknown. ``<name>_ci`` is the confidence interval, and ``<name>_noise`` the
+range over repeated measurements, None with too few of them."""
 
 _SHOWN_TOPICS = 3
 _NOISE = "\N{ALMOST EQUAL TO}"
@@ -54,7 +54,7 @@ _LATENCY = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Conclusions(Answer):
-    """What `conclude` returns.
+    """Result of `conclude`.
 
     Attributes
     ----------
@@ -63,17 +63,17 @@ class Conclusions(Answer):
     tradeoff : Tradeoff
         Effectiveness against cost, and the front.
     effects : FactorEffects
-        What each factor does.
+        Effect of each factor.
     choice : SystemChoice
-        The best configuration, and what choosing it so is worth on topics that did not choose; of a measure that is
-        better low, with the signs turned.
+        Best configuration, and the expected score of choosing the best on new topics. If low values of the measure are
+        better, signs are reversed.
     may_be_best : tuple of str
-        The configurations that no other is significantly better than: the truly best one is among them with the
+        Configurations that are not significantly worse than any other: the truly best one is among them with
         probability `level`.
     costs : dict
         By configuration.
     level : float
-        Of intervals.
+        Confidence level of intervals.
     """
 
     kind: ClassVar[str] = "conclusions"
@@ -91,56 +91,56 @@ class Conclusions(Answer):
 
     @property
     def scores(self) -> Scores:
-        """What it rests on."""
+        """Scores of all configurations."""
         return self.comparison.scores
 
     @property
     def provenance(self) -> Provenance:
-        """What the scores rest on."""
+        """Provenance of the scores."""
         return self.scores.provenance
 
     @property
     def measure(self) -> str:
-        """By which it is concluded."""
+        """Name of the measure."""
         return self.scores.measure_names[0]
 
     @property
     def baseline(self) -> str:
-        """The configuration that the others are compared with."""
+        """Configuration that the others are compared with."""
         return str(self.comparison.choices.baseline)
 
     @property
     def best(self) -> str:
-        """The configuration with the best mean."""
+        """Configuration with the best mean."""
         return self.scores.run_names[self.choice.best]
 
     @property
     def title(self) -> str:
-        """What is concluded on."""
+        """Measure and number of configurations."""
         return f"{self.measure} of {counted(len(self.scores.runs), 'configuration')}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Which is best, what that is worth, and how far it may be concluded."""
-        sign, chosen, measure = self._sign, self.choice, self.measure
-        n, of = self._complete, len(self.scores.runs)
-        ends = [decimal(end, 3) for end in self.honest_interval or ()]
-        limits = f" ({format_level(self.level)} interval {ends[0]} to {ends[1]})" if ends else ""
-        rest = of - len(self.may_be_best)
-        others = f"; each of the other {rest} is significantly worse than some other" if rest else ""
-        many = f"{len(self.may_be_best)} of {of} may be the best: {first_few(self.may_be_best)}"
-        alone = f"{self.may_be_best[0]} alone may be the best"
+        """Best configuration, expected score of the choice, and limits of the conclusion."""
+        sign, choice, measure = self._sign, self.choice, self.measure
+        n, total = self._complete_topics, len(self.scores.runs)
+        end_texts = [decimal(end, 3) for end in self.honest_interval or ()]
+        interval_text = f" ({format_level(self.level)} interval {end_texts[0]} to {end_texts[1]})" if end_texts else ""
+        n_excluded = total - len(self.may_be_best)
+        excluded_text = f"; each of the other {n_excluded} is significantly worse than some other" if n_excluded else ""
+        candidates_text = f"{len(self.may_be_best)} of {total} may be the best: {first_few(self.may_be_best)}"
+        single_text = f"{self.may_be_best[0]} alone may be the best"
         return (
             (
-                f"{self.best} has the best mean of {of} configurations: {measure} {decimal(sign * chosen.naive)} on the"
-                f" {counted(n, 'topic')} that chose it, which favors it."
+                f"{self.best} has the best mean of {total} configurations: {measure} {decimal(sign * choice.naive)} on"
+                f" the {counted(n, 'topic')} that chose it, which favors it."
             ),
             (
-                f"By nested cross-validation, picking the best in this way scores {decimal(sign * chosen.honest)} on"
-                f" topics that took no part in the choice{limits}: an optimism of {decimal(chosen.optimism)}. This"
-                f" estimates what the procedure of picking one of these {of} scores, not what {self.best} does."
+                f"By nested cross-validation, picking the best in this way scores {decimal(sign * choice.honest)} on"
+                f" topics that took no part in the choice{interval_text}: an optimism of {decimal(choice.optimism)}."
+                f" This estimates what the procedure of picking one of these {total} scores, not what {self.best} does."
             ),
-            f"{alone if len(self.may_be_best) == 1 else many}{others}.",
+            f"{single_text if len(self.may_be_best) == 1 else candidates_text}{excluded_text}.",
             f"This holds for topics like these {n}, on this collection: another collection may say otherwise.",
         )
 
@@ -149,32 +149,32 @@ class Conclusions(Answer):
         return 1.0 if self.tradeoff.higher_is_better else -1.0
 
     @property
-    def _complete(self) -> int:
-        """The topics that every configuration has a score of."""
+    def _complete_topics(self) -> int:
+        """Number of topics with a score of every configuration."""
         return int((~np.isnan(self.scores.values[:, 0]).any(axis=0)).sum())
 
     @property
     def honest_interval(self) -> IntervalLimits:
-        """Of what choosing the best scores, within what the measure can be."""
+        """Interval of the expected score of the choice, clipped to the bounds of the measure."""
         if self.choice.interval is None:
             return None
-        least, most = self.scores.measures[0].properties.bounds  # NaN: none
+        minimum, maximum = self.scores.measures[0].properties.bounds  # NaN if unbounded
         low, high = sorted(self._sign * end for end in self.choice.interval)
-        return float(np.fmax(low, least)), float(np.fmin(high, most))
+        return float(np.fmax(low, minimum)), float(np.fmin(high, maximum))
 
     def facts(self) -> Mapping[str, Any]:
-        """Give the choices, the best, the numbers of its choice, and what may be best."""
-        chosen, sign = self.choice, self._sign
+        """Return the options, the best configuration, its scores, and the candidates for the best."""
+        choice, sign = self.choice, self._sign
         return {
             "measure": self.measure,
             "baseline": self.baseline,
             "level": self.level,
             "choices": self.comparison.choices,
             "best": self.best,
-            "naive": sign * chosen.naive,
-            "honest": sign * chosen.honest,
+            "naive": sign * choice.naive,
+            "honest": sign * choice.honest,
             "honest_ci": self.honest_interval,
-            "optimism": chosen.optimism,
+            "optimism": choice.optimism,
             "may_be_best": self.may_be_best,
             "front": self.tradeoff.front,
             "assumed": self.effects.assumed,
@@ -182,103 +182,112 @@ class Conclusions(Answer):
         }
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the leaderboard, costs, the baseline's comparison, the effects of factors, and the choice."""
-        found = self.comparison.measures[0]
-        pairs = [pair.sentence for pair in found.pairs]
-        chart = [self._chart()] if any(row.found for row in self.effects.main) else []
-        effects = [self._effects(), *chart, Sentences(tuple(self._said()))]
-        effects += [self._by_slice(), Sentences(tuple(self._varying()))] if self.slicing is not None else []
+        """Return leaderboard, costs, comparisons with the baseline, effects of factors, and stability of the choice."""
+        measure_comparison = self.comparison.measures[0]
+        pairs = [pair.sentence for pair in measure_comparison.pairs]
+        chart = [self._effect_chart()] if any(row.estimate for row in self.effects.main) else []
+        effects = [self._effects_table(), *chart, Sentences(tuple(self._effect_sentences()))]
+        effects += [self._slice_table(), Sentences(tuple(self._slice_sentences()))] if self.slicing is not None else []
         return (
             Sentences(self.sentences),
             self._leaderboard(),
-            Section("costs", "Gain against cost", tuple(self._fronts())),
+            Section("costs", "Gain against cost", tuple(self._tradeoff_blocks())),
             Section(
                 "against-baseline",
                 f"Against {self.baseline}",
                 (self.comparison.pair_table(), Sentences(tuple(pairs), "against", folded=len(pairs) > _SHOWN_TOPICS)),
             ),
             *data_tables(self.comparison.measures),
-            Section("factors", "What each factor does", (*effects, self._topics())),
-            self._picked(),
+            Section("factors", "What each factor does", (*effects, self._topic_table())),
+            self._stability_table(),
         )
 
-    def _fronts(self) -> Iterator[Block]:
+    def _tradeoff_blocks(self) -> Iterator[Block]:
         yield from self.tradeoff.charts().values()
         yield Sentences(self.tradeoff.sentences)
 
     def _leaderboard(self) -> Table:
-        """Lay out a row a configuration, best first: effectiveness, costs, and whether it is on the front."""
-        runs, base = self.comparison.ranked, self.baseline
-        found = self.comparison.measures[0]
-        score = found.column(self.measure, runs, base)
-        rows = {row.run: row for row in self.tradeoff.rows}
+        """Return the leaderboard, best first, with costs, and whether a configuration is on the front."""
+        runs, baseline = self.comparison.ranked, self.baseline
+        measure_comparison = self.comparison.measures[0]
+        score = measure_comparison.column(self.measure, runs, baseline)
+        tradeoff_rows = {row.run: row for row in self.tradeoff.rows}
         columns = [
-            Column("run", runs, TEXT, "configuration", details=["(baseline)" if run == base else "" for run in runs]),
+            Column(
+                "run", runs, TEXT, "configuration", details=["(baseline)" if run == baseline else "" for run in runs]
+            ),
             Column("value", score.values, NUMBER, self.measure, ci=score.ci, mark=score.mark, best=score.best),
             Column("may_be_best", [run in self.may_be_best for run in runs], YES_NO, "may be best"),
         ]
         for name in cost_names(self.costs):
             values = [self.costs.get(run, {}).get(name) for run in runs]
-            ends = [_ends(self.costs, run, name) for run in runs]
-            noisy = [run != base and _overlap(*(_noise(self.costs, one, name) for one in (run, base))) for run in runs]
-            marks = [_NOISE if inside else "" for inside in noisy]
-            known = any(value is not None for value in values)
-            shown = Column(name, values, significant(3), ci=ends if any(ends) else None, mark=marks)
-            columns.append(shown if known else replace(shown, only="data"))
-        columns.append(Column("front", [rows[run].front for run in runs], YES_NO))
+            intervals = [_interval(self.costs, run, name) for run in runs]
+            is_within_noise = [
+                run != baseline
+                and _overlap(*(_noise(self.costs, configuration, name) for configuration in (run, baseline)))
+                for run in runs
+            ]
+            marks = [_NOISE if is_noise else "" for is_noise in is_within_noise]
+            is_known = any(value is not None for value in values)
+            column = Column(name, values, significant(3), ci=intervals if any(intervals) else None, mark=marks)
+            columns.append(column if is_known else replace(column, only="data"))
+        columns.append(Column("front", [tradeoff_rows[run].front for run in runs], YES_NO))
         note = f"{self.comparison.caption}; {_NOISE} inside the noise of the baseline: measured again, the two overlap"
         if any(_noise(self.costs, run, name) for run in runs for name in QUANTILES):
             note += f"; {_LATENCY}"
         return Table("leaderboard", tuple(columns), note=note, one_piece=True)
 
     @property
-    def _shown(self) -> tuple[Effect, ...]:
-        """All main effects, and the interactions that were estimated."""
-        return (*self.effects.main, *(effect for effect in self.effects.interactions if effect.found is not None))
+    def _estimated_effects(self) -> tuple[Effect, ...]:
+        """Main effects and estimated interactions."""
+        return (*self.effects.main, *(effect for effect in self.effects.interactions if effect.estimate is not None))
 
-    def _effects(self) -> Table:
-        """Lay out a row an effect."""
-        rows, main = self._shown, len(self.effects.main)
+    def _effects_table(self) -> Table:
+        """Return the table of effects."""
+        rows, n_main = self._estimated_effects, len(self.effects.main)
         wins = [row.wins for row in rows]
         columns = [
             *columns_of(rows, ("factor", TEXT), ("change", TEXT)),
-            *_tested([row.found for row in rows], [row.sensitive for row in rows]),
+            *_test_columns([row.estimate for row in rows], [row.sensitive for row in rows]),
             Column("sensitive", [row.sensitive for row in rows], only="data"),
             Column("few_topics", [self._few_topics(row) for row in rows], only="data"),
             *sensitivity_columns([row.sensitivity for row in rows]),
             *columns_of(rows, ("detectable", number(3)), "aliased"),
-            *(Column(name, [one and getattr(one, name) for one in wins], only="data")
+            *(Column(name, [counts and getattr(counts, name) for counts in wins], only="data")
               for name in ("wins", "ties", "losses")),
-            Column("n", [row.found and row.found.n for row in rows], only="data"),
-            Column("p", [row.found and row.found.p for row in rows], only="data"),
+            Column("n", [row.estimate and row.estimate.n for row in rows], only="data"),
+            Column("p", [row.estimate and row.estimate.p for row in rows], only="data"),
             Column("between_p", [row.between_p for row in rows], number(3), "between slices",
                    only="" if self.slicing is not None else "data"),
         ]  # fmt: skip
-        how = self.comparison.choices
-        few = f" ({SENSITIVE} if sensitive to a few topics)" if any(row.sensitive for row in rows) else ""
-        between = "; between slices: p of the same effect on all (Holm)" if self.slicing is not None else ""
+        options = self.comparison.choices
+        few_note = f" ({SENSITIVE} if sensitive to a few topics)" if any(row.sensitive for row in rows) else ""
+        slice_note = "; between slices: p of the same effect on all (Holm)" if self.slicing is not None else ""
         note = (
             f"differences in {self.measure}, averaged over the levels of the other factors alike; an interaction is"
-            f" what two changes together do more than the sum of both; {_levels(row.found for row in rows)}intervals"
-            f" and tests are over topics;"
-            f" {SIGNIFICANT} significant at alpha = {how.alpha:g}{few}, main effects and interactions each corrected"
-            f" for their number ({correction_name(how.correction)}){between}"
+            f" what two changes together do more than the sum of both; {_interval_levels(row.estimate for row in rows)}"
+            f"intervals and tests are over topics;"
+            f" {SIGNIFICANT} significant at alpha = {options.alpha:g}{few_note}, main effects and interactions each"
+            f" corrected for their number ({correction_name(options.correction)}){slice_note}"
         )
-        values, at = self.scores.values[:, 0], self.scores.run_names.index(self.baseline)
-        seen = [row for row in self.effects.main if row.found]
-        if all(any(np.allclose(row.values, run - values[at], equal_nan=True) for run in values) for row in seen):
+        values, baseline_index = self.scores.values[:, 0], self.scores.run_names.index(self.baseline)
+        estimated = [row for row in self.effects.main if row.estimate]
+        if all(
+            any(np.allclose(row.values, scores - values[baseline_index], equal_nan=True) for scores in values)
+            for row in estimated
+        ):
             note = f"{note}; each is one configuration against {self.baseline}, the same difference as in that table"
-        groups = ["Main effects"] * main + ["Interactions"] * (len(rows) - main)
+        groups = ["Main effects"] * n_main + ["Interactions"] * (len(rows) - n_main)
         return Table("effects", tuple(columns), note=note, labels=2, groups=groups)
 
-    def _chart(self) -> Chart:
-        """Draw the main effects; interactions have names that are too long for it."""
-        rows = [row for row in self.effects.main if row.found is not None]
-        found = [row.found for row in rows if row.found is not None]
+    def _effect_chart(self) -> Chart:
+        """Plot the main effects. Names of interactions are too long for the chart."""
+        rows = [row for row in self.effects.main if row.estimate is not None]
+        estimates = [row.estimate for row in rows if row.estimate is not None]
         columns = (
             Column("effect", [f"{row.factor}: {row.change}" for row in rows], TEXT),
-            Column("value", [one.difference for one in found], DIFFERENCE, f"difference in {self.measure}",
-                   ci=[one.interval for one in found]),
+            Column("value", [estimate.difference for estimate in estimates], DIFFERENCE,
+                   f"difference in {self.measure}", ci=[estimate.interval for estimate in estimates]),
         )  # fmt: skip
         return Chart(
             "effects",
@@ -289,151 +298,156 @@ class Conclusions(Answer):
             lines=(ReferenceLine("x", 0.0),),
         )
 
-    def _said(self) -> Iterator[str]:
-        """Say which effects are shown, which are not, and what the configurations cannot tell."""
-        for effect in self._shown:
-            if effect.found is not None and effect.found.significant:
-                more = " more than the sum of both" if len(effect.factors) > 1 else ""
-                doubts = "".join(
+    def _effect_sentences(self) -> Iterator[str]:
+        """Yield sentences on significant, insignificant, and inestimable effects."""
+        for effect in self._estimated_effects:
+            if effect.estimate is not None and effect.estimate.significant:
+                above_sum = " more than the sum of both" if len(effect.factors) > 1 else ""
+                sensitivity_text = "".join(
                     f" {text}" for text in sensitivity_sentences(effect.sensitivity, self._few_topics(effect))
                 )
-                yield f"{effect.factor} ({effect.change}): {self.measure} {_size(effect.found)}{more}.{doubts}"
-        unclear = [effect for effect in self.effects.main if effect.found and not effect.found.significant]
-        if unclear:
-            least = [effect.detectable for effect in unclear if not math.isnan(effect.detectable)]
-            missed = f": one below {decimal(max(least), 3)} would often be missed" if least else ""
-            names = first_few([f"{effect.factor} ({effect.change})" for effect in unclear])
-            lacking = insufficiency(max(effect.found.n for effect in unclear if effect.found), "verdict")
-            why = f" {lacking.sentence('topic')}" if lacking else ""
-            yield f"No effect is shown of {names}. That does not make it none{missed}.{why}"
+                size = f"{self.measure} {_format_effect(effect.estimate)}{above_sum}"
+                yield f"{effect.factor} ({effect.change}): {size}.{sensitivity_text}"
+        insignificant = [effect for effect in self.effects.main if effect.estimate and not effect.estimate.significant]
+        if insignificant:
+            detectable = [effect.detectable for effect in insignificant if not math.isnan(effect.detectable)]
+            power_text = f": one below {decimal(max(detectable), 3)} would often be missed" if detectable else ""
+            names = first_few([f"{effect.factor} ({effect.change})" for effect in insignificant])
+            shortage = insufficiency(max(effect.estimate.n for effect in insignificant if effect.estimate), "verdict")
+            shortage_text = f" {shortage.sentence('topic')}" if shortage else ""
+            yield f"No effect is shown of {names}. That does not make it none{power_text}.{shortage_text}"
         for effect in (*self.effects.main, *self.effects.interactions):
-            if effect.found is None and effect.aliased:
+            if effect.estimate is None and effect.aliased:
                 yield f"{effect.factor} ({effect.change}) cannot be told apart from {listed(effect.aliased)}."
         for effect in self.effects.main:
-            if effect.found is not None and effect.held:
-                which = "a factor" if len(effect.held) == 1 else "factors"
+            if effect.estimate is not None and effect.held_levels:
+                factor_noun = "a factor" if len(effect.held_levels) == 1 else "factors"
                 yield (
-                    f"{effect.factor} ({effect.change}) is what changes at {listed(effect.held)}: {which} that only one"
-                    " of the two has."
+                    f"{effect.factor} ({effect.change}) is what changes at {listed(effect.held_levels)}: {factor_noun}"
+                    " that only one of the two has."
                 )
         if self.effects.assumed:
-            partly = any(effect.found and effect.factor in self.effects.assumed for effect in self.effects.interactions)
-            other = ", nor others of the same factors" if partly else ""
+            is_partly_estimated = any(
+                effect.estimate and effect.factor in self.effects.assumed for effect in self.effects.interactions
+            )
+            other_text = ", nor others of the same factors" if is_partly_estimated else ""
             yield (
                 "Some combinations were not run, so that these interactions cannot be estimated:"
-                f" {first_few(self.effects.unseen)}. The main effects assume that there are none{other}; if there are,"
-                " they hold for the levels that were run together."
+                f" {first_few(self.effects.not_estimated)}. The main effects assume that there are none{other_text};"
+                " if there are, they hold for the levels that were run together."
             )
 
     def _few_topics(self, effect: Effect) -> tuple[str, ...]:
-        """Name the topics that a significant effect is sensitive to."""
-        few = () if effect.sensitivity is None else effect.sensitivity.few_topics
-        return tuple(self.scores.query_ids[at] for at in few)
+        """Return the topics that a significant effect depends on."""
+        topic_indices = () if effect.sensitivity is None else effect.sensitivity.few_topics
+        return tuple(self.scores.query_ids[topic_index] for topic_index in topic_indices)
 
-    def _by_slice(self) -> Table:
-        """Lay out a row for each main effect on each slice."""
-        rows = [(effect, part) for effect in self.effects.main for part in effect.slices]
+    def _slice_table(self) -> Table:
+        """Return the table of main effects by slice."""
+        rows = [(effect, slice_effect) for effect in self.effects.main for slice_effect in effect.slices]
         columns = (
             *columns_of([effect for effect, _ in rows], ("factor", TEXT), ("change", TEXT)),
-            Column("slice", [part.slice for _, part in rows], TEXT),
-            Column("n", [part.found.n for _, part in rows], COUNT),
-            *_tested([part.found for _, part in rows], [False] * len(rows)),
+            Column("slice", [slice_effect.slice for _, slice_effect in rows], TEXT),
+            Column("n", [slice_effect.estimate.n for _, slice_effect in rows], COUNT),
+            *_test_columns([slice_effect.estimate for _, slice_effect in rows], [False] * len(rows)),
         )
-        how = correction_name(self.comparison.choices.correction)
-        note = f"{_levels(part.found for _, part in rows)}p corrected ({how}) for all rows; slices of few topics are"
-        note = f"{note} not tested"
+        correction = correction_name(self.comparison.choices.correction)
+        levels = _interval_levels(slice_effect.estimate for _, slice_effect in rows)
+        note = f"{levels}p corrected ({correction}) for all rows; slices of few topics are not tested"
         return Table("slices", columns, "Main effects by slice", note=note, labels=3)
 
-    def _varying(self) -> Iterator[str]:
-        """Say which effects differ between slices."""
+    def _slice_sentences(self) -> Iterator[str]:
+        """Yield sentences on differences of effects between slices."""
         alpha = self.comparison.choices.alpha
-        tested = [effect for effect in self.effects.main if effect.between and not math.isnan(effect.between_p)]
-        for effect in tested:
+        tested_effects = [effect for effect in self.effects.main if effect.between and not math.isnan(effect.between_p)]
+        for effect in tested_effects:
             if effect.between_p <= alpha:
-                here = [f"{part.slice} {_size(part.found)}" for part in effect.slices if part.found.significant]
-                where = f"; it is shown on {listed(here)}" if here else "; on no slice by itself is it shown"
+                significant = [part for part in effect.slices if part.estimate.significant]
+                names = listed([f"{part.slice} {_format_effect(part.estimate)}" for part in significant])
+                slices_text = f"; it is shown on {names}" if significant else "; on no slice by itself is it shown"
                 yield (
                     f"{effect.factor} ({effect.change}) does not do the same on all slices"
-                    f" (p {p_text(effect.between_p, alpha)}){where}."
+                    f" (p {p_text(effect.between_p, alpha)}){slices_text}."
                 )
-        same = [f"{effect.factor} ({effect.change})" for effect in tested if effect.between_p > alpha]
-        if same:
-            yield f"No difference between slices is shown for {first_few(same)}."
+        homogeneous = [f"{effect.factor} ({effect.change})" for effect in tested_effects if effect.between_p > alpha]
+        if homogeneous:
+            yield f"No difference between slices is shown for {first_few(homogeneous)}."
 
-    def _topics(self) -> Table:
-        """Name the topics that each main effect raises and lowers most."""
+    def _topic_table(self) -> Table:
+        """Return the table of topics with the largest effects."""
         ids = self.scores.query_ids
-        rows = [(effect, at) for effect in self.effects.main for at in effect.topics(_SHOWN_TOPICS)]
-        members = [
-            [] if self.slicing is None else np.flatnonzero(self.slicing.members[:, at]).tolist() for _, at in rows
-        ]
-        names = () if self.slicing is None else self.slicing.names
+        rows = [(effect, i) for effect in self.effects.main for i in effect.topics(_SHOWN_TOPICS)]
+        members = [[] if self.slicing is None else np.flatnonzero(self.slicing.members[:, i]).tolist() for _, i in rows]
+        slice_names = () if self.slicing is None else self.slicing.names
         columns = [
             *columns_of([effect for effect, _ in rows], ("factor", TEXT), ("change", TEXT)),
-            Column("query_id", [ids[at] for _, at in rows], TEXT, "topic"),
-            Column("difference", [float(effect.values[at]) for effect, at in rows], DIFFERENCE),
-            Column("slices", [", ".join(names[of] for of in part) for part in members], TEXT,
-                   only="" if names else "data"),
-            Column("query", [self.queries.get(ids[at], "") for _, at in rows], TEXT, below=True,
+            Column("query_id", [ids[i] for _, i in rows], TEXT, "topic"),
+            Column("difference", [float(effect.values[i]) for effect, i in rows], DIFFERENCE),
+            Column("slices", [", ".join(slice_names[index] for index in indices) for indices in members], TEXT,
+                   only="" if slice_names else "data"),
+            Column("query", [self.queries.get(ids[i], "") for _, i in rows], TEXT, below=True,
                    only="" if self.queries else "data"),
         ]  # fmt: skip
         return Table("effect_topics", tuple(columns), "Topics that show it most", labels=3)
 
-    def _picked(self) -> Table:
-        """Tell how often each configuration is picked where some topics are left out."""
+    def _stability_table(self) -> Table:
+        """Return how often each configuration is the best when some topics are left out."""
         shares = self.choice.shares
-        order = [at for at in np.argsort(-shares, kind="stable").tolist() if shares[at] > 0]
+        order = [i for i in np.argsort(-shares, kind="stable").tolist() if shares[i] > 0]
         columns = (
-            Column("run", [self.scores.run_names[at] for at in order], TEXT, "configuration"),
+            Column("run", [self.scores.run_names[i] for i in order], TEXT, "configuration"),
             Column("share", shares[order].tolist(), SHARE, "picked"),
         )
         note = "of all folds of topics: each is scored by what the topics of the others pick"
         return Table("picked", columns, "How stable the choice is", note=note)
 
 
-def _tested(found: Sequence[Any], sensitive: Sequence[bool]) -> tuple[Column, ...]:
-    """Give the columns of tests: the difference with its interval, and the p-value that decides."""
+def _test_columns(estimates: Sequence[Any], sensitive: Sequence[bool]) -> tuple[Column, ...]:
+    """Return the columns of tests: the difference with its interval, and the corrected p-value."""
     return (
         Column(
             "difference",
-            [one and one.difference for one in found],
+            [estimate and estimate.difference for estimate in estimates],
             DIFFERENCE,
-            ci=[one and one.interval for one in found],
+            ci=[estimate and estimate.interval for estimate in estimates],
             mark=[
-                (SENSITIVE if few else SIGNIFICANT) if one and one.significant else ""
-                for one, few in zip(found, sensitive, strict=True)
+                (SENSITIVE if is_sensitive else SIGNIFICANT) if estimate and estimate.significant else ""
+                for estimate, is_sensitive in zip(estimates, sensitive, strict=True)
             ],
         ),
-        Column("adjusted", [one and one.decisive_p for one in found], number(3), "adjusted p"),
-        Column("significant", [one and one.significant for one in found], only="data"),
+        Column("adjusted", [estimate and estimate.decisive_p for estimate in estimates], number(3), "adjusted p"),
+        Column("significant", [estimate and estimate.significant for estimate in estimates], only="data"),
     )
 
 
-def _levels(found: Iterable[Any]) -> str:
-    """Say at which levels intervals are."""
-    levels = sorted({one.level for one in found if one is not None and one.interval is not None}, reverse=True)
+def _interval_levels(estimates: Iterable[Any]) -> str:
+    """Format the confidence levels of intervals."""
+    levels = sorted(
+        {estimate.level for estimate in estimates if estimate is not None and estimate.interval is not None},
+        reverse=True,
+    )
     return f"{' and '.join(map(format_level, levels))} intervals; " if levels else ""
 
 
-def _size(found: Any) -> str:
-    low, high = found.interval or (math.nan, math.nan)
-    return f"{decimal(found.difference, 4, '+')} ({decimal(low, 3, '+')} to {decimal(high, 3, '+')})"
+def _format_effect(estimate: Any) -> str:
+    low, high = estimate.interval or (math.nan, math.nan)
+    return f"{decimal(estimate.difference, 4, '+')} ({decimal(low, 3, '+')} to {decimal(high, 3, '+')})"
 
 
 def cost_names(costs: Costs) -> list[str]:
-    """Give the costs in the order in which they come, without their intervals."""
-    names = dict.fromkeys(name for of in costs.values() for name in of)
+    """Return the names of costs in their order, without intervals and noise."""
+    names = dict.fromkeys(name for run_costs in costs.values() for name in run_costs)
     return [name for name in names if not name.endswith(("_ci", "_noise"))]
 
 
-def _ends(costs: Costs, run: str, name: str) -> IntervalLimits:
+def _interval(costs: Costs, run: str, name: str) -> IntervalLimits:
     return costs.get(run, {}).get(f"{name}_ci")
 
 
 def _noise(costs: Costs, run: str, name: str) -> IntervalLimits:
-    """Give what a cost was, from the least to the most, when it was measured again."""
+    """Return the range of a cost over repeated measurements."""
     return costs.get(run, {}).get(f"{name}_noise")
 
 
-def _overlap(one: IntervalLimits, other: IntervalLimits) -> bool:
-    return one is not None and other is not None and one[0] <= other[1] and other[0] <= one[1]
+def _overlap(first: IntervalLimits, second: IntervalLimits) -> bool:
+    return first is not None and second is not None and first[0] <= second[1] and second[0] <= first[1]

@@ -1,4 +1,4 @@
-"""Whether documents, queries and judgments belong together: what is judged and not there, and what is there twice."""
+"""Checks that documents, queries, and judgments belong together: missing and duplicate documents, missing queries."""
 
 from __future__ import annotations
 
@@ -26,65 +26,65 @@ MISSING, TWICE, NO_QUERY = "documents-missing", "documents-twice", "topics-witho
 
 
 def collection_notes(documents: str, queries: Topics, qrels: Qrels) -> Iterator[Note]:
-    """Say what is judged and has no document or no query, and which documents stand in the file twice.
+    """Yield notes on judged documents and topics that are missing, and on duplicate documents.
 
     Raises
     ------
     InputError
-        If the documents cannot be read, or none of them says anything.
+        If the documents cannot be read, or all are empty.
     """
-    times = Counter[str]()
-    said = False
+    counts = Counter[str]()
+    has_text = False
     for doc, text in document_rows(documents):
-        times[doc] += 1
-        said = said or bool(text.title.strip() or text.text.strip())
-    if not times:
-        raise InputError("there are no documents to index", fix="give a file that has some", path=documents)
-    if not said:
-        problem = f"no document has a title or text{_fields(documents)}"
-        raise InputError(problem, fix="call their fields title and text", path=documents)
+        counts[doc] += 1
+        has_text = has_text or bool(text.title.strip() or text.text.strip())
+    if not counts:
+        raise InputError("the file has no documents", fix="use a file with documents", path=documents)
+    if not has_text:
+        problem = f"no document has a title or text{_describe_fields(documents)}"
+        raise InputError(problem, fix="name the fields title and text", path=documents)
     judged = Counter(cast("list[str]", qrels.table["doc_id"].to_pylist()))
-    if missing := [doc for doc in judged if doc not in times]:
+    if missing := [doc for doc in judged if doc not in counts]:
         rows = f"{sum(judged[doc] for doc in missing):,} of {sum(judged.values()):,} judgments"
         which = f"{rows} are of {counted(len(missing), 'document')} that the documents lack: {first_few(missing)}"
-        yield Note(MISSING, which + _near(missing, [doc for doc in times if doc not in judged]))
-    if twice := [doc for doc, n in times.items() if n > 1]:
-        text = f"{counted(len(twice), 'document')} more than once, of which the first is taken: {first_few(twice)}"
-        yield Note(TWICE, text)
-    yield from no_query(queries, qrels)
+        yield Note(MISSING, which + _describe_similar_ids(missing, [doc for doc in counts if doc not in judged]))
+    if duplicates := [doc for doc, n in counts.items() if n > 1]:
+        text = f"{counted(len(duplicates), 'document')} more than once, of which the first is taken"
+        yield Note(TWICE, f"{text}: {first_few(duplicates)}")
+    yield from missing_query_notes(queries, qrels)
 
 
-def no_query(queries: Topics, qrels: Qrels) -> Iterator[Note]:
-    """Name the judged topics that nobody can ask for; the weight of the note is their number."""
-    asked = set(queries.table["query_id"].to_pylist())
-    if lacking := [topic for topic in qrels.topics if topic not in asked]:
-        which = "topic" if len(lacking) == 1 else f"{len(lacking):,} of {len(qrels.topics):,} judged topics"
-        which = f"judged topic {lacking[0]}" if len(lacking) == 1 else f"{which}: {first_few(lacking)}"
-        yield Note(NO_QUERY, f"no query for {which}; nothing can be returned, which scores 0", weight=len(lacking))
+def missing_query_notes(queries: Topics, qrels: Qrels) -> Iterator[Note]:
+    """Yield a note on judged topics without a query; its weight is their number."""
+    query_ids = set(queries.table["query_id"].to_pylist())
+    if missing := [topic for topic in qrels.topics if topic not in query_ids]:
+        which = "topic" if len(missing) == 1 else f"{len(missing):,} of {len(qrels.topics):,} judged topics"
+        which = f"judged topic {missing[0]}" if len(missing) == 1 else f"{which}: {first_few(missing)}"
+        yield Note(NO_QUERY, f"no query for {which}; nothing can be returned, which scores 0", weight=len(missing))
 
 
-def _near(missing: list[str], others: list[str]) -> str:
-    """Say which of the other ids are perhaps meant."""
-    forms = dict(zip(normalize_ids(pa.array(others, pa.string())).to_pylist(), others, strict=True))
-    alike = [
-        (doc, forms[form])
+def _describe_similar_ids(missing: list[str], others: list[str]) -> str:
+    """Describe missing IDs that differ from other IDs only in their form."""
+    ids_by_form = dict(zip(normalize_ids(pa.array(others, pa.string())).to_pylist(), others, strict=True))
+    similar = [
+        (doc, ids_by_form[form])
         for doc, form in zip(missing, normalize_ids(pa.array(missing, pa.string())).to_pylist(), strict=True)
-        if form in forms
+        if form in ids_by_form
     ]
-    if not alike:
+    if not similar:
         return ""
-    example = f"{alike[0][0]!r} is judged, {alike[0][1]!r} is there"
-    return f"; {len(alike):,} differ only in leading zeros, case or Unicode form: {example}"
+    example = f"{similar[0][0]!r} is judged, {similar[0][1]!r} is there"
+    return f"; {len(similar):,} differ only in leading zeros, case or Unicode form: {example}"
 
 
-def _fields(documents: str) -> str:
-    """Name the fields of the first record, where it is JSON that can be seen."""
+def _describe_fields(documents: str) -> str:
+    """Describe the fields of the first record, if the file is readable JSON."""
     file = files.local(documents)
     if file.is_dir():
         return ""
-    head = files.head(file).decode(errors="replace")
+    beginning = files.head(file).decode(errors="replace")
     try:
-        first: Any = json.JSONDecoder().raw_decode(head, head.index("{"))[0]
+        record: Any = json.JSONDecoder().raw_decode(beginning, beginning.index("{"))[0]
     except ValueError:
         return ""
-    return f"; fields seen: {', '.join(cast('Mapping[str, Any]', first))[:80]}" if isinstance(first, Mapping) else ""
+    return f"; fields seen: {', '.join(cast('Mapping[str, Any]', record))[:80]}" if isinstance(record, Mapping) else ""

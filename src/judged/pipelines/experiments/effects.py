@@ -1,4 +1,4 @@
-"""What each factor of an experiment does: effects and interactions over all topics, by slice, and topic by topic."""
+"""Effects of the factors of an experiment: main effects and interactions over all topics, by slice, and per topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from judged.comparison.pair import TIMES
 from judged.comparison.slicing.parts import ValuePair, compare_subsets, topic_subsets
 from judged.errors import InputError
-from judged.pipelines.experiments.configurations import level_text
+from judged.pipelines.experiments.configurations import format_factor_level
 from judged.results import ANY
 from judged.results.types import ReadOnly
 from judged.stats.correction import adjust
@@ -38,63 +38,63 @@ if TYPE_CHECKING:
     from judged.stats.slice_differences import Heterogeneity
 
 
-_MOST_DRAWS = 10_000  # permutations between slices
+_MAX_RESAMPLES = 10_000  # permutations between slices
 
 
-class OnSlice(NamedTuple):
-    """An effect on the topics of a slice; without a p-value where they are too few."""
+class SliceEffect(NamedTuple):
+    """An effect on the topics of a slice; without a p-value if there are too few."""
 
     slice: str
-    found: Difference
+    estimate: Difference
 
 
 @dataclass(frozen=True, eq=False)
 class Effect(ReadOnly):
-    """What changing one factor does, or by how much changing two together does more than both apart.
+    """Effect of a change of one factor, or the interaction of two changes.
 
     Parameters
     ----------
     factors
-        One, or the two of an interaction.
+        One factor, or the two of an interaction.
     changes
-        For each of them: the baseline's level, and the one it is changed to.
+        For each factor: the level of the baseline, and the new level.
     values
-        (T,): the effect on each topic; NaN where a configuration has no score.
+        (T,): effect on each topic; NaN if a configuration has no score.
     reach
-        How far from 0 it can be, of scores within the measure's bounds; infinite where these have none.
-    held
-        The levels at which factors are that do not apply to both of what is changed.
-    found
-        Its mean over topics, with test and interval; None where the configurations do not show it.
+        Largest possible absolute value, from the bounds of the measure; infinite without bounds.
+    held_levels
+        Levels of factors that do not apply to both sides of the change.
+    estimate
+        Mean over topics, with test and interval; None if it cannot be estimated.
     wins
-        On how many topics it is above 0, 0, and below.
+        Number of topics with a positive, zero, and negative effect.
     detectable
-        A true effect of this size is found four times out of five, if other topics differ as these do; NaN where none
-        could be.
+        True effect that would be significant with a power of 80%, given the variance of these topics; NaN if none
+        would.
     sensitivity
-        How far a significant effect rests on a few topics; None where there is none.
+        Dependence of a significant effect on a few topics; None otherwise.
     aliased
-        Where they do not: the factors, or pairs of them, that it cannot be told apart from. Empty where
-        combinations were not run that would show it.
+        Factors or pairs of factors that cannot be distinguished from it, if it cannot be estimated. Empty if
+        combinations are missing.
     slices
-        The same on each slice that has topics; corrected over effects and slices.
+        Effect on each slice with topics; corrected over effects and slices.
     between
-        Whether it varies between slices; None where that was not tested.
+        Test of heterogeneity between slices; None if not tested.
     between_p
-        The p-value of that, corrected over effects.
+        Its p-value, corrected over effects.
     """
 
     factors: tuple[str, ...]
     changes: tuple[tuple[str, str], ...]
     values: Floats
     reach: float = math.inf
-    held: tuple[str, ...] = ()
-    found: Difference | None = None
+    held_levels: tuple[str, ...] = ()
+    estimate: Difference | None = None
     wins: Wins | None = None
     detectable: float = math.nan
     sensitivity: Sensitivity | None = None
     aliased: tuple[str, ...] = ()
-    slices: tuple[OnSlice, ...] = ()
+    slices: tuple[SliceEffect, ...] = ()
     between: Heterogeneity | None = None
     between_p: float = math.nan
 
@@ -105,33 +105,33 @@ class Effect(ReadOnly):
 
     @property
     def factor(self) -> str:
-        """The factors as one text."""
-        return together(self.factors)
+        """Factors as text."""
+        return join_names(self.factors)
 
     @property
     def change(self) -> str:
-        """What is changed, as one text."""
-        return together(["{} to {}".format(*change) for change in self.changes])
+        """Changes as text."""
+        return join_names(["{} to {}".format(*change) for change in self.changes])
 
     def topics(self, limit: int) -> list[int]:
-        """Give the places of the topics that it raises most, and of those that it lowers most, so many of each."""
+        """Return the indices of the topics with the largest positive and negative effects, `limit` of each."""
         order = np.argsort(-self.values, kind="stable")
-        raised, lowered = (order[side * self.values[order] > 0] for side in (1, -1))
+        raised, lowered = (order[sign * self.values[order] > 0] for sign in (1, -1))
         return [*raised[:limit].tolist(), *lowered[::-1][:limit].tolist()]
 
 
 @dataclass(frozen=True, eq=False)
 class FactorEffects(ReadOnly):
-    """All effects of an experiment's factors.
+    """All effects of the factors of an experiment.
 
     Parameters
     ----------
     main
-        Of each factor, each level against the baseline's, averaged over the levels of the others.
+        Each level of each factor against the baseline's, averaged over the levels of the others.
     interactions
-        Of each two factors.
+        Of each pair of factors.
     assumed
-        The pairs of factors that `main` takes not to interact, since not all that would show it was run.
+        Pairs of factors that `main` assumes not to interact, because combinations are missing.
     full
         Whether all combinations of levels were run.
     """
@@ -142,175 +142,177 @@ class FactorEffects(ReadOnly):
     full: bool
 
     @property
-    def unseen(self) -> tuple[str, ...]:
-        """What of `assumed` no configurations show: whole pairs, or some changes of a pair."""
-        seen = {effect.factor for effect in self.interactions if effect.found}
-        partly = [
+    def not_estimated(self) -> tuple[str, ...]:
+        """Pairs of `assumed`, or changes of a pair, that cannot be estimated."""
+        estimated = {effect.factor for effect in self.interactions if effect.estimate}
+        partially_estimated = [
             f"{effect.factor} ({effect.change})"
             for effect in self.interactions
-            if effect.factor in seen and effect.factor in self.assumed and not effect.found
+            if effect.factor in estimated and effect.factor in self.assumed and not effect.estimate
         ]
-        return (*(pair for pair in self.assumed if pair not in seen), *partly)
+        return (*(pair for pair in self.assumed if pair not in estimated), *partially_estimated)
 
 
-def together(names: Sequence[str]) -> str:
-    """Write the names of what changes together.
+def join_names(names: Sequence[str]) -> str:
+    """Join the names of factors that change together.
 
-    >>> together(["stemmer", "stop"]) == "stemmer \N{MULTIPLICATION SIGN} stop"
+    >>> join_names(["stemmer", "stop"]) == "stemmer \N{MULTIPLICATION SIGN} stop"
     True
     """
     return f" {TIMES} ".join(names)
 
 
 def factor_effects(
-    values: Floats,  # (C, T): scores of configurations
-    levels: Sequence[Mapping[str, Any]],  # of each: its level of each factor
-    baseline: int,  # which configuration the others are compared with
+    values: Floats,  # (C, T): scores by configuration and topic
+    levels: Sequence[Mapping[str, Any]],  # level of each factor, by configuration
+    baseline: int,  # index of the configuration that the others are compared with
     choices: Choices,
     slicing: Slicing | None = None,
-    reach: float = math.inf,  # how far apart two scores can be
+    reach: float = math.inf,  # largest possible difference of two scores
 ) -> FactorEffects:
-    """Estimate and test all effects; main effects, interactions, and what is seen on slices are a family each."""
-    names = list(dict.fromkeys(name for given in (levels[baseline], *levels) for name in given))
-    parents = {name: _parent(name, names, levels) for name in names}
-    known = {name: _levels(name, levels, baseline, nested=bool(parents[name])) for name in names}
-    shown = [list(known[name].values()) for name in names]
-    places = {name: {key: at for at, key in enumerate(known[name])} for name in names}
-    codes = [[places[name].get(_key(given.get(name)), 0) for name in names] for given in levels]
-    lacking: dict[tuple[int, int], set[int]] = {}
-    for at, name in enumerate(names):
-        for given, code in zip(levels, codes, strict=True):
-            if (parent := parents[name]) is not None and given.get(name) is None:
-                lacking.setdefault((names.index(parent), code[names.index(parent)]), set()).add(at)
-    design = effects_of(np.array(codes, dtype=np.int64).reshape(len(levels), len(names)), lacking)
-    if not design.main:
-        raise InputError("no factor has two levels", fix="give configurations that differ")
+    """Estimate and test all effects. Main effects, interactions, and effects on slices are a family each."""
+    names = list(dict.fromkeys(name for row in (levels[baseline], *levels) for name in row))
+    parents = {name: _parent_factor(name, names, levels) for name in names}
+    level_labels = {name: _level_labels(name, levels, baseline, nested=bool(parents[name])) for name in names}
+    labels = [list(level_labels[name].values()) for name in names]
+    level_codes = {name: {key: i for i, key in enumerate(level_labels[name])} for name in names}
+    codes = [[level_codes[name].get(_level_key(row.get(name)), 0) for name in names] for row in levels]
+    inapplicable: dict[tuple[int, int], set[int]] = {}
+    for i, name in enumerate(names):
+        for row, code in zip(levels, codes, strict=True):
+            if (parent := parents[name]) is not None and row.get(name) is None:
+                inapplicable.setdefault((names.index(parent), code[names.index(parent)]), set()).add(i)
+    contrasts = estimable_effects(np.array(codes, dtype=np.int64).reshape(len(levels), len(names)), inapplicable)
+    if not contrasts.main:
+        raise InputError("at least one factor must have two levels", fix="add configurations that differ")
 
-    def named(contrast: Contrast) -> Effect:
+    def build_effect(contrast: ConfigurationContrast) -> Effect:
         changes = [
-            (shown[factor][0], shown[factor][level])
+            (labels[factor][0], labels[factor][level])
             for factor, level in zip(contrast.factors, contrast.levels, strict=True)
         ]
-        aliased = [together([names[factor] for factor in term]) for term in contrast.aliased]
-        effect = contrast.of(values) if contrast.estimable else np.full(values.shape[1], np.nan)
-        far = reach * float(np.abs(contrast.weights).sum()) / 2 if contrast.estimable else math.inf
-        both = [(factor, to) for factor, level in zip(contrast.factors, contrast.levels, strict=True)
-                for to in (0, level)]  # fmt: skip
-        lacked = sorted({other for at in both for other in lacking.get(at, ())})
-        held = tuple(f"{names[other]} {shown[other][0]}" for other in lacked)
-        own = tuple(names[at] for at in contrast.factors)
-        return Effect(own, tuple(changes), effect, far, held, aliased=tuple(aliased))
+        aliased = [join_names([names[factor] for factor in term]) for term in contrast.aliased]
+        topic_effects = contrast.of(values) if contrast.estimable else np.full(values.shape[1], np.nan)
+        max_effect = reach * float(np.abs(contrast.weights).sum()) / 2 if contrast.estimable else math.inf
+        compared_levels = [(factor, code) for factor, level in zip(contrast.factors, contrast.levels, strict=True)
+                for code in (0, level)]  # fmt: skip
+        held_factors = sorted({held for factor_level in compared_levels for held in inapplicable.get(factor_level, ())})
+        held_levels = tuple(f"{names[held]} {labels[held][0]}" for held in held_factors)
+        factor_names = tuple(names[factor] for factor in contrast.factors)
+        return Effect(factor_names, tuple(changes), topic_effects, max_effect, held_levels, aliased=tuple(aliased))
 
     return FactorEffects(
-        main=_tested([named(effect) for effect in design.main], choices, slicing),
-        interactions=_tested([named(effect) for effect in design.interactions], choices, None),
-        assumed=tuple(together([names[factor] for factor in pair]) for pair in design.assumed),
-        full=design.full,
+        main=_test_effects([build_effect(effect) for effect in contrasts.main], choices, slicing),
+        interactions=_test_effects([build_effect(effect) for effect in contrasts.interactions], choices, None),
+        assumed=tuple(join_names([names[factor] for factor in pair]) for pair in contrasts.assumed),
+        full=contrasts.full,
     )
 
 
-def _key(level: Any) -> str:
-    return repr(level)  # the number 1 is another level than True and the text "1"
+def _level_key(level: Any) -> str:
+    return repr(level)  # distinguishes 1, True, and "1"
 
 
-def _parent(name: str, names: Sequence[str], levels: Sequence[Mapping[str, Any]]) -> str | None:
-    """Find the factor, such as the engine, whose level says whether another one applies; None where it always does."""
-    lacks = [one.get(name) is None for one in levels]
-    if not any(lacks) or all(lacks):
+def _parent_factor(name: str, names: Sequence[str], levels: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the factor, such as the engine, whose level determines whether another factor applies; else None."""
+    is_missing = [row.get(name) is None for row in levels]
+    if not any(is_missing) or all(is_missing):
         return None
 
-    def tells(other: str) -> bool:
-        kinds = {(_key(one[other]), absent) for one, absent in zip(levels, lacks, strict=True)}
-        return len({kind for kind, _ in kinds}) == len(kinds)
+    def determines(candidate: str) -> bool:
+        states = {(_level_key(row[candidate]), missing) for row, missing in zip(levels, is_missing, strict=True)}
+        return len({state for state, _ in states}) == len(states)
 
-    whole = [other for other in names if all(one.get(other) is not None for one in levels)]
-    return next((other for other in whole if tells(other)), None)
-
-
-def _levels(name: str, levels: Sequence[Mapping[str, Any]], baseline: int, *, nested: bool) -> dict[str, str]:
-    """Give the levels of a factor as they are told apart and as they are shown, that of the baseline first."""
-    given = [levels[baseline].get(name), *(one.get(name) for one in levels)]
-    given = [level for level in given if not (nested and level is None)]
-    return {_key(level): "-" if level is None else ANY.write(level) if isinstance(level, bool) else level_text(level)
-            for level in given}  # fmt: skip
+    complete_factors = [candidate for candidate in names if all(row.get(candidate) is not None for row in levels)]
+    return next((candidate for candidate in complete_factors if determines(candidate)), None)
 
 
-def _tested(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None) -> tuple[Effect, ...]:
+def _level_labels(name: str, levels: Sequence[Mapping[str, Any]], baseline: int, *, nested: bool) -> dict[str, str]:
+    """Return the label of each level, by its key, that of the baseline first."""
+    factor_levels = [levels[baseline].get(name), *(row.get(name) for row in levels)]
+    factor_levels = [level for level in factor_levels if not (nested and level is None)]
+    return {_level_key(level): "-" if level is None
+            else ANY.write(level) if isinstance(level, bool) else format_factor_level(level)
+            for level in factor_levels}  # fmt: skip
+
+
+def _test_effects(effects: Sequence[Effect], choices: Choices, slicing: Slicing | None) -> tuple[Effect, ...]:
     """Test the effects of a family over all topics, and on slices."""
-    shown = [effect for effect in effects if not np.isnan(effect.values).all()]
-    if not shown:
+    estimable = [effect for effect in effects if not np.isnan(effect.values).all()]
+    if not estimable:
         return tuple(effects)
-    where = topic_subsets(len(shown[0].values), slicing)
-    quantities = [ValuePair(np.zeros(len(effect.values)), effect.values, reach=effect.reach) for effect in shown]
-    small = {(at, place) for at, part in enumerate(where) if part.small for place in range(len(shown))}
-    tests = compare_subsets(quantities, where, choices, small)
-    between: list[Heterogeneity | None] = [None] * len(shown)
+    subsets = topic_subsets(len(estimable[0].values), slicing)
+    pairs = [ValuePair(np.zeros(len(effect.values)), effect.values, reach=effect.reach) for effect in estimable]
+    untested = {(row, column) for row, subset in enumerate(subsets) if subset.small for column in range(len(estimable))}
+    tests = compare_subsets(pairs, subsets, choices, untested)
+    between: list[Heterogeneity | None] = [None] * len(estimable)
     if slicing is not None and (~slicing.small).sum() > 1:
         groups = encode_groups(slicing.members[~slicing.small])
-        how = {"resamples": min(choices.resamples, _MOST_DRAWS), "seed": choices.seed}
+        options = {"resamples": min(choices.resamples, _MAX_RESAMPLES), "seed": choices.seed}
         if groups is not None:
-            between = [heterogeneity(effect.values, groups, **how) for effect in shown]
-    tested = [found is not None and found.insufficiency is None for found in between]
+            between = [heterogeneity(effect.values, groups, **options) for effect in estimable]
+    is_tested = [result is not None and result.insufficiency is None for result in between]
     adjusted = adjust(
-        [found.p if found and of else math.nan for found, of in zip(between, tested, strict=True)]
+        [result.p if result and is_valid else math.nan for result, is_valid in zip(between, is_tested, strict=True)]
     ).tolist()
-    made = iter(
+    updated = iter(
         replace(
             effect,
-            found=tests[0, place],
-            wins=wins(quantities[place].first, effect.values),
-            detectable=_detectable(effect.values, tests[0, place], choices, len(shown)),
-            sensitivity=_sensitivity(effect, tests[0, place], choices),
+            estimate=tests[0, column],
+            wins=wins(pairs[column].first, effect.values),
+            detectable=_detectable_effect(effect.values, tests[0, column], choices, len(estimable)),
+            sensitivity=_sensitivity(effect, tests[0, column], choices),
             slices=tuple(
-                OnSlice(part.name, tests[at, place]) for at, part in enumerate(where[1:], 1) if tests[at, place].n
+                SliceEffect(subset.name, tests[row, column])
+                for row, subset in enumerate(subsets[1:], 1)
+                if tests[row, column].n
             ),
-            between=between[place],
-            between_p=adjusted[place],
+            between=between[column],
+            between_p=adjusted[column],
         )
-        for place, effect in enumerate(shown)
+        for column, effect in enumerate(estimable)
     )
-    return tuple(next(made) if effect in shown else effect for effect in effects)
+    return tuple(next(updated) if effect in estimable else effect for effect in effects)
 
 
-def _sensitivity(effect: Effect, found: Difference, choices: Choices) -> Sensitivity | None:
-    """Return how far an effect that is significant rests on a few topics."""
-    if not found.significant or not found.difference:
+def _sensitivity(effect: Effect, estimate: Difference, choices: Choices) -> Sensitivity | None:
+    """Return the dependence of a significant effect on a few topics."""
+    if not estimate.significant or not estimate.difference:
         return None
-    none = np.zeros(len(effect.values))
-    return sensitivity(none, effect.values, alpha=choices.alpha, max_difference=effect.reach, seed=choices.seed)
+    zeros = np.zeros(len(effect.values))
+    return sensitivity(zeros, effect.values, alpha=choices.alpha, max_difference=effect.reach, seed=choices.seed)
 
 
-def _detectable(values: Floats, found: Difference, choices: Choices, family: int) -> float:
-    """Give the true effect that would be found four times out of five."""
-    known, alpha = values[~np.isnan(values)], choices.alpha_per_comparison(family)
-    few = insufficiency(len(known), "verdict") is not None
-    if few or cannot_be_significant(alpha, len(known), found.test, resamples=choices.resamples):
+def _detectable_effect(values: Floats, estimate: Difference, choices: Choices, family: int) -> float:
+    """Return the true effect that would be significant with a power of 80%."""
+    scored, alpha = values[~np.isnan(values)], choices.alpha_per_comparison(family)
+    is_small = insufficiency(len(scored), "verdict") is not None
+    if is_small or cannot_be_significant(alpha, len(scored), estimate.test, resamples=choices.resamples):
         return math.nan
-    return detectable(known, alpha, flips=found.test == "randomization", seed=choices.seed)
+    return detectable(scored, alpha, flips=estimate.test == "randomization", seed=choices.seed)
 
 
-_NOTHING = 1e-8  # coefficients are whole numbers: what is smaller is rounding
-_DIGITS = 13  # of weights: the last bits of an inverse are another machine's
+_TOLERANCE = 1e-8  # coefficients are whole numbers; a smaller value is a rounding error
+_DIGITS = 13  # of weights, because the last bits of an inverse depend on the machine
 
-Term = tuple[int, ...]  # a factor, or two of them
-Lacking: TypeAlias = "Mapping[tuple[int, int], Collection[int]]"  # (factor, level): the factors that do not apply there
+Term = tuple[int, ...]  # one or two factors, by index
+Exclusions: TypeAlias = "Mapping[tuple[int, int], Collection[int]]"  # (factor, level): factors that do not apply to it
 
 
 @dataclass(frozen=True, eq=False)
-class Contrast(ReadOnly):
+class ConfigurationContrast(ReadOnly):
     """An effect as a contrast of configurations.
 
     Parameters
     ----------
     factors
-        One for a main effect, two for an interaction.
+        One factor for a main effect, two for an interaction.
     levels
-        What each of them is changed to, from its level 0.
+        New level of each factor; the old one is 0.
     weights
-        (C,): what each configuration counts; they add up to 0. All 0 where the effect cannot be estimated.
+        (C,): weight of each configuration, with sum 0. All 0 if the effect cannot be estimated.
     aliased
-        Where it cannot: the other terms that it cannot be told apart from; empty where combinations are missing that
-        would show it.
+        Other terms that cannot be distinguished from it, if it cannot be estimated; empty if combinations are missing.
     """
 
     factors: Term
@@ -320,140 +322,143 @@ class Contrast(ReadOnly):
 
     @property
     def estimable(self) -> bool:
-        """Whether the configurations show it."""
+        """Whether the effect can be estimated."""
         return bool(self.weights.any())
 
     def of(self, values: Floats) -> Floats:
-        """Give the effect on each topic, (T,), of scores (C, T); NaN where a configuration that counts has none."""
-        counted = np.flatnonzero(self.weights)
-        parts = self.weights[counted, None] * values[counted]
-        effects: Floats = parts.sum(axis=0)
-        effects[np.abs(effects) <= ROUNDING * np.abs(parts).sum(axis=0)] = 0.0
+        """Return the effect on each topic, (T,), from scores (C, T); NaN if a used configuration has no score."""
+        used = np.flatnonzero(self.weights)
+        terms = self.weights[used, None] * values[used]
+        effects: Floats = terms.sum(axis=0)
+        effects[np.abs(effects) <= ROUNDING * np.abs(terms).sum(axis=0)] = 0.0
         return effects
 
 
 @dataclass(frozen=True, eq=False)
-class Design(ReadOnly):
-    """What configurations can show of their factors.
+class EstimableEffects(ReadOnly):
+    """Effects of factors that the configurations of an experiment can estimate.
 
     Parameters
     ----------
     main
-        Of each factor, each level against level 0, averaged over all levels of the other factors alike.
+        Each level of each factor against level 0, averaged with equal weights over all levels of the other factors.
     interactions
-        Of each two factors, by how much two changes together do more than the sum of both, averaged likewise.
+        For each pair of factors: the effect of two changes above the sum of both, averaged in the same way.
     assumed
-        The pairs of factors that are taken not to interact, because the configurations cannot tell.
+        Pairs of factors that are assumed not to interact.
     full
-        Whether every combination of levels is there, equally often: main effects are then differences of marginal
-        means, and interactions of any number of factors average out.
+        Whether every combination of levels occurs equally often. Main effects are then differences of marginal means,
+        and interactions of all orders average out.
     """
 
-    main: tuple[Contrast, ...]
-    interactions: tuple[Contrast, ...]
+    main: tuple[ConfigurationContrast, ...]
+    interactions: tuple[ConfigurationContrast, ...]
     assumed: tuple[Term, ...]
     full: bool
 
 
-def effects_of(codes: ArrayLike, lacking: Lacking | None = None) -> Design:
-    """Find which effects configurations show, and as which contrasts.
+def estimable_effects(codes: ArrayLike, inapplicable: Exclusions | None = None) -> EstimableEffects:
+    """Determine which effects configurations can estimate, and their contrasts.
 
-    An interaction of two factors belongs to the model where all of it can be estimated beside all others, and else to
-    `assumed`: its main effects are then those of the least-squares fit without it.
+    An interaction of two factors is in the model if all of it can be estimated beside all others, else in `assumed`.
+    The main effects are then those of the least-squares fit without it.
 
     Parameters
     ----------
     codes
-        (C, F): the level of each factor in each configuration, from 0; 0 is what others are compared with.
-    lacking
-        ``{(factor, level): other factors}`` that do not apply there, such as a stemmer to an engine without one; their
-        code is then 0. Two levels of which one lacks a factor are compared at level 0 of that, and changes are averaged
-        over the levels that they apply to.
+        (C, F): level of each factor in each configuration, as codes from 0; 0 is the reference level.
+    inapplicable
+        ``{(factor, level): other factors}`` that do not apply to this level, such as a stemmer to an engine without
+        one; their code is then 0. Two levels of which one lacks a factor are compared at its level 0, and changes are
+        averaged over the levels that they apply to.
 
     Raises
     ------
     InputError
-        If they are not a table of whole numbers from 0.
+        If `codes` is not a table of whole numbers from 0.
 
     Examples
     --------
-    >>> full = effects_of([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> full = estimable_effects([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> [(effect.factors, effect.weights.tolist()) for effect in full.main]
     [((0,), [-0.5, -0.5, 0.5, 0.5]), ((1,), [-0.5, 0.5, -0.5, 0.5])]
     >>> full.interactions[0].weights.tolist(), full.full
     ([1.0, -1.0, -1.0, 1.0], True)
-    >>> one_at_a_time = effects_of([[0, 0], [0, 1], [1, 0]])
+    >>> one_at_a_time = estimable_effects([[0, 0], [0, 1], [1, 0]])
     >>> one_at_a_time.main[0].weights.tolist(), one_at_a_time.assumed
     ([-1.0, 0.0, 1.0], ((0, 1),))
-    >>> nested = effects_of([[0, 0], [0, 1], [1, 0]], {(0, 1): {1}})
+    >>> nested = estimable_effects([[0, 0], [0, 1], [1, 0]], {(0, 1): {1}})
     >>> nested.main[0].weights.tolist(), nested.assumed
     ([-1.0, 0.0, 1.0], ())
     """
     table = np.asarray(codes)
     if table.ndim != 2 or table.dtype.kind not in "iu" or (table.size and table.min() < 0):
-        raise InputError("levels are not a table of whole numbers from 0", fix="give one row a configuration")
+        raise InputError("`codes` must be a table of whole numbers from 0", fix="pass one row per configuration")
     levels = [sorted(set(column.tolist()) | {0}) for column in table.T]
-    varying = [(factor,) for factor, kinds in enumerate(levels) if len(kinds) > 1]
-    held = lacking or {}
-    pairs = [(*one, *two) for one, two in combinations(varying, 2)]
-    known = _Model(table, levels, [*varying, *pairs], held)
-    interactions = [known.contrast(pair, changed) for pair, changed in known.changes if len(pair) > 1]
-    assumed = tuple(pair for pair in pairs if any(one.factors == pair and not one.estimable for one in interactions))
+    varying = [(factor,) for factor, factor_levels in enumerate(levels) if len(factor_levels) > 1]
+    inapplicable = inapplicable or {}
+    pairs = [(*first, *second) for first, second in combinations(varying, 2)]
+    full_model = _EffectModel(table, levels, [*varying, *pairs], inapplicable)
+    interactions = [full_model.contrast(pair, new_levels) for pair, new_levels in full_model.changes if len(pair) > 1]
+    inestimable = {contrast.factors for contrast in interactions if not contrast.estimable}
+    assumed = tuple(pair for pair in pairs if pair in inestimable)
     terms = [*varying, *(pair for pair in pairs if pair not in assumed)]
-    model = _Model(table, levels, terms, held)
+    model = _EffectModel(table, levels, terms, inapplicable)
     main = [model.contrast(factor, (level,)) for factor in varying for level in levels[factor[0]][1:]]
-    for place, one in enumerate(main):  # what stands in the way is a term without which the effect would be seen
-        without = {
-            other: _Model(table, levels, [term for term in terms if term != other], held) for other in one.aliased
-        }
-        apart = [other for other, rest in without.items() if rest.contrast(one.factors, one.levels).estimable]
-        main[place] = replace(one, aliased=tuple(apart) or one.aliased)
-    shown = [one if one.factors in assumed else model.contrast(one.factors, one.levels) for one in interactions]
-    cells, times = np.unique(table, axis=0, return_counts=True)
-    full = len(cells) == np.prod([len(kinds) for kinds in levels]) and bool((times == times[:1]).all())
-    return Design(tuple(main), tuple(shown), assumed, full)
+    for i, contrast in enumerate(main):  # an alias is a term without which the effect can be estimated
+        aliases: list[Term] = []
+        for alias in contrast.aliased:
+            reduced = _EffectModel(table, levels, [term for term in terms if term != alias], inapplicable)
+            aliases += [alias] if reduced.contrast(contrast.factors, contrast.levels).estimable else []
+        main[i] = replace(contrast, aliased=tuple(aliases) or contrast.aliased)
+    interactions = [c if c.factors in assumed else model.contrast(c.factors, c.levels) for c in interactions]
+    cells, counts = np.unique(table, axis=0, return_counts=True)
+    full = len(cells) == np.prod([len(column) for column in levels]) and bool((counts == counts[:1]).all())
+    return EstimableEffects(tuple(main), tuple(interactions), assumed, full)
 
 
-class _Model:
-    """A linear model with effect coding: a constant, and columns for each term that add up to 0 over its levels."""
+class _EffectModel:
+    """A linear model with effect coding: a constant, and for each term columns that sum to 0 over its levels."""
 
-    def __init__(self, table: Ints, levels: list[list[int]], terms: list[Term], lacking: Lacking) -> None:
-        self._lacking = lacking
+    def __init__(self, table: Ints, levels: list[list[int]], terms: list[Term], inapplicable: Exclusions) -> None:
+        self._inapplicable = inapplicable
 
-        def alone(factor: int, other: int) -> bool:
-            """Whether one level alone has the other factor, so that nothing is there to interact."""
-            having = [level for level in levels[factor] if other not in self._lacked(factor, level)]
-            return len(having) == 1
+        def has_single_level(factor: int, other: int) -> bool:
+            """Return whether the other factor applies to a single level, so that there is no interaction."""
+            return sum(other not in self._excluded(factor, level) for level in levels[factor]) == 1
 
         self.changes = [
-            (term, changed)
+            (term, new_levels)
             for term in terms
-            for changed in product(*(levels[factor][1:] for factor in term))
-            if not any(other in self._lacked(*at) for at in zip(term, changed, strict=True) for other in term)
-            and not any(alone(factor, other) for factor in term for other in term)
+            for new_levels in product(*(levels[factor][1:] for factor in term))
+            if not any(other in self._excluded(*new) for new in zip(term, new_levels, strict=True) for other in term)
+            and not any(has_single_level(factor, other) for factor in term for other in term)
         ]
         columns = [np.ones(len(table))]
-        for term, changed in self.changes:
-            columns.append(((table[:, term] == changed) * 1.0 - (table[:, term] == 0)).prod(axis=1))
+        for term, new_levels in self.changes:
+            columns.append(((table[:, term] == new_levels) * 1.0 - (table[:, term] == 0)).prod(axis=1))
         self._design = np.column_stack(columns)
         self._inverse: Any = np.linalg.pinv(self._design)  # (P, C)
 
-    def _lacked(self, factor: int, level: int) -> Collection[int]:
-        return self._lacking.get((factor, level), ())
+    def _excluded(self, factor: int, level: int) -> Collection[int]:
+        return self._inapplicable.get((factor, level), ())
 
-    def contrast(self, factors: Term, changed: tuple[int, ...]) -> Contrast:
-        """Give an effect: by how much cells of the model differ, averaged over the levels of the other factors."""
-        wanted = np.zeros(len(self.changes) + 1)
-        to = dict(zip(factors, changed, strict=True))
-        held = {other for f, level in to.items() for other in (*self._lacked(f, level), *self._lacked(f, 0))}
-        for at, (term, levels) in enumerate(self.changes, 1):
+    def contrast(self, factors: Term, new_levels: tuple[int, ...]) -> ConfigurationContrast:
+        """Return the difference of model cells, averaged over the levels of the other factors."""
+        target = np.zeros(len(self.changes) + 1)
+        changed = dict(zip(factors, new_levels, strict=True))
+        held = {other for f, level in changed.items() for other in (*self._excluded(f, level), *self._excluded(f, 0))}
+        for column, (term, levels) in enumerate(self.changes, 1):
             if set(factors) <= set(term) <= {*factors, *held}:
-                own = zip(term, levels, strict=True)  # what is held is at level 0, whose code is -1
-                wanted[at] = np.prod([1.0 + (level == to[f]) if f in to else -1.0 for f, level in own])
-        lost = wanted - wanted @ self._inverse @ self._design
-        terms = [term for (term, _), part in zip(self.changes, lost[1:], strict=True) if abs(part) > _NOTHING]
+                term_levels = zip(term, levels, strict=True)  # held factors are at level 0, whose code is -1
+                target[column] = np.prod(
+                    [1.0 + (level == changed[f]) if f in changed else -1.0 for f, level in term_levels]
+                )
+        residual = target - target @ self._inverse @ self._design
+        terms = [term for (term, _), part in zip(self.changes, residual[1:], strict=True) if abs(part) > _TOLERANCE]
         if terms:
             aliased = tuple(term for term in dict.fromkeys(terms) if term != factors)
-            lacking = any(len(term) < len(factors) for term in aliased)  # combinations that would show an interaction
-            return Contrast(factors, changed, np.zeros(len(self._design)), () if lacking else aliased)
-        return Contrast(factors, changed, np.round(wanted @ self._inverse, _DIGITS) + 0.0)
+            # If a lower-order term is aliased, combinations are missing that would identify the interaction.
+            aliased = () if any(len(term) < len(factors) for term in aliased) else aliased
+            return ConfigurationContrast(factors, new_levels, np.zeros(len(self._design)), aliased)
+        return ConfigurationContrast(factors, new_levels, np.round(target @ self._inverse, _DIGITS) + 0.0)

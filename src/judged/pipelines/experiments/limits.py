@@ -1,7 +1,7 @@
-"""Time limits of a configuration: its process records what it is doing, and whoever started it ends it if that hangs.
+"""Time limits. The process of a configuration records its current step, and the parent process ends it at the limit.
 
-The record is a small memory-mapped file. A thread in the same process could not end an engine that never lets go of the
-interpreter, as a function in C may do.
+The record is a small memory-mapped file. A thread in the same process could not stop an engine that never releases the
+GIL, such as a function in C.
 """
 
 from __future__ import annotations
@@ -31,29 +31,19 @@ if TYPE_CHECKING:
     from judged.results.types import Floats
 
 
-STEP = "step.bin"
+STEP_FILE = "step.bin"
 LIMITS = {"build_seconds": (3600, 1, 31 * 86_400), "query_seconds": (300, 1, 86_400)}
 """Default, minimum, and maximum of each limit of a plan, in seconds: one build of an index; one query or answer."""
-_SLOW = 1.0  # seconds: shorter steps are not shown
+_SLOW_SECONDS = 1.0  # shorter steps are not reported
 _LAYOUT = struct.Struct("<dd200s")
 
 
-class Step(NamedTuple):
-    """What a configuration is doing.
+class TimedStep(NamedTuple):
+    """The current step of a configuration."""
 
-    Parameters
-    ----------
-    label
-        For example ``query q1``.
-    limit
-        Seconds that it may take.
-    started
-        When it began, in seconds since the epoch.
-    """
-
-    label: str
-    limit: float
-    started: float
+    label: str  # such as ``query q1``
+    limit: float  # seconds
+    started: float  # seconds since the epoch
 
     def is_over(self, now: float) -> bool:
         """Return whether it takes longer than its limit."""
@@ -61,7 +51,7 @@ class Step(NamedTuple):
 
     @property
     def error(self) -> InputError:
-        """What went wrong if it was ended at its limit."""
+        """Error for a step that was stopped at its limit."""
         setting = "build_seconds" if self.label.startswith("build") else "query_seconds"
         return InputError(
             f"{self.label}: no result after {self.limit:g} seconds, so it was stopped",
@@ -70,16 +60,16 @@ class Step(NamedTuple):
 
 
 class StepRecord:
-    """The step that a process is at, in a file that others can read at any moment."""
+    """The current step of a process, in a file that other processes can read at any time."""
 
     def __init__(self, path: Path) -> None:
-        path.write_bytes(bytes(_LAYOUT.size))  # written into a hole of a file, a full disk would be SIGBUS
+        path.write_bytes(bytes(_LAYOUT.size))  # allocate the file: a write into a hole is SIGBUS if the disk is full
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), _LAYOUT.size)
 
     @contextmanager
     def step(self, label: str, limit: float) -> Generator[None]:
-        """Record a step while it lasts."""
+        """Record a step for the duration of the context."""
         self.begin(label, limit)
         try:
             yield
@@ -87,16 +77,16 @@ class StepRecord:
             self.end()
 
     def begin(self, label: str, limit: float) -> None:
-        """Record the begin of a step."""
+        """Record the start of a step."""
         _LAYOUT.pack_into(self._map, 0, time.time(), limit, label.encode()[: _LAYOUT.size - 16])
 
     def end(self) -> None:
-        """Record that no step with a limit is under way."""
+        """Record that no step with a limit is active."""
         _LAYOUT.pack_into(self._map, 0, 0.0, 0.0, b"")
 
 
-def read_step(path: Path) -> Step | None:
-    """Return the step that a process recorded; None if there is none, or the record is being written."""
+def read_step(path: Path) -> TimedStep | None:
+    """Return the recorded step; None if there is none, or the record changes during the read."""
     try:
         first, second = path.read_bytes(), path.read_bytes()
     except OSError:
@@ -104,41 +94,43 @@ def read_step(path: Path) -> Step | None:
     if first != second or len(first) < _LAYOUT.size:
         return None
     started, limit, label = _LAYOUT.unpack_from(first)
-    return Step(label.rstrip(b"\0").decode(errors="replace"), limit, started) if started else None
+    return TimedStep(label.rstrip(b"\0").decode(errors="replace"), limit, started) if started else None
 
 
-def watch(path: Path, ended: Callable[[float], bool], tell: Callable[[str], None], poll: float = 0.1) -> Step | None:
-    """Wait until a process has ended; return the step that took longer than its limit, or None.
+def watch(
+    path: Path, wait_for_end: Callable[[float], bool], report: Callable[[str], None], poll: float = 0.1
+) -> TimedStep | None:
+    """Wait until a process ends. Return the step that exceeded its limit, or None.
 
     Parameters
     ----------
     path
-        Where the process records its steps.
-    ended
-        Wait so many seconds, and return whether the process has ended.
-    tell
+        File in which the process records its steps.
+    wait_for_end
+        Function that waits for a number of seconds and returns whether the process has ended.
+    report
         Called with the label of each step that takes longer than a second.
     poll
-        Seconds between two looks.
+        Seconds between two reads of the record.
     """
-    told = ""
-    while not ended(poll):
+    last_label = ""
+    while not wait_for_end(poll):
         step, now = read_step(path), time.time()
         if step is None:
             continue
         if step.is_over(now):
             return step
-        if step.label != told and now - step.started > _SLOW:
-            told = step.label
-            tell(told)
+        if step.label != last_label and now - step.started > _SLOW_SECONDS:
+            last_label = step.label
+            report(last_label)
     return None
 
 
-_STATUS, _REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_STATUS, _CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def machine() -> dict[str, Any]:
-    """Name processor, cores, memory and software, and how busy the machine is."""
+    """Return processor, cores, memory, software versions, and load of the machine."""
     return {
         "cpu": _read(Path("/proc/cpuinfo"), r"model name\s*:\s*(.+)") or platform.processor() or None,
         "cores": os.cpu_count(),
@@ -156,58 +148,58 @@ def _gigabytes() -> float | None:
 
 def _read(path: Path, pattern: str) -> str | None:
     with suppress(OSError):
-        found = re.search(pattern, path.read_text(errors="replace"))
-        return None if found is None else found[1].strip()
+        match = re.search(pattern, path.read_text(errors="replace"))
+        return None if match is None else match[1].strip()
     return None
 
 
-class Memory:
-    """The most that this process held at any time, beyond what it held at first; Linux alone tells that."""
+class PeakMemory:
+    """Peak memory of this process above its initial memory; available on Linux only."""
 
     def __init__(self) -> None:
-        self._known = False
+        self._is_reset = False
         with suppress(OSError):
-            _REFS.write_text("5")  # the peak counts from here
-            self._known = True
-        self._before = _read(_STATUS, r"VmRSS:\s*(\d+)")
+            _CLEAR_REFS.write_text("5")  # reset the peak
+            self._is_reset = True
+        self._initial_kb = _read(_STATUS, r"VmRSS:\s*(\d+)")
 
     def peak_mb(self) -> float | None:
-        """Give megabytes (of 10^6 bytes)."""
+        """Return the peak in megabytes (10^6 bytes)."""
         peak = _read(_STATUS, r"VmHWM:\s*(\d+)")
-        if not self._known or peak is None or self._before is None:
+        if not self._is_reset or peak is None or self._initial_kb is None:
             return None
-        return max(int(peak) - int(self._before), 0) * 1024 / 1e6
+        return max(int(peak) - int(self._initial_kb), 0) * 1024 / 1e6
 
 
 class Energy:
-    """What the processor took while something was done; known only where tirex-tracker is installed and can see it."""
+    """Energy used by the processor; None unless tirex-tracker is installed and supports the machine."""
 
     joules: float | None = None
 
 
 @contextmanager
 def energy() -> Generator[Energy]:
-    """Measure the energy of what is done inside."""
-    found = Energy()
+    """Measure the energy used inside the context."""
+    used = Energy()
     try:
         tracker: Any = import_module("tirex_tracker")
     except ImportError:
-        yield found
+        yield used
         return
     measure = tracker.Measure.CPU_ENERGY_SYSTEM_JOULES
-    with tracker.tracking(measures=[measure]) as seen:
-        yield found
-    said = dict(seen).get(measure)
-    found.joules = joules_of(None if said is None else said.value)
+    with tracker.tracking(measures=[measure]) as tracked:
+        yield used
+    joules_entry = dict(tracked).get(measure)
+    used.joules = parse_joules(None if joules_entry is None else joules_entry.value)
 
 
-def joules_of(said: Any) -> float | None:
-    """Read what the tracker says; a machine that cannot tell says nothing, null or 0.
+def parse_joules(value: Any) -> float | None:
+    """Parse a value of the tracker; an unsupported machine reports nothing, null, or 0.
 
-    >>> joules_of(b"12.5"), joules_of(b"null"), joules_of("0"), joules_of(None)
+    >>> parse_joules(b"12.5"), parse_joules(b"null"), parse_joules("0"), parse_joules(None)
     (12.5, None, None, None)
     """
-    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
     try:
         return float(text) or None
     except ValueError:
@@ -215,11 +207,11 @@ def joules_of(said: Any) -> float | None:
 
 
 Clock: TypeAlias = Callable[[], float]
-"""Gives seconds, from any beginning."""
+"""Returns seconds since any fixed time."""
 QUANTILES = {"p50_ms": 0.5, "p95_ms": 0.95}
 
 
-def rounds_of(
+def measure_rounds(
     search: Callable[[str], Any],
     queries: Iterable[str],
     *,
@@ -228,55 +220,55 @@ def rounds_of(
     seed: int,
     clock: Clock = time.perf_counter,
 ) -> Floats:
-    """Ask every query once a round, in random order, one at a time: milliseconds, (R, Q)."""
-    rng, asked = np.random.default_rng(seed), list(queries)
-    for at in rng.permutation(len(asked))[:warm_up].tolist():
-        search(asked[at])
-    taken = np.empty((rounds, len(asked)))
-    for row in taken:
-        for at in rng.permutation(len(asked)).tolist():
-            begun = clock()
-            search(asked[at])
-            row[at] = 1000 * (clock() - begun)
-    return taken
+    """Measure the latency of each query in each round, in random order, in milliseconds, (R, Q)."""
+    rng, query_list = np.random.default_rng(seed), list(queries)
+    for i in rng.permutation(len(query_list))[:warm_up].tolist():
+        search(query_list[i])
+    milliseconds = np.empty((rounds, len(query_list)))
+    for row in milliseconds:
+        for i in rng.permutation(len(query_list)).tolist():
+            start = clock()
+            search(query_list[i])
+            row[i] = 1000 * (clock() - start)
+    return milliseconds
 
 
 def throughput(
     search: Callable[[str], Any], queries: Iterable[str], *, concurrency: int, clock: Clock = time.perf_counter
 ) -> float:
-    """Ask all queries with so many threads: queries a second."""
-    asked = list(queries)
+    """Return queries per second with `concurrency` threads."""
+    query_list = list(queries)
     with ThreadPoolExecutor(concurrency) as pool:
-        begun = clock()
-        list(pool.map(search, asked))
-        return len(asked) / (clock() - begun)
+        start = clock()
+        list(pool.map(search, query_list))
+        return len(query_list) / (clock() - start)
 
 
 class Quantile(NamedTuple):
     """A quantile of the latency over queries, in milliseconds."""
 
     value: float
-    ci: tuple[float, float] | None  # over queries; None where there are too few of them to have one
-    # how much rounds vary: from the least to the most that it was in one round, and at least Student's interval of its
-    # logarithm over rounds; None where fewer than three rounds cannot tell
+    ci: tuple[float, float] | None  # over queries; None if there are too few queries
+    # Variation between rounds: the range over rounds, extended to Student's interval of the mean logarithm over rounds.
+    # None with fewer than three rounds.
     noise: tuple[float, float] | None
 
 
-def quantile(taken: Floats, share: float, level: float = 0.95) -> Quantile:
-    """Give the median, over rounds, of a quantile over queries: what a round is like, within the noise of rounds.
+def quantile(milliseconds: Floats, share: float, level: float = 0.95) -> Quantile:
+    """Return the median over rounds of a quantile over queries, with its confidence interval and its noise.
 
-    In a round, the interval stands between two order statistics (David and Nagaraja 2003, 7.1); both of its ends are
-    medians over rounds too. It assumes nothing of how latencies are distributed, and a few queries have none: fewer
-    than 72 say too little of the slowest twentieth.
+    In each round, the interval has order statistics as its ends (David and Nagaraja 2003, section 7.1); the median over
+    rounds of each end is returned. It makes no assumption on the distribution. It does not exist for small samples: the
+    0.95 quantile needs at least 72 queries.
 
     Parameters
     ----------
-    taken
-        Milliseconds, (R, Q).
+    milliseconds
+        Latencies, (R, Q).
     share
-        Between 0 and 1.
+        Probability of the quantile, between 0 and 1.
     level
-        Of the interval, over queries.
+        Confidence level of the interval over queries.
 
     Examples
     --------
@@ -285,15 +277,15 @@ def quantile(taken: Floats, share: float, level: float = 0.95) -> Quantile:
     """
     from scipy.special import bdtr
 
-    n = taken.shape[1]
-    below = bdtr(np.arange(n, dtype=np.float64), n, share)  # the chance that at most so many lie below the quantile
-    first = int(np.searchsorted(below, (1 - level) / 2, side="right")) - 1
-    last = int(np.searchsorted(below, (1 + level) / 2))
+    n = milliseconds.shape[1]
+    below = bdtr(np.arange(n, dtype=np.float64), n, share)  # P(at most i of n latencies are below the quantile)
+    low_rank = int(np.searchsorted(below, (1 - level) / 2, side="right")) - 1
+    high_rank = int(np.searchsorted(below, (1 + level) / 2))
     ci = None
-    if first >= 0 and last < n:
-        low, high = np.median(np.sort(taken, axis=1)[:, [first, last]], axis=0).tolist()
+    if low_rank >= 0 and high_rank < n:
+        low, high = np.median(np.sort(milliseconds, axis=1)[:, [low_rank, high_rank]], axis=0).tolist()
         ci = (low, high)
-    by_round = np.quantile(taken, share, axis=1)
+    by_round = np.quantile(milliseconds, share, axis=1)
     return Quantile(float(np.median(by_round)), ci, _noise(by_round, level))
 
 
@@ -303,6 +295,6 @@ def _noise(by_round: Floats, level: float) -> tuple[float, float] | None:
     low, high = float(by_round.min()), float(by_round.max())
     if low > 0:
         logs = np.log(by_round)
-        far = student_quantile((1 + level) / 2, len(logs) - 1) * float(logs.std(ddof=1)) / len(logs) ** 0.5
-        low, high = min(low, float(np.exp(logs.mean() - far))), max(high, float(np.exp(logs.mean() + far)))
+        margin = student_quantile((1 + level) / 2, len(logs) - 1) * float(logs.std(ddof=1)) / len(logs) ** 0.5
+        low, high = min(low, float(np.exp(logs.mean() - margin))), max(high, float(np.exp(logs.mean() + margin)))
     return low, high

@@ -1,4 +1,4 @@
-"""What a configuration runs: an engine, several that are fused, or one whose list is put in another order."""
+"""Search systems of a configuration: an engine, a fusion of several, a reranker, or a generator."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from judged.comparison.fusion import ALGORITHMS, NORMALIZATIONS, fuse
 from judged.errors import InputError
-from judged.pipelines.experiments.engines import ENGINES, engine_named
-from judged.pipelines.experiments.engines.base import QueryRefusedError, Setting, called
+from judged.pipelines.experiments.engines import ENGINES, find_engine
+from judged.pipelines.experiments.engines.base import QueryRefusedError, Setting, import_function
 from judged.pipelines.rag.generation import passages_of, time_answer
 
 if TYPE_CHECKING:
@@ -43,15 +43,17 @@ GENERATE: Mapping[str, Setting] = {
     "passages": Setting(5, (), "how many of the first documents it is given", 1),
 }
 COMMON: Mapping[str, Setting] = {
-    "synonyms": Setting("", (), "file with a group of words a line, separated by commas, by which queries are widened"),
+    "synonyms": Setting(
+        "", (), "file with a group of words a line, separated by commas, by which queries are expand_query"
+    ),
     "rewrite": Setting("", (), "module:function that makes a query of a query"),
 }
-"""Settings that every engine has, because they are about the query."""
+"""Query settings that every engine has."""
 OPERATORS = {"fusion": FUSION, "rerank": RERANK, "generate": GENERATE}
 
 
 def settings_of(engine: str) -> Mapping[str, Setting]:
-    """Give all settings of an engine, of ``fusion``, ``rerank`` or ``generate``.
+    """Return all settings of an engine, or of ``fusion``, ``rerank``, or ``generate``.
 
     >>> sorted(settings_of("sqlite"))
     ['rewrite', 'stemmer', 'synonyms', 'title_weight', 'tokens']
@@ -59,45 +61,45 @@ def settings_of(engine: str) -> Mapping[str, Setting]:
     Raises
     ------
     InputError
-        If there is no such engine.
+        If no engine has this name.
     """
     if engine in OPERATORS:
         return OPERATORS[engine]
     if engine not in ENGINES:
         raise InputError(f"no engine {engine!r}", fix=f"use one of {', '.join((*ENGINES, *OPERATORS))}")
-    return {**engine_named(engine).settings, **COMMON}
+    return {**find_engine(engine).settings, **COMMON}
 
 
 @dataclass(frozen=True)
-class Part:
-    """An engine, or what is made of some, with every setting given, and what it is given the lists of."""
+class Node:
+    """An engine or operator with all its settings, and the nodes whose results it reads."""
 
     name: str
     engine: str
     settings: Mapping[str, Any]
-    of: tuple[Part, ...] = ()
+    of: tuple[Node, ...] = ()
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Part:
-        """Take what `dataclasses.asdict` made of one."""
-        return cls(given["name"], given["engine"], given["settings"], tuple(map(cls.read, given["of"])))
+    def read(cls, fields: Mapping[str, Any]) -> Node:
+        """Convert the dictionary that `dataclasses.asdict` returns."""
+        return cls(fields["name"], fields["engine"], fields["settings"], tuple(map(cls.read, fields["of"])))
 
-    def all(self) -> tuple[Part, ...]:
-        """Give it, and all parts below it."""
-        return (self, *(part for below in self.of for part in below.all()))
+    def all(self) -> tuple[Node, ...]:
+        """Return this node and all nodes below it."""
+        return (self, *(node for child in self.of for node in child.all()))
 
 
 class Candidate(NamedTuple):
-    """A document that a reranker is asked about."""
+    """A document to rerank."""
 
     doc_id: str
-    score: float  # that it came with
+    score: float  # of the list to rerank
     title: str
     text: str
 
 
-class Asked(NamedTuple):
-    """What a part was asked and gave."""
+class SearchRecord(NamedTuple):
+    """One search: the query of a node and its results."""
 
     name: str
     kind: Kind
@@ -105,192 +107,201 @@ class Asked(NamedTuple):
     query: str
     hits: list[Hit]
     milliseconds: float
-    refused: str = ""  # why; empty where it was not
+    refused: str = ""  # reason of a rejection; empty if the query was accepted
 
 
 class System(Protocol):
-    """An engine or a pipeline that can be asked."""
+    """An engine or pipeline that can be searched."""
 
     def build(self, documents: Mapping[str, Text], folder: Path) -> None:
-        """Make what it needs in an empty folder."""
+        """Build all indexes in an empty folder."""
 
     def engines(self) -> list[Engine]:
-        """Give the engines that it asks, each once; they are built."""
+        """Return the engines that it searches, each once; they are built."""
         ...
 
-    def search(self, query: str, k: int, told: list[Asked] | None = None) -> list[Hit]:
-        """Give the first k documents; with `told`, write down what every part gave."""
+    def search(self, query: str, k: int, records: list[SearchRecord] | None = None) -> list[Hit]:
+        """Return the first k documents; append a record of each node to `records`."""
         ...
 
 
-def system_of(part: Part, made: dict[str, System] | None = None) -> System:
-    """Make what can be asked of a part and those below it; parts of one name are one."""
-    made = {} if made is None else made
-    if part.name not in made:
-        below = [system_of(one, made) for one in part.of]
-        kind = {"fusion": _Fusion, "rerank": _Rerank, "generate": Generating}.get(part.engine)
-        made[part.name] = _Searched(part) if kind is None else kind(part, below)
-    return made[part.name]
+def create_system(node: Node, systems: dict[str, System] | None = None) -> System:
+    """Create the search system of a node; nodes with the same name share one system."""
+    systems = {} if systems is None else systems
+    if node.name not in systems:
+        child_systems = [create_system(child, systems) for child in node.of]
+        operator = {"fusion": _Fusion, "rerank": _Rerank, "generate": Generating}.get(node.engine)
+        systems[node.name] = _EngineSystem(node) if operator is None else operator(node, child_systems)
+    return systems[node.name]
 
 
-class _Searched:
-    """One engine, asked with the query as it was rewritten and widened."""
+class _EngineSystem:
+    """One engine; queries are rewritten and expanded before the search."""
 
-    def __init__(self, part: Part) -> None:
-        self._part = part
+    def __init__(self, node: Node) -> None:
+        self._node = node
         self._engine: Engine | None = None
 
     def build(self, documents: Mapping[str, Text], folder: Path) -> None:
-        if self._engine is not None:  # by another pipeline that it is a part of
+        if self._engine is not None:  # built by another pipeline that shares this node
             return
-        settings = self._part.settings
-        self._rewrite = called(settings["rewrite"]) if settings["rewrite"] else str
+        settings = self._node.settings
+        self._rewrite = import_function(settings["rewrite"]) if settings["rewrite"] else str
         self._synonyms = read_synonyms(settings["synonyms"]) if settings["synonyms"] else ()
-        self._engine = engine_named(self._part.engine)()
-        own = {name: value for name, value in settings.items() if name in self._engine.settings}
-        self._engine.build(documents, own, folder)
+        self._engine = find_engine(self._node.engine)()
+        engine_settings = {name: value for name, value in settings.items() if name in self._engine.settings}
+        self._engine.build(documents, engine_settings, folder)
 
     def engines(self) -> list[Engine]:
         return [] if self._engine is None else [self._engine]
 
-    def search(self, query: str, k: int, told: list[Asked] | None = None) -> list[Hit]:
-        begun = time.perf_counter()
-        query = widened(self._rewrite(query), self._synonyms)
+    def search(self, query: str, k: int, records: list[SearchRecord] | None = None) -> list[Hit]:
+        start = time.perf_counter()
+        query = expand_query(self._rewrite(query), self._synonyms)
         refused = ""
         try:
-            hits = _ranked(self.engines()[0].search(query, k))
+            hits = _sort_ties(self.engines()[0].search(query, k))
         except QueryRefusedError as error:
             hits, refused = [], str(error)
-        _tell(told, self._part, "candidates", query, hits, begun, refused)
+        _append_record(records, self._node, "candidates", query, hits, start, refused)
         return hits
 
 
-class _Pipeline:
-    """What is common to those that are given lists."""
+class _PipelineSystem:
+    """Common methods of operators on lists."""
 
-    def __init__(self, part: Part, below: Sequence[System]) -> None:
-        self._part, self._below = part, below
+    def __init__(self, node: Node, child_systems: Sequence[System]) -> None:
+        self._node, self._child_systems = node, child_systems
 
     def build(self, documents: Mapping[str, Text], folder: Path) -> None:
-        for at, system in enumerate(self._below):
-            place = folder / str(at)
-            place.mkdir()
-            system.build(documents, place)
+        for i, system in enumerate(self._child_systems):
+            subfolder = folder / str(i)
+            subfolder.mkdir()
+            system.build(documents, subfolder)
 
     def engines(self) -> list[Engine]:
-        return list(dict.fromkeys(engine for system in self._below for engine in system.engines()))
+        return list(dict.fromkeys(engine for system in self._child_systems for engine in system.engines()))
 
 
-class _Fusion(_Pipeline):
-    """One list of several, as `judged.fuse` makes it."""
+class _Fusion(_PipelineSystem):
+    """Fusion of several lists by `judged.fuse`."""
 
-    def search(self, query: str, k: int, told: list[Asked] | None = None) -> list[Hit]:
-        options = dict(self._part.settings)
+    def search(self, query: str, k: int, records: list[SearchRecord] | None = None) -> list[Hit]:
+        options = dict(self._node.settings)
         depth = options.pop("depth") or k
-        lists = [system.search(query, depth, told) for system in self._below]
-        begun = time.perf_counter()
-        runs = {part.name: {"q": dict(hits)} for part, hits in zip(self._part.of, lists, strict=True)}
+        lists = [system.search(query, depth, records) for system in self._child_systems]
+        start = time.perf_counter()
+        runs = {child.name: {"q": dict(hits)} for child, hits in zip(self._node.of, lists, strict=True)}
         weights, missing = options.pop("weights") or None, options.pop("missing") or None
         hits: list[Hit] = []
         if any(lists):
             table = fuse(runs, weights=weights, missing=missing, depth=depth, cutoff=k, **options).table
             hits = list(zip(table["doc_id"].to_pylist(), table["score"].to_pylist(), strict=True))
-        _tell(told, self._part, "fuse", query, hits, begun)
+        _append_record(records, self._node, "fuse", query, hits, start)
         return hits
 
 
-class _Rerank(_Pipeline):
-    """The first documents of a list in the order of a function's scores; what is behind them stays there."""
+class _Rerank(_PipelineSystem):
+    """The first documents of a list, sorted by the scores of a function. The others keep their order behind them."""
 
     def build(self, documents: Mapping[str, Text], folder: Path) -> None:
-        self._function: Callable[..., Any] = called(self._part.settings["function"])
+        self._function: Callable[..., Any] = import_function(self._node.settings["function"])
         self._documents = documents
         super().build(documents, folder)
 
-    def search(self, query: str, k: int, told: list[Asked] | None = None) -> list[Hit]:
-        cutoff = int(self._part.settings["cutoff"])
-        given = self._below[0].search(query, max(k, cutoff), told)
-        begun = time.perf_counter()
-        head = given[:cutoff]
-        asked = [Candidate(doc, score, *self._documents.get(doc, ("", ""))) for doc, score in head]
-        scores = [float(score) for score in self._function(query, asked)] if asked else []
-        if len(scores) != len(head) or not all(map(math.isfinite, scores)):
-            problem = f"{self._part.settings['function']} gave {len(scores)} scores, or one that is no number"
-            raise InputError(f"{problem}, for {len(head)} candidates", fix="give one finite score a candidate")
-        order = sorted(range(len(head)), key=lambda at: -scores[at])
-        hits = _ranked([(head[at][0], scores[at]) for at in order])
-        hits += [(doc, hits[-1][1] - 1 - at) for at, (doc, _) in enumerate(given[cutoff:])]
-        _tell(told, self._part, "rerank", query, hits[:k], begun)
+    def search(self, query: str, k: int, records: list[SearchRecord] | None = None) -> list[Hit]:
+        cutoff = int(self._node.settings["cutoff"])
+        retrieved = self._child_systems[0].search(query, max(k, cutoff), records)
+        start = time.perf_counter()
+        top_hits = retrieved[:cutoff]
+        candidates = [Candidate(doc, score, *self._documents.get(doc, ("", ""))) for doc, score in top_hits]
+        scores = [float(score) for score in self._function(query, candidates)] if candidates else []
+        if len(scores) != len(top_hits) or not all(map(math.isfinite, scores)):
+            function = self._node.settings["function"]
+            raise InputError(
+                f"{function} must return {len(top_hits)} finite scores, got {scores!r:.60}",
+                fix="return one number per candidate",
+            )
+        order = sorted(range(len(top_hits)), key=lambda position: -scores[position])
+        hits = _sort_ties([(top_hits[position][0], scores[position]) for position in order])
+        hits += [(doc, hits[-1][1] - 1 - position) for position, (doc, _) in enumerate(retrieved[cutoff:])]
+        _append_record(records, self._node, "rerank", query, hits[:k], start)
         return hits[:k]
 
 
-class Generating(_Pipeline):
-    """The list as it is, and an answer from its first documents."""
+class Generating(_PipelineSystem):
+    """A search system that also generates an answer from its first documents. Its list is unchanged."""
 
     def build(self, documents: Mapping[str, Text], folder: Path) -> None:
-        """Import the generator, and build what is below."""
+        """Load the generator, and build the search system."""
         from judged.pipelines.rag.generation import Model
 
-        given = self._part.settings["generator"]
-        self._generate = Model(given) if is_endpoint(given) else called(given)
+        generator = self._node.settings["generator"]
+        self._generate = Model(generator) if is_endpoint(generator) else import_function(generator)
         self._documents = documents
         super().build(documents, folder)
 
-    def search(self, query: str, k: int, told: list[Asked] | None = None) -> list[Hit]:
-        """Give the list of what is below."""
-        return self._below[0].search(query, k, told)
+    def search(self, query: str, k: int, records: list[SearchRecord] | None = None) -> list[Hit]:
+        """Return the list of the search system."""
+        return self._child_systems[0].search(query, k, records)
 
     def answer(self, query: str, hits: list[Hit], clock: Callable[[], float]) -> TimedAnswer:
-        """Ask the generator."""
-        first = [doc for doc, _ in hits[: self._part.settings["passages"]]]
-        return time_answer(self._generate, query, passages_of(first, self._documents), self._part.name, clock)
+        """Generate an answer from the first documents."""
+        context_docs = [doc for doc, _ in hits[: self._node.settings["passages"]]]
+        return time_answer(self._generate, query, passages_of(context_docs, self._documents), self._node.name, clock)
 
 
-def _ranked(hits: list[Hit]) -> list[Hit]:
-    """Put documents of one score in the order that they have in runs; a score that rises stays, to be refused."""
+def _sort_ties(hits: list[Hit]) -> list[Hit]:
+    """Order documents with equal scores as in runs. A rising score is not moved, so that `check_hits` rejects it."""
     return [hit for _, tied in groupby(hits, key=itemgetter(1)) for hit in sorted(tied, reverse=True)]
 
 
-def _tell(
-    told: list[Asked] | None, part: Part, kind: Kind, query: str, hits: list[Hit], begun: float, refused: str = ""
+def _append_record(
+    records: list[SearchRecord] | None,
+    node: Node,
+    kind: Kind,
+    query: str,
+    hits: list[Hit],
+    start: float,
+    refused: str = "",
 ) -> None:
-    if told is not None and all(other.name != part.name for other in told):
-        taken = 1000 * (time.perf_counter() - begun)
-        told.append(Asked(part.name, kind, tuple(one.name for one in part.of), query, hits, taken, refused))
+    if records is not None and all(record.name != node.name for record in records):
+        milliseconds = 1000 * (time.perf_counter() - start)
+        records.append(
+            SearchRecord(node.name, kind, tuple(child.name for child in node.of), query, hits, milliseconds, refused)
+        )
 
 
-def is_endpoint(given: Any) -> bool:
-    """Say whether a generator is the model of an endpoint's file, and not ``module:function``."""
-    return str(given).endswith(".toml")
+def is_endpoint(generator: Any) -> bool:
+    """Return whether a generator is an endpoint file, and not ``module:function``."""
+    return str(generator).endswith(".toml")
 
 
 def read_synonyms(path: str) -> tuple[tuple[str, ...], ...]:
-    """Read groups of words that mean the same, one a line, separated by commas; what follows ``#`` is a remark."""
+    """Read groups of synonyms, one per line, separated by commas; ``#`` starts a comment."""
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
-        raise InputError(f"synonyms cannot be read ({error})", fix="check the path", path=path) from None
+        raise InputError(f"cannot read the synonyms file ({error})", fix="check the path", path=path) from None
     groups: list[tuple[str, ...]] = []
     for number, line in enumerate(lines, 1):
         words = tuple(word.strip() for word in line.partition("#")[0].split(",") if word.strip())
         if len(words) == 1:
-            problem = f"{words[0]!r} stands alone"
-            raise InputError(
-                problem, fix="give words that mean the same a line: car, automobile", path=path, line=number
-            )
+            problem = f"a synonym group needs at least two words, got {words[0]!r}"
+            raise InputError(problem, fix="write synonyms on one line: car, automobile", path=path, line=number)
         groups += [words] if words else []
     return tuple(groups)
 
 
-def widened(query: str, groups: Sequence[Sequence[str]]) -> str:
-    """Add to a query what means the same as a word, or several, in it.
+def expand_query(query: str, groups: Sequence[Sequence[str]]) -> str:
+    """Add the synonyms of the words in a query.
 
-    >>> widened("A used car", [("car", "automobile"), ("used", "second hand"), ("ship", "boat")])
+    >>> expand_query("A used car", [("car", "automobile"), ("used", "second hand"), ("ship", "boat")])
     'A used car automobile second hand'
     """
 
-    def there(word: str) -> bool:
+    def is_in_query(word: str) -> bool:
         return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", query, re.IGNORECASE) is not None
 
-    added = [word for group in groups if any(map(there, group)) for word in group if not there(word)]
-    return " ".join([query, *dict.fromkeys(added)])
+    new_words = [word for group in groups if any(map(is_in_query, group)) for word in group if not is_in_query(word)]
+    return " ".join([query, *dict.fromkeys(new_words)])

@@ -1,4 +1,4 @@
-"""The plan of an experiment: what is searched, with which configurations, and how they are measured."""
+"""The plan of an experiment: documents, queries, judgments, configurations, and measurement settings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from judged.pipelines.experiments.configurations import (
     CONTROL,
     FULL,
     ONE_AT_A_TIME,
-    Choices,
     Configuration,
+    DesignSpace,
     Hashes,
-    LeftOut,
+    OmittedCombination,
     RefusedLevelError,
-    level_text,
-    refuse_weights,
-    versions,
+    check_weights,
+    format_factor_level,
+    library_versions,
 )
 from judged.pipelines.experiments.engines import ENGINES
 from judged.pipelines.experiments.limits import LIMITS
@@ -52,22 +52,22 @@ NUMBERS = {
 _KEYS = (*FILES, "measures", "design", *NUMBERS, *LIMITS, "control", "factors", "forbidden", "pipelines")
 
 
-def options_of(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Give files, measures, design and numbers."""
+def parse_options(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Parse files, measures, design, and numbers."""
     for key in raw:
-        _refuse_unless(_KEYS, key, "table or key")
+        _check_name(_KEYS, key, "table or key")
     options: dict[str, Any] = {}
     for key in FILES:
         if not isinstance(raw.get(key), (str, PathLike)):
             raise SettingError(
-                key, f"{key} is missing" if key not in raw else f"{key} names no file", f"name it: {key} = ..."
+                key, f"{key} is missing" if key not in raw else f"{key} must be a path", f"set {key} = ..."
             )
         options[key] = str(folder / raw[key])
-    for key, (usual, least, most) in {**NUMBERS, **LIMITS}.items():
-        value = raw.get(key, usual)
+    for key, (default, least, most) in {**NUMBERS, **LIMITS}.items():
+        value = raw.get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            problem = f"{key} {value!r:.40} makes no sense"
-            raise SettingError(key, problem, f"give a whole number from {least} to {most:,}")
+            problem = f"{key} must be a whole number from {least} to {most:,}, got {value!r:.40}"
+            raise SettingError(key, problem, f"write {key} = {default}")
         options[key] = value
     try:
         options["measures"] = tuple(map(str, measures_of(raw.get("measures", RANKING_AND_CANDIDATES))))
@@ -79,194 +79,196 @@ def options_of(raw: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return options
 
 
-def choices_of(raw: Mapping[str, Any], folder: Path, places: SourceLines, design: str) -> Choices:
-    """Give what is chosen among; refuse names and values that no engine of the plan knows."""
+def parse_design_space(raw: Mapping[str, Any], folder: Path, places: SourceLines, design: str) -> DesignSpace:
+    """Parse control, factors, forbidden combinations, and pipelines."""
     with places.locate_errors():
         for key in ("control", "factors", "pipelines"):
             if not isinstance(raw.get(key, {}), Mapping):
-                raise SettingError(key, f"{key} is not a table", f"write [{key}]")
+                raise SettingError(key, f"{key} must be a table", f"write [{key}]")
         forbidden: Any = raw.get("forbidden", [])
-        if not isinstance(forbidden, (list, tuple)) or not all(isinstance(one, Mapping) and one for one in forbidden):
-            raise SettingError("forbidden", "forbidden is not a list of tables", "write [[forbidden]]")
+        if not isinstance(forbidden, (list, tuple)) or not all(
+            isinstance(table, Mapping) and table for table in forbidden
+        ):
+            raise SettingError("forbidden", "forbidden must be a list of tables", "write [[forbidden]]")
     pipelines: dict[str, Mapping[str, Any]] = {}
-    for name, own in raw.get("pipelines", {}).items():
+    for name, definition in raw.get("pipelines", {}).items():
         with places.locate_errors(f"pipelines.{name}"):
-            pipelines[name] = _pipeline(name, own)
+            pipelines[name] = _parse_pipeline(name, definition)
     with places.locate_errors("factors"):
-        factors = {factor: _levels(factor, levels) for factor, levels in raw.get("factors", {}).items()}
+        factors = {factor: _parse_levels(factor, levels) for factor, levels in raw.get("factors", {}).items()}
     with places.locate_errors("control"):
-        control = _control(raw.get("control", {}), factors)
-    choices = Choices(control, factors, tuple(forbidden), pipelines, design, folder)
-    _refuse_pipelines(choices, places)
+        control = _parse_control(raw.get("control", {}), factors)
+    space = DesignSpace(control, factors, tuple(forbidden), pipelines, design, folder)
+    _check_pipelines(space, places)
     with places.locate_errors("factors" if "engine" in factors else "control"):
-        for name in choices.engines:
-            _refuse_engine(choices, name)
-    given = [("control", None, raw.get("control", {})), ("factors", None, factors)]
-    for table, at, settings in (*given, *(("forbidden", at, own) for at, own in enumerate(forbidden))):
-        with places.locate_errors(table, at):
+        for name in space.engines:
+            _check_engine(space, name)
+    tables = [("control", None, raw.get("control", {})), ("factors", None, factors)]
+    for table, i, settings in (*tables, *(("forbidden", i, definition) for i, definition in enumerate(forbidden))):
+        with places.locate_errors(table, i):
             for key, value in settings.items():
-                several: tuple[Any, ...] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-                _refuse_unknown(choices, key, several)
+                values: tuple[Any, ...] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+                _check_setting(space, key, values)
                 if table == "forbidden":
-                    _refuse_absent(choices, key, several)
-    return choices
+                    _check_forbidden(space, key, values)
+    return space
 
 
-def _refuse_pipelines(choices: Choices, places: SourceLines) -> None:
-    for refuse in (_refuse_values, _refuse_engine):  # first each alone, then what they are together
-        for name in choices.pipelines:
+def _check_pipelines(space: DesignSpace, places: SourceLines) -> None:
+    for check in (_check_values, _check_engine):  # values first, so that errors name the pipeline that has them
+        for name in space.pipelines:
             with places.locate_errors(f"pipelines.{name}"):
-                refuse(choices, name)
+                check(space, name)
 
 
-def _refuse_values(choices: Choices, name: str) -> None:
-    """Refuse values of a pipeline that its engine does not take, and parts that there are not."""
-    own = choices.pipelines[name]
-    for key in settings_of(own["engine"]).keys() & own.keys():
+def _check_values(space: DesignSpace, name: str) -> None:
+    """Check the values and inputs of a pipeline."""
+    definition = space.pipelines[name]
+    for key in settings_of(definition["engine"]).keys() & definition.keys():
         try:
-            choices.value(own["engine"], key, own[key])
+            space.parse_value(definition["engine"], key, definition[key])
         except RefusedLevelError as error:
             raise SettingError(key, *error.parts) from None
-    key = "lists" if "lists" in own else "of"
-    for below in own.get("lists") or ([own["of"]] if "of" in own else []):
-        if not isinstance(below, str) or below not in (*ENGINES, *choices.pipelines):
-            known = ", ".join((*ENGINES, *choices.pipelines))
-            raise SettingError(key, f"no engine or pipeline {below!r}", f"use one of {known}")
-    if own.get("weights"):
-        refuse_weights(name, own["weights"], own["lists"])
+    key = "lists" if "lists" in definition else "of"
+    for input_name in definition.get("lists") or ([definition["of"]] if "of" in definition else []):
+        if not isinstance(input_name, str) or input_name not in (*ENGINES, *space.pipelines):
+            names = ", ".join((*ENGINES, *space.pipelines))
+            raise SettingError(key, f"no engine or pipeline {input_name!r}", f"use one of {names}")
+    if definition.get("weights"):
+        check_weights(name, definition["weights"], definition["lists"])
 
 
-def _refuse_absent(choices: Choices, key: str, values: Iterable[Any]) -> None:
-    """Refuse to forbid what no configuration has."""
-    levels = [*choices.factors.get(key, ()), *([choices.control[key]] if key in choices.control else [])]
+def _check_forbidden(space: DesignSpace, key: str, values: Iterable[Any]) -> None:
+    """Check that some configuration has the values of a forbidden combination."""
+    levels = [*space.factors.get(key, ()), *([space.control[key]] if key in space.control else [])]
     for value in values:
         if value not in levels:
-            known = ", ".join(dict.fromkeys(map(level_text, levels)))
-            fix = f"use one of {known}" if known else f"name its levels in [factors]: {key} = [...]"
+            level_names = ", ".join(dict.fromkeys(map(format_factor_level, levels)))
+            fix = f"use one of {level_names}" if level_names else f"add its levels to [factors]: {key} = [...]"
             raise SettingError(key, f"no configuration has {key} {value!r}", fix)
 
 
-def _control(given: Mapping[str, Any], factors: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-    """Give the settings of the control: of a factor that it does not name the first level."""
-    control = {**{factor: levels[0] for factor, levels in factors.items()}, **given}
+def _parse_control(settings: Mapping[str, Any], factors: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+    """Return the settings of the control; a factor that it does not set has its first level."""
+    control = {**{factor: levels[0] for factor, levels in factors.items()}, **settings}
     if "engine" not in control:
-        raise SettingError("engine", "nothing says which engine is asked", "name it: engine = 'sqlite'")
+        raise SettingError("engine", "no engine", "set engine = 'sqlite'")
     for factor, levels in factors.items():
         if control[factor] not in levels:
-            problem = f"{factor} {control[factor]!r} is no level of this factor"
-            raise SettingError(factor, problem, f"use one of {', '.join(map(level_text, levels))}, or add it")
+            problem = f"{factor} of the control must be a level of this factor, got {control[factor]!r}"
+            raise SettingError(factor, problem, f"use one of {', '.join(map(format_factor_level, levels))}, or add it")
     return control
 
 
-def _levels(factor: str, levels: Any) -> tuple[Any, ...]:
+def _parse_levels(factor: str, levels: Any) -> tuple[Any, ...]:
     if not isinstance(levels, (list, tuple)) or not levels:
-        raise SettingError(factor, f"{factor} has no levels", f"give a list: {factor} = [...]")
-    given = tuple(cast("Iterable[Any]", levels))
-    if len({level_text(level) for level in given}) < len(given):
-        raise SettingError(factor, f"{factor} has a level twice", "keep one")
-    return given
+        raise SettingError(factor, f"{factor} has no levels", f"write a list: {factor} = [...]")
+    level_tuple = tuple(cast("Iterable[Any]", levels))
+    if len({format_factor_level(level) for level in level_tuple}) < len(level_tuple):
+        raise SettingError(factor, f"{factor} has duplicate levels", "remove the duplicates")
+    return level_tuple
 
 
-def _refuse_engine(choices: Choices, name: str) -> None:
-    """Refuse an engine that there is not, and values in pipelines that their engines do not take."""
+def _check_engine(space: DesignSpace, name: str) -> None:
+    """Check that an engine exists, and that pipelines have valid values."""
     try:
-        choices.part(name, {})
+        space.node(name, {})
     except InputError as error:
         raise SettingError("engine", *error.parts) from None
 
 
-def _refuse_unknown(choices: Choices, key: str, values: Iterable[Any]) -> None:
-    """Refuse a setting that no engine of the plan has, or a value that none of them takes."""
+def _check_setting(space: DesignSpace, key: str, values: Iterable[Any]) -> None:
+    """Check that an engine of the plan has a setting, and that one of them allows each value."""
     if key == "engine":
         return
-    taking: dict[str, set[str]] = {}
-    for name in choices.engines:
-        for part in choices.part(name, {})[0].all():
-            for setting in settings_of(part.engine):
-                taking.setdefault(setting, set()).add(part.engine)
-    _refuse_unless(taking, key, "setting of the plan's engines")
+    engines_by_setting: dict[str, set[str]] = {}
+    for name in space.engines:
+        for node in space.node(name, {})[0].all():
+            for setting in settings_of(node.engine):
+                engines_by_setting.setdefault(setting, set()).add(node.engine)
+    _check_name(engines_by_setting, key, "setting of the plan's engines")
     for value in values:
-        refused: list[RefusedLevelError] = []
-        for engine in sorted(taking[key]):
+        errors: list[RefusedLevelError] = []
+        for engine in sorted(engines_by_setting[key]):
             try:
-                choices.value(engine, key, value)
+                space.parse_value(engine, key, value)
             except RefusedLevelError as error:
-                refused.append(error)
-        if len(refused) == len(taking[key]):
-            raise SettingError(key, *refused[0].parts)
+                errors.append(error)
+        if len(errors) == len(engines_by_setting[key]):
+            raise SettingError(key, *errors[0].parts)
 
 
-def _pipeline(name: str, own: Any) -> Mapping[str, Any]:
-    """Give what a pipeline is made of; refuse what cannot be one."""
-    if not isinstance(own, Mapping):
-        raise SettingError("", f"{name} is not a table", f"write [pipelines.{name}]")
+def _parse_pipeline(name: str, definition: Any) -> Mapping[str, Any]:
+    """Check the definition of a pipeline."""
+    if not isinstance(definition, Mapping):
+        raise SettingError("", f"{name} must be a table", f"write [pipelines.{name}]")
     if name in ENGINES or name in OPERATORS or name == CONTROL:
-        raise SettingError("", f"{name} is a name already", "give the pipeline another one")
-    engine = own.get("engine")
+        raise SettingError("", f"{name} is a reserved name", "rename the pipeline")
+    engine = definition.get("engine")
     if engine not in (*ENGINES, *OPERATORS):
         raise SettingError("engine", f"no engine {engine!r}", f"use one of {', '.join((*ENGINES, *OPERATORS))}")
-    needs = {"fusion": ("lists",), "rerank": ("of", "function"), "generate": ("of",)}.get(engine, ())
-    for key in needs:
-        if key not in own:
-            raise SettingError(key, f"{engine} needs {key}", f"name it: {key} = ...")
-    lists: Any = own.get("lists", ["", "-"])
-    named = isinstance(lists, list) and all(isinstance(one, str) for one in lists)
-    if not named or len(set(lists)) < max(2, len(lists)):
+    required_keys = {"fusion": ("lists",), "rerank": ("of", "function"), "generate": ("of",)}.get(engine, ())
+    for key in required_keys:
+        if key not in definition:
+            raise SettingError(key, f"{engine} requires {key}", f"set {key} = ...")
+    lists: Any = definition.get("lists", ["", "-"])
+    is_text_list = isinstance(lists, list) and all(isinstance(input_name, str) for input_name in lists)
+    if not is_text_list or len(set(lists)) < max(2, len(lists)):
         raise SettingError(
-            "lists", "these are not two lists or more", 'name engines or pipelines: lists = ["bm25s", "dense"]'
+            "lists", "`lists` must name at least two engines or pipelines", 'write lists = ["bm25s", "dense"]'
         )
-    for key in own:
-        _refuse_unless(dict.fromkeys(("engine", *needs, *settings_of(engine))), key, f"setting of {engine}")
-    return own
+    for key in definition:
+        _check_name(dict.fromkeys(("engine", *required_keys, *settings_of(engine))), key, f"setting of {engine}")
+    return definition
 
 
-def _refuse_unless(known: Iterable[str], key: str, what: str) -> None:
-    names = list(known)
+def _check_name(allowed_names: Iterable[str], key: str, kind: str) -> None:
+    names = list(allowed_names)
     if key not in names:
         try:
-            fix = f"write {one_of(what, key, names)}"
+            fix = f"write {one_of(kind, key, names)}"
         except InputError as error:
             fix = error.fix
-        raise SettingError(key, f"no {what} {key!r}", fix)
+        raise SettingError(key, f"no {kind} {key!r}", fix)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Answer):
-    """What is to be tried: configurations of search engines over documents, queries and judgments.
+    """Plan of an experiment: configurations of search engines over documents, queries, and judgments.
 
     Parameters
     ----------
     documents, queries, qrels
-        Files; relative paths count from the folder of the plan.
+        Files; relative paths are relative to the folder of the plan.
     measures
-        What is scored.
+        Measures to score.
     depth
-        How many documents every configuration is asked for.
+        Number of documents to retrieve per query.
     design
         ``full``: every combination of levels. ``one-at-a-time``: the control, and each other level in its place.
     control
-        The settings that hold where no factor says otherwise, and the levels of the configuration that all others are
-        compared with. A factor that it does not name has its first level there.
+        Default settings, and the levels of the configuration that all others are compared with. A factor that it does
+        not set has its first level.
     factors
-        Levels by setting; ``engine`` is one: its levels are engines and pipelines.
+        Levels by setting. The levels of ``engine`` are engines and pipelines.
     forbidden
-        Settings that must not come together.
+        Combinations of settings to omit.
     pipelines
         By name: ``engine = "fusion"`` with ``lists``, ``engine = "rerank"`` with ``of`` and ``function``, or an engine
-        with settings that are fixed.
+        with fixed settings.
     rounds, warm_up, seed
-        Of the latency: how often every query is asked, in random order, after so many that are not counted.
+        Latency measurement: repetitions of each query, in random order, after `warm_up` queries that are not measured.
     concurrency
-        With how many threads throughput is measured; 0: it is not.
+        Threads of the throughput measurement; 0 to skip it.
     build_seconds, query_seconds
-        Seconds that one build of an index, and one query, may take (3600 and 300). A configuration that takes longer is
-        stopped and recorded as failed; the others are run. Results do not depend on them.
+        Time limits in seconds of one build of an index and of one query (3600 and 300). A configuration that exceeds a
+        limit is stopped and recorded as failed; the others are run. Results do not depend on the limits.
     folder
-        From where relative paths count, and where modules are looked for.
+        Base of relative paths, and import path of modules.
     configurations : tuple of Configuration
-        What is run, the control first.
-    left_out : tuple of LeftOut
-        Combinations that are not run, each with the reason.
+        Configurations to run, control first.
+    left_out : tuple of OmittedCombination
+        Combinations that are not run, with reasons.
     notes : tuple of Note
 
     Examples
@@ -277,7 +279,7 @@ class Plan(Answer):
     ...     {key: str(sample.FOLDER / name) for key, name in names.items()}
     ...     | {"factors": {"engine": ["sqlite"], "stemmer": ["none", "english"], "tokens": ["words", "trigrams"]}}
     ... )
-    >>> [one.name for one in plan.configurations]
+    >>> [configuration.name for configuration in plan.configurations]
     ['control', 'tokens=trigrams', 'stemmer=english']
     >>> plan.left_out[0].reason
     'sqlite: trigrams have no stem'
@@ -303,129 +305,145 @@ class Plan(Answer):
     query_seconds: int
     folder: Path
     configurations: tuple[Configuration, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedCombination, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read a plan from a TOML file; its keys are the parameters, ``[control]``, ``[factors]`` and so on.
+        """Read a plan from a TOML file; its keys are the parameters, ``[control]``, ``[factors]``, and so on.
 
         Raises
         ------
         InputError
-            If something in it makes no sense, with its line; or a file that it names cannot be read.
+            If a value is invalid (with its line), or a file that it names cannot be read.
         """
         text = read_toml(path)
-        return cls._made(parse_toml(text, str(path)), Path(path).resolve().parent, SourceLines.of(text, str(path)))
+        return cls._from_mapping(
+            parse_toml(text, str(path)), Path(path).resolve().parent, SourceLines.of(text, str(path))
+        )
 
     @classmethod
-    def of(cls, given: Any) -> Self:
-        """Take a plan as it is, a path, or a mapping laid out as the file is; relative paths count from here.
+    def of(cls, plan: Any) -> Self:
+        """Return a plan from a plan, a path, or a mapping with the layout of the file.
+
+        Relative paths in a mapping are relative to the current folder.
 
         Raises
         ------
         InputError
             As for `read`.
         """
-        if isinstance(given, cls):
-            return given
-        if isinstance(given, (str, Path)):
-            return cls.read(given)
-        if isinstance(given, Mapping):
-            return cls._made(cast("Mapping[str, Any]", given), Path.cwd(), SourceLines())
-        raise InputError(f"a {type(given).__name__} is no plan", fix="give a mapping, or a path to a TOML file")
+        if isinstance(plan, cls):
+            return plan
+        if isinstance(plan, (str, Path)):
+            return cls.read(plan)
+        if isinstance(plan, Mapping):
+            return cls._from_mapping(cast("Mapping[str, Any]", plan), Path.cwd(), SourceLines())
+        raise InputError(
+            f"a plan must be a mapping or a path, got {type(plan).__name__}", fix="use a path to a TOML file"
+        )
 
     @classmethod
-    def _made(cls, raw: Mapping[str, Any], folder: Path, places: SourceLines) -> Self:
+    def _from_mapping(cls, raw: Mapping[str, Any], folder: Path, places: SourceLines) -> Self:
         with places.locate_errors():
-            options = options_of(raw, folder)
-        choices = choices_of(raw, folder, places, str(options["design"]))
-        with places.locate_errors(), importing_from(folder):
-            configurations, left_out, unknown = choices.expanded()
+            options = parse_options(raw, folder)
+        space = parse_design_space(raw, folder, places, str(options["design"]))
+        with places.locate_errors(), extended_import_path(folder):
+            configurations, left_out, unused_factors = space.expand()
             hashes = Hashes(folder)
-            choices.refuse_lacking(configurations, hashes, places)
-            measured = {name: options[name] for name in NUMBERS}
-            files = {name: hashes.file(options[name]) for name in FILES}
-            measured |= {name: files[name] for name in ("documents", "queries")}
-            keyed = tuple(replace(one, key=hashes.key(one.part, measured)) for one in configurations)
+            space.check_dependencies(configurations, hashes, places)
+            measurement = {name: options[name] for name in NUMBERS}
+            file_hashes = {name: hashes.file(options[name]) for name in FILES}
+            measurement |= {name: file_hashes[name] for name in ("documents", "queries")}
+            configs = tuple(replace(config, key=hashes.key(config.node, measurement)) for config in configurations)
         notes = [
             Note(
                 "factor-without-effect",
-                f"has no {', '.join(lacking)}: one configuration whatever they are",
+                f"has no {', '.join(unused)}: one configuration whatever they are",
                 name,
                 of="engines",
             )
-            for name, lacking in unknown.items()
+            for name, unused in unused_factors.items()
         ]
-        absent = {library for one in keyed for library, known in versions(one.part).items() if known is None}
+        missing = {
+            library
+            for config in configs
+            for library, version in library_versions(config.node).items()
+            if version is None
+        }
         notes += [
             Note("not-installed", f"{library} is not installed: pip install 'judged[engines]'")
-            for library in sorted(absent)
+            for library in sorted(missing)
         ]
         notes += collection_notes(options["documents"], Topics.read(options["queries"]), Qrels.read(options["qrels"]))
         return cls(
             **options,
-            control=choices.control,
-            factors=choices.factors,
-            forbidden=choices.forbidden,
-            pipelines=choices.pipelines,
+            control=space.control,
+            factors=space.factors,
+            forbidden=space.forbidden,
+            pipelines=space.pipelines,
             folder=folder,
-            configurations=keyed,
+            configurations=configs,
             left_out=tuple(left_out),
             notes=tuple(notes),
         )
 
     @property
     def title(self) -> str:
-        """What is tried."""
+        """Number of configurations."""
         return f"Plan of {counted(len(self.configurations), 'configuration')}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """How much there is to do."""
+        """Size of the experiment."""
         queries, builds = len(Topics.read(self.queries)), len(self.configurations)
-        times = 1 + self.rounds
-        asked = builds * (queries * times + min(self.warm_up, queries))
+        passes = 1 + self.rounds
+        searches = builds * (queries * passes + min(self.warm_up, queries))
         design = "every combination of levels" if self.design == FULL else "one factor at a time"
-        each = f"{counted(queries, 'query', 'queries')} each asked {times} times for {self.depth} documents"
-        return (f"{design.capitalize()}: {counted(builds, 'index', 'indexes')} to build, {each}: {asked:,} searches.",)
+        per_query = f"{counted(queries, 'query', 'queries')} each asked {passes} times for {self.depth} documents"
+        indexes = counted(builds, "index", "indexes")
+        return (f"{design.capitalize()}: {indexes} to build, {per_query}: {searches:,} searches.",)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the configurations, what is left out, and how much there is to do."""
-        shown: list[Block] = [self._table("configurations", [one.levels for one in self.configurations])]
+        """Return the configurations, the omitted combinations, and the size of the experiment."""
+        blocks: list[Block] = [self._table("configurations", [config.levels for config in self.configurations])]
         if self.left_out:
-            shown.append(self._table("left_out", [one.levels for one in self.left_out]))
-        return (*shown, Sentences(self.sentences))
+            blocks.append(self._table("left_out", [config.levels for config in self.left_out]))
+        return (*blocks, Sentences(self.sentences))
 
     def _table(self, name: str, levels: list[Mapping[str, Any]]) -> Table:
-        """Lay out one row a configuration, or a combination that is left out."""
+        """Return a table with one row per configuration or omitted combination."""
         columns = [
-            Column(factor, [level_text(one[factor]) if factor in one else None for one in levels], TEXT)
+            Column(factor, [format_factor_level(row[factor]) if factor in row else None for row in levels], TEXT)
             for factor in self.factors
         ]
         if name == "left_out":
             return Table(
-                name, (*columns, Column("reason", [one.reason for one in self.left_out], TEXT)), title="Left out"
+                name,
+                (*columns, Column("reason", [omitted.reason for omitted in self.left_out], TEXT)),
+                title="Left out",
             )
-        names = Column("configuration", [one.name for one in self.configurations], TEXT)
-        keys = Column("key", [one.key for one in self.configurations], TEXT, only="data")
+        names = Column("configuration", [config.name for config in self.configurations], TEXT)
+        keys = Column("key", [config.key for config in self.configurations], TEXT, only="data")
         return Table(name, (names, *columns, keys))
 
     def facts(self) -> dict[str, Any]:
-        """Give everything that the plan says; files as they stand beside it."""
+        """Return all settings of the plan; files in its folder have relative paths."""
         names = ("measures", "design", *NUMBERS, *LIMITS, "control", "factors", "forbidden", "pipelines")
         files = {name: Path(getattr(self, name)) for name in FILES}
-        inside = {name: path.is_relative_to(self.folder) for name, path in files.items()}
-        shown = {name: str(path.relative_to(self.folder) if inside[name] else path) for name, path in files.items()}
-        return {**shown, **{name: getattr(self, name) for name in names}}
+        is_inside = {name: path.is_relative_to(self.folder) for name, path in files.items()}
+        file_names = {
+            name: str(path.relative_to(self.folder) if is_inside[name] else path) for name, path in files.items()
+        }
+        return {**file_names, **{name: getattr(self, name) for name in names}}
 
 
 @contextmanager
-def importing_from(folder: Path) -> Generator[None]:
-    """Let modules of a folder be imported for a while."""
-    before = list(sys.path)
+def extended_import_path(folder: Path) -> Generator[None]:
+    """Add a folder to the import path within the context."""
+    earlier_path = list(sys.path)
     sys.path.insert(0, str(folder))
     try:
         yield
     finally:
-        sys.path[:] = before
+        sys.path[:] = earlier_path

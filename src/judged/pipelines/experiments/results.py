@@ -1,4 +1,4 @@
-"""What an experiment left behind: scores, costs, and what went wrong."""
+"""Results of an experiment: scores, costs, and failures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedWarning, MeasureError
-from judged.pipelines.experiments.answers import responses_of, scored
-from judged.pipelines.experiments.collection import no_query
+from judged.pipelines.experiments.collection import missing_query_notes
+from judged.pipelines.experiments.generated_answers import read_experiment_responses, score_runs
 from judged.pipelines.experiments.limits import QUANTILES, quantile
 from judged.pipelines.experiments.worker import COSTS, FAILURE, RUN, TRACES
 from judged.pipelines.traces import read_traces
@@ -35,50 +35,50 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Scores
 
 PLAN = "plan.json"
-_FIX = "name the folder that 'judged experiment run' was given, or run it again"
+_FIX = "use the output folder of 'judged experiment run', or run it again"
 
 
-class Refused(NamedTuple):
-    """A query that an engine did not take, which counts as one that finds nothing."""
+class RefusedQuery(NamedTuple):
+    """A query that an engine rejected. It counts as a query without results."""
 
     query_id: str
     query: str
-    engine: str  # or the part of a pipeline
+    engine: str  # or name of a node of a pipeline
     reason: str
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What came of an experiment.
+    """Results of an experiment.
 
     Attributes
     ----------
     scores : Scores
-        All configurations that were run, the control first, by topic and measure: `evaluate` of the saved runs.
+        Scores of all completed configurations, control first: `evaluate` of the saved runs.
     control : str
-        The configuration that all others are compared with.
+        Configuration that all others are compared with.
     levels : dict of dict
         By configuration and factor.
     costs : dict of dict
         By configuration: ``index_seconds, index_cpu_seconds, index_joules, peak_mb, index_mb, cold_ms, p50_ms, p95_ms``
-        and, where it was asked for, ``queries_per_second``; None for what is not known. ``p50_ms`` and
-        ``p95_ms`` are quantiles over the queries of a round, of all rounds the median. Beside them stand
-        ``p50_ms_ci``, their 95% interval over queries, None where there are too few, and ``p50_ms_noise``, how far
-        they vary from round to round (see `judged.pipelines.experiments.limits.quantile`), None with fewer than three
-        rounds: where two of these overlap, the difference is noise. Of a configuration that generates, also
-        ``answer_ms``, ``tokens_in`` and ``tokens_out``: the median milliseconds and the mean tokens of an answer.
-    refused : dict of tuple of Refused
-        Queries that were not taken, by configuration.
+        and, if throughput was measured, ``queries_per_second``; None if unknown. ``p50_ms`` and ``p95_ms`` are
+        quantiles over the queries of a round, median over rounds. ``p50_ms_ci`` is the 95% interval over queries, None
+        with too few queries. ``p50_ms_noise`` is the variation between rounds (see
+        `judged.pipelines.experiments.limits.quantile`), None with fewer than three rounds: if two of these overlap, the
+        difference is noise. A configuration that generates answers also has ``answer_ms``, ``tokens_in``, and
+        ``tokens_out``: median milliseconds and mean tokens per answer.
+    refused : dict of tuple of RefusedQuery
+        Rejected queries, by configuration.
     failures : dict
-        Why a configuration has no results, by its name.
+        Reason why a configuration has no results, by name.
     left_out : tuple of (levels, reason)
-        Combinations that the plan leaves out.
+        Combinations that the plan omits.
     machine : dict
-        What it ran on, by configuration.
+        Machine of the measurement, by configuration.
     qrels : Qrels
     queries : Topics
     responses : Responses or None
-        What configurations answered, and what is known of it: the tables in ``responses`` of the folder.
+        Generated answers with verdicts: the tables in ``responses`` of the folder.
     folder : Path
     """
 
@@ -86,7 +86,7 @@ class Results:
     control: str
     levels: Mapping[str, Mapping[str, Any]]
     costs: Mapping[str, Mapping[str, Any]]
-    refused: Mapping[str, tuple[Refused, ...]]
+    refused: Mapping[str, tuple[RefusedQuery, ...]]
     failures: Mapping[str, str]
     left_out: tuple[tuple[Mapping[str, Any], str], ...] = field(repr=False)
     machine: Mapping[str, Mapping[str, Any]] = field(repr=False)
@@ -96,104 +96,108 @@ class Results:
     folder: Path
 
     def run(self, configuration: str) -> Run:
-        """Give the saved run of a configuration."""
-        return Run.scan(self._place(configuration) / RUN, name=configuration)
+        """Return the saved run of a configuration."""
+        return Run.scan(self._configuration_folder(configuration) / RUN, name=configuration)
 
     def traces(self, configuration: str) -> Traces:
-        """Give what each part of a configuration returned for each query, as traces."""
-        return read_traces(self._place(configuration) / TRACES)
+        """Return the results of each node of a configuration, by query, as traces."""
+        return read_traces(self._configuration_folder(configuration) / TRACES)
 
-    def _place(self, configuration: str) -> Path:
-        keys = {one["name"]: one["key"] for one in _planned(self.folder)["configurations"]}
+    def _configuration_folder(self, configuration: str) -> Path:
+        keys = {config["name"]: config["key"] for config in _read_plan(self.folder)["configurations"]}
         if configuration not in self.levels:
             raise InputError(f"no results of {configuration!r}", fix=f"use one of {', '.join(self.levels)}")
-        return folder_of(self.folder, keys[configuration])
+        return results_folder(self.folder, keys[configuration])
 
 
-def folder_of(folder: Path, key: str) -> Path:
-    """Name the folder of a configuration's results: it is complete or not there."""
+def results_folder(folder: Path, key: str) -> Path:
+    """Return the folder of a configuration's results. It is complete or does not exist."""
     return folder / "configurations" / key
 
 
 def load(folder: str | Path, measures: Any = ()) -> Results:
-    """Read the results of an experiment, also of one that is not done yet.
+    """Read the results of an experiment, also of an unfinished one.
 
     Parameters
     ----------
     folder
-        Where `run` put them.
+        Output folder of `run`.
     measures
-        More to score the saved runs by, beside those of the plan: nothing is searched again.
+        Additional measures to score the saved runs by; nothing is searched again.
 
     Raises
     ------
     InputError
-        If there are none, or the control has none.
+        If there are no results, or none of the control.
     MeasureError
-        If a measure cannot be read.
+        If a measure is invalid.
     """
-    place = Path(folder)
-    plan = _planned(place)
+    path = Path(folder)
+    plan = _read_plan(path)
     if not plan["configurations"]:
-        raise InputError("it plans no configuration", fix=_FIX, path=str(place / PLAN))
-    done = {one["name"]: one for one in plan["configurations"] if folder_of(place, one["key"]).is_dir()}
+        raise InputError("the plan has no configurations", fix=_FIX, path=str(path / PLAN))
+    folders = {config["name"]: results_folder(path, config["key"]) for config in plan["configurations"]}
+    completed = {config["name"]: config for config in plan["configurations"] if folders[config["name"]].is_dir()}
     control = plan["configurations"][0]
-    if control["name"] not in done:
-        problem, fix = _why(place, control["key"])
-        fix = fix or "put that right, and run it again"
-        raise InputError(f"the control has no results: {problem}", fix=fix, path=str(place))
-    missing = {one["name"]: _why(place, one["key"]) for one in plan["configurations"] if one["name"] not in done}
+    if control["name"] not in completed:
+        problem, fix = _failure(path, control["key"])
+        fix = fix or "fix the problem, and run it again"
+        raise InputError(f"the control has no results: {problem}", fix=fix, path=str(path))
+    failed = [config for config in plan["configurations"] if config["name"] not in completed]
+    missing = {config["name"]: _failure(path, config["key"]) for config in failed}
     failures = {name: f"{problem}. Fix: {fix}." if fix else problem for name, (problem, fix) in missing.items()}
-    runs = [Run.scan(folder_of(place, one["key"]) / RUN, name=name) for name, one in done.items()]
+    runs = [Run.scan(folders[name] / RUN, name=name) for name in completed]
     qrels = Qrels.read(plan["qrels"])
-    responses = responses_of({name: folder_of(place, one["key"]) for name, one in done.items()}, place)
+    responses = read_experiment_responses({name: folders[name] for name in completed}, path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", JudgedWarning)  # they are notes of the scores
-        scores = scored(qrels, runs, [*plan["measures"], *list_measures(measures)], responses)
+        warnings.simplefilter("ignore", JudgedWarning)  # the scores have them as notes
+        scores = score_runs(qrels, runs, [*plan["measures"], *list_measures(measures)], responses)
     topics = Topics.read(plan["queries"])
-    told = {name: _saved(folder_of(place, one["key"]) / COSTS, _COSTS) for name, one in done.items()}
+    measured = {name: _read_json(folders[name] / COSTS, _COSTS_SHAPE) for name in completed}
     refused = {
         name: tuple(
-            Refused(query, topics.text(query), *parts) for query, said in one["refused"].items() for parts in said
+            RefusedQuery(query, topics.text(query), *parts)
+            for query, reasons in costs["refused"].items()
+            for parts in reasons
         )
-        for name, one in told.items()
+        for name, costs in measured.items()
     }
-    unasked = list(no_query(topics, qrels))  # of which "nothing returned" says less
-    of_scores = [
-        one
-        for one in scores.notes
-        if one.rule != "missing-topics" or one.weight not in [note.weight for note in unasked]
+    missing_query = list(missing_query_notes(topics, qrels))  # more specific than the note "missing-topics"
+    score_notes = [
+        note
+        for note in scores.notes
+        if note.rule != "missing-topics" or note.weight not in [missing.weight for missing in missing_query]
     ]
     notes = [
         *(
-            Note(**{name: told[name] for name in Note.__annotations__ if name in told})
-            for told in plan.get("notes") or ()
+            Note(**{name: fields[name] for name in Note.__annotations__ if name in fields})
+            for fields in plan.get("notes") or ()
         ),
-        *unasked,
-        *(Note("failed", why, name, severity="error", of="configurations") for name, why in failures.items()),
-        *_refusals(refused, len(topics)),
-        *_busy({name: one["machine"] for name, one in told.items()}),
+        *missing_query,
+        *(Note("failed", reason, name, severity="error", of="configurations") for name, reason in failures.items()),
+        *_refusal_notes(refused, len(topics)),
+        *_busy_notes({name: costs["machine"] for name, costs in measured.items()}),
     ]
     return Results(
-        replace(scores, notes=(*of_scores, *notes)),
+        replace(scores, notes=(*score_notes, *notes)),
         control["name"],
-        {name: one["levels"] for name, one in done.items()},
-        {name: {**one["costs"], **latency_of(one)} for name, one in told.items()},
+        {name: config["levels"] for name, config in completed.items()},
+        {name: {**costs["costs"], **latency_costs(costs)} for name, costs in measured.items()},
         refused,
         failures,
-        tuple((one["levels"], one["reason"]) for one in plan["left_out"]),
-        {name: one["machine"] for name, one in told.items()},
+        tuple((config["levels"], config["reason"]) for config in plan["left_out"]),
+        {name: costs["machine"] for name, costs in measured.items()},
         qrels,
         topics,
         responses,
-        place,
+        path,
     )
 
 
-def _planned(folder: Path) -> Any:
-    plan = _saved(folder / PLAN, _PLAN)
-    if not all(re.fullmatch("[0-9a-f]{1,64}", made["key"]) for made in plan["configurations"]):
-        raise InputError("a key of a configuration is no hash", fix=_FIX, path=str(folder / PLAN))
+def _read_plan(folder: Path) -> Any:
+    plan = _read_json(folder / PLAN, _PLAN_SHAPE)
+    if not all(re.fullmatch("[0-9a-f]{1,64}", configuration["key"]) for configuration in plan["configurations"]):
+        raise InputError("a key of a configuration is not a hash", fix=_FIX, path=str(folder / PLAN))
     try:
         measures_of(plan["measures"])
     except MeasureError as error:
@@ -201,66 +205,71 @@ def _planned(folder: Path) -> Any:
     return plan
 
 
-_PLAN = {
+_PLAN_SHAPE = {
     "configurations": [{"name": str, "key": str, "levels": dict}], "left_out": [{"levels": dict, "reason": str}],
     "qrels": str, "queries": str, "measures": [str], "notes?": [{"rule": str, "text": str}],
 }  # fmt: skip
-_COSTS = {
+_COSTS_SHAPE = {
     "refused": {str: [[str]]}, "costs": {str: (float, type(None))}, "machine": {"load?": float, "cores?": float},
     "cold_ms": [float], "rounds_ms": [[float]],
 }  # fmt: skip
 
 
-def _saved(path: Path, shape: Any) -> Any:
+def _read_json(path: Path, shape: Any) -> Any:
     try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        check_shape(saved, shape, path.name)
-        if len(set(map(len, saved.get("rounds_ms", ())))) > 1:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        check_shape(content, shape, path.name)
+        if len(set(map(len, content.get("rounds_ms", ())))) > 1:
             raise ValueError("rounds of different lengths")
     except (OSError, ValueError, RecursionError) as error:
-        problem = f"there is no experiment here, or it is damaged ({error})"
+        problem = f"the folder has no experiment, or it is damaged ({error})"
         raise InputError(problem, fix=_FIX, path=str(path.parent)) from None
-    return saved
+    return content
 
 
-def _why(folder: Path, key: str) -> tuple[str, str]:
-    """Give what went wrong with a configuration, and what to do about it; empty where nobody knows."""
+def _failure(folder: Path, key: str) -> tuple[str, str]:
+    """Return problem and fix of a failed configuration; the fix may be empty."""
     try:
-        failure = _saved(folder / "configurations" / f"{key}.{FAILURE}", {"problem": str, "fix?": str})
+        failure = _read_json(folder / "configurations" / f"{key}.{FAILURE}", {"problem": str, "fix?": str})
     except InputError:  # an empty file may be of an earlier version, whose disk was full
         return "it was not run yet", ""
     return failure["problem"], failure.get("fix") or ""
 
 
-def _refusals(refused: Mapping[str, tuple[Refused, ...]], n: int) -> Iterator[Note]:
-    """Say how many queries were not taken, and which."""
-    for name, given in refused.items():
-        queries = {one.query_id: f"{one.query_id} {one.query!r}" for one in given}
+def _refusal_notes(refused: Mapping[str, tuple[RefusedQuery, ...]], n: int) -> Iterator[Note]:
+    """Yield a note on the rejected queries of each configuration."""
+    for name, refused_queries in refused.items():
+        queries = {query.query_id: f"{query.query_id} {query.query!r}" for query in refused_queries}
         if queries:
-            why = f"{given[0].engine}: {given[0].reason}"
-            text = f"{len(queries)} of {counted(n, 'query', 'queries')} refused ({why}), which counts as an empty list"
+            reason = f"{refused_queries[0].engine}: {refused_queries[0].reason}"
+            text = (
+                f"{len(queries)} of {counted(n, 'query', 'queries')} refused ({reason}), which counts as an empty list"
+            )
             text = f"{text}: {first_few(list(queries.values()))}"
             yield Note("refused-queries", text, name, len(queries), of="configurations")
 
 
-def _busy(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Note]:
-    """Warn of times that were taken while more was to be done than the machine has cores for."""
-    loads = {name: one["load"] / one["cores"] for name, one in machines.items() if one.get("load") and one.get("cores")}
+def _busy_notes(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Note]:
+    """Yield a note if more processes wanted to run than the machine has cores, so that times are too high."""
+    loads = {
+        name: host["load"] / host["cores"] for name, host in machines.items() if host.get("load") and host.get("cores")
+    }
     busy = [name for name, load in loads.items() if load > 1 + 1 / machines[name]["cores"]]
     if busy:
-        worst = max(loads, key=lambda name: loads[name])
-        had = f"{machines[worst]['load']:.0f} processes wanted its {counted(machines[worst]['cores'], 'core')}"
-        text = f"the machine was busy with other work ({had}): costs of {first_few(busy)} are upper bounds"
+        busiest = max(loads, key=lambda name: loads[name])
+        host = machines[busiest]
+        load = f"{host['load']:.0f} processes wanted its {counted(host['cores'], 'core')}"
+        text = f"the machine was busy with other work ({load}): costs of {first_few(busy)} are upper bounds"
         yield Note("busy-machine", text)
 
 
-def latency_of(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Give latencies of what was timed, their intervals, and by how much rounds differ."""
-    taken = np.array(told["rounds_ms"], dtype=np.float64)
-    if not taken.size:
+def latency_costs(measurements: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the latency quantiles with their intervals and their noise."""
+    milliseconds = np.array(measurements["rounds_ms"], dtype=np.float64)
+    if not milliseconds.size:
         return dict.fromkeys(("cold_ms", *QUANTILES), None)
-    costs: dict[str, Any] = {"cold_ms": float(np.median(told["cold_ms"]))}
+    costs: dict[str, Any] = {"cold_ms": float(np.median(measurements["cold_ms"]))}
     for name, share in QUANTILES.items():
-        found = quantile(taken, share)
-        costs |= {name: found.value, f"{name}_ci": found.ci, f"{name}_noise": found.noise}
+        estimate = quantile(milliseconds, share)
+        costs |= {name: estimate.value, f"{name}_ci": estimate.ci, f"{name}_noise": estimate.noise}
     return costs

@@ -1,4 +1,4 @@
-"""A query tried live: settings that no plan has yet, or other words, beside the list of the control."""
+"""TrialEngines of single queries with other settings or words, compared with the control."""
 
 from __future__ import annotations
 
@@ -20,80 +20,80 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.diagnosis.diff import diff
 from judged.errors import InputError
-from judged.pipelines.experiments.configurations import Choices, level_text, spelled
-from judged.pipelines.experiments.pipelines import settings_of, system_of
-from judged.pipelines.experiments.plan import Plan, importing_from
-from judged.pipelines.experiments.worker import refuse_odd
+from judged.pipelines.experiments.configurations import DesignSpace, format_factor_level, format_levels
+from judged.pipelines.experiments.pipelines import create_system, settings_of
+from judged.pipelines.experiments.plan import Plan, extended_import_path
+from judged.pipelines.experiments.worker import check_hits
 from judged.results import CHANGE, Answer, Code, RankedLists, Sentences
 from judged.results.types import cached_property
 
 if TYPE_CHECKING:
     from judged.diagnosis.diff import Diff
     from judged.pipelines.experiments.engines.base import Setting
-    from judged.pipelines.experiments.pipelines import Part, System
+    from judged.pipelines.experiments.pipelines import Node, System
     from judged.results import Block
     from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
 
-_MOST = 16  # engines that are kept
+_MAX_SYSTEMS = 16  # systems kept in memory
 
 
-class Field(NamedTuple):
-    """A setting of an engine, and its value as it is typed."""
+class SettingField(NamedTuple):
+    """A setting of an engine, with its value as text."""
 
     name: str
     value: str
     setting: Setting
 
     @property
-    def editable(self) -> bool:
-        """Whether another value may be tried: no file, address or function, which no visitor of a page may choose."""
+    def is_editable(self) -> bool:
+        """Whether visitors may change it. Files, addresses, and functions are excluded for security."""
         return bool(self.setting.values) or not isinstance(self.setting.default, str)
 
     @property
-    def choices(self) -> list[str]:
-        """The values that it takes; empty where any of its kind will do."""
+    def allowed_values(self) -> list[str]:
+        """Allowed values; empty if any value of the type is allowed."""
         values = self.setting.values or ((False, True) if isinstance(self.setting.default, bool) else ())
-        return list(map(level_text, values))
+        return list(map(format_factor_level, values))
 
-    def read(self, text: str) -> Any:
-        """Take what somebody typed; whether an engine takes the value, `Choices` says.
+    def parse(self, text: str) -> Any:
+        """Convert text of a form. Whether the engine allows the value is checked by `DesignSpace.parse_value`.
 
         Raises
         ------
         InputError
-            If it is not of the setting's kind.
+            If the text does not fit the type of the setting.
         """
         default, text = self.setting.default, text.strip()
         if isinstance(default, (str, bool)):
-            return dict(zip(self.choices, self.setting.values or (False, True), strict=False)).get(text, text)
+            return dict(zip(self.allowed_values, self.setting.values or (False, True), strict=False)).get(text, text)
         try:
             if isinstance(default, tuple):
                 return () if text == "none" else tuple(float(part) for part in text.split(",") if part.strip())
             return float(text) if isinstance(default, float) else int(text)
         except ValueError:
-            fix = f"write {'numbers with commas between' if isinstance(default, tuple) else 'a number'}"
-            raise InputError(f"{self.name} cannot be {text!r:.60}", fix=fix) from None
+            fix = f"write {'numbers, separated by commas' if isinstance(default, tuple) else 'a number'}"
+            raise InputError(f"invalid value of {self.name}: {text!r:.60}", fix=fix) from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trial(Answer):
-    """What `Trials.attempt` returns: both lists of one topic, what moved, and what was tried.
+class QueryTrial(Answer):
+    """Result of `TrialEngines.attempt`: the lists of control and trial for one topic, and their differences.
 
     Attributes
     ----------
     sides : Diff
-        The list of the control, asked with the topic's own words, and the one that was tried.
+        List of the control with the words of the topic, and list of the trial.
     query : str
-        What the other one was asked.
+        Query of the trial.
     reworded : bool
-        Whether these are other words than the topic's.
+        Whether the query differs from the topic's.
     changed : dict
-        The settings in which it differs from the control.
+        Settings that differ from the control.
     refused : tuple of str
-        Which query an engine refused, and why.
+        Rejected queries, each with the engine's reason.
     toml : str
-        The levels to add to the plan; empty if it has them.
+        Levels to add to the plan; empty if it has them.
     """
 
     kind: ClassVar[str] = "trial"
@@ -109,36 +109,38 @@ class Trial(Answer):
 
     @property
     def title(self) -> str:
-        """What was tried."""
-        return f"Topic {self.topic}: {spelled(self.changed) or 'the control'}"
+        """Topic and changed settings."""
+        return f"Topic {self.topic}: {format_levels(self.changed) or 'the control'}"
 
     @property
     def topic(self) -> str:
-        """The topic."""
+        """ID of the topic."""
         return self.sides.topics[0].query_id
 
     @property
     def provenance(self) -> Provenance:
-        """What the scores rest on."""
+        """Provenance of the scores."""
         return self.sides.provenance
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was refused, what changed, and what that does not say."""
-        alone = "This is one topic: what helps it may hurt others."
-        said = [*self.refused, self.sides.topics[0].sentence, alone]
+        """Rejections, the change of scores, and its limits."""
+        caveat = "This is one topic: what helps it may hurt others."
+        sentences = [*self.refused, self.sides.topics[0].sentence, caveat]
         if self.toml:
-            said[-1] += " Put it into the plan, and run that, to see."
+            sentences[-1] += " Put it into the plan, and run that, to see."
         if self.reworded:
-            said.append("Other words are a configuration by `synonyms` or `rewrite`, which do the same to every query.")
-        return tuple(said)
+            sentences.append(
+                "Other words are a configuration by `synonyms` or `rewrite`, which do the same to every query."
+            )
+        return tuple(sentences)
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was asked, and what it would be in a plan."""
+        """Return the topic, the query, the settings, and the levels for the plan."""
         return {"topic": self.topic, "query": self.query, "settings": dict(self.changed), "toml": self.toml}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what changed, both lists, and the levels for the plan."""
+        """Return the scores, both lists, and the levels for the plan."""
         first, second = self.sides.runs
         scores = self.sides.table("scores").changed("first", title=first).changed("second", title=second)
         scores = scores.changed("difference", show=CHANGE).showing("measure", "first", "second", "difference")
@@ -151,17 +153,17 @@ class Trial(Answer):
         )
 
 
-class Trials:
-    """The engines of a plan: built when they are first asked, each once, and kept for the next query.
+class TrialEngines:
+    """Engines of a plan. Each is built at its first use and kept for later queries.
 
     Examples
     --------
     >>> from judged.data import sample
     >>> names = {"documents": "docs.jsonl.gz", "queries": "queries.jsonl", "qrels": "qrels.txt"}
     >>> files = {key: str(sample.FOLDER / name) for key, name in names.items()}
-    >>> trials = Trials(Plan.of(files | {"control": {"engine": "sqlite", "stemmer": "none"}}))
+    >>> trials = TrialEngines(Plan.of(files | {"control": {"engine": "sqlite", "stemmer": "none"}}))
     >>> trial = trials.attempt("t05", {"stemmer": "english"})
-    >>> [(one.measure, round(one.first, 3), round(one.second, 3)) for one in trial.sides.topics[0].scores]
+    >>> [(row.measure, round(row.first, 3), round(row.second, 3)) for row in trial.sides.topics[0].scores]
     [('nDCG@10', 0.847, 0.847), ('R@100', 0.667, 0.667)]
     >>> print(trial.toml)
     [factors]
@@ -171,25 +173,27 @@ class Trials:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.choices = Choices(plan.control, plan.factors, plan.forbidden, plan.pipelines, plan.design, plan.folder)
+        self.design_space = DesignSpace(
+            plan.control, plan.factors, plan.forbidden, plan.pipelines, plan.design, plan.folder
+        )
         self._folders: list[str] = []
-        weakref.finalize(self, _remove, self._folders)
-        self._made: dict[str, System] = {}
+        weakref.finalize(self, _remove_folders, self._folders)
+        self._systems: dict[str, System] = {}
         self._lock = Lock()
 
     @cached_property
     def texts(self) -> Texts:
-        """The documents."""
+        """Documents of the plan."""
         return Texts.read(self.plan.documents)
 
     @cached_property
     def queries(self) -> Topics:
-        """The queries."""
+        """Queries of the plan."""
         return Topics.read(self.plan.queries)
 
     @cached_property
     def qrels(self) -> Qrels:
-        """The judgments."""
+        """Judgments of the plan."""
         return Qrels.read(self.plan.qrels)
 
     def attempt(
@@ -201,141 +205,147 @@ class Trials:
         query: str = "",
         measure: Any = None,
         cutoff: int = 10,
-    ) -> Trial:
-        """Ask the control with a topic's query, and beside it with other settings, or in other words.
+    ) -> QueryTrial:
+        """Search the control with the topic's query, and a variant with other settings or words.
 
         Parameters
         ----------
         topic
-            Its id.
+            ID of the topic.
         changes
-            Settings of the control that are tried with other values, as they are typed.
+            New values of settings, as text.
         engine
-            An engine or pipeline of the plan; the control's for "".
+            Engine or pipeline of the plan; "" for the control's.
         query
-            In which words the other is asked; those of the topic for "".
+            Words of the variant; "" for the topic's.
         measure, cutoff
-            As for `diff`; the measures of the plan for None.
+            As for `diff`; None for the measures of the plan.
 
         Raises
         ------
         InputError
-            If a setting is not known, an engine cannot be built so, or the qrels lack the topic.
+            If a setting is unknown, an engine cannot be built, or the topic has no judgments.
         """
-        settings, own = self.settings(changes, engine), self.queries.text(topic)
-        asked = query.strip() or own
+        settings, topic_query = self.settings(changes, engine), self.queries.text(topic)
+        trial_query = query.strip() or topic_query
         qrels = self.qrels.over([topic])
         runs: list[Run] = []
         refused: list[str] = []
-        for name, of, words in (("control", self.choices.control, own), ("tried", settings, asked)):
-            hits, reasons = self._search(self.choices.part(of["engine"], of)[0], words)
+        control = self.design_space.control
+        for name, values, words in (("control", control, topic_query), ("tried", settings, trial_query)):
+            hits, reasons = self._search(self.design_space.node(values["engine"], values)[0], words)
             runs.append(Run.of({topic: hits}, name=name))
             refused += [f"{name}: the query was refused ({reason})." for reason in reasons]
-        how: dict[str, Any] = {"measure": self.plan.measures if measure is None else measure, "cutoff": cutoff}
-        sides = diff(qrels, runs[0], runs[1], topic, texts=self.texts, queries={topic: asked}, **how)
-        changed = {name: value for name, value in settings.items() if value != self.choices.control.get(name)}
-        return Trial(sides, asked, asked != own, changed, tuple(refused), self.as_toml(settings), sides.notes)
+        options: dict[str, Any] = {"measure": self.plan.measures if measure is None else measure, "cutoff": cutoff}
+        sides = diff(qrels, runs[0], runs[1], topic, texts=self.texts, queries={topic: trial_query}, **options)
+        changed = {name: value for name, value in settings.items() if value != control.get(name)}
+        reworded, toml = trial_query != topic_query, self.as_toml(settings)
+        return QueryTrial(sides, trial_query, reworded, changed, tuple(refused), toml, sides.notes)
 
-    def fields(self, settings: Mapping[str, Any]) -> dict[str, Field]:
-        """Give what can be set of an engine or pipeline, but for what the plan says of its parts."""
-        found: dict[str, Field] = {}
-        for part in self.choices.part(settings["engine"], settings)[0].all():
-            for name, setting in settings_of(part.engine).items():
-                if name not in self.choices.pipelines.get(part.name, {}):
-                    found.setdefault(name, Field(name, level_text(part.settings[name]), setting))
-        return found
+    def fields(self, settings: Mapping[str, Any]) -> dict[str, SettingField]:
+        """Return the settings of an engine or pipeline, without those that the plan fixes in its pipelines."""
+        fields: dict[str, SettingField] = {}
+        for node in self.design_space.node(settings["engine"], settings)[0].all():
+            for name, setting in settings_of(node.engine).items():
+                if name not in self.design_space.pipelines.get(node.name, {}):
+                    fields.setdefault(name, SettingField(name, format_factor_level(node.settings[name]), setting))
+        return fields
 
     def settings(self, changes: Mapping[str, str], engine: str = "") -> dict[str, Any]:
-        """Give the settings of the control with changes as they were typed; what only other engines know is left out.
+        """Return the settings of the control with changes; settings that only other engines have are ignored.
 
         Raises
         ------
         InputError
-            If nobody knows a setting, or it may not be changed here.
+            If a setting is unknown, or cannot be changed here.
         """
-        made = {**self.choices.control, **({"engine": engine} if engine else {})}
-        if made["engine"] not in self.choices.engines:
-            raise InputError(f"no engine {engine!r:.60} is in the plan", fix=f"use {', '.join(self.choices.engines)}")
-        known = self.fields(made)
-        elsewhere = {name for other in self.choices.engines for name in self.fields({"engine": other})}
+        settings = {**self.design_space.control, **({"engine": engine} if engine else {})}
+        if settings["engine"] not in self.design_space.engines:
+            raise InputError(
+                f"the plan has no engine {engine!r:.60}", fix=f"use {', '.join(self.design_space.engines)}"
+            )
+        fields = self.fields(settings)
+        other_names = {
+            name for engine_name in self.design_space.engines for name in self.fields({"engine": engine_name})
+        }
         for name, text in changes.items():
-            if name not in known and name not in elsewhere:
-                raise InputError(f"no setting {name!r:.60}", fix=f"use one of {', '.join(known)}")
-            if name not in known or text.strip() == known[name].value:
+            if name not in fields and name not in other_names:
+                raise InputError(f"no setting {name!r:.60}", fix=f"use one of {', '.join(fields)}")
+            if name not in fields or text.strip() == fields[name].value:
                 continue
-            if not known[name].editable:
+            if not fields[name].is_editable:
                 raise InputError(f"{name} cannot be changed here", fix="change it in the plan")
-            made[name] = known[name].read(text)
-        return made
+            settings[name] = fields[name].parse(text)
+        return settings
 
     def as_toml(self, settings: Mapping[str, Any]) -> str:
-        """Write the levels that the plan lacks of these settings; empty where it has them all."""
-        usual = {name: one.setting.default for name, one in self.fields(settings).items()}
+        """Format the levels that the plan does not have; empty if it has all."""
+        defaults = {name: field.setting.default for name, field in self.fields(settings).items()}
         lines: list[str] = []
         for name, value in settings.items():
-            levels = self.choices.factors.get(name, (self.choices.control.get(name, usual.get(name)),))
-            if value not in levels:  # texts, numbers, truth values and lists of these are alike in JSON and TOML
+            levels = self.design_space.factors.get(name, (self.design_space.control.get(name, defaults.get(name)),))
+            if value not in levels:  # JSON and TOML write these types in the same way
                 lines.append(f"{name} = {json.dumps([*levels, value], ensure_ascii=False)}")
         return "\n".join(["[factors]", *lines]) if lines else ""
 
-    def _search(self, part: Part, query: str) -> tuple[dict[str, float], list[str]]:
-        """Ask a configuration within the plan's limits of time, and give also why any of its parts refused."""
-        done: Future[tuple[dict[str, float], list[str]]] = Future()
+    def _search(self, node: Node, query: str) -> tuple[dict[str, float], list[str]]:
+        """Search within the time limits of the plan. Return scores by document, and reasons of rejections."""
+        future: Future[tuple[dict[str, float], list[str]]] = Future()
 
-        def ask() -> None:
+        def search() -> None:
             try:
-                done.set_result(self._ask(part, query))
-            except BaseException as error:  # noqa: BLE001 - it is raised by `done.result`
-                done.set_exception(error)
+                future.set_result(self._search_now(node, query))
+            except BaseException as error:  # noqa: BLE001 - `future.result` raises it
+                future.set_exception(error)
 
         limit = self.plan.query_seconds
-        if _by_content(part).name not in self._made:
+        if _content_named(node).name not in self._systems:
             limit += self.plan.build_seconds
-        Thread(target=ask, daemon=True).start()  # an engine that never answers must not keep the program from ending
+        Thread(target=search, daemon=True).start()  # a daemon thread: an engine that hangs must not block the exit
         try:
-            return done.result(limit)
+            return future.result(limit)
         except TimeoutError:
-            if done.done():  # the engine's own
+            if future.done():  # raised by the engine, not by `result`
                 raise
             fix = "correct the engine, or set higher limits in the plan (build_seconds, query_seconds), and start again"
-            raise InputError(f"{part.name}: no result after {limit:,} seconds", fix=fix) from None
+            raise InputError(f"{node.name}: no result after {limit:,} seconds", fix=fix) from None
 
-    def _ask(self, part: Part, query: str) -> tuple[dict[str, float], list[str]]:
-        with self._lock, importing_from(self.plan.folder):
-            if len(self._made) > _MOST:
-                self._forget()
-            known = set(self._made)
+    def _search_now(self, node: Node, query: str) -> tuple[dict[str, float], list[str]]:
+        with self._lock, extended_import_path(self.plan.folder):
+            if len(self._systems) > _MAX_SYSTEMS:
+                self._close_systems()
+            earlier_names = set(self._systems)
             try:
-                system = system_of(_by_content(part), self._made)
+                system = create_system(_content_named(node), self._systems)
                 self._folders.append(tempfile.mkdtemp(prefix="judged-try-"))
                 system.build(self.texts.documents, Path(self._folders[-1]))
-                hits = system.search(query, self.plan.depth, told := [])
-                refuse_odd(query, hits)
+                hits = system.search(query, self.plan.depth, records := [])
+                check_hits(query, hits)
             except BaseException:
-                for name in set(self._made) - known:  # perhaps half made
-                    del self._made[name]
+                for name in set(self._systems) - earlier_names:  # may be half built
+                    del self._systems[name]
                 raise
-        return dict(hits), [asked.refused for asked in told if asked.refused]
+        return dict(hits), [record.refused for record in records if record.refused]
 
     def close(self) -> None:
-        """Let go of the engines, and remove what they wrote."""
+        """Close the engines and remove their files."""
         with self._lock:
-            self._forget()
+            self._close_systems()
 
-    def _forget(self) -> None:
-        for engine in dict.fromkeys(engine for system in self._made.values() for engine in system.engines()):
+    def _close_systems(self) -> None:
+        for engine in dict.fromkeys(engine for system in self._systems.values() for engine in system.engines()):
             engine.close()
-        self._made.clear()
-        _remove(self._folders)
+        self._systems.clear()
+        _remove_folders(self._folders)
 
 
-def _remove(folders: list[str]) -> None:
+def _remove_folders(folders: list[str]) -> None:
     while folders:
         shutil.rmtree(folders.pop(), ignore_errors=True)
 
 
-def _by_content(part: Part) -> Part:
-    """Name parts by what they are, so that an engine serves every configuration that it is a part of."""
-    below = tuple(map(_by_content, part.of))
-    what = json.dumps([part.engine, dict(part.settings), [one.name for one in below]], sort_keys=True)
-    return replace(part, name=sha256(what.encode()).hexdigest(), of=below)
+def _content_named(node: Node) -> Node:
+    """Rename nodes to hashes of their content, so that configurations with the same node share its engine."""
+    children = tuple(map(_content_named, node.of))
+    content = json.dumps([node.engine, dict(node.settings), [child.name for child in children]], sort_keys=True)
+    return replace(node, name=sha256(content.encode()).hexdigest(), of=children)

@@ -1,4 +1,4 @@
-"""One configuration, built and asked in a process of its own: ``python -m judged.pipelines.experiments.worker JOB``."""
+"""Worker process: build and search one configuration: ``python -m judged.pipelines.experiments.worker JOB``."""
 
 from __future__ import annotations
 
@@ -23,9 +23,17 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.data.write import write_run
 from judged.errors import InputError, JudgedError, is_full
-from judged.pipelines.experiments.configurations import PlanModules, versions
-from judged.pipelines.experiments.limits import STEP, Memory, StepRecord, energy, machine, rounds_of, throughput
-from judged.pipelines.experiments.pipelines import Asked, Generating, Part, system_of
+from judged.pipelines.experiments.configurations import PlanModules, library_versions
+from judged.pipelines.experiments.limits import (
+    STEP_FILE,
+    PeakMemory,
+    StepRecord,
+    energy,
+    machine,
+    measure_rounds,
+    throughput,
+)
+from judged.pipelines.experiments.pipelines import Generating, Node, SearchRecord, create_system
 from judged.pipelines.rag.generation import costs_of, tables_by_topic
 from judged.pipelines.traces import Recorder
 
@@ -40,175 +48,177 @@ if TYPE_CHECKING:
 
 RUN, TRACES, COSTS, FAILURE = "run.parquet", "traces.jsonl", "costs.json", "failure.json"
 WORKER = "judged.pipelines.experiments.worker"
-NO_SPACE = 74  # its exit code where the disk is full, which is no failure of the configuration
-ANSWERS = "answers.json"  # of a configuration that generates: tables by name
-_FEW = 10  # documents that are indexed first, so that libraries are there when it counts
+NO_SPACE = 74  # exit code if the disk is full, which is not a failure of the configuration
+ANSWERS = "answers.json"  # tables by name, if the configuration generates answers
+_WARM_UP_DOCUMENTS = 10  # documents of a trial build, so that the measured build does not include imports
 
 
 def main() -> int:
-    """Do the job of a file, in its folder; what went wrong is written down beside it."""
+    """Run the job of a file in its folder; a failure is written beside the file."""
     path = Path(sys.argv[1])
     threading.Thread(target=_end_with_parent, daemon=True).start()
     job = json.loads(path.read_text(encoding="utf-8"))
     sys.meta_path.insert(0, PlanModules(job["modules"]))
     try:
-        work(job, path.parent)
-    except Exception as error:  # noqa: BLE001  whatever an engine raises is what became of its configuration
+        run_job(job, path.parent)
+    except Exception as error:  # noqa: BLE001 - any error of an engine is the result of its configuration
         if is_full(error):
             return NO_SPACE
         traceback.print_exc()
-        problem = failure_of(error, job["modules"].values())
+        problem = describe_failure(error, job["modules"].values())
         (path.parent / FAILURE).write_text(json.dumps(problem), encoding="utf-8")
         return 1
     return 0
 
 
-def failure_of(error: Exception, files: Collection[str] = ()) -> dict[str, str]:
-    """Return what went wrong, at which query, and what to do; of an error that is not ours also where it was raised.
+def describe_failure(error: Exception, files: Collection[str] = ()) -> dict[str, str]:
+    """Return problem, fix, and traceback of an error; the problem of an unexpected error includes its line.
 
-    `files`: of the plan's modules; of an error that came through them the last line there is named.
+    `files` are the modules of the plan. If the error passed through them, the last line in them is reported.
     """
     if isinstance(error, JudgedError):
         problem, fix = error.parts
     else:
         frames = traceback.extract_tb(error.__traceback__)
-        last = ([frame for frame in frames if frame.filename in files] or frames)[-1]
-        problem, fix = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})", ""
-    said = [*getattr(error, "__notes__", ()), problem]
-    told = "".join(traceback.format_exception(error))
-    return {"problem": ": ".join(said), "fix": fix, "traceback": told}
+        last_frame = ([frame for frame in frames if frame.filename in files] or frames)[-1]
+        problem, fix = f"{type(error).__name__}: {error} ({last_frame.filename}:{last_frame.lineno})", ""
+    parts = [*getattr(error, "__notes__", ()), problem]
+    traceback_text = "".join(traceback.format_exception(error))
+    return {"problem": ": ".join(parts), "fix": fix, "traceback": traceback_text}
 
 
-def _ask(system: System, query: str, text: str, depth: int, told: list[Asked] | None = None) -> list[Hit]:
-    """Ask one query; what goes wrong bears its id."""
+def _search(system: System, query: str, text: str, depth: int, records: list[SearchRecord] | None = None) -> list[Hit]:
+    """Search one query; the ID of the query is added to an error."""
     try:
-        return system.search(text, depth, told)
+        return system.search(text, depth, records)
     except Exception as error:
         error.add_note(f"query {query}")
         raise
 
 
 def _end_with_parent() -> None:
-    """End at once when whoever started this has ended, however it did: its end of the pipe closes then."""
-    os.read(0, 1)  # nothing is ever written
+    """Exit when the parent process ends, which closes its end of the pipe."""
+    os.read(0, 1)  # blocks: the parent never writes
     os._exit(1)
 
 
-def work(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_counter) -> None:
-    """Build what the job says, ask it, and leave run, traces and costs in the folder."""
+def run_job(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_counter) -> None:
+    """Build and search the configuration of a job, and write run, traces, and costs to the folder."""
     documents, topics = Texts.read(job["documents"]).documents, Topics.read(job["queries"])
     if not documents:
-        raise InputError("there are no documents to index", fix="give a file that has some", path=job["documents"])
+        raise InputError("the file has no documents", fix="use a file with documents", path=job["documents"])
     queries = {query: topics.text(query) for query in topics.table["query_id"].to_pylist()}
-    part = Part.read(job["part"])
-    steps, limit = StepRecord(folder / STEP), float(job["query_seconds"])
-    with ExitStack() as built:
+    node = Node.read(job["part"])
+    steps, limit = StepRecord(folder / STEP_FILE), float(job["query_seconds"])
+    with ExitStack() as cleanup:
         with steps.step("build", float(job["build_seconds"])):
-            system, costs = _built(part, documents, folder, clock, built)
-        refused, cold_ms, of_answers = _asked(system, queries, job["depth"], folder, (steps, limit), clock)
-        costs |= of_answers
-        timed = [query for query in queries if query not in refused]
-        told = {"refused": refused, "timed": timed, "cold_ms": cold_ms, "rounds_ms": []}
+            system, costs = _build_measured(node, documents, folder, clock, cleanup)
+        refused, cold_ms, answer_costs = _search_all(system, queries, job["depth"], folder, (steps, limit), clock)
+        costs |= answer_costs
+        measured_queries = [query for query in queries if query not in refused]
+        measurements = {"refused": refused, "timed": measured_queries, "cold_ms": cold_ms, "rounds_ms": []}
 
         def search(query: str) -> Any:  # recording a step takes about a microsecond
             with steps.step(f"query {query}", limit):
-                return _ask(system, query, queries[query], job["depth"])
+                return _search(system, query, queries[query], job["depth"])
 
-        def search_at_once(query: str) -> Any:  # some thread must end a query within the limit
+        def search_concurrently(query: str) -> Any:  # the limit restarts whenever any query ends
             try:
-                return _ask(system, query, queries[query], job["depth"])
+                return _search(system, query, queries[query], job["depth"])
             finally:
                 steps.begin("queries at once", limit)
 
-        if timed:
+        if measured_queries:
             rounds = {name: job[name] for name in ("rounds", "warm_up", "seed")}
-            told["rounds_ms"] = rounds_of(search, timed, **rounds, clock=clock).tolist()
-        if timed and job["concurrency"]:
+            measurements["rounds_ms"] = measure_rounds(search, measured_queries, **rounds, clock=clock).tolist()
+        if measured_queries and job["concurrency"]:
             with steps.step("queries at once", limit):
                 costs["queries_per_second"] = throughput(
-                    search_at_once, timed, concurrency=job["concurrency"], clock=clock
+                    search_concurrently, measured_queries, concurrency=job["concurrency"], clock=clock
                 )
     shutil.rmtree(folder / "index")
-    (folder / STEP).unlink()
-    told |= {"costs": costs, "machine": {**machine(), "versions": versions(part)}}
-    (folder / COSTS).write_text(json.dumps(told), encoding="utf-8")
+    (folder / STEP_FILE).unlink()
+    measurements |= {"costs": costs, "machine": {**machine(), "versions": library_versions(node)}}
+    (folder / COSTS).write_text(json.dumps(measurements), encoding="utf-8")
 
 
-def _built(
-    part: Part, documents: Mapping[str, Text], folder: Path, clock: Clock, built: ExitStack
+def _build_measured(
+    node: Node, documents: Mapping[str, Text], folder: Path, clock: Clock, cleanup: ExitStack
 ) -> tuple[System, dict[str, float | None]]:
-    """Build an index, to be closed in the end, and say what that took."""
-    few = dict(list(documents.items())[:_FEW])
-    # Within `folder`, which is removed if this process is killed. What goes wrong here goes wrong again below.
-    with suppress(Exception), tempfile.TemporaryDirectory(dir=folder) as place:
-        first = system_of(part)
-        with ExitStack() as once:
-            once.callback(_close, first)
-            first.build(few, Path(place))
-    system, index = system_of(part), folder / "index"
-    index.mkdir()
-    built.callback(_close, system)
-    memory = Memory()
-    with energy() as used:
+    """Build the indexes, and return the system with the costs of the build."""
+    warm_up_documents = dict(list(documents.items())[:_WARM_UP_DOCUMENTS])
+    # The folder is inside `folder`, which is removed if this process is killed. Errors are ignored: the build below
+    # raises them again.
+    with suppress(Exception), tempfile.TemporaryDirectory(dir=folder) as temporary_path:
+        trial_system = create_system(node)
+        with ExitStack() as trial_cleanup:
+            trial_cleanup.callback(_close, trial_system)
+            trial_system.build(warm_up_documents, Path(temporary_path))
+    system, index_folder = create_system(node), folder / "index"
+    index_folder.mkdir()
+    cleanup.callback(_close, system)
+    memory = PeakMemory()
+    with energy() as used_energy:
         wall, cpu = clock(), time.process_time()
-        system.build(documents, index)
+        system.build(documents, index_folder)
         wall, cpu = clock() - wall, time.process_time() - cpu
     sizes = [engine.size() for engine in system.engines()]
     size = None if None in sizes else sum(filter(None, sizes))
-    elsewhere = any(engine.elsewhere for engine in system.engines())
+    is_external = any(engine.runs_externally for engine in system.engines())
     return system, {
         "index_seconds": None if size is None else wall,
-        "index_cpu_seconds": None if elsewhere else cpu,
-        "index_joules": None if elsewhere else used.joules,
-        "peak_mb": None if elsewhere else memory.peak_mb(),
+        "index_cpu_seconds": None if is_external else cpu,
+        "index_joules": None if is_external else used_energy.joules,
+        "peak_mb": None if is_external else memory.peak_mb(),
         "index_mb": None if size is None else size / 1e6,
     }
 
 
 def _close(system: System) -> None:
     for engine in system.engines():
-        with suppress(Exception):  # of an engine that was not built as a whole
+        with suppress(Exception):  # the engine may be half built
             engine.close()
 
 
-def _asked(
+def _search_all(
     system: System,
     queries: Mapping[str, str],
     depth: int,
     folder: Path,
-    limit: tuple[StepRecord, float],  # of a query, in seconds, and where the queries are recorded
+    limit: tuple[StepRecord, float],  # record of steps, and limit of a query in seconds
     clock: Clock,
 ) -> tuple[dict[str, list[tuple[str, str]]], list[float], dict[str, float | None]]:
-    """Ask every query for the first time; give what was refused and why, the milliseconds, and what answers cost."""
+    """Search every query for the first time. Return rejections, milliseconds, and costs of answers."""
     recorder, (steps, seconds) = Recorder(folder / TRACES), limit
     rows: list[tuple[str, str, float]] = []
     refused: dict[str, list[tuple[str, str]]] = {}
     cold_ms: list[float] = []
     answers: dict[str, TimedAnswer] = {}
     for query, text in queries.items():
-        told: list[Asked] = []
+        records: list[SearchRecord] = []
         with steps.step(f"query {query}", seconds):
-            begun = clock()
-            hits = _ask(system, query, text, depth, told)
-            cold_ms.append(1000 * (clock() - begun))
-        refuse_odd(query, hits)
+            start = clock()
+            hits = _search(system, query, text, depth, records)
+            cold_ms.append(1000 * (clock() - start))
+        check_hits(query, hits)
         rows += [(query, doc, score) for doc, score in hits]
-        refused |= {query: said} if (said := [(one.name, one.refused) for one in told if one.refused]) else {}
+        if reasons := [(record.name, record.refused) for record in records if record.refused]:
+            refused[query] = reasons
         with recorder.query(query, text, trace_id=query) as trace:
-            for one in told:
-                trace.stage(one.name, one.kind, one.hits, parents=one.parents, query=one.query,
-                            latency_ms=one.milliseconds)  # fmt: skip
+            for record in records:
+                trace.stage(record.name, record.kind, record.hits, parents=record.parents, query=record.query,
+                            latency_ms=record.milliseconds)  # fmt: skip
             if isinstance(system, Generating):
                 with steps.step(f"query {query}", seconds):
-                    answers[query] = said = _answer(system, query, text, hits, clock)
-                trace.stage("context", "shown", [row["doc_id"] for row in said.tables["context"]])
-                trace.stage("cited", "cited", list(dict.fromkeys(row["doc_id"] for row in said.tables["citations"])))
+                    answers[query] = answer = _answer(system, query, text, hits, clock)
+                trace.stage("context", "shown", [row["doc_id"] for row in answer.tables["context"]])
+                trace.stage("cited", "cited", list(dict.fromkeys(row["doc_id"] for row in answer.tables["citations"])))
     if not rows:
-        why = next(iter(refused.values()))[0][1] if refused else "it gave none"
-        raise InputError(f"no document was found for any query: {why}", fix="look at how queries are made")
-    names = ("query_id", "doc_id", "score")
+        reason = next(iter(refused.values()))[0][1] if refused else "it gave none"
+        raise InputError(f"no query has results: {reason}", fix="check the queries and their rewriting")
+    column_names = ("query_id", "doc_id", "score")
     columns = zip(*rows, strict=True)
-    write_run(Run.of(pa.table(dict(zip(names, map(pa.array, columns), strict=True)))), folder / RUN)
+    write_run(Run.of(pa.table(dict(zip(column_names, map(pa.array, columns), strict=True)))), folder / RUN)
     if answers:
         (folder / ANSWERS).write_text(json.dumps(tables_by_topic(answers)), encoding="utf-8")
     return refused, cold_ms, costs_of(answers.values())
@@ -222,17 +232,17 @@ def _answer(system: Generating, query: str, text: str, hits: list[Hit], clock: C
         raise
 
 
-def refuse_odd(query: str, hits: list[tuple[str, float]]) -> None:
-    """Refuse a list that its scores would put in another order."""
+def check_hits(query: str, hits: list[tuple[str, float]]) -> None:
+    """Check that scores are finite and do not rise, and that documents are unique."""
     scores = [score for _, score in hits]
     if not all(map(math.isfinite, scores)):
-        raise InputError(f"query {query}: a score is no number", fix="give finite scores, or none")
+        raise InputError(f"query {query}: scores must be finite", fix="return finite scores, or none")
     if any(later > earlier for earlier, later in pairwise(scores)):
         raise InputError(
-            f"query {query}: scores rise down the list", fix="give documents by falling score, or no scores"
+            f"query {query}: scores rise down the list", fix="return documents by descending score, or without scores"
         )
     if len({doc for doc, _ in hits}) < len(hits):
-        raise InputError(f"query {query}: a document stands in the list twice", fix="give each once")
+        raise InputError(f"query {query}: the list has a document twice", fix="return each document once")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-/* A click on a bar or a point opens its topic; with the keyboard, the table of topics does. */
+/* A click on a bar or point opens its topic. Keyboard users open topics from the table. */
 document.addEventListener("drawn", ({ detail }) => {
-  detail.view.addEventListener("click", (event, item) => {
-    const address = item?.datum?.link;
-    if (address === undefined) return;
-    if (event.ctrlKey || event.metaKey || event.shiftKey) open(address, "_blank", "noopener");
-    else location.assign(address);
+  detail.view.addEventListener("click", (event, mark) => {
+    const url = mark?.datum?.link;
+    if (url === undefined) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey) open(url, "_blank", "noopener");
+    else location.assign(url);
   });
 });

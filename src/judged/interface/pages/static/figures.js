@@ -1,22 +1,22 @@
-/* Draws every chart of a page, and again when the page gets another width. */
+/* Draws all charts of a page, and redraws them when the width changes. */
 import { draw } from "../shared/drawing.js";
 
 const specs = new Map(
-  [...document.querySelectorAll("script[data-spec]")].map((one) => [one.dataset.spec, JSON.parse(one.textContent)]),
+  [...document.querySelectorAll("script[data-spec]")].map((script) => [script.dataset.spec, JSON.parse(script.textContent)]),
 );
 
-/** Draw all charts, each of which tells when it is drawn. */
+/** Draw all charts; each dispatches the event "drawn". */
 const drawAll = async () => {
-  for (const place of document.querySelectorAll(".chart[data-chart]")) {
-    const view = await draw(place, specs.get(place.dataset.chart));
-    if (view) place.dispatchEvent(new CustomEvent("drawn", { bubbles: true, detail: { view } }));
+  for (const container of document.querySelectorAll(".chart[data-chart]")) {
+    const view = await draw(container, specs.get(container.dataset.chart));
+    if (view) container.dispatchEvent(new CustomEvent("drawn", { bubbles: true, detail: { view } }));
   }
   document.documentElement.dataset.drawn = "yes";
 };
 
-let waiting = 0;
+let resizeTimer = 0;
 addEventListener("resize", () => {
-  clearTimeout(waiting);
-  waiting = setTimeout(drawAll, 200);
+  clearTimeout(resizeTimer);
+  resizeTimer = setTimeout(drawAll, 200);
 });
 drawAll();

@@ -1,65 +1,65 @@
-/* Draw a rectangle in the chart of the matrix, and the topics in it are shown below.
-   The server selects: the rectangle goes into the address, and what it answers takes the place of what was there. */
+/* Draw a rectangle in the matrix chart to list its topics below.
+   The server selects the topics: the rectangle is part of the URL, and parts of the response replace parts of the page. */
 const TOPICS = "topics";
 const BRUSH = "brush";
 const SIDES = ["x0", "x1", "y0", "y1"];
-const DIGITS = 4; // of a side in the address: finer than a pixel
+const DIGITS = 4; // of a side in the URL; finer than a pixel
 
 const links = JSON.parse(document.getElementById("links").textContent);
 const views = new Map();
-let rows = new Map(); // newer than those that the chart was drawn with
-let asking = null;
-let followed = false; // a click led somewhere: it is not an empty rectangle
+let rows = new Map(); // newer than the rows in the spec of the chart
+let pendingRequest = null;
+let clickHandled = false; // a click opened a link, so it is not an empty rectangle
 
-/** The rectangle of an address as {x: [from, to], y: [from, to]}; null without one. */
-const boxOf = (query) => {
-  const ends = SIDES.map((name) => (query.get(name) ? Number(query.get(name)) : null));
-  if (ends.every((end) => end === null)) return null;
-  return { x: ends.slice(0, 2), y: ends.slice(2) };
+/** The rectangle in a URL query as {x: [from, to], y: [from, to]}, or null. */
+const parseBox = (query) => {
+  const bounds = SIDES.map((name) => (query.get(name) ? Number(query.get(name)) : null));
+  if (bounds.every((bound) => bound === null)) return null;
+  return { x: bounds.slice(0, 2), y: bounds.slice(2) };
 };
 
-/** The dots of a chart that a page came with, by the name of the chart. */
+/** The rows of the charts of a page, by chart name. */
 const rowsOf = (page) =>
   new Map(
-    [...page.querySelectorAll("script[data-spec]")].map((one) => [
-      one.dataset.spec,
-      JSON.parse(one.textContent).layer.find((layer) => layer.data?.name === TOPICS).data.values,
+    [...page.querySelectorAll("script[data-spec]")].map((script) => [
+      script.dataset.spec,
+      JSON.parse(script.textContent).layer.find((layer) => layer.data?.name === TOPICS).data.values,
     ]),
   );
 
-/** Draw the rectangle of the address into the chart, or take it away. */
+/** Draw the rectangle of the URL in the chart, or remove it. */
 const drawBox = (view, box) => {
   for (const [axis, size] of [["x", view.width()], ["y", view.height()]]) {
     const scale = view.scale(axis);
     const edges = axis === "x" ? [0, size] : [size, 0];
-    const pixels = box ? box[axis].map((end, at) => Math.min(size, Math.max(0, end === null ? edges[at] : scale(end)))) : [0, 0];
+    const pixels = box ? box[axis].map((bound, i) => Math.min(size, Math.max(0, bound === null ? edges[i] : scale(bound)))) : [0, 0];
     view.signal(`${BRUSH}_${axis}`, pixels);
   }
 };
 
-/** Give a chart the dots that came last, and that of the run the rectangle of the address. */
+/** Update the rows of a chart; the chart of the run also gets the rectangle of the URL. */
 const fill = (name, view) => {
   view.data(TOPICS, rows.get(name));
-  if (name === "run") drawBox(view, boxOf(new URLSearchParams(location.search)));
+  if (name === "run") drawBox(view, parseBox(new URLSearchParams(location.search)));
   view.run();
 };
 
-/** Ask for a selection, and show what is answered without leaving the page. */
-const show = async (address, { push = true, focus = false } = {}) => {
-  asking?.abort();
-  asking = new AbortController();
+/** Request a selection and update the page in place. */
+const show = async (url, { push = true, focus = false } = {}) => {
+  pendingRequest?.abort();
+  pendingRequest = new AbortController();
   const selected = document.getElementById("selected");
   selected.setAttribute("aria-busy", "true");
   let page;
   try {
-    const answer = await fetch(address, { signal: asking.signal });
-    if (!answer.ok) return location.assign(address);
-    page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const response = await fetch(url, { signal: pendingRequest.signal });
+    if (!response.ok) return location.assign(url);
+    page = new DOMParser().parseFromString(await response.text(), "text/html");
   } catch (error) {
-    if (error.name !== "AbortError") location.assign(address);
+    if (error.name !== "AbortError") location.assign(url);
     return undefined;
   }
-  if (push) history.pushState(null, "", address);
+  if (push) history.pushState(null, "", url);
   for (const id of ["selected", "picking"]) {
     document.getElementById(id).replaceWith(document.adoptNode(page.getElementById(id)));
   }
@@ -71,54 +71,54 @@ const show = async (address, { push = true, focus = false } = {}) => {
   return undefined;
 };
 
-/** The address of a rectangle: what else was asked stays, but for the page and the quadrant. */
-const addressOf = (box) => {
+/** The URL of a rectangle. Other parameters stay, except for page and quadrant. */
+const boxUrl = (box) => {
   const query = new URLSearchParams(location.search);
   for (const name of [...SIDES, "page", "quadrant"]) query.delete(name);
   if (box) {
-    const ends = [...box.x, ...box.y];
-    SIDES.forEach((name, at) => query.set(name, String(ends[at])));
+    const bounds = [...box.x, ...box.y];
+    SIDES.forEach((name, i) => query.set(name, String(bounds[i])));
   }
   return `${location.pathname}?${query}`;
 };
 
-const rising = (pair) => pair.map((end) => Number(end.toFixed(DIGITS))).sort((one, two) => one - two);
+const roundAndSort = (pair) => pair.map((bound) => Number(bound.toFixed(DIGITS))).sort((first, second) => first - second);
 
-/** Listen to the rectangle while it is drawn, and ask when the pointer is released. */
-const listen = (view, place) => {
-  let drawn = null;
-  let held = false;
+/** Track the rectangle while it is drawn, and request its topics when the pointer is released. */
+const listen = (view, container) => {
+  let box = null;
+  let pressed = false;
   let moved = false;
   view.addSignalListener(BRUSH, (name, value) => {
-    drawn = value.across && value.up ? { x: rising(value.across), y: rising(value.up) } : null;
-    moved ||= held;
+    box = value.across && value.up ? { x: roundAndSort(value.across), y: roundAndSort(value.up) } : null;
+    moved ||= pressed;
   });
-  const letGo = () => {
-    removeEventListener("pointerup", letGo);
+  const release = () => {
+    removeEventListener("pointerup", release);
     setTimeout(() => {
-      held = false;
-      const none = !boxOf(new URLSearchParams(location.search));
-      if (moved && !followed && (drawn || !none)) show(addressOf(drawn));
+      pressed = false;
+      const hasNoBox = !parseBox(new URLSearchParams(location.search));
+      if (moved && !clickHandled && (box || !hasNoBox)) show(boxUrl(box));
     });
   };
-  const takeHold = () => {
-    held = true;
+  const press = () => {
+    pressed = true;
     moved = false;
-    followed = false;
-    addEventListener("pointerup", letGo);
+    clickHandled = false;
+    addEventListener("pointerup", release);
   };
-  place.firstElementChild.addEventListener("pointerdown", takeHold, true);
+  container.firstElementChild.addEventListener("pointerdown", press, true);
 };
 
-/** Open the topic of a dot, select the topics of one that is several, or keep the topics of a slice. */
-const follow = (event, item) => {
-  const one = item?.datum;
-  if (!one) return;
-  followed = true;
-  if (one.query_id) location.assign(`${links.topic}&${new URLSearchParams({ topic: one.query_id })}`);
-  else if (one.label && Object.hasOwn(links.slices, one.label)) location.assign(links.slices[one.label]);
-  else if (one.from) show(addressOf({ x: [one.from[0], one.to[0]], y: [one.from[1], one.to[1]] }));
-  else followed = false;
+/** Open the topic of a dot, select the topics of a dot of several, or filter by a slice. */
+const openMark = (event, mark) => {
+  const datum = mark?.datum;
+  if (!datum) return;
+  clickHandled = true;
+  if (datum.query_id) location.assign(`${links.topic}&${new URLSearchParams({ topic: datum.query_id })}`);
+  else if (datum.label && Object.hasOwn(links.slices, datum.label)) location.assign(links.slices[datum.label]);
+  else if (datum.from) show(boxUrl({ x: [datum.from[0], datum.to[0]], y: [datum.from[1], datum.to[1]] }));
+  else clickHandled = false;
 };
 
 document.addEventListener("drawn", ({ target, detail: { view } }) => {
@@ -126,7 +126,7 @@ document.addEventListener("drawn", ({ target, detail: { view } }) => {
   views.set(name, view);
   if (rows.has(name)) fill(name, view);
   if (name === "run") listen(view, target);
-  view.addEventListener("click", follow);
+  view.addEventListener("click", openMark);
 });
 
 document.addEventListener("click", (event) => {

@@ -1,41 +1,41 @@
-/* Notes to self on topics: kept in this browser, for what is open under one name; copied, or saved as JSON. */
-import { make } from "./elements.js";
+/* Notes on topics, stored in this browser by the title of the open data. They can be copied or saved as JSON. */
+import { createElement } from "./elements.js";
 
-const KEPT = "judged-notes:";
-const place = document.getElementById("note-to-self") ?? document.querySelector("[data-notes]");
-const key = KEPT + place?.dataset.notes;
+const STORAGE_PREFIX = "judged-notes:";
+const container = document.getElementById("note-to-self") ?? document.querySelector("[data-notes]");
+const key = STORAGE_PREFIX + container?.dataset.notes;
 const read = () => JSON.parse(localStorage.getItem(key) ?? "{}");
 
-const text = place?.querySelector("textarea");
+const text = container?.querySelector("textarea");
 if (text) {
   const { topic } = text.dataset;
-  const said = place.querySelector("[role=status]");
+  const status = container.querySelector("[role=status]");
   text.value = read()[topic] ?? "";
-  place.hidden = false;
-  place.open = Boolean(text.value);
+  container.hidden = false;
+  container.open = Boolean(text.value);
   text.addEventListener("input", () => {
     const { [topic]: _, ...notes } = read();
     if (text.value.trim()) notes[topic] = text.value;
     try {
       localStorage.setItem(key, JSON.stringify(notes));
-      said.textContent = "kept";
+      status.textContent = "kept";
     } catch {
-      said.textContent = "It cannot be kept: this browser has no room for it.";
+      status.textContent = "It cannot be kept: this browser has no room for it.";
     }
   });
-  const save = place.querySelector("a");
-  place.querySelector("button").addEventListener("click", async () => {
+  const save = container.querySelector("a");
+  container.querySelector("button").addEventListener("click", async () => {
     const lines = Object.entries(read()).map(([name, note]) => `${name}: ${note}`);
     await navigator.clipboard.writeText(lines.join("\n"));
-    said.textContent = "copied";
+    status.textContent = "copied";
   });
   save.addEventListener("click", () => {
     save.href = `data:application/json,${encodeURIComponent(JSON.stringify(read(), null, 2))}`;
   });
-} else if (place) {
+} else if (container) {
   const notes = read();
-  for (const link of place.querySelectorAll("a[href*='/topic?']")) {
+  for (const link of container.querySelectorAll("a[href*='/topic?']")) {
     const note = notes[new URL(link.href).searchParams.get("topic")];
-    if (note) link.after(make("span", { class: "rest" }, ` ✎ ${note}`));
+    if (note) link.after(createElement("span", { class: "rest" }, ` ✎ ${note}`));
   }
 }

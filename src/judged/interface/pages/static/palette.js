@@ -1,96 +1,96 @@
-/* The palette (/ or Ctrl-K), the keys of the page (?), and the address of the page to copy. */
-import { ask, make } from "./elements.js";
+/* The search palette (/ or Ctrl-K), keyboard help (?), and the button that copies the URL of the page. */
+import { requestJson, createElement } from "./elements.js";
 
 const dialog = (id, label, ...parts) => {
-  const made = make("dialog", { id, "aria-label": label, closedby: "any" }, ...parts);
-  document.body.append(made);
-  return made;
+  const element = createElement("dialog", { id, "aria-label": label, closedby: "any" }, ...parts);
+  document.body.append(element);
+  return element;
 };
 
-const input = make("input", {
+const input = createElement("input", {
   type: "search", name: "q", role: "combobox", maxlength: 200, spellcheck: "false", autocomplete: "off", "aria-expanded": "true",
   "aria-controls": "places", "aria-autocomplete": "list", "aria-label": "Find a topic, run, measure or page",
   placeholder: "Topic, run, measure, page",
 });
-const list = make("ul", { id: "places", role: "listbox", "aria-label": "What was found" });
-const said = make("p", { class: "note", role: "status" });
-const form = make("form", { action: "/search" }, input);
-const palette = dialog("palette", "Find", form, list, said);
+const list = createElement("ul", { id: "places", role: "listbox", "aria-label": "What was found" });
+const status = createElement("p", { class: "note", role: "status" });
+const form = createElement("form", { action: "/search" }, input);
+const palette = dialog("palette", "Find", form, list, status);
 
-let chosen = 0;
+let selectedIndex = 0;
 const options = () => [...list.children];
-const choose = (at) => {
-  const all = options();
-  chosen = all.length ? (at + all.length) % all.length : 0;
-  for (const [place, one] of all.entries()) one.setAttribute("aria-selected", String(place === chosen));
-  if (all.length) input.setAttribute("aria-activedescendant", all[chosen].id);
+const selectRow = (index) => {
+  const rows = options();
+  selectedIndex = rows.length ? (index + rows.length) % rows.length : 0;
+  for (const [i, option] of rows.entries()) option.setAttribute("aria-selected", String(i === selectedIndex));
+  if (rows.length) input.setAttribute("aria-activedescendant", rows[selectedIndex].id);
   else input.removeAttribute("aria-activedescendant");
-  all[chosen]?.scrollIntoView({ block: "nearest" });
+  rows[selectedIndex]?.scrollIntoView({ block: "nearest" });
 };
-let asked = 0;
-const find = async () => {
-  const mine = ++asked;
-  const answer = await ask(`/api/v1/search?${new URLSearchParams({ q: input.value })}`).catch(() => null);
-  if (mine !== asked) return; // another letter was typed since
-  const found = answer?.found ?? [];
+let requestCount = 0;
+const search = async () => {
+  const requestNumber = ++requestCount;
+  const response = await requestJson(`/api/v1/search?${new URLSearchParams({ q: input.value })}`).catch(() => null);
+  if (requestNumber !== requestCount) return; // a newer request exists
+  const matches = response?.found ?? [];
   list.replaceChildren(
-    ...found.map((place, at) => {
-      const row = make("li", { role: "option", id: `place-${at}` }, make("b", {}, place.name), ` ${place.text} `, make("span", { class: "rest" }, place.kind));
-      row.addEventListener("click", () => location.assign(place.address));
-      row.dataset.address = place.address;
+    ...matches.map((match, i) => {
+      const row = createElement("li", { role: "option", id: `place-${i}` }, createElement("b", {}, match.name), ` ${match.text} `, createElement("span", { class: "rest" }, match.kind));
+      row.addEventListener("click", () => location.assign(match.address));
+      row.dataset.address = match.address;
       return row;
     }),
   );
-  said.textContent = found.length ? "" : answer ? "Nothing is called so." : "The workbench does not answer.";
-  choose(0);
+  status.textContent = matches.length ? "" : response ? "Nothing is called so." : "The workbench does not answer.";
+  selectRow(0);
 };
-input.addEventListener("input", find);
+input.addEventListener("input", search);
 input.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") palette.close(); // a search field would only be emptied
+  if (event.key === "Escape") palette.close(); // otherwise Escape would only clear the field
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!step) return;
   event.preventDefault();
-  choose(chosen + step);
+  selectRow(selectedIndex + step);
 });
 form.addEventListener("submit", (event) => {
-  const place = options()[chosen];
-  if (!place) return;
+  const match = options()[selectedIndex];
+  if (!match) return;
   event.preventDefault();
-  location.assign(place.dataset.address);
+  location.assign(match.dataset.address);
 });
 const open = () => {
   palette.showModal();
   input.select();
-  find();
+  search();
 };
 document.getElementById("find").addEventListener("click", (event) => {
   event.preventDefault();
   open();
 });
 
-/* What the page says of its own keys, and every control that has one. */
-const row = (keys, text) => make("div", {}, make("dt", {}, ...keys.split(" ").flatMap((key) => [make("kbd", {}, key), " "])), make("dd", {}, text));
+/* Keys in the help of the page, and all controls with a keyboard shortcut. */
+const row = (keys, text) => createElement("div", {}, createElement("dt", {}, ...keys.split(" ").flatMap((key) => [createElement("kbd", {}, key), " "])), createElement("dd", {}, text));
 const help = () => {
-  const own = [...document.querySelectorAll("main .keys dl > *")].map((one) => one.cloneNode(true));
-  const controls = [...document.querySelectorAll("main [aria-keyshortcuts]:not([hidden])")].map((one) => {
-    const name = one.labels?.[0] ?? one.querySelector(".word") ?? one;
-    return row(one.getAttribute("aria-keyshortcuts"), name.textContent.replace(one.querySelector?.("kbd")?.textContent ?? "", "").trim());
+  const pageKeys = [...document.querySelectorAll("main .keys dl > *")].map((entry) => entry.cloneNode(true));
+  const controls = [...document.querySelectorAll("main [aria-keyshortcuts]:not([hidden])")].map((control) => {
+    const name = control.labels?.[0] ?? control.querySelector(".word") ?? control;
+    return row(control.getAttribute("aria-keyshortcuts"), name.textContent.replace(control.querySelector?.("kbd")?.textContent ?? "", "").trim());
   });
   const shared = [["/ Ctrl+K", "find a topic, run, measure or page"], ["?", "show these keys"], ["Esc", "close"]].map((pair) => row(...pair));
-  const close = make("button", { type: "button" }, "Close");
-  const made = dialog("keys-of-page", "Keys", make("h2", {}, "Keys"), make("dl", {}, ...shared, ...own, ...controls), close);
-  close.addEventListener("click", () => made.close());
-  made.addEventListener("close", () => made.remove());
-  made.showModal();
+  const close = createElement("button", { type: "button" }, "Close");
+  const helpDialog = dialog("keys-of-page", "Keys", createElement("h2", {}, "Keys"), createElement("dl", {}, ...shared, ...pageKeys, ...controls), close);
+  close.addEventListener("click", () => helpDialog.close());
+  helpDialog.addEventListener("close", () => helpDialog.remove());
+  helpDialog.showModal();
 };
 
 document.addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open]")) return;
   const control = (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k";
-  const typing = event.target.matches?.("input, select, textarea, [contenteditable]");
-  const single = !typing && !event.ctrlKey && !event.metaKey && !event.altKey;
-  if (control || (single && event.key === "/")) open();
-  else if (single && event.key === "?") help();
+  const isTyping = event.target.matches?.("input, select, textarea, [contenteditable]");
+  const isPlainKey = !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (control || (isPlainKey && event.key === "/")) open();
+  else if (isPlainKey && event.key === "?") help();
   else return;
   event.preventDefault();
 });

@@ -1,13 +1,13 @@
-/* Light or dark: what the reader's system says, until they choose. Loaded before the page is drawn. */
+/* Theme: the system setting until the user selects one. Loaded before rendering, so that colors do not flash. */
 (() => {
   "use strict";
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   try {
-    const chosen = localStorage.getItem("theme");
-    if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
+    const stored = localStorage.getItem("theme");
+    if (stored === "light" || stored === "dark") root.dataset.theme = stored;
   } catch {
-    /* this browser keeps nothing */
+    /* storage is disabled */
   }
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   addEventListener("DOMContentLoaded", () => {
@@ -23,7 +23,7 @@
       try {
         localStorage.setItem("theme", root.dataset.theme);
       } catch {
-        /* it holds until the page is left */
+        /* applies until the page is closed */
       }
       label();
     });

@@ -1,29 +1,29 @@
-/* The page of one topic: lines between the lists, a document marked in both, and texts that open in place. */
-import { ask, make, marked, wording } from "./elements.js";
+/* Page of one topic: lines between the lists, a document marked in both lists, and texts that open in place. */
+import { requestJson, createElement, highlightMatches, formatError } from "./elements.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const MOST = 10_000_000; // characters of a text that one answer has at most
+const MAX_CHARACTERS = 10_000_000; // per response of the API
 const lists = document.querySelector(".lists.two");
-const canvas = lists?.querySelector(".moves") ?? null;
+const lines = lists?.querySelector(".moves") ?? null;
 
-/** Give the pairs of one document that both lists show: [left, right]. */
-const pairs = () =>
+/** The documents in both lists, as [left, right] elements. */
+const documentPairs = () =>
   [...lists.querySelectorAll(".document[id^='a-']")]
     .map((left) => [left, document.getElementById(`b-${left.dataset.key}`)])
     .filter(([, right]) => right);
 
-/** Draw a line from each document on the left to the same one on the right. */
+/** Draw a line from each document on the left to the same document on the right. */
 const drawMoves = () => {
-  const box = canvas.getBoundingClientRect();
+  const box = lines.getBoundingClientRect();
   if (!box.width) {
-    canvas.replaceChildren();
+    lines.replaceChildren();
     return;
   }
-  canvas.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
-  const paths = pairs().map(([left, right]) => {
-    const [from, to] = [left, right].map((one) => {
-      const place = one.querySelector(".what").getBoundingClientRect();
-      return place.top - box.top + Math.min(place.height / 2, 10);
+  lines.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
+  const paths = documentPairs().map(([left, right]) => {
+    const [from, to] = [left, right].map((element) => {
+      const rectangle = element.querySelector(".what").getBoundingClientRect();
+      return rectangle.top - box.top + Math.min(rectangle.height / 2, 10);
     });
     const path = document.createElementNS(SVG, "path");
     path.setAttribute("d", `M 3 ${from} C ${box.width / 2} ${from} ${box.width / 2} ${to} ${box.width - 6} ${to}`);
@@ -31,59 +31,59 @@ const drawMoves = () => {
     path.classList.toggle("linked", left.classList.contains("linked"));
     return path;
   });
-  canvas.replaceChildren(...paths);
+  lines.replaceChildren(...paths);
 };
 
-/** Mark a document in both lists, and the line between; none for null. */
-const mark = (key) => {
-  for (const one of lists.querySelectorAll("[data-key]")) one.classList.toggle("linked", one.dataset.key === key);
-  const line = canvas.querySelector(".linked");
-  if (line) canvas.append(line);
+/** Mark a document in both lists, and its line; null removes the mark. */
+const markDocument = (key) => {
+  for (const element of lists.querySelectorAll("[data-key]")) element.classList.toggle("linked", element.dataset.key === key);
+  const line = lines.querySelector(".linked");
+  if (line) lines.append(line);
 };
 
 const keyOf = (event) => event.target.closest?.(".document")?.dataset.key ?? null;
 
-if (lists && canvas) {
-  let waiting = 0;
-  const soon = () => {
-    cancelAnimationFrame(waiting);
-    waiting = requestAnimationFrame(drawMoves);
+if (lists && lines) {
+  let frame = 0;
+  const scheduleDraw = () => {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(drawMoves);
   };
-  const watch = new ResizeObserver(soon);
-  watch.observe(canvas);
-  for (const one of lists.querySelectorAll(".documents")) watch.observe(one);
-  lists.addEventListener("pointerover", (event) => mark(keyOf(event)));
-  lists.addEventListener("pointerleave", () => mark(document.activeElement?.closest?.(".document")?.dataset.key ?? null));
-  lists.addEventListener("focusin", (event) => mark(keyOf(event)));
+  const observer = new ResizeObserver(scheduleDraw);
+  observer.observe(lines);
+  for (const element of lists.querySelectorAll(".documents")) observer.observe(element);
+  lists.addEventListener("pointerover", (event) => markDocument(keyOf(event)));
+  lists.addEventListener("pointerleave", () => markDocument(document.activeElement?.closest?.(".document")?.dataset.key ?? null));
+  lists.addEventListener("focusin", (event) => markDocument(keyOf(event)));
   lists.addEventListener("focusout", (event) => {
-    if (!event.relatedTarget?.closest?.(".lists")) mark(null);
+    if (!event.relatedTarget?.closest?.(".lists")) markDocument(null);
   });
-  lists.addEventListener("toggle", soon, true);
+  lists.addEventListener("toggle", scheduleDraw, true);
   drawMoves();
 }
 
-/** Show the text of a document in its place, as text: its beginning, or so many characters. */
-const read = async (place, { document: id, topic }, length) => {
+/** Show the text of a document as plain text: its beginning, or `length` characters. */
+const read = async (container, { document: id, topic }, length) => {
   const query = new URLSearchParams({ doc_id: id, topic, ...(length ? { length } : {}) });
-  place.setAttribute("aria-busy", "true");
+  container.setAttribute("aria-busy", "true");
   try {
-    const found = await ask(`/api/v1/document?${query}`);
-    const pieces = found.text ? marked(found.pieces ?? [found.text]) : ["The text is empty."];
-    const parts = [make("div", { class: "text", tabindex: 0, role: "region", "aria-label": `Text of ${id}` }, ...pieces)];
-    if (found.title) parts.unshift(make("p", { class: "title" }, found.title));
-    if (found.text.length < found.characters && [...found.text].length < found.characters) {
-      const more = make("button", { type: "button" }, `Show all ${found.characters.toLocaleString("en")} characters`);
+    const documentText = await requestJson(`/api/v1/document?${query}`);
+    const pieces = documentText.text ? highlightMatches(documentText.pieces ?? [documentText.text]) : ["The text is empty."];
+    const parts = [createElement("div", { class: "text", tabindex: 0, role: "region", "aria-label": `Text of ${id}` }, ...pieces)];
+    if (documentText.title) parts.unshift(createElement("p", { class: "title" }, documentText.title));
+    if (documentText.text.length < documentText.characters && [...documentText.text].length < documentText.characters) {
+      const more = createElement("button", { type: "button" }, `Show all ${documentText.characters.toLocaleString("en")} characters`);
       more.addEventListener("click", async () => {
-        await read(place, { document: id, topic }, Math.min(found.characters, MOST));
-        place.querySelector(".text").focus();
+        await read(container, { document: id, topic }, Math.min(documentText.characters, MAX_CHARACTERS));
+        container.querySelector(".text").focus();
       });
       parts.push(more);
     }
-    place.replaceChildren(...parts);
+    container.replaceChildren(...parts);
   } catch (problem) {
-    place.replaceChildren(make("p", { class: "problem" }, `The text cannot be shown: ${wording(problem)}`));
+    container.replaceChildren(createElement("p", { class: "problem" }, `The text cannot be shown: ${formatError(problem)}`));
   }
-  place.removeAttribute("aria-busy");
+  container.removeAttribute("aria-busy");
 };
 
 document.addEventListener(
@@ -97,11 +97,11 @@ document.addEventListener(
   true,
 );
 
-/* Grading in place: a digit grades the document in which the focus is, and s saves the grade that was tried. */
+/* Grading in place: a digit grades the focused document, and s saves the grade. */
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.target.matches("input, select, textarea")) return;
   const grades = [...(event.target.closest(".document, td, th")?.querySelectorAll("[data-grade]") ?? [])];
-  const chosen = grades.find((one) => one.dataset.grade === event.key);
-  if (chosen) chosen.click();
+  const gradeLink = grades.find((element) => element.dataset.grade === event.key);
+  if (gradeLink) gradeLink.click();
   else if (event.key === "s") document.getElementById("save")?.click();
 });

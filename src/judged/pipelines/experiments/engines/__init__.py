@@ -1,4 +1,4 @@
-"""Engines that experiments run: each an adapter of four methods."""
+"""Adapters of the search engines that experiments run."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from judged.pipelines.experiments.engines.base import Engine
 
 ENGINES = tuple(name for component in all_components() for name in component.engines)
-"""The names of all engines, those of other packages too."""
+"""Names of all engines, including those that other packages add."""
 
 
-def engine_named(name: str) -> type[Engine]:
-    """Return the adapter of an engine; other packages may add engines (`judged.components`).
+def find_engine(name: str) -> type[Engine]:
+    """Return the adapter class of an engine; other packages may add engines (`judged.components`).
 
-    >>> sorted(engine_named("sqlite").settings)
+    >>> sorted(find_engine("sqlite").settings)
     ['stemmer', 'title_weight', 'tokens']
 
     Raises
     ------
     InputError
-        If there is none.
+        If no engine has this name.
     """
     engine = find("engines", name)
     if engine is None:

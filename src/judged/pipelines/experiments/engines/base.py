@@ -1,4 +1,4 @@
-"""What an engine is to an experiment: four methods, and the settings that it knows."""
+"""Interface of a search engine adapter: four methods and its settings."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
     from judged.data.texts import Text
 
-Configuration: TypeAlias = Mapping[str, Any]
-"""Settings of an engine by name; those that are not named have the engine's defaults."""
+EngineSettings: TypeAlias = Mapping[str, Any]
+"""Settings of an engine by name. A missing setting has the engine's default."""
 Hit: TypeAlias = tuple[str, float]
-"""A document's id and its score."""
+"""Document ID and score."""
 
 
 class Setting(NamedTuple):
-    """One thing that can be chosen of an engine."""
+    """A setting of an engine."""
 
     default: Any
-    values: tuple[Any, ...] = ()  # those it takes; none: any of the default's type
+    values: tuple[Any, ...] = ()  # allowed values; empty: any value of the default's type
     meaning: str = ""
-    least: float = -math.inf  # of a number
-    most: float = math.inf
+    least: float = -math.inf  # minimum of a number
+    most: float = math.inf  # maximum of a number
 
     @property
-    def takes(self) -> str:
-        """What it takes, in words; nothing where any value of its type will do.
+    def allowed_values(self) -> str:
+        """Allowed values as text; empty if every value of the type is allowed.
 
-        >>> Setting(0.75, least=0, most=1).takes, Setting("none", ("none", "english")).takes, Setting("").takes
-        ('a number from 0 to 1', "'none', 'english'", '')
+        >>> Setting(0.75, least=0, most=1).allowed_values, Setting("none", ("none", "english")).allowed_values
+        ('a number from 0 to 1', "'none', 'english'")
         """
         if math.isinf(self.least):
             return ", ".join(map(repr, self.values))
@@ -43,78 +43,82 @@ class Setting(NamedTuple):
 
 
 class QueryRefusedError(JudgedError):
-    """An engine does not take a query; the query counts as one that finds nothing, and is shown."""
+    """An engine rejects a query. The query counts as one without results, and is reported."""
 
 
 class Engine(Protocol):
-    """A search engine: made for one configuration, asked, and closed."""
+    """A search engine: built for one configuration, searched, and closed."""
 
     settings: ClassVar[Mapping[str, Setting]]
-    libraries: ClassVar[tuple[str, ...]] = ()  # distributions whose versions change what it gives
-    elsewhere: ClassVar[bool] = False  # whether work is done outside this process: what it takes is not seen
-    cannot: ClassVar[tuple[tuple[Configuration, str], ...]] = ()  # settings that do not go together, and why
+    libraries: ClassVar[tuple[str, ...]] = ()  # distributions whose versions affect the results
+    runs_externally: ClassVar[bool] = (
+        False  # whether it works in another process, whose CPU time and memory cannot be measured
+    )
+    incompatible: ClassVar[
+        tuple[tuple[EngineSettings, str], ...]
+    ] = ()  # settings that exclude each other, and the reason
 
-    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
-        """Index documents, by id, into an empty folder, with every setting given.
+    def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
+        """Index documents, by ID, into an empty folder. All settings are present.
 
         Raises
         ------
         MissingExtraError
             If its library is not installed.
         InputError
-            If there is no document, or something of the configuration cannot be read.
+            If there are no documents, or a setting cannot be used.
         """
 
     def size(self) -> int | None:
-        """Give the bytes of the index; None where nobody can tell."""
+        """Return the size of the index in bytes; None if it is unknown."""
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Give the first k documents, the best first.
+        """Return the first k documents, best first.
 
         Raises
         ------
         QueryRefusedError
-            If the engine does not take the query.
+            If the engine rejects the query.
         """
         ...
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release all resources."""
 
 
-def whole(text: Text) -> str:
-    """Give title and text as one; not the title again where the text begins with it.
+def title_and_text(text: Text) -> str:
+    """Return title and text as one string, without the title if the text begins with it.
 
     >>> from judged.data.texts import Text
-    >>> whole(Text("Income tax", "How it is paid.")), whole(Text("Income tax", "Income tax is paid."))
+    >>> title_and_text(Text("Income tax", "How it is paid.")), title_and_text(Text("Income tax", "Income tax is paid."))
     ('Income tax How it is paid.', 'Income tax is paid.')
     """
     return text.text if text.text.startswith(text.title) else f"{text.title} {text.text}"
 
 
-def called(given: Any) -> Callable[..., Any]:
-    """Give a function as it is, or import one that is named ``module:function``.
+def import_function(function_or_name: Any) -> Callable[..., Any]:
+    """Return a function as it is, or import it by its name ``module:function``.
 
     Raises
     ------
     InputError
-        If there is none of that name.
+        If no function has this name.
 
-    >>> called("math:sqrt")(9)
+    >>> import_function("math:sqrt")(9)
     3.0
     """
-    if callable(given):
-        return given
-    module, colon, name = str(given).partition(":")
+    if callable(function_or_name):
+        return function_or_name
+    module, separator, name = str(function_or_name).partition(":")
     try:
-        found = getattr(import_module(module), name) if colon else None
+        function = getattr(import_module(module), name) if separator else None
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"{given!r} cannot be imported: {error}", fix="name module:function") from None
-    if not callable(found):
-        raise InputError(f"{given!r} is no function", fix="name module:function")
-    return found
+        raise InputError(f"{function_or_name!r} cannot be imported: {error}", fix="write module:function") from None
+    if not callable(function):
+        raise InputError(f"a function is required, got {function_or_name!r}", fix="write module:function")
+    return function
 
 
 def folder_size(folder: Path) -> int:
-    """Add up the bytes of all files below a folder."""
+    """Return the total size of all files in a folder, in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""SQLite's full-text index FTS5: part of Python, so that an experiment needs nothing installed."""
+"""Full-text search of databases: SQLite FTS5, which is part of Python, and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from judged.data.texts import Text
-    from judged.pipelines.experiments.engines.base import Configuration, Hit
+    from judged.pipelines.experiments.engines.base import EngineSettings, Hit
 
 
 _TOKENIZERS = {"none": "unicode61", "english": "porter unicode61", "trigram": "trigram"}
 _WORD = re.compile(r"\w+")
-_ASK = "select id, -bm25(docs, 0, ?, 1.0) from docs where docs match ? order by 2 desc, id limit ?"
+_SEARCH = "select id, -bm25(docs, 0, ?, 1.0) from docs where docs match ? order by 2 desc, id limit ?"
 
 
 class SqliteFts5(Engine):
-    """BM25 of FTS5, whose k1 is 1.2 and whose b is 0.75; any word of the query may match."""
+    """BM25 of FTS5 with k1 = 1.2 and b = 0.75. A document matches if it has any word of the query."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
         "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Porter)"),
         "tokens": Setting("words", ("words", "trigrams"), "what is indexed"),
         "title_weight": Setting(1.0, (), "what a word of the title counts, beside 1 for the text", 0),
     }
-    cannot = (({"tokens": "trigrams", "stemmer": "english"}, "trigrams have no stem"),)
+    incompatible = (({"tokens": "trigrams", "stemmer": "english"}, "trigrams have no stem"),)
 
-    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+    def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
         """Index titles and texts."""
         trigrams = configuration["tokens"] == "trigrams"
         if trigrams and configuration["stemmer"] != "none":
@@ -50,15 +50,15 @@ class SqliteFts5(Engine):
         self._file = folder / "index.sqlite"
 
     def size(self) -> int:
-        """Give the size of the database."""
+        """Return the size of the database in bytes."""
         return self._file.stat().st_size
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Ask for documents with any of the query's words."""
+        """Return documents with any word of the query."""
         words = " OR ".join(f'"{word}"' for word in dict.fromkeys(self._word.findall(query)))
         if not words:
             raise QueryRefusedError("the query has no word")
-        return self._index.execute(_ASK, (self._weight, words, k)).fetchall()
+        return self._index.execute(_SEARCH, (self._weight, words, k)).fetchall()
 
     def close(self) -> None:
         """Close the database."""
@@ -70,7 +70,7 @@ _RANKS = {"frequency": "ts_rank", "cover": "ts_rank_cd"}
 
 
 class PostgreSql(Engine):
-    """``ts_rank`` over titles (weight A or D) and texts (D); any word of the query may match. It has no BM25."""
+    """``ts_rank`` over titles (weight A or D) and texts (D), not BM25. Any word of the query may match."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
         "dsn": Setting("", (), "how the server is reached, as libpq takes it; empty: its environment"),
@@ -82,10 +82,10 @@ class PostgreSql(Engine):
         "title_weight": Setting("D", ("A", "D"), "whether words of titles count ten times as much"),
     }
     libraries = ("psycopg",)
-    elsewhere = True
+    runs_externally = True
 
-    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
-        """Fill a table of its own, which is dropped in the end."""
+    def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
+        """Create and fill a table, which `close` drops."""
         try:
             import psycopg
         except ImportError:
@@ -93,44 +93,48 @@ class PostgreSql(Engine):
         try:
             self._server: Any = psycopg.connect(configuration["dsn"], autocommit=True)
         except psycopg.OperationalError as error:
-            raise InputError(f"no server answers: {error}".strip(), fix="start it, and say where: dsn") from None
+            raise InputError(
+                f"no PostgreSQL server answers: {error}".strip(), fix="start the server, and set dsn"
+            ) from None
         self._refused = psycopg.Error
         self._words = _CONFIGURATIONS[configuration["stemmer"]]
         self._rank, self._normalization = _RANKS[configuration["rank"]], int(configuration["normalization"])
         self._table = f"judged_{uuid.uuid4().hex}"
-        self._do(f"CREATE UNLOGGED TABLE {self._table} (id text, words tsvector)")
+        self._execute(f"CREATE UNLOGGED TABLE {self._table} (id text, words tsvector)")
         weight = configuration["title_weight"]
-        made = f"setweight(to_tsvector('{self._words}', %s), '{weight}') || to_tsvector('{self._words}', %s)"
+        vector_expression = (
+            f"setweight(to_tsvector('{self._words}', %s), '{weight}') || to_tsvector('{self._words}', %s)"
+        )
         rows = [(doc, *(part.replace("\0", " ") for part in text)) for doc, text in documents.items()]
         with self._server.cursor() as cursor, self._server.transaction():
-            cursor.executemany(f"INSERT INTO {self._table} VALUES (%s, {made})", rows)
-        self._do(f"CREATE INDEX ON {self._table} USING gin (words)")
-        self._do(f"ANALYZE {self._table}")
-        self._ask = (
+            cursor.executemany(f"INSERT INTO {self._table} VALUES (%s, {vector_expression})", rows)
+        self._execute(f"CREATE INDEX ON {self._table} USING gin (words)")
+        self._execute(f"ANALYZE {self._table}")
+        self._search_statement = (
             f"SELECT id, {self._rank}(words, asked, {self._normalization}) AS score"
             f" FROM {self._table}, to_tsquery('{self._words}', %s) asked WHERE words @@ asked"
             " ORDER BY score DESC, id LIMIT %s"
         )
 
-    def _do(self, statement: str, values: tuple[Any, ...] = ()) -> Any:
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> Any:
         return self._server.execute(statement, values)
 
     def size(self) -> int:
-        """Give the bytes of the table with its index."""
-        return self._do("SELECT pg_total_relation_size(%s)", (self._table,)).fetchone()[0]
+        """Return the size of the table and its index in bytes."""
+        return self._execute("SELECT pg_total_relation_size(%s)", (self._table,)).fetchone()[0]
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Ask for documents with any of the query's words."""
+        """Return documents with any word of the query."""
         words = list(dict.fromkeys(_WORD.findall(query)))
         if not words:
             raise QueryRefusedError("the query has no word")
         try:
-            found = self._do(self._ask, (" | ".join(f"'{word}'" for word in words), k)).fetchall()
+            rows = self._execute(self._search_statement, (" | ".join(f"'{word}'" for word in words), k)).fetchall()
         except self._refused as error:
             raise QueryRefusedError(str(error)) from None
-        return [(doc, float(score)) for doc, score in found]
+        return [(doc, float(score)) for doc, score in rows]
 
     def close(self) -> None:
-        """Drop the table, and leave the server."""
-        self._do(f"DROP TABLE {self._table}")
+        """Drop the table and close the connection."""
+        self._execute(f"DROP TABLE {self._table}")
         self._server.close()

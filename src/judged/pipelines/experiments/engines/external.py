@@ -21,150 +21,153 @@ from urllib.request import (
 
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
-from judged.pipelines.experiments.engines.base import Engine, QueryRefusedError, Setting, called
+from judged.pipelines.experiments.engines.base import Engine, QueryRefusedError, Setting, import_function
 
 if TYPE_CHECKING:
     from judged.data.texts import Text
-    from judged.pipelines.experiments.engines.base import Configuration, Hit
+    from judged.pipelines.experiments.engines.base import EngineSettings, Hit
 
 
 class Function(Engine):
-    """``search(query, k)``, which gives ids, pairs of id and score, or ``{id: score}``; it knows its documents."""
+    """A function ``search(query, k)`` over documents of its own. Returns IDs, (ID, score) pairs, or ``{id: score}``."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
-        "search": Setting("", (), "module:function that gives the first k documents of a query"),
+        "search": Setting("", (), "module:function that gives the first k documents of a query")
     }
-    elsewhere = True
+    runs_externally = True
 
-    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+    def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
         """Import the function."""
         if not configuration["search"]:
-            raise InputError("there is no function to ask", fix='name it: search = "module:function"')
-        self._search = called(configuration["search"])
+            raise InputError("`search` must name a function, got nothing", fix='set search = "module:function"')
+        self._search = import_function(configuration["search"])
 
     def size(self) -> None:
-        """Nobody can tell."""
+        """Return None: the size is unknown."""
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Ask the function."""
-        return hits_of(self._search(query, k))[:k]
+        """Call the function."""
+        return parse_hits(self._search(query, k))[:k]
 
 
-def hits_of(given: Any) -> list[Hit]:
-    """Take ids in order, pairs of id and score, or ``{id: score}``; ids without scores count from the last one up.
+def parse_hits(result: Any) -> list[Hit]:
+    """Convert IDs in rank order, (ID, score) pairs, or ``{id: score}``. IDs without scores get n, n - 1, ..., 1.
 
-    >>> hits_of({"a": 1.0, "b": 2.0}), hits_of(["x", "y"])
+    >>> parse_hits({"a": 1.0, "b": 2.0}), parse_hits(["x", "y"])
     ([('b', 2.0), ('a', 1.0)], [('x', 2.0), ('y', 1.0)])
     """
-    if isinstance(given, Mapping):
-        scored = cast("Mapping[Any, Any]", given).items()
-        return sorted(((str(doc), float(score)) for doc, score in scored), key=lambda hit: -hit[1])
-    listed = list(given)
-    if all(isinstance(one, str) for one in listed):
-        return [(doc, float(len(listed) - at)) for at, doc in enumerate(listed)]
+    if isinstance(result, Mapping):
+        scores = cast("Mapping[Any, Any]", result).items()
+        return sorted(((str(doc), float(score)) for doc, score in scores), key=lambda hit: -hit[1])
+    listed = list(result)
+    if all(isinstance(item, str) for item in listed):
+        return [(doc, float(len(listed) - position)) for position, doc in enumerate(listed)]
     return [(str(doc), float(score)) for doc, score in listed]
 
 
 _KEYS = {"url", "method", "headers", "body", "hits", "id", "score", "seconds"}
 _NEEDED = ("url", "hits", "id")
-_MOST = 1 << 26  # bytes of an answer
+_MOST = 1 << 26  # bytes of a response
 
 
-_OPENER = OpenerDirector()  # without what follows redirects: headers, which may hold a key, go to no other address
+# No handler follows redirects: headers, which may hold a key, must not be sent to another address.
+_OPENER = OpenerDirector()
 for _handler in (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
     _OPENER.add_handler(_handler())
 
 
 class Http(Engine):
-    """An engine that runs and holds its documents already; only the address in the file is ever asked.
+    """A search service that already holds its documents. Requests go only to the address in the file.
 
-    The file is TOML: ``url``, and where needed ``method``, ``headers`` and ``body`` (a table, sent as JSON), in which
-    ``{query}`` and ``{k}`` are replaced; ``hits`` is the path to the list in the answer, ``id`` and ``score`` are paths
-    in a hit, such as ``fields.id``.
+    The file is TOML: ``url`` and, optionally, ``method``, ``headers``, and ``body`` (a table, sent as JSON).
+    ``{query}`` and ``{k}`` are replaced in them. ``hits`` is the path to the list of hits in the response. ``id`` and
+    ``score`` are paths in a hit, such as ``fields.id``.
     """
 
-    settings: ClassVar[Mapping[str, Setting]] = {
-        "file": Setting("", (), "the file that describes request and answer"),
-    }
-    elsewhere = True
+    settings: ClassVar[Mapping[str, Setting]] = {"file": Setting("", (), "the file that describes request and answer")}
+    runs_externally = True
 
-    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+    def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
         """Read the file."""
         if not configuration["file"]:
-            raise InputError("nothing says how the engine is asked", fix='name a file: file = "opensearch.toml"')
+            raise InputError("`file` must name a request file, got nothing", fix='set file = "opensearch.toml"')
         path = str(configuration["file"])
-        known = parse_toml(read_toml(path), path)
-        if odd := [*(set(known) - _KEYS), *(name for name in _NEEDED if name not in known)]:
-            raise InputError(f"odd or missing: {', '.join(odd)}", fix=f"use {', '.join(sorted(_KEYS))}", path=path)
-        if urlsplit(str(known["url"])).scheme not in ("http", "https"):
-            raise InputError(f"{known['url']!r} is no address", fix="give one with http:// or https://", path=path)
-        self._known, self._path = known, path
+        spec = parse_toml(read_toml(path), path)
+        if invalid_keys := [*(set(spec) - _KEYS), *(name for name in _NEEDED if name not in spec)]:
+            raise InputError(
+                f"unknown or missing keys: {', '.join(invalid_keys)}", fix=f"use {', '.join(sorted(_KEYS))}", path=path
+            )
+        if urlsplit(str(spec["url"])).scheme not in ("http", "https"):
+            raise InputError(f"{spec['url']!r} is no HTTP URL", fix="write url = 'https://...'", path=path)
+        self._spec, self._path = spec, path
 
     def size(self) -> None:
-        """Nobody can tell."""
+        """Return None: the size is unknown."""
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Send the request, and take the hits out of the answer."""
-        known = self._known
-        url = str(known["url"]).replace("{query}", quote(query, safe="")).replace("{k}", str(k))
-        body = _filled(known["body"], query, k) if "body" in known else None
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json", **known.get("headers", {})}
-        method = str(known.get("method", "GET" if data is None else "POST"))
+        """Send the request, and read the hits from the response."""
+        spec = self._spec
+        url = str(spec["url"]).replace("{query}", quote(query, safe="")).replace("{k}", str(k))
+        body = _fill_template(spec["body"], query, k) if "body" in spec else None
+        encoded_body = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", **spec.get("headers", {})}
+        method = str(spec.get("method", "GET" if encoded_body is None else "POST"))
         try:
-            request = Request(url, data, headers, method=method)  # noqa: S310  the scheme was looked at
-            with _OPENER.open(request, timeout=float(known.get("seconds", 30))) as answer:
-                found = json.loads(answer.read(_MOST))
+            request = Request(url, encoded_body, headers, method=method)  # noqa: S310 - `build` checked the scheme
+            with _OPENER.open(request, timeout=float(spec.get("seconds", 30))) as stream:
+                response = json.loads(stream.read(_MOST))
         except HTTPError as error:
-            error.close()  # it is the answer, too
+            error.close()  # the error is the open response, too
             if 400 <= error.code < 500:
                 raise QueryRefusedError(f"{error.code} {error.reason}") from None
             if 300 <= error.code < 400:
                 other = urlsplit(error.headers.get("Location", "")).hostname or "another address"
                 problem = f"{urlsplit(url).hostname} redirects ({error.code}) to {other}, and no redirect is followed"
-                raise InputError(problem, fix="write the address that answers as url", path=self._path) from None
+                raise InputError(problem, fix="set url to the final address", path=self._path) from None
             raise InputError(
                 f"{urlsplit(url).netloc} answers {error.code}", fix="see its log", path=self._path
             ) from None
         except (URLError, HTTPException, TimeoutError, ConnectionError, ValueError) as error:
             fix = "check that it runs, and that its answer is JSON"
             raise InputError(f"{urlsplit(url).netloc} gives no answer: {error}", fix=fix, path=self._path) from None
-        hits = _at(found, str(known["hits"]))
+        hits = _value_at_path(response, str(spec["hits"]))
         if not isinstance(hits, list):
-            problem = f"there is no list at {known['hits']!r} in the answer"
-            raise InputError(problem, fix="name the path of the hits", path=self._path)
-        return [self._hit(hit, len(hits) - at) for at, hit in enumerate(hits[:k])]
+            problem = f"the response has no list at {spec['hits']!r}"
+            raise InputError(problem, fix="set hits to the path of the list", path=self._path)
+        return [self._hit(hit, len(hits) - row) for row, hit in enumerate(hits[:k])]
 
-    def _hit(self, hit: Any, otherwise: int) -> Hit:
-        doc = _at(hit, str(self._known["id"]))
+    def _hit(self, hit: Any, default_score: int) -> Hit:
+        doc = _value_at_path(hit, str(self._spec["id"]))
         if doc is None:
-            raise InputError(f"a hit has no id at {self._known['id']!r}", fix="name its path", path=self._path)
-        score = _at(hit, str(self._known["score"])) if "score" in self._known else None
-        return str(doc), float(otherwise if score is None else score)
+            raise InputError(
+                f"a hit has no id at {self._spec['id']!r}", fix="set id to the path of document IDs", path=self._path
+            )
+        score = _value_at_path(hit, str(self._spec["score"])) if "score" in self._spec else None
+        return str(doc), float(default_score if score is None else score)
 
 
-def _filled(given: Any, query: str, k: int) -> Any:
-    """Put the query and the number of hits where their names stand; ``"{k}"`` alone becomes a number."""
-    if isinstance(given, dict):
-        return {name: _filled(value, query, k) for name, value in given.items()}
-    if isinstance(given, list):
-        return [_filled(value, query, k) for value in given]
-    if isinstance(given, str):
-        return k if given == "{k}" else given.replace("{k}", str(k)).replace("{query}", query)
-    return given
+def _fill_template(template: Any, query: str, k: int) -> Any:
+    """Replace ``{query}`` and ``{k}`` in all strings; ``"{k}"`` alone becomes a number."""
+    if isinstance(template, dict):
+        return {name: _fill_template(value, query, k) for name, value in template.items()}
+    if isinstance(template, list):
+        return [_fill_template(value, query, k) for value in template]
+    if isinstance(template, str):
+        return k if template == "{k}" else template.replace("{k}", str(k)).replace("{query}", query)
+    return template
 
 
-def _at(given: Any, path: str) -> Any:
-    """Look up ``hits.hits`` or ``0.docs``; None where nothing stands there.
+def _value_at_path(value: Any, path: str) -> Any:
+    """Return the value at a path such as ``hits.hits`` or ``0.docs``; None if there is none.
 
-    >>> _at({"response": {"docs": [{"id": 7}]}}, "response.docs.0.id")
+    >>> _value_at_path({"response": {"docs": [{"id": 7}]}}, "response.docs.0.id")
     7
     """
     for name in filter(None, path.split(".")):
-        if isinstance(given, dict):
-            given = given.get(name)
-        elif isinstance(given, list) and name.isdigit() and int(name) < len(given):
-            given = given[int(name)]
+        if isinstance(value, dict):
+            value = value.get(name)
+        elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
         else:
             return None
-    return given
+    return value

@@ -1,4 +1,4 @@
-"""bm25s: BM25 and its relatives, with scores computed before anybody asks."""
+"""Engines of Python libraries: bm25s, tantivy, and dense vectors."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.errors import InputError, MissingExtraError
-from judged.pipelines.experiments.engines.base import Engine, QueryRefusedError, Setting, called, folder_size, whole
+from judged.pipelines.experiments.engines.base import (
+    Engine,
+    QueryRefusedError,
+    Setting,
+    folder_size,
+    import_function,
+    title_and_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from judged.data.texts import Text
-    from judged.pipelines.experiments.engines.base import Configuration, Hit
+    from judged.pipelines.experiments.engines.base import EngineSettings, Hit
 
 
 _METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
-_BM25S_WORD = re.compile(r"\w\w")  # bm25s leaves out words of one letter
+_BM25S_WORD = re.compile(r"\w\w")  # bm25s drops words of one letter
 
 
 class Bm25s(Engine):
-    """BM25 over titles and texts as one field; documents without any word of the query are not returned."""
+    """BM25 over titles and texts as one field. A document matches if it has any word of the query."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
         "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Snowball)"),
@@ -34,7 +41,7 @@ class Bm25s(Engine):
     }
     libraries = ("bm25s", "PyStemmer")
 
-    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+    def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
         """Index titles and texts."""
         try:
             import bm25s
@@ -43,31 +50,31 @@ class Bm25s(Engine):
             raise MissingExtraError("bm25s", "engines") from None
         self._library: Any = bm25s
         self._stemmer = Stemmer.Stemmer("english") if configuration["stemmer"] == "english" else None
-        self._stop = "en" if configuration["stop_words"] == "english" else []
+        self._stop_words = "en" if configuration["stop_words"] == "english" else []
         self._ids = list(documents)
         self._index = bm25s.BM25(
             k1=float(configuration["k1"]), b=float(configuration["b"]), method=configuration["method"]
         )
-        self._index.index(self._tokens([whole(text) for text in documents.values()]), show_progress=False)
+        self._index.index(self._tokens([title_and_text(text) for text in documents.values()]), show_progress=False)
         self._index.save(str(folder / "index"))
         self._folder = folder
 
     def _tokens(self, texts: list[str]) -> Any:
-        return self._library.tokenize(texts, stopwords=self._stop, stemmer=self._stemmer, show_progress=False)
+        return self._library.tokenize(texts, stopwords=self._stop_words, stemmer=self._stemmer, show_progress=False)
 
     def size(self) -> int:
-        """Add up the files of the saved index."""
+        """Return the size of the saved index in bytes."""
         return folder_size(self._folder)
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Ask for documents with any of the query's words."""
+        """Return documents with any word of the query."""
         if not _BM25S_WORD.search(query):
             raise QueryRefusedError("the query has no word of two letters")
-        # it would choose by JAX where that is installed, and give documents of equal scores in another order
-        how: dict[str, Any] = {"show_progress": False, "n_threads": 0, "backend_selection": "numpy"}
-        places, scores = self._index.retrieve(self._tokens([query]), k=min(k, len(self._ids)), **how)
-        found = zip(places[0].tolist(), scores[0].tolist(), strict=True)
-        return [(self._ids[place], score) for place, score in found if score > 0]
+        # By default, bm25s uses JAX if it is installed, which orders documents with equal scores differently.
+        options: dict[str, Any] = {"show_progress": False, "n_threads": 0, "backend_selection": "numpy"}
+        rows, scores = self._index.retrieve(self._tokens([query]), k=min(k, len(self._ids)), **options)
+        hits = zip(rows[0].tolist(), scores[0].tolist(), strict=True)
+        return [(self._ids[row], score) for row, score in hits if score > 0]
 
 
 _TANTIVY_WORD = re.compile(r"\w+")
@@ -76,7 +83,7 @@ _MEMORY = 50_000_000  # bytes that a writer may hold
 
 
 class Tantivy(Engine):
-    """BM25 of tantivy over titles and texts; any word of the query may match."""
+    """BM25 of tantivy over titles and texts. A document matches if it has any word of the query."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
         "stemmer": Setting("english", ("none", "english"), "how words are brought to their stem (Snowball)"),
@@ -86,7 +93,7 @@ class Tantivy(Engine):
     }
     libraries = ("tantivy",)
 
-    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+    def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
         """Index titles and texts."""
         try:
             import tantivy
@@ -115,11 +122,11 @@ class Tantivy(Engine):
         self._folder = folder
 
     def size(self) -> int:
-        """Add up the files of the index."""
+        """Return the size of the index in bytes."""
         return folder_size(self._folder)
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Ask for documents with any of the query's words."""
+        """Return documents with any word of the query."""
         words = [word.lower() if word in _OPERATORS else word for word in _TANTIVY_WORD.findall(query)]
         if not words:
             raise QueryRefusedError("the query has no word")
@@ -132,11 +139,11 @@ class Tantivy(Engine):
         return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
 
 
-_BATCH = 512  # texts that are embedded at a time
+_BATCH = 512  # texts per call of the embedding function
 
 
 class Dense(Engine):
-    """Exact search by cosine, in NumPy."""
+    """Exact nearest neighbors by cosine similarity, in NumPy."""
 
     settings: ClassVar[Mapping[str, Setting]] = {
         "embed": Setting("", (), "module:function that makes vectors (n, d) of texts; empty: WordLlama's"),
@@ -144,41 +151,41 @@ class Dense(Engine):
     }
     libraries = ("wordllama",)
 
-    def build(self, documents: Mapping[str, Text], configuration: Configuration, folder: Path) -> None:
+    def build(self, documents: Mapping[str, Text], configuration: EngineSettings, folder: Path) -> None:
         """Embed titles and texts."""
-        given = configuration["embed"]
-        self._embed = called(given) if given else _wordllama(int(configuration["dimensions"]))
+        embed = configuration["embed"]
+        self._embed = import_function(embed) if embed else _wordllama(int(configuration["dimensions"]))
         self._ids = list(documents)
-        texts = [whole(text) for text in documents.values()]
-        parts = [self._unit(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
+        texts = [title_and_text(text) for text in documents.values()]
+        parts = [self._unit_vectors(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
         self._vectors = np.concatenate(parts)
         np.save(folder / "vectors.npy", self._vectors)
         self._folder = folder
 
-    def _unit(self, texts: list[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Make vectors of length 1; of a text that says nothing one of 0."""
+    def _unit_vectors(self, texts: list[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Return vectors of length 1; a text without a direction has the zero vector."""
         vectors = np.asarray(self._embed(texts), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
-            problem = f"embed made an array of shape {vectors.shape} of {len(texts)} texts, or one with no numbers"
-            raise InputError(problem, fix="give one row of finite numbers a text")
+            problem = f"`embed` must return {len(texts)} rows of finite numbers, got an array of shape {vectors.shape}"
+            raise InputError(problem, fix="return one row per text")
         length = np.sqrt((vectors**2).sum(axis=1, keepdims=True, dtype=np.float32))
         return (vectors / np.where(length > 0, length, 1)).astype(np.float32)
 
     def size(self) -> int:
-        """Give the size of the vectors."""
+        """Return the size of the vectors in bytes."""
         return folder_size(self._folder)
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Give the nearest documents; of equal ones those that were indexed first."""
-        asked = self._unit([query])[0]
-        if not asked.any():
+        """Return the nearest documents; ties are in the order of indexing."""
+        query_vector = self._unit_vectors([query])[0]
+        if not query_vector.any():
             raise QueryRefusedError("the query has no vector")
-        cosine = self._vectors @ asked
-        return [(self._ids[at], float(cosine[at])) for at in np.argsort(-cosine, kind="stable")[:k].tolist()]
+        cosine = self._vectors @ query_vector
+        return [(self._ids[row], float(cosine[row])) for row in np.argsort(-cosine, kind="stable")[:k].tolist()]
 
 
 def _wordllama(dimensions: int) -> Callable[[list[str]], Any]:
-    """Load static vectors whose weights are in their package: nothing is downloaded."""
+    """Load static vectors whose weights are part of the package, so nothing is downloaded."""
     try:
         import wordllama
     except ImportError:

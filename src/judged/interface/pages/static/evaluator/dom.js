@@ -1,36 +1,36 @@
-/* Small helpers for what the server wrote: an element that is not touched costs no layout. */
-import { wording } from "../elements.js";
+/* Helpers that update HTML from the server. Unchanged elements are not touched, which avoids layout work. */
+import { formatError } from "../elements.js";
 
-/** Read a part of a page that judged wrote, in which every text is escaped. */
+/** Parse HTML from the server, in which all text is escaped. */
 export const parse = (html) => Object.assign(document.createElement("template"), { innerHTML: html }).content.firstElementChild;
 
-/** Set a text only where it differs. */
-export const write = (element, text) => {
+/** Set the text if it differs. */
+export const setText = (element, text) => {
   if (element.textContent !== text) element.textContent = text;
 };
 
-/** Set an attribute only where it differs; null takes it away. */
-export const mark = (element, name, value) => {
+/** Set an attribute if it differs; null removes it. */
+export const updateAttribute = (element, name, value) => {
   if (value === null || value === undefined) {
     if (element.hasAttribute(name)) element.removeAttribute(name);
   } else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
 };
 
-/** Make an element like another, and touch only what differs. */
-export const morph = (element, like) => {
-  for (const name of element.getAttributeNames()) if (!like.hasAttribute(name)) element.removeAttribute(name);
-  for (const { name, value } of like.attributes) mark(element, name, value);
-  const [old, wanted] = [[...element.childNodes], [...like.childNodes]];
-  const isAlike = old.length === wanted.length && old.every((one, at) => one.nodeName === wanted[at].nodeName);
-  if (!isAlike) element.replaceChildren(...wanted);
-  else old.forEach((one, at) => {
-    if (one.nodeType === Node.ELEMENT_NODE) morph(one, wanted[at]);
-    else if (one.data !== wanted[at].data) one.data = wanted[at].data;
+/** Make an element equal to another, and change only the differences. */
+export const morph = (element, target) => {
+  for (const name of element.getAttributeNames()) if (!target.hasAttribute(name)) element.removeAttribute(name);
+  for (const { name, value } of target.attributes) updateAttribute(element, name, value);
+  const [current, expected] = [[...element.childNodes], [...target.childNodes]];
+  const hasSameNodes = current.length === expected.length && current.every((node, i) => node.nodeName === expected[i].nodeName);
+  if (!hasSameNodes) element.replaceChildren(...expected);
+  else current.forEach((node, i) => {
+    if (node.nodeType === Node.ELEMENT_NODE) morph(node, expected[i]);
+    else if (node.data !== expected[i].data) node.data = expected[i].data;
   });
 };
 
-/** Tell what is wrong in an element; nothing where nothing is. */
-export const complain = (element, error) => {
-  write(element, error ? wording(error) : "");
+/** Show an error in an element, or hide the element for null. */
+export const showError = (element, error) => {
+  setText(element, error ? formatError(error) : "");
   element.hidden = !error;
 };

@@ -1,52 +1,52 @@
-/* Lists to edit on the pages that teach: on every element with `data-example` a list, one measure of it and its working.
+/* Editable lists on learning pages: each element with `data-example` gets a list and one measure with its calculation.
 
-   data-measure: the measure; data-list and data-missing: as addresses have them. What the server wrote stays until the
-   first answer is there, and for good where the API knows no answer. */
-import { complain, mark, parse, write } from "./dom.js";
+   data-measure: the measure; data-list and data-missing: as in URLs. The HTML of the server stays until the first response,
+   and also if the request fails. */
+import { showError, updateAttribute, parse, setText } from "./dom.js";
 import { ListView } from "./list.js";
 import { Session } from "./session.js";
 import { readState } from "./state.js";
 
 class Example {
-  constructor(place) {
-    this.place = place;
-    const { measure, list, missing = "" } = place.dataset;
-    this.first = readState(new URLSearchParams({ list, missing }));
-    this.session = new Session(this.first, {
+  constructor(container) {
+    this.container = container;
+    const { measure, list, missing = "" } = container.dataset;
+    this.initialState = readState(new URLSearchParams({ list, missing }));
+    this.session = new Session(this.initialState, {
       path: (query) => `/api/v1/evaluator/example?${query}&measure=${encodeURIComponent(measure)}`,
       state: ({ state, top }) => {
         this.view?.show(state.list, top);
-        if (this.view) mark(this.body, "data-top", top);
+        if (this.view) updateAttribute(this.body, "data-top", top);
       },
-      answer: (html) => this.#answer(parse(html)),
-      problem: (error) => this.body && complain(this.#part("problem"), error),
-      say: (text) => write(this.#part("said"), text),
+      answer: (html) => this.#showAnswer(parse(html)),
+      problem: (error) => this.body && showError(this.#find("problem"), error),
+      say: (text) => setText(this.#find("said"), text),
     });
     this.session.refresh();
   }
 
-  #part(name) {
+  #find(name) {
     return this.body.querySelector(`.${name}`);
   }
 
-  #answer(body) {
+  #showAnswer(body) {
     const isFirst = !this.body;
-    const [old, text] = [this.body ?? body, body].map((one) => one.querySelector(".score > .value").textContent);
-    if (isFirst) this.#take(body);
-    write(this.#part("was"), old === text ? "" : `was ${old}`);
-    write(this.#part("score > .value"), text);
-    if (!isFirst) for (const name of ["how", "whole"]) this.#part(name).replaceWith(body.querySelector(`.${name}`));
-    this.place.dispatchEvent(new CustomEvent("evaluated", { bubbles: true }));
+    const [current, text] = [this.body ?? body, body].map((element) => element.querySelector(".score > .value").textContent);
+    if (isFirst) this.#replaceContent(body);
+    setText(this.#find("was"), current === text ? "" : `was ${current}`);
+    setText(this.#find("score > .value"), text);
+    if (!isFirst) for (const name of ["how", "whole"]) this.#find(name).replaceWith(body.querySelector(`.${name}`));
+    this.container.dispatchEvent(new CustomEvent("evaluated", { bubbles: true }));
   }
 
-  /** Put what the server made in the place of what cannot be edited. */
-  #take(body) {
+  /** Replace the static example by the editable one. */
+  #replaceContent(body) {
     this.body = body;
     this.view = new ListView(body, "list", this.session);
-    this.#part("reset").addEventListener("click", () => this.session.apply(this.first, { said: "Reset." }));
-    this.place.replaceChildren(body);
-    this.session.told.state(this.session);
+    this.#find("reset").addEventListener("click", () => this.session.apply(this.initialState, { message: "Reset." }));
+    this.container.replaceChildren(body);
+    this.session.callbacks.state(this.session);
   }
 }
 
-for (const place of document.querySelectorAll("[data-example]")) new Example(place);
+for (const container of document.querySelectorAll("[data-example]")) new Example(container);

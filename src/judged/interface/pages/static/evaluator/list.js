@@ -1,201 +1,201 @@
-/* A list as a control: rows with grades and names, by keyboard, mouse and touch. */
+/* An editable list: rows with grades and names, for keyboard, mouse, and touch. */
 import { draggable } from "./drag.js";
 import { Row } from "./row.js";
 
-const still = matchMedia("(prefers-reduced-motion: reduce)");
+const prefersReducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class ListView {
-  /** @param place what the server wrote: buttons, rows, which are taken over, and what makes another row
+  /** @param container HTML of the server: buttons, rows, which are reused, and the template of a row
       @param side which list of the session this is: "list" or "other" */
-  constructor(place, side, session) {
-    Object.assign(this, { side, session, at: 0, rows: new Map(), order: [] });
-    this.place = place.querySelector(".rows");
-    this.blank = place.querySelector("template").content.firstElementChild;
-    this.spare = [...this.place.children].map((one) => new Row(one));
-    this.place.addEventListener("keydown", (event) => this.#key(event));
-    this.place.addEventListener("click", (event) => this.#click(event));
-    this.place.addEventListener("focusin", ({ target }) => this.#withRow(target, (at) => this.#current(at)));
-    this.place.addEventListener("change", ({ target }) => target.matches(".doc") && this.#withRow(target, (at) => this.#rename(at)));
-    draggable(this.place, () => this.order.map((row) => row.element), {
-      hold: (at) => this.#hold(at),
-      carry: (at) => ((this.at = at), session.carry(at)),
-      drop: (back) => this.#drop(back),
+  constructor(container, side, session) {
+    Object.assign(this, { side, session, index: 0, rows: new Map(), order: [] });
+    this.container = container.querySelector(".rows");
+    this.template = container.querySelector("template").content.firstElementChild;
+    this.spareRows = [...this.container.children].map((element) => new Row(element));
+    this.container.addEventListener("keydown", (event) => this.#key(event));
+    this.container.addEventListener("click", (event) => this.#click(event));
+    this.container.addEventListener("focusin", ({ target }) => this.#withRow(target, (index) => this.#setCurrent(index)));
+    this.container.addEventListener("change", ({ target }) => target.matches(".doc") && this.#withRow(target, (index) => this.#rename(index)));
+    draggable(this.container, () => this.order.map((row) => row.element), {
+      hold: (index) => this.#hold(index),
+      carry: (index) => ((this.index = index), session.carry(index)),
+      drop: (isCanceled) => this.#drop(isCanceled),
     });
     const tools = {
-      up: () => this.move(this.at, this.at - 1),
-      down: () => this.move(this.at, this.at + 1),
-      add: () => this.add(this.order.length ? this.at + 1 : 0),
-      remove: () => this.order.length && this.remove(this.at),
+      up: () => this.move(this.index, this.index - 1),
+      down: () => this.move(this.index, this.index + 1),
+      add: () => this.add(this.order.length ? this.index + 1 : 0),
+      remove: () => this.order.length && this.remove(this.index),
     };
-    for (const [name, act] of Object.entries(tools)) place.querySelector(`.tools .${name}`).addEventListener("click", act);
+    for (const [name, action] of Object.entries(tools)) container.querySelector(`.tools .${name}`).addEventListener("click", action);
   }
 
-  /** The documents as they are called. */
+  /** The displayed names of the documents. */
   get names() {
-    return this.order.map((row) => row.called);
+    return this.order.map((row) => row.displayName);
   }
 
   get items() {
     return this.session.state[this.side];
   }
 
-  /** Show the items; rows keep their elements, so that what is focused or dragged stays it. */
+  /** Show the items. Rows keep their elements, so that focus and drag are not lost. */
   show(items, top) {
-    this.at = Math.max(0, Math.min(this.at, items.length - 1));
+    this.index = Math.max(0, Math.min(this.index, items.length - 1));
     const before = this.rows;
-    const next = (key) => before.get(key) ?? this.spare.shift() ?? new Row(this.blank.cloneNode(true));
+    const next = (key) => before.get(key) ?? this.spareRows.shift() ?? new Row(this.template.cloneNode(true));
     this.rows = new Map(items.map(({ key }) => [key, next(key)]));
     const order = [...this.rows.values()];
-    if (order.length !== this.order.length || order.some((row, at) => row !== this.order[at])) this.#arrange(order);
-    items.forEach((one, at) => order[at].show(one, at + 1, top, at === this.at));
+    if (order.length !== this.order.length || order.some((row, index) => row !== this.order[index])) this.#arrange(order);
+    items.forEach((item, index) => order[index].show(item, index + 1, top, index === this.index));
   }
 
-  /** Show what the server says of each row. */
-  tell(facts) {
-    [...facts].forEach((one, at) => this.order[at]?.tell(one));
+  /** Show the facts of each row from the server. */
+  showFacts(facts) {
+    [...facts].forEach((fact, index) => this.order[index]?.showFacts(fact));
   }
 
-  /** Put the focus on a row. */
-  focus(at) {
+  /** Focus a row. */
+  focus(index) {
     if (this.order.length === 0) return;
-    this.#current(Math.max(0, Math.min(at, this.order.length - 1)));
-    this.order[this.at].focus?.focus();
-    const { element } = this.order[this.at];
-    requestAnimationFrame(() => element.scrollIntoView({ block: "nearest" })); // at once it would cost a layout more
+    this.#setCurrent(Math.max(0, Math.min(index, this.order.length - 1)));
+    this.order[this.index].focus?.focus();
+    const { element } = this.order[this.index];
+    requestAnimationFrame(() => element.scrollIntoView({ block: "nearest" })); // later, to avoid another layout
   }
 
-  /** Change the order in the document around the row that must not be taken out of it; while it is dragged, the others
-      glide. A key moves a row at once: nothing should keep the numbers waiting. */
+  /** Reorder the elements around the focused or dragged row, which must stay in the document. During a drag, the other rows
+      are animated. Moves by key are not animated, so that the numbers are not delayed. */
   #arrange(order) {
-    const glides = this.held && !still.matches;
-    const old = new Map(glides ? this.order.map((row) => [row, row.element.offsetTop]) : []);
-    const fixed = this.held ?? this.order.find((row) => row.element.contains(document.activeElement));
-    const wanted = order.map((row) => row.element);
-    for (const child of [...this.place.children]) if (!wanted.includes(child)) child.remove();
-    wanted.reduceRight((next, element) => {
-      const isPlaced = element.isConnected && (element === fixed?.element || element.nextElementSibling === next);
-      if (!isPlaced) this.place.insertBefore(element, next);
+    const isAnimated = this.held && !prefersReducedMotion.matches;
+    const oldTops = new Map(isAnimated ? this.order.map((row) => [row, row.element.offsetTop]) : []);
+    const fixedRow = this.held ?? this.order.find((row) => row.element.contains(document.activeElement));
+    const elements = order.map((row) => row.element);
+    for (const child of [...this.container.children]) if (!elements.includes(child)) child.remove();
+    elements.reduceRight((next, element) => {
+      const isPlaced = element.isConnected && (element === fixedRow?.element || element.nextElementSibling === next);
+      if (!isPlaced) this.container.insertBefore(element, next);
       return element;
     }, null);
     this.order = order;
-    this.spare = [];
+    this.spareRows = [];
     for (const row of order) {
-      const by = old.has(row) ? old.get(row) - row.element.offsetTop : 0;
-      if (by && row !== this.held)
-        row.element.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], { duration: 140, easing: "ease-out" });
+      const offset = oldTops.has(row) ? oldTops.get(row) - row.element.offsetTop : 0;
+      if (offset && row !== this.held)
+        row.element.animate([{ transform: `translateY(${offset}px)` }, { transform: "none" }], { duration: 140, easing: "ease-out" });
     }
   }
 
-  /** Mark a row as the one that is used. */
-  #current(at) {
-    if (at === this.at) return;
-    const past = this.at;
-    this.at = at;
-    for (const place of [past, at])
-      if (this.items[place]) this.order[place].show(this.items[place], place + 1, this.session.top, place === at);
+  /** Mark a row as current. */
+  #setCurrent(index) {
+    if (index === this.index) return;
+    const previous = this.index;
+    this.index = index;
+    for (const i of [previous, index])
+      if (this.items[i]) this.order[i].show(this.items[i], i + 1, this.session.top, i === index);
   }
 
-  /** Do something with the place of the row in which an element is. */
-  #withRow(element, act) {
+  /** Call an action with the index of the row of an element. */
+  #withRow(element, action) {
     const row = element.closest(".row");
-    const at = this.order.findIndex((one) => one.element === row);
-    if (at >= 0) act(at);
+    const index = this.order.findIndex(({ element: other }) => other === row);
+    if (index >= 0) action(index);
   }
 
-  #rename(at) {
-    const field = this.order[at].doc;
+  #rename(index) {
+    const field = this.order[index].doc;
     const name = field.value.trim();
-    if (name) this.session.rename(this.side, at, name);
-    else field.value = this.items[at].doc;
+    if (name) this.session.rename(this.side, index, name);
+    else field.value = this.items[index].doc;
   }
 
-  #grade(at, text) {
-    this.session.grade(this.side, at, text === "-" ? null : Number(text));
+  #grade(index, text) {
+    this.session.grade(this.side, index, text === "-" ? null : Number(text));
   }
 
   #click({ target }) {
     const button = target.closest("button");
     if (!button) return;
-    this.#withRow(button, (at) => {
-      this.#current(at);
+    this.#withRow(button, (index) => {
+      this.#setCurrent(index);
       if (button.dataset.grade) {
-        this.#grade(at, button.dataset.grade);
-        this.order[at].focus?.focus();
-      } else if (button.matches(".remove")) this.remove(at);
-      else if (button.matches(".more")) this.edit(at);
+        this.#grade(index, button.dataset.grade);
+        this.order[index].focus?.focus();
+      } else if (button.matches(".remove")) this.remove(index);
+      else if (button.matches(".more")) this.edit(index);
     });
   }
 
   #key(event) {
     if (event.ctrlKey || event.metaKey) return;
-    this.#withRow(event.target, (at) => {
-      const act = this.#moves(event, at) ?? (event.target.matches("input") ? null : this.#grades(event, at));
-      if (!act) return;
+    this.#withRow(event.target, (index) => {
+      const action = this.#moves(event, index) ?? (event.target.matches("input") ? null : this.#grades(event, index));
+      if (!action) return;
       event.preventDefault();
-      act();
+      action();
     });
   }
 
-  /** Keys that work everywhere in a row: up and down, with Alt to take the row along; and the one that ends a name. */
-  #moves({ key, altKey, target }, at) {
-    if (key === "Enter" && target.matches(".doc")) return () => (this.#rename(at), this.focus(this.at));
+  /** Keys that work in the whole row: arrows, with Alt to move the row, and Enter in the name. */
+  #moves({ key, altKey, target }, index) {
+    if (key === "Enter" && target.matches(".doc")) return () => (this.#rename(index), this.focus(this.index));
     const ends = altKey ? { Home: 0, End: this.order.length - 1 } : {};
-    const to = { ArrowUp: at - 1, ArrowDown: at + 1, ...ends }[key];
-    if (to === undefined) return null;
-    if (altKey || target.matches(".handle")) return () => this.move(at, to);
+    const targetIndex = { ArrowUp: index - 1, ArrowDown: index + 1, ...ends }[key];
+    if (targetIndex === undefined) return null;
+    if (altKey || target.matches(".handle")) return () => this.move(index, targetIndex);
     return () => {
-      this.focus(to);
-      if (target.matches("input")) this.order[this.at].doc.select();
+      this.focus(targetIndex);
+      if (target.matches("input")) this.order[this.index].doc.select();
     };
   }
 
-  #grades({ key, altKey, target }, at) {
+  #grades({ key, altKey, target }, index) {
     if (altKey) return null;
-    const grade = (text) => () => this.#grade(at, text);
+    const grade = (text) => () => this.#grade(index, text);
     if (/^[0-9]$/.test(key)) return grade(key);
     if (key === "-" || key === "u") return grade("-");
-    if (key === "Delete" || key === "Backspace") return () => this.remove(at);
-    if (key === "Insert" || key === "+") return () => this.add(at + 1);
-    if (key === "." || key === ",") return () => this.edit(at, ".");
+    if (key === "Delete" || key === "Backspace") return () => this.remove(index);
+    if (key === "Insert" || key === "+") return () => this.add(index + 1);
+    if (key === "." || key === ",") return () => this.edit(index, ".");
     if (!target.matches("[role=radio]")) return null;
-    if (key === "Enter") return () => this.edit(at);
+    if (key === "Enter") return () => this.edit(index);
     const next = { ArrowLeft: target.previousElementSibling, ArrowRight: target.nextElementSibling }[key];
     return next ? grade(next.dataset.grade) : null;
   }
 
-  move(from, to) {
-    this.at = Math.max(0, Math.min(to, this.order.length - 1));
-    this.session.move(this.side, from, to);
-    this.order[this.at]?.element.scrollIntoView({ block: "nearest" });
+  move(from, targetIndex) {
+    this.index = Math.max(0, Math.min(targetIndex, this.order.length - 1));
+    this.session.move(this.side, from, targetIndex);
+    this.order[this.index]?.element.scrollIntoView({ block: "nearest" });
   }
 
-  remove(at) {
-    this.session.remove(this.side, at);
-    this.focus(at);
+  remove(index) {
+    this.session.remove(this.side, index);
+    this.focus(index);
   }
 
-  add(at) {
-    this.session.add(this.side, at);
-    this.focus(at);
+  add(index) {
+    this.session.add(this.side, index);
+    this.focus(index);
   }
 
-  /** Open the field for any number; `more` is what was typed to open it. */
-  edit(at, more = "") {
-    this.order[at].edit(more && `${this.items[at].grade ?? 0}${more}`, (value) => this.session.grade(this.side, at, value));
+  /** Open the field for any number; `more` is the typed text. */
+  edit(index, more = "") {
+    this.order[index].edit(more && `${this.items[index].grade ?? 0}${more}`, (value) => this.session.grade(this.side, index, value));
   }
 
-  #hold(at) {
-    this.#current(at);
-    this.held = this.order[at];
-    this.session.hold(this.side, at);
+  #hold(index) {
+    this.#setCurrent(index);
+    this.held = this.order[index];
+    this.session.hold(this.side, index);
   }
 
-  #drop(back) {
+  #drop(isCanceled) {
     const { held } = this;
     this.held = null;
-    this.session.drop(back);
-    this.at = this.order.indexOf(held);
-    this.session.told.state(this.session);
+    this.session.drop(isCanceled);
+    this.index = this.order.indexOf(held);
+    this.session.callbacks.state(this.session);
     held?.focus?.focus({ preventScroll: true });
   }
 }

@@ -1,99 +1,99 @@
-/* All measures: those that are pinned large on top, the others in their groups. The server writes them. */
-import { ask } from "../elements.js";
-import { mark, morph } from "./dom.js";
+/* All measures: pinned ones are large and on top, the others are in their groups. The server renders them. */
+import { requestJson } from "../elements.js";
+import { updateAttribute, morph } from "./dom.js";
 import { Latest } from "./session.js";
 
 const familyOf = (key) => key.split(".")[0];
 
 export class MeasuresView {
-  /** @param place the element with the pinned measures and the groups
-      @param told { pin(key), focus(key), moved() }: what was chosen, and that others are in view */
-  constructor(place, told) {
-    Object.assign(this, { place, told, searches: new Latest(), seen: new Set() });
-    this.pinned = place.querySelector("#pinned");
-    this.elements = new Map([...place.querySelectorAll(".measure")].map((one) => [one.dataset.key, one]));
-    this.watch = new IntersectionObserver((changes) => {
-      for (const { target, isIntersecting } of changes) this.seen[isIntersecting ? "add" : "delete"](target);
-      told.moved();
+  /** @param container the element with the pinned measures and the groups
+      @param callbacks { pin(key), focus(key), moved() }; `moved` reports that other measures are visible */
+  constructor(container, callbacks) {
+    Object.assign(this, { container, callbacks, searches: new Latest(), visible: new Set() });
+    this.pinned = container.querySelector("#pinned");
+    this.elements = new Map([...container.querySelectorAll(".measure")].map((element) => [element.dataset.key, element]));
+    this.observer = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) this.visible[isIntersecting ? "add" : "delete"](target);
+      callbacks.moved();
     });
-    for (const element of this.elements.values()) this.watch.observe(element);
-    place.addEventListener("click", (event) => this.#click(event));
+    for (const element of this.elements.values()) this.observer.observe(element);
+    container.addEventListener("click", (event) => this.#click(event));
   }
 
-  /** The families of the measures that are in view, and of the one in focus, separated by commas. */
+  /** Families of the visible measures and of the focused measure, separated by commas. */
   inView(focus) {
-    return [...new Set([...this.seen].map((one) => one.dataset.key).concat(focus).map(familyOf))].join();
+    return [...new Set([...this.visible].map((element) => element.dataset.key).concat(focus).map(familyOf))].join();
   }
 
   #click(event) {
     const button = event.target.closest(".measure > button");
     if (!button) return;
-    event.preventDefault(); // without scripts the name sends the form
+    event.preventDefault(); // without scripts, the name submits the form
     const { key } = button.parentNode.dataset;
-    if (button.matches(".name")) return this.told.focus(key);
-    this.told.pin(key);
+    if (button.matches(".name")) return this.callbacks.focus(key);
+    this.callbacks.pin(key);
     button.focus();
   }
 
-  /** Take on measures as the server wrote them: all that there are, or (`some`) those of some families. */
-  show(measures, some) {
+  /** Show measures from the server: all, or (`isPartial`) those of some families. */
+  show(measures, isPartial) {
     const keys = new Set();
-    for (const one of measures) {
-      const { key, name } = one.dataset;
+    for (const source of measures) {
+      const { key, name } = source.dataset;
       keys.add(key);
-      const element = this.elements.get(key) ?? this.#add(one);
-      mark(element, "data-name", name);
-      [...element.children].forEach((part, at) => morph(part, one.children[at]));
+      const element = this.elements.get(key) ?? this.#add(source);
+      updateAttribute(element, "data-name", name);
+      [...element.children].forEach((part, i) => morph(part, source.children[i]));
     }
-    if (!some) for (const [key, element] of this.elements) element.hidden = !keys.has(key);
+    if (!isPartial) for (const [key, element] of this.elements) element.hidden = !keys.has(key);
   }
 
-  /** Make a place for a measure that settings made possible. */
-  #add(given) {
-    const element = given.cloneNode(true);
+  /** Add a measure that became available by the settings. */
+  #add(source) {
+    const element = source.cloneNode(true);
     this.elements.set(element.dataset.key, element);
-    this.watch.observe(element);
-    this.#home(element).append(element);
+    this.observer.observe(element);
+    this.#groupOf(element).append(element);
     return element;
   }
 
-  #home({ dataset: { group } }) {
-    return this.place.querySelector(`.group[data-key="${group}"] > .measures`);
+  #groupOf({ dataset: { group } }) {
+    return this.container.querySelector(`.group[data-key="${group}"] > .measures`);
   }
 
-  /** Put the pinned measures on top, and others back into their groups; mark the one in focus, and give its name. */
-  arrange(wanted, focus) {
-    const pins = wanted.filter((key) => this.elements.has(key));
-    if (pins.join() !== [...this.pinned.children].map((one) => one.dataset.key).join()) {
-      for (const one of [...this.pinned.children]) if (!pins.includes(one.dataset.key)) this.#home(one).prepend(one);
+  /** Move pinned measures to the top and others to their groups; mark the focused measure, and return its name. */
+  arrange(pinnedKeys, focus) {
+    const pins = pinnedKeys.filter((key) => this.elements.has(key));
+    if (pins.join() !== [...this.pinned.children].map((element) => element.dataset.key).join()) {
+      for (const element of [...this.pinned.children]) if (!pins.includes(element.dataset.key)) this.#groupOf(element).prepend(element);
       this.pinned.append(...pins.map((key) => this.elements.get(key)));
-      for (const [key, one] of this.elements) mark(one.querySelector(".pin"), "aria-pressed", pins.includes(key));
+      for (const [key, element] of this.elements) updateAttribute(element.querySelector(".pin"), "aria-pressed", pins.includes(key));
     }
-    for (const [key, one] of this.elements) mark(one, "data-focus", key === focus ? "yes" : null);
+    for (const [key, element] of this.elements) updateAttribute(element, "data-focus", key === focus ? "yes" : null);
     return this.elements.get(focus)?.dataset.name;
   }
 
-  /** Show what is found by any name that a measure has here or in another tool; `done(text, first)` tells what it was. */
+  /** Show the measures that match a name, also one of another tool; `done(text, firstKey)` gets the result. */
   find(text, done) {
     this.searches.run(async () => {
-      const typed = text.trim(), words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-      const { best, measures } = typed ? await ask(`/api/v1/measures?q=${encodeURIComponent(typed)}`) : { measures: [] };
-      const all = [...this.elements.values()].filter((one) => !one.hidden);
+      const query = text.trim(), words = query.toLowerCase().split(/\s+/).filter(Boolean);
+      const { best, measures } = query ? await requestJson(`/api/v1/measures?q=${encodeURIComponent(query)}`) : { measures: [] };
+      const shownElements = [...this.elements.values()].filter((element) => !element.hidden);
       const families = new Set(measures.map(({ name }) => name));
-      const found = new Set(all.filter((one) =>
-        families.has(familyOf(one.dataset.key)) || words.every((word) => one.dataset.name.toLowerCase().includes(word))));
-      for (const one of all) mark(one, "data-out", found.has(one) || one.parentNode === this.pinned ? null : "yes");
-      for (const group of this.place.querySelectorAll(".group")) {
-        const some = group.querySelector(".measure:not([data-out], [hidden])");
-        mark(group, "data-out", some ? null : "yes");
-        group.open = Boolean(typed && some);
+      const matches = new Set(shownElements.filter((element) =>
+        families.has(familyOf(element.dataset.key)) || words.every((word) => element.dataset.name.toLowerCase().includes(word))));
+      for (const element of shownElements) updateAttribute(element, "data-out", matches.has(element) || element.parentNode === this.pinned ? null : "yes");
+      for (const group of this.container.querySelectorAll(".group")) {
+        const match = group.querySelector(".measure:not([data-out], [hidden])");
+        updateAttribute(group, "data-out", match ? null : "yes");
+        group.open = Boolean(query && match);
       }
-      if (!typed) return done("");
-      const elsewhere = [...families].filter((name) => !all.some((one) => familyOf(one.dataset.key) === name));
-      const first = [...found].find((one) => familyOf(one.dataset.key) === best) ?? [...found][0];
-      const other = best && best.toLowerCase() !== typed.toLowerCase() ? `${typed} is ${best} here. ` : "";
-      const more = elsewhere.length ? `; ${elsewhere.join(", ")} need${elsewhere.length > 1 ? "" : "s"} more than this list` : "";
-      done(`${other}${found.size} found${more}.`, first?.dataset.key);
+      if (!query) return done("");
+      const otherFamilies = [...families].filter((name) => !shownElements.some((element) => familyOf(element.dataset.key) === name));
+      const first = [...matches].find((element) => familyOf(element.dataset.key) === best) ?? [...matches][0];
+      const alias = best && best.toLowerCase() !== query.toLowerCase() ? `${query} is ${best} here. ` : "";
+      const suffix = otherFamilies.length ? `; ${otherFamilies.join(", ")} need${otherFamilies.length > 1 ? "" : "s"} more than this list` : "";
+      done(`${alias}${matches.size} found${suffix}.`, first?.dataset.key);
     });
   }
 }

@@ -1,17 +1,17 @@
-/* A list that is being edited: its state, what was before, and the answers of the API to it.
+/* An editing session: the state of the lists, the state before, and the responses of the API.
 
-   Asking: one request at a time, and the newest state next. A request that newer ones wait for longer than
-   PATIENCE is given up. Nothing that is in view is delayed on purpose. */
-import { ask } from "../elements.js";
+   There is one request at a time, and the newest state is next. A request is aborted if newer ones wait for longer than
+   PATIENCE (ms). Requests for visible measures are never delayed. */
+import { requestJson } from "../elements.js";
 import * as edit from "./state.js";
 
 const PATIENCE = 400;
-const SETTLED = 60; // behind a change that is shown: a text that is read aloud costs another layout
-const FOLDED = 1000; // before what nobody sees is asked for: the next key should not wait for it
+const ANNOUNCE_DELAY = 60; // ms after a change; an announced text costs another layout
+const REMAINDER_DELAY = 1000; // ms before the request for hidden measures, so that the next key need not wait
 
 const moveText = (doc, from, to) => `${doc || "The document"} moved from rank ${from + 1} to rank ${to + 1}.`;
 
-/** Runs one task at a time; of those that come meanwhile only the newest is kept. */
+/** Runs one task at a time; of waiting tasks, only the newest is kept. */
 export class Latest {
   #running = null;
   #next = null;
@@ -21,8 +21,8 @@ export class Latest {
     if (!this.#running) return void this.#start(task);
     this.#next = task;
     const { control, since } = this.#running;
-    const left = since + PATIENCE - performance.now();
-    setTimeout(() => this.#running?.control === control && this.#next && control.abort(), Math.max(0, left));
+    const remaining = since + PATIENCE - performance.now();
+    setTimeout(() => this.#running?.control === control && this.#next && control.abort(), Math.max(0, remaining));
   }
 
   async #start(task) {
@@ -40,82 +40,82 @@ export class Latest {
 }
 
 export class Session {
-  /** @param told { path(query, state), state(session), answer(answer, state, { only }), problem(error or null),
+  /** @param callbacks { path(query, state), state(session), answer(answer, state, { only }), problem(error or null),
       say(text), inView() the families in view, if only they should be asked for first } */
-  constructor(state, told) {
+  constructor(state, callbacks) {
     const top = edit.topGrade(state);
-    Object.assign(this, { state, told, top, before: null, held: null, grading: null, requests: new Latest() });
+    Object.assign(this, { state, callbacks, top, before: null, drag: null, grading: null, requests: new Latest() });
   }
 
   get query() {
     return edit.writeState(this.state);
   }
 
-  /** Take a new state on, show it, and ask for its numbers. */
-  apply(next, { before = null, said = "" } = {}) {
+  /** Apply a new state, show it, and request its numbers. */
+  apply(next, { before = null, message = "" } = {}) {
     this.state = next;
     this.before = before;
     this.grading = null;
-    this.top = Math.max(this.top, edit.topGrade(next)); // buttons do not vanish under the hand
-    this.refresh(); // first of all: the page is drawn while the server computes
-    this.told.state(this);
-    if (said) setTimeout(() => this.told.say(said), SETTLED); // at once it would cost another layout
+    this.top = Math.max(this.top, edit.topGrade(next)); // grade buttons must not disappear while editing
+    this.refresh(); // first, so that the server computes while the page is drawn
+    this.callbacks.state(this);
+    if (message) setTimeout(() => this.callbacks.say(message), ANNOUNCE_DELAY); // later, to avoid another layout
   }
 
-  /** Ask for the numbers of the state as it stands: first for what is in view, and when that is shown for the rest. */
+  /** Request the numbers of the state: first of visible measures, then of the others. */
   refresh() {
-    this.rest?.abort();
+    this.remainder?.abort();
     this.requests.run(async (signal) => {
       const { state, before } = this;
-      const only = this.told.inView?.() ?? "";
+      const only = this.callbacks.inView?.() ?? "";
       await this.#show(state, before, only, signal);
       if (!only || this.state !== state) return;
-      this.rest = new AbortController();
-      const { signal: later } = this.rest;
-      setTimeout(() => later.aborted || this.#show(state, before, "", later), FOLDED);
+      this.remainder = new AbortController();
+      const { signal: later } = this.remainder;
+      setTimeout(() => later.aborted || this.#show(state, before, "", later), REMAINDER_DELAY);
     });
   }
 
   async #show(state, before, only, signal) {
     try {
       const query = edit.writeState(state, before);
-      const path = this.told.path(only ? `${query}&only=${encodeURIComponent(only)}` : query, state);
-      const answer = await ask(path, { signal });
+      const path = this.callbacks.path(only ? `${query}&only=${encodeURIComponent(only)}` : query, state);
+      const answer = await requestJson(path, { signal });
       if (signal.aborted) return;
-      this.told.problem(null);
-      this.told.answer(answer, state, { only });
+      this.callbacks.problem(null);
+      this.callbacks.answer(answer, state, { only });
     } catch (error) {
-      if (error.name !== "AbortError") this.told.problem(error);
+      if (error.name !== "AbortError") this.callbacks.problem(error);
     }
   }
 
-  #edit(side, next, said, from = this.state) {
-    this.apply(next, { before: side === "list" ? from.list : null, said });
+  #edit(side, next, message, from = this.state) {
+    this.apply(next, { before: side === "list" ? from.list : null, message });
   }
 
-  grade(side, at, grade) {
-    const { doc, grade: old } = this.state[side][at];
-    if (old === grade) return;
-    const said = `${doc || `Rank ${at + 1}`}: ${grade === null ? "unjudged" : `grade ${grade}`}, was ${old ?? "unjudged"}.`;
-    const first = this.grading ?? this.state; // grades one after another are one change: what they do together is told
-    this.#edit(side, edit.graded(this.state, side, at, grade), said, first);
+  grade(side, index, grade) {
+    const { doc, grade: oldGrade } = this.state[side][index];
+    if (oldGrade === grade) return;
+    const message = `${doc || `Rank ${index + 1}`}: ${grade === null ? "unjudged" : `grade ${grade}`}, was ${oldGrade ?? "unjudged"}.`;
+    const first = this.grading ?? this.state; // successive grades are one change, whose total effect is shown
+    this.#edit(side, edit.graded(this.state, side, index, grade), message, first);
     this.grading = first;
   }
 
-  rename(side, at, doc) {
-    const old = this.state[side][at].doc;
-    if (doc && doc !== old) this.#edit(side, edit.renamed(this.state, side, at, doc), `${old || `Rank ${at + 1}`} is now called ${doc}.`);
+  rename(side, index, doc) {
+    const oldName = this.state[side][index].doc;
+    if (doc && doc !== oldName) this.#edit(side, edit.renamed(this.state, side, index, doc), `${oldName || `Rank ${index + 1}`} is now called ${doc}.`);
   }
 
-  remove(side, at) {
-    const { doc } = this.state[side][at];
-    this.#edit(side, edit.removed(this.state, side, at), `${doc || "The document"} was removed from rank ${at + 1}.`);
+  remove(side, index) {
+    const { doc } = this.state[side][index];
+    this.#edit(side, edit.removed(this.state, side, index), `${doc || "The document"} was removed from rank ${index + 1}.`);
   }
 
-  add(side, at) {
-    if (this.state[side].length >= edit.LONGEST) return this.told.say(`A list has at most ${edit.LONGEST} documents.`);
-    const next = edit.added(this.state, side, at);
-    this.#edit(side, next, `${next[side][at].doc || "A document"} was added at rank ${at + 1}.`);
+  add(side, index) {
+    if (this.state[side].length >= edit.LONGEST) return this.callbacks.say(`A list has at most ${edit.LONGEST} documents.`);
+    const next = edit.added(this.state, side, index);
+    this.#edit(side, next, `${next[side][index].doc || "A document"} was added at rank ${index + 1}.`);
   }
 
   move(side, from, to) {
@@ -128,24 +128,24 @@ export class Session {
     if ((this.state.settings[name] ?? "") !== text) this.apply(edit.set(this.state, name, text));
   }
 
-  /** Hold a row: until `drop` its moves are one change, and every measure tells how it moved since. */
-  hold(side, at) {
-    this.held = { side, from: at, at, state: this.state, before: this.before };
+  /** Start a drag: until `drop`, all moves are one change, and measures show the difference since its start. */
+  hold(side, index) {
+    this.drag = { side, from: index, index, state: this.state, before: this.before };
   }
 
-  /** Move the row that is held. */
+  /** Move the dragged row. */
   carry(to) {
-    const { side, at, state } = this.held;
-    this.held.at = to;
-    this.#edit(side, edit.moved(this.state, side, at, to), "", state);
+    const { side, index, state } = this.drag;
+    this.drag.index = to;
+    this.#edit(side, edit.moved(this.state, side, index, to), "", state);
   }
 
-  /** Let go of the row, where it is or (`back`) where it was. */
-  drop(back = false) {
-    const { side, from, at, state, before } = this.held;
-    this.held = null;
+  /** End the drag, at the current index or (`isCanceled`) at the first. */
+  drop(isCanceled = false) {
+    const { side, from, index, state, before } = this.drag;
+    this.drag = null;
     if (this.state === state) return;
-    if (back || from === at) return void this.apply(state, { before, said: back ? "The row is back where it was." : "" });
-    this.told.say(moveText(this.state[side][at].doc, from, at));
+    if (isCanceled || from === index) return void this.apply(state, { before, message: isCanceled ? "The row is back where it was." : "" });
+    this.callbacks.say(moveText(this.state[side][index].doc, from, index));
   }
 }

@@ -1,4 +1,4 @@
-"""A small experiment, whose files stand in a folder."""
+"""A small experiment and its files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QRELS = "q1 0 d2 1\nq2 0 d3 2\nq2 0 d1 1\nq3 0 d4 1\nq4 0 d5 1\n"
 
 
 def write(folder: Path) -> dict[str, Any]:
-    """Write documents, queries and judgments, and give a plan over them."""
+    """Write documents, queries, and judgments; return a plan that uses them."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"doc_id": doc, "text": text}) for doc, text in DOCUMENTS.items()]
     (folder / "docs.jsonl").write_text("\n".join(lines))
@@ -48,7 +48,7 @@ warm_up = 1
 
 
 def plan_file(folder: Path, text: str) -> Path:
-    """Write the files, and a plan beside them."""
+    """Write the files and a plan; return the path of the plan."""
     write(folder)
     path = folder / "plan.toml"
     path.write_text(HEAD + text)
