@@ -1,4 +1,4 @@
-"""Bytes of a file: opened whatever its compression, and cut into blocks that end at a line's end."""
+"""Read the bytes of compressed or uncompressed files, also in blocks that end at line ends."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
 BLOCK = 1 << 20
-"""Bytes read at a time: enough for the parser to work in bulk, few enough to keep memory small."""
+"""Bytes of a block: many enough for fast parsing, few enough to need little memory."""
 
 LONGEST = 1 << 26
-"""Bytes of the longest line that is read: a document on a line of JSON may be long."""
+"""Maximum bytes of a line. Documents in JSON Lines may be long."""
 
 STDIN = "<stdin>"
 BOM = b"\xef\xbb\xbf"
@@ -35,31 +35,31 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xf
 
 @dataclass(frozen=True)
 class FileHash:
-    """SHA-256 of the bytes of files, one after the other, computed when it is first asked for.
+    """SHA-256 of the concatenated bytes of files, computed when it is first used.
 
     Hashing takes a seventh of the time of evaluating a large run, and most results do not show the hash.
 
     Parameters
     ----------
     files
-        Path, size in bytes, time of the last change in nanoseconds, and inode of each file before it was read.
-    known
-        The hash, where it was computed before.
+        Path, size in bytes, modification time in nanoseconds, and inode of each file before it was read.
+    digest
+        The hash, if it is already known.
     """
 
     files: tuple[tuple[Path, int, int, int], ...] = ()
-    known: str | None = None
+    digest: str | None = None
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> FileHash:
-        """Record the state of files that are about to be read; a file that does not exist has none."""
-        return cls(tuple((path.absolute(), *state) for path in paths if (state := _state(path))))
+        """Record the state of files before they are read; files that do not exist are skipped."""
+        return cls(tuple((path.absolute(), *state) for path in paths if (state := _file_state(path))))
 
     @cached_property
     def hexdigest(self) -> str | None:
-        """The hash; None without files, and where a file has changed since it was read."""
-        if self.known or not self.files:
-            return self.known
+        """Hexadecimal digest; None if there are no files, or a file has changed since it was read."""
+        if self.digest or not self.files:
+            return self.digest
         sha256 = hashlib.sha256()
         try:
             for path, *_ in self.files:
@@ -68,21 +68,22 @@ class FileHash:
                         sha256.update(chunk)
         except OSError:
             return None
-        changed = any(_state(path) != tuple(state) for path, *state in self.files)
+        changed = any(_file_state(path) != tuple(state) for path, *state in self.files)
         return None if changed else sha256.hexdigest()
 
 
-def _state(path: Path) -> tuple[int, int, int] | None:
-    """Return size, time of the last change, and inode; None if the file cannot be read."""
+def _file_state(path: Path) -> tuple[int, int, int] | None:
+    """Return size, modification time, and inode; None if the file cannot be read."""
     try:
         status = path.stat()
     except (OSError, ValueError):
         return None
+    # The inode shows a replacement that has the same size and time.
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-class _Counted(io.RawIOBase):
-    """A raw file that reports how many bytes each read took."""
+class _CountingFile(io.RawIOBase):
+    """Raw file that reports the number of bytes of each read."""
 
     def __init__(self, raw: io.FileIO, progress: Callable[[int], None]) -> None:
         self._raw = raw
@@ -98,24 +99,24 @@ class _Counted(io.RawIOBase):
 
 
 def compression(path: str | Path) -> str:
-    """Name the compression of a file by its first bytes; ``""`` for none."""
+    """Detect the compression of a file from its first bytes; ``""`` if it is not compressed."""
     try:
         with Path(path).open("rb") as file:
             head = file.read(6)
-    except ValueError:  # a zero byte in it, or half a character
+    except ValueError:  # a zero byte, or an unpaired surrogate
         raise InputError("this cannot be the name of a file", fix="check the path", path=ascii(str(path))) from None
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
 
 
 @contextmanager
 def opened(path: str | Path, progress: Callable[[int], None] | None = None) -> Generator[IO[bytes]]:
-    """Open a file for reading its decompressed bytes; ``progress`` is called with the number of bytes of each read."""
-    packed = ""
+    """Open a file for reading decompressed bytes; ``progress`` is called with the number of bytes of each read."""
+    method = ""
     try:
-        packed = compression(path)
+        method = compression(path)
         with Path(path).open("rb", buffering=0) as plain:
-            raw = io.BufferedReader(_Counted(plain, progress), BLOCK) if progress else plain
-            with _decompressed(raw, packed) as file:
+            raw = io.BufferedReader(_CountingFile(plain, progress), BLOCK) if progress else plain
+            with _decompress(raw, method) as file:
                 yield file
     except FileNotFoundError:
         raise InputError("there is no such file", fix="check the path", path=str(path), rule=NO_CONTENT) from None
@@ -126,20 +127,21 @@ def opened(path: str | Path, progress: Callable[[int], None] | None = None) -> G
             "this file may not be read", fix="check its permissions", path=str(path), rule=NO_CONTENT
         ) from None
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        what = "the compressed data is cut short or damaged" if packed else "it cannot be read"
+        problem = "the compressed data is cut short or damaged" if method else "it cannot be read"
+        rule = "truncated" if method else ""
         raise InputError(
-            f"{what} ({error})", fix="make or fetch the file again", path=str(path), rule="truncated" if packed else ""
+            f"{problem} ({error})", fix="make or fetch the file again", path=str(path), rule=rule
         ) from None
 
 
-def _decompressed(raw: Any, packed: str) -> Any:
-    if packed == "gzip":
+def _decompress(raw: Any, method: str) -> Any:
+    if method == "gzip":
         return gzip.GzipFile(fileobj=raw, mode="rb")
-    if packed == "bz2":
+    if method == "bz2":
         return bz2.BZ2File(raw)
-    if packed == "xz":
+    if method == "xz":
         return lzma.LZMAFile(raw)
-    if packed == "zstd":
+    if method == "zstd":
         import pyarrow as pa
 
         return pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
@@ -154,51 +156,49 @@ def blocks(
     longest: int = LONGEST,
     returns: bool = False,
 ) -> Iterator[bytes]:
-    """Yield a file's bytes in blocks of about ``size``, each ending where a line ends."""
-    # A byte order mark is left out. The last line may lack its newline. With `returns` lines may also end with a
-    # carriage return, as on very old machines.
+    """Yield the bytes of a file in blocks of about ``size`` bytes that end at a line end."""
+    # A byte order mark is removed. The last line may lack a newline. With `returns`, a carriage return is also a line
+    # end, as in files of classic Mac OS.
     with opened(path, progress) as file:
-        rest: list[bytes] = []  # joined once: a line of many blocks would be copied with each of them
-        length, first, before = 0, True, 0
+        pending: list[bytes] = []  # joined only once, as a line of many blocks would be copied for each block
+        pending_length, is_start, yielded_length = 0, True, 0
         while chunk := file.read(size):
-            if first:
-                chunk, first = chunk.removeprefix(BOM), False
+            if is_start:
+                chunk, is_start = chunk.removeprefix(BOM), False
             end = chunk.rfind(b"\n") + 1
             if returns and not end:
-                end = chunk.rfind(b"\r", 0, -1) + 1  # not the last byte: a newline may follow
+                end = chunk.rfind(b"\r", 0, -1) + 1  # not the last byte, as a newline may follow
             if end:
-                before += length + end
-                yield b"".join((*rest, memoryview(chunk)[:end]))
-                rest, length = [], 0
-            rest.append(chunk[end:])
-            length += len(rest[-1])
-            if length > longest:
-                raise _too_long(path, longest, before)
-        if length:
-            yield b"".join(rest)
+                yielded_length += pending_length + end
+                yield b"".join((*pending, memoryview(chunk)[:end]))
+                pending, pending_length = [], 0
+            pending.append(chunk[end:])
+            pending_length += len(pending[-1])
+            if pending_length > longest:
+                raise _long_line_error(path, longest, yielded_length)
+        if pending_length:
+            yield b"".join(pending)
 
 
-def _too_long(path: str | Path, longest: int, before: int) -> InputError:
-    """Name the line that begins after so many bytes."""
+def _long_line_error(path: str | Path, longest: int, offset: int) -> InputError:
+    """Return the error for a line that starts at a byte offset, with its line number."""
     line = 1
     with opened(path) as file:
-        while before > 0 and (chunk := file.read(min(before, BLOCK))):
+        while offset > 0 and (chunk := file.read(min(offset, BLOCK))):
             line += chunk.count(b"\n")
-            before -= len(chunk)
+            offset -= len(chunk)
     problem = f"a line of more than {longest:,} bytes"
-    return InputError(
-        problem, fix="check that this is the right file, and that its lines end", path=str(path), line=line
-    )
+    return InputError(problem, fix="check that this is the right file and has line ends", path=str(path), line=line)
 
 
 def head(path: str | Path, size: int = 1 << 16) -> bytes:
-    """Give the first bytes of a file, decompressed, without a byte order mark."""
+    """Return the first decompressed bytes of a file without a byte order mark."""
     with opened(path) as file:
         return file.read(size).removeprefix(BOM)
 
 
 def text(path: str | Path, where: str, *, longest: int = LONGEST) -> str:
-    """Give a whole file as text, each line ended by a newline."""
+    """Return the text of a file with newlines as line ends."""
     data = b"".join(blocks(path, longest=longest, returns=True))
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
@@ -210,7 +210,7 @@ def text(path: str | Path, where: str, *, longest: int = LONGEST) -> str:
 
 
 def exists(path: str | Path) -> bool:
-    r"""Whether there is such a file; for a name that no file can have, pathlib would raise.
+    r"""Whether a file exists; False for invalid names, for which pathlib may raise an error.
 
     >>> exists("a" * 300), exists("no\0file")
     (False, False)
@@ -219,30 +219,31 @@ def exists(path: str | Path) -> bool:
 
 
 def local(path: str | Path) -> Path:
-    """Give a path that can be read twice: standard input (``-``) or a pipe is kept in a temporary file."""
+    """Return a path that can be read several times: standard input (``-``) and pipes are copied to temporary files."""
     path = Path(path)
     if str(path) == "-":
-        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  it is where it was closed (<&-)
-            raise InputError("it is closed", fix="name a file, or send one", path=STDIN)
-        return _copied(sys.stdin.buffer)
+        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  None if it was closed (<&-)
+            raise InputError("it is closed", fix="use a file, or pipe one to standard input", path=STDIN)
+        return _copy_to_file(sys.stdin.buffer)
     if exists(path) and path.is_fifo():
         with path.open("rb") as pipe:
-            return _copied(pipe)
+            return _copy_to_file(pipe)
     return path
 
 
-def _copied(stream: IO[bytes]) -> Path:
-    import shutil  # what is no file is seldom read, and both import much
+def _copy_to_file(stream: IO[bytes]) -> Path:
+    import shutil  # slow to import and rarely needed
     import tempfile
 
-    if os.path.isdir("/proc/self/fd"):  # noqa: PTH112  a file without a name can be opened again: a kill leaves nothing
-        nameless = tempfile.TemporaryFile()  # noqa: SIM115  open as long as this process is
-        atexit.register(nameless.close)
-        shutil.copyfileobj(stream, nameless, BLOCK)
-        nameless.flush()
-        return Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")
-    with tempfile.NamedTemporaryFile(prefix="judged-stdin-", delete=False) as copy:
-        shutil.copyfileobj(stream, copy, BLOCK)
-    kept = Path(copy.name)
-    atexit.register(kept.unlink, missing_ok=True)
-    return kept
+    # On Linux an unnamed file can be opened again through /proc, and is removed even if the process is killed.
+    if os.path.isdir("/proc/self/fd"):  # noqa: PTH112
+        unnamed_file = tempfile.TemporaryFile()  # noqa: SIM115  closed when the process exits
+        atexit.register(unnamed_file.close)
+        shutil.copyfileobj(stream, unnamed_file, BLOCK)
+        unnamed_file.flush()
+        return Path(f"/proc/{os.getpid()}/fd/{unnamed_file.fileno()}")
+    with tempfile.NamedTemporaryFile(prefix="judged-stdin-", delete=False) as temporary_file:
+        shutil.copyfileobj(stream, temporary_file, BLOCK)
+    path = Path(temporary_file.name)
+    atexit.register(path.unlink, missing_ok=True)
+    return path

@@ -68,7 +68,7 @@ class Choice(click.Choice[str]):
 
 
 class Misspelt(click.BadParameter):
-    """A value that an option does not take, and what to write."""
+    """An invalid value of an option, with a fix."""
 
     def __init__(
         self, message: str, fix: str = "", ctx: click.Context | None = None, param: click.Parameter | None = None
@@ -251,7 +251,7 @@ _SHARED: dict[str, Callable[..., Any]] = {
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Give a command several options, in this order."""
+    """Return a decorator that adds options to a command, in this order."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(options):
@@ -262,7 +262,7 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]
 
 
 def shared(*names: str, **changes: Any) -> Callable[[Command], Command]:
-    """Give a command the options of these names, in this order; `changes` are attributes, such as another ``help``."""
+    """Return a decorator that adds shared options to a command; `changes` replaces attributes, such as ``help``."""
     return with_options(*(_SHARED[name](**changes) for name in names))
 
 
@@ -271,7 +271,7 @@ _MOST_OF = {"seed": 2**63 - 1, "resamples": 1_000_000}
 
 
 def checked(command: click.Command) -> click.Command:
-    """Let a command, and those below it, read choices as people spell them, and refuse numbers that mean nothing."""
+    """Add tolerance of spelling to the choices of a command and its subcommands, and limits to its numbers."""
     for param in command.params:
         if isinstance(param.type, click.Choice) and not isinstance(param.type, Choice):
             param.type = Choice(param.type.choices)

@@ -140,7 +140,7 @@ def _qrels(facts: dict[str, Any]) -> QrelsFacts:
 
 
 def _run_facts(sha256: str | None, **known: Any) -> RunFacts:
-    return RunFacts(file_hash=files.FileHash(known=sha256), **known)
+    return RunFacts(file_hash=files.FileHash(digest=sha256), **known)
 
 
 def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:
