@@ -93,6 +93,18 @@ def test_the_hash_is_of_the_bytes_that_were_read_or_none(tmp_path: Path) -> None
     assert FileHash.of([]).hexdigest is FileHash.of([first]).hexdigest is None
 
 
+def test_the_hash_is_none_if_a_file_of_the_same_size_and_time_replaced_it(tmp_path: Path) -> None:
+    path, replacement = tmp_path / "run", tmp_path / "new"
+    path.write_bytes(b"a")
+    replacement.write_bytes(b"b")
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    os.utime(replacement, ns=times)
+    file_hash = FileHash.of([path])
+    replacement.replace(path)
+    assert path.stat().st_mtime_ns == times[1]
+    assert file_hash.hexdigest is None
+
+
 def test_json_numbers_as_ids_become_their_decimal_text(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(

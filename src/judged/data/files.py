@@ -42,18 +42,18 @@ class FileHash:
     Parameters
     ----------
     files
-        Path, size in bytes, and modification time in nanoseconds of each file when it was read.
+        Path, size in bytes, modification time in nanoseconds, and inode of each file before it was read.
     digest
         The hash, if it is already known.
     """
 
-    files: tuple[tuple[Path, int, int], ...] = ()
+    files: tuple[tuple[Path, int, int, int], ...] = ()
     digest: str | None = None
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> FileHash:
-        """Record size and modification time of files before they are read; files that do not exist are skipped."""
-        return cls(tuple((path.absolute(), *state) for path in paths if (state := _size_and_mtime(path))))
+        """Record the state of files before they are read; files that do not exist are skipped."""
+        return cls(tuple((path.absolute(), *state) for path in paths if (state := _file_state(path))))
 
     @cached_property
     def hexdigest(self) -> str | None:
@@ -68,16 +68,18 @@ class FileHash:
                         sha256.update(chunk)
         except OSError:
             return None
-        changed = any(_size_and_mtime(path) != tuple(state) for path, *state in self.files)
+        changed = any(_file_state(path) != tuple(state) for path, *state in self.files)
         return None if changed else sha256.hexdigest()
 
 
-def _size_and_mtime(path: Path) -> tuple[int, int] | None:
+def _file_state(path: Path) -> tuple[int, int, int] | None:
+    """Return size, modification time, and inode; None if the file cannot be read."""
     try:
         status = path.stat()
     except (OSError, ValueError):
         return None
-    return status.st_size, status.st_mtime_ns
+    # The inode shows a replacement that has the same size and time.
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 class _CountingFile(io.RawIOBase):
