@@ -21,7 +21,7 @@ from judged.studies.preference import sides
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import report
 from online.interleaving_analysis.test_credit import draft, logged
-from online.offline.pages_made import log_of
+from online.offline.page_logs import log_of
 from online.watch.simulated_days import FIRST, config, days, look
 from studies_made import records
 from typed_logs import typed_log

@@ -1,4 +1,4 @@
-"""Simulated clicks of a position-based model, as the counts that a log would have."""
+"""Simulated clicks of a position-based model, as counts or page patterns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from judged.online.clicks import Cells, Patterns
+from judged.online.clicks import ImpressionCounts, PagePatterns
 
 if TYPE_CHECKING:
     from judged.results.types import Floats, Ints
@@ -17,52 +17,54 @@ EXAMINED = np.array([1.0, 0.7, 0.5, 0.38, 0.3, 0.25, 0.21, 0.18, 0.16, 0.15])
 
 
 @dataclass(frozen=True)
-class Planted:
+class RankedLists:
     attractive: Floats  # (Q, D)
-    lists: Ints  # (L, K): documents by rank, each list of one query
+    lists: Ints  # (L, K): documents by rank
     query: Ints  # (L,)
 
 
-def ids(queries: int, documents: int) -> pa.Table:
-    names = [f"q{number:04}" for number in range(queries)], [f"d{number:02}" for number in range(documents)]
-    return pa.table({"query": np.repeat(names[0], documents).tolist(), "doc_id": names[1] * queries})
+def pair_table(n_queries: int, n_documents: int) -> pa.Table:
+    names = [f"q{i:04}" for i in range(n_queries)], [f"d{i:02}" for i in range(n_documents)]
+    return pa.table({"query": np.repeat(names[0], n_documents).tolist(), "doc_id": names[1] * n_queries})
 
 
-def planted(
+def rank_documents(
     rng: np.random.Generator, queries: int, *, rankers: int = 3, noise: float = 0.15, attractive: Floats | None = None
-) -> Planted:
-    """Rank the ten documents of each query by attractiveness, each ranker with errors of its own."""
+) -> RankedLists:
+    """Rank the ten documents of each query by attractiveness plus the noise of each ranker."""
     attractiveness = rng.beta(1.0, 2.0, (queries, len(EXAMINED))) if attractive is None else attractive
-    observed = attractiveness + noise * rng.standard_normal((rankers, *attractiveness.shape))
-    lists = np.argsort(-observed, axis=2, kind="stable")
-    return Planted(attractiveness, lists.reshape(-1, attractiveness.shape[1]), np.tile(np.arange(queries), rankers))
+    noisy = attractiveness + noise * rng.standard_normal((rankers, *attractiveness.shape))
+    lists = np.argsort(-noisy, axis=2, kind="stable")
+    return RankedLists(attractiveness, lists.reshape(-1, attractiveness.shape[1]), np.tile(np.arange(queries), rankers))
 
 
-def cells(rankings: Planted, pages: Ints, rng: np.random.Generator, examined: Floats = EXAMINED) -> Cells:
-    """Draw the clicks of a number of pages per list: (L,)."""
-    queries, documents = rankings.attractive.shape
-    click_probability = rankings.attractive[rankings.query[:, None], rankings.lists] * examined
-    clicked = rng.binomial(pages[:, None], click_probability)
-    pair = rankings.query[:, None] * documents + rankings.lists
-    key = pair * documents + np.arange(documents)
-    codes, cell = np.unique(key, return_inverse=True)
-    shown = np.bincount(cell.ravel(), np.repeat(pages, documents)).astype(np.int64)
-    clicks = np.bincount(cell.ravel(), clicked.ravel()).astype(np.int64)
+def sample_counts(
+    plan: RankedLists, pages: Ints, rng: np.random.Generator, examined: Floats = EXAMINED
+) -> ImpressionCounts:
+    """Sample the clicks of this number of pages of each list, (L,)."""
+    n_queries, n_documents = plan.attractive.shape
+    probability = plan.attractive[plan.query[:, None], plan.lists] * examined
+    clicked = rng.binomial(pages[:, None], probability)
+    pair = plan.query[:, None] * n_documents + plan.lists
+    keys = pair * n_documents + np.arange(n_documents)
+    codes, cell_index = np.unique(keys, return_inverse=True)
+    impressions = np.bincount(cell_index.ravel(), np.repeat(pages, n_documents)).astype(np.int64)
+    clicks = np.bincount(cell_index.ravel(), clicked.ravel()).astype(np.int64)
     zeros = np.zeros(len(codes), dtype=np.int64)
-    return Cells(
-        pairs=ids(queries, documents), pair=codes // documents, rank=codes % documents + 1, last=zeros, stratum=zeros,
-        strata=("",), shown=shown, clicked=clicks, by="query_norm",
+    return ImpressionCounts(
+        pairs=pair_table(n_queries, n_documents), pair=codes // n_documents, rank=codes % n_documents + 1,
+        last_click=zeros, stratum=zeros, strata=("",), impressions=impressions, clicks=clicks, by="query_norm",
     )  # fmt: skip
 
 
-def patterns(
-    rankings: Planted, pages: int, users: int, rng: np.random.Generator, examined: Floats = EXAMINED
-) -> Patterns:
-    """Draw pages, each of a random list and user, every page as a pattern of its own."""
-    queries, documents = rankings.attractive.shape
-    list_index = rng.integers(len(rankings.lists), size=pages)
-    lists, query = rankings.lists[list_index], rankings.query[list_index]
-    clicked = rng.random(lists.shape) < rankings.attractive[query[:, None], lists] * examined
-    pair = query[:, None] * documents + lists
+def sample_pages(
+    plan: RankedLists, pages: int, users: int, rng: np.random.Generator, examined: Floats = EXAMINED
+) -> PagePatterns:
+    """Sample pages of random lists and users, each as a separate pattern."""
+    n_queries, n_documents = plan.attractive.shape
+    list_index = rng.integers(len(plan.lists), size=pages)
+    lists, query = plan.lists[list_index], plan.query[list_index]
+    clicked = rng.random(lists.shape) < plan.attractive[query[:, None], lists] * examined
+    pair = query[:, None] * n_documents + lists
     unit = rng.integers(users, size=pages)
-    return Patterns(ids(queries, documents), pair, clicked, np.arange(pages), unit, users, "query_norm")
+    return PagePatterns(pair_table(n_queries, n_documents), pair, clicked, np.arange(pages), unit, users, "query_norm")

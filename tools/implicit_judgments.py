@@ -1,7 +1,7 @@
-"""Write docs/implicit-judgments.md, on the agreement of clicks with judgments: ``implicit_judgments.py DATA``.
+"""Write docs/implicit-judgments.md, how near clicks come to people's judgments: ``implicit_judgments.py DATA``.
 
-DATA is a folder with ``logs/trec_session`` and ``logs/session2014_graphcm``. These real logs are compared with the
-sample's log of simulated users. If the data is available, the tests compare the page with the output.
+DATA is a folder with ``logs/trec_session`` and ``logs/session2014_graphcm``. Beside these real logs stands the one of
+simulated users that ships with judged. The tests compare the page with what this makes where the data is at hand.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from judged.online.clicks import against_people, evaluate_uncertain, judge_click
 from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "implicit-judgments.md"
-MODELS = ("PBM", "UBM", "DBN") if find_spec("judged.online.clicks.fitted") else ()
-MIN_SHOWN = 2  # impressions of a pair in real logs, where most pairs have one
+MODELS = ("PBM", "UBM", "DBN") if find_spec("judged.online.clicks.model_fit") else ()
+LEAST = 2  # impressions of a pair of the real logs, of which most have one
 
 
 def main() -> int:
@@ -35,14 +35,14 @@ def main() -> int:
 
 
 def page(data: Path) -> str:
-    """Build the page."""
+    """Make the page."""
     folder = data / "logs" / "trec_session"
     first = read_log(folder / "sessiontrack2012.xml.gz", name="TREC Session 2012", bots="keep")
     second, labels = labeled(data / "logs" / "session2014_graphcm" / "normalized_with_labels.jsonl.gz")
     second = replace(second, name="TREC Session 2014", has=frozenset({"shown", "clicks", "ranks", "unclicked"}))
     simulated = replace(read_log(sample.LOG), name="the sample (simulated users)")
     people = Qrels.read(folder / "qrels" / "session2012.qrels")
-    logs = ((first, people, MIN_SHOWN), (second, labels, MIN_SHOWN), (simulated, sample.qrels(), 10))
+    logs = ((first, people, LEAST), (second, labels, LEAST), (simulated, sample.qrels(), 10))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
         parts = [HEAD, evidence(logs), orders(logs), positions(logs), curves(logs), systems(simulated)]
@@ -50,152 +50,127 @@ def page(data: Path) -> str:
 
 
 def evidence(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
-    """Report the amount of evidence."""
+    """Say how much there is to learn from."""
     rows: list[tuple[str, ...]] = []
-    for log, _, min_shown in logs:
-        all_judgments, shown_judgments = judge_clicks(log, min_shown=1), judge_clicks(log, min_shown=min_shown)
+    for log, _, least in logs:
+        every, kept = judge_clicks(log, min_shown=1), judge_clicks(log, min_shown=least)
         pages = log.engine.rows(f"SELECT count(*) AS n FROM {log.serp}")[0]["n"]  # noqa: S608
-        shown, clicks = (int(getattr(all_judgments.values, name).sum()) for name in ("shown", "clicks"))
-        evidence_share = f"{float(all_judgments.values.weight.mean()):.0%}"
-        pairs = f"{len(all_judgments.grade):,}"
-        rows.append(
-            (
-                log.name,
-                f"{pages:,}",
-                f"{shown:,}",
-                f"{clicks:,}",
-                pairs,
-                f"{len(shown_judgments.grade):,}",
-                evidence_share,
-            )
-        )
+        shown, clicks = (int(getattr(every.values, name).sum()) for name in ("impressions", "clicks"))
+        own = f"{float(every.values.weight.mean()):.0%}"
+        pairs = f"{len(every.grade):,}"
+        rows.append((log.name, f"{pages:,}", f"{shown:,}", f"{clicks:,}", pairs, f"{len(kept.grade):,}", own))
     head = ("log", "pages", "results", "clicks", "pairs", "shown often enough", "own evidence")
-    introduction = (
+    said = (
         "*Own evidence* is how much of a shrunk COEC, in the mean over pairs, comes from the clicks of the pair; the"
         " rest is what pairs are in general. Pairs shown fewer than twice (of the sample ten times) are left out below."
         " At 0 % clicks differ between documents no more than chance would have them: every COEC is 1, and such a log"
         " makes no judgments."
     )
-    return f"## How much there is\n\n{wrapped(introduction)}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+    return f"## How much there is\n\n{wrapped(said)}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
-def sources(log: InteractionLog, people: Qrels, min_shown: int) -> list[tuple[str, Any]]:
-    """Derive judgments from a log by all methods, and compare them with people's."""
-    methods: list[tuple[str, dict[str, Any]]] = [("COEC", {})]
+def sources(log: InteractionLog, people: Qrels, least: int) -> list[tuple[str, Any]]:
+    """Make judgments of a log in every way, and set them against people's."""
+    ways: list[tuple[str, dict[str, Any]]] = [("COEC", {})]
     if log.has_time:
-        methods.append(("COEC of satisfied clicks", {"by": "sat"}))
-    with suppress(InputError):  # ranks that no documents connect; the page reports it
-        methods.append(("COEC by harvested propensities", {"propensities": propensities(log)}))
-    methods += [(name, {"by": name}) for name in MODELS]
-    comparisons: list[tuple[str, Any]] = []
-    for name, options in methods:
-        with suppress(InputError):  # a model whose ranks no documents connect
-            comparisons.append((name, against_people(judge_clicks(log, min_shown=min_shown, **options), people)))
-    return comparisons
+        ways.append(("COEC of satisfied clicks", {"by": "sat"}))
+    with suppress(InputError):  # of ranks that nothing joins: the page says so
+        ways.append(("COEC by harvested propensities", {"propensities": propensities(log)}))
+    ways += [(name, {"by": name}) for name in MODELS]
+    made: list[tuple[str, Any]] = []
+    for name, how in ways:
+        with suppress(InputError):  # of a model whose ranks nothing joins
+            made.append((name, against_people(judge_clicks(log, min_shown=least, **how), people)))
+    return made
 
 
 def orders(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
     """Compare orders of documents."""
     rows: list[tuple[str, ...]] = []
-    for log, people, min_shown in logs:
-        comparisons = sources(log, people, min_shown)
-        _, raw, rank = comparisons[0][1].orders
-        order_rows = [
-            ("rank alone", rank),
-            ("clicks an impression", raw),
-            *((name, comparison.orders[0]) for name, comparison in comparisons),
-        ]
-        for name, row in order_rows:
-            share, gain = (
-                interval(*value_and_ci) for value_and_ci in ((row.value, row.ci, ""), (row.gain, row.gain_ci, "+"))
-            )
+    for log, people, least in logs:
+        made = sources(log, people, least)
+        _, raw, rank = made[0][1].orders
+        named = [("rank alone", rank), ("clicks an impression", raw), *((name, one.orders[0]) for name, one in made)]
+        for name, row in named:
+            share, gain = (interval(*two) for two in ((row.value, row.ci, ""), (row.gain, row.gain_ci, "+")))
             rows.append(
                 (log.name, name, str(row.n), f"{row.compared:,}", share, "" if name.startswith("clicks") else gain)
             )
     head = ("log", "judgments by", "topics", "pairs", "ordered as people do", "more than clicks an impression")
-    introduction = (
+    said = (
         "Of two documents of one topic that people grade differently: how often a source puts the better one first (0.5"
         " is a coin; what a source ties counts half). Intervals of 95 % are by a jackknife over topics."
     )
     return (
-        f"## Does debiasing bring clicks nearer to the judges?\n\n{wrapped(introduction)}\n\n"
+        f"## Does debiasing bring clicks nearer to the judges?\n\n{wrapped(said)}\n\n"
         + TextTable(head, tuple(rows), labels=2).markdown()
     )
 
 
 def positions(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
-    """Report the remaining effect of position."""
+    """Say what is left of position."""
     rows: list[tuple[str, ...]] = []
-    for log, people, min_shown in logs:
-        comparisons = sources(log, people, min_shown)
-        raw = comparisons[0][1].feedback[1]
-        for name, row in [
-            ("clicks an impression", raw),
-            *((name, comparison.feedback[0]) for name, comparison in comparisons),
-        ]:
+    for log, people, least in logs:
+        made = sources(log, people, least)
+        raw = made[0][1].feedback[1]
+        for name, row in [("clicks an impression", raw), *((name, one.feedback[0]) for name, one in made)]:
             rows.append((log.name, name, interval(row.tau, None, "+"), interval(row.partial, row.ci, "+")))
     head = ("log", "judgments by", "tau with the rank", "partial tau, grades held fast")
-    introduction = (
+    said = (
         "Kendall's tau of a source with the logged rank, within topics: above 0 where what stood higher comes out"
         " better. With people's grades held fast, what is left above 0 is a *feedback failure*; what is below 0 is"
         " taken out too much. A little of the latter is how shrinkage works: what stood low has less evidence, and is"
         " drawn towards the mean from below."
     )
-    return (
-        f"## What is left of position\n\n{wrapped(introduction)}\n\n"
-        + TextTable(head, tuple(rows), labels=2).markdown()
-    )
+    return f"## What is left of position\n\n{wrapped(said)}\n\n" + TextTable(head, tuple(rows), labels=2).markdown()
 
 
 def curves(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
-    """Report examination by rank, or why it cannot be estimated."""
-    items: list[str] = []
+    """Say how often ranks are looked at, or why that cannot be known."""
+    said: list[str] = []
     for log, *_ in logs:
         try:
-            estimates = propensities(log)
+            made = propensities(log)
         except InputError as error:
-            items.append(f"- {log.name}: refused. {error.problem[0].upper()}{error.problem[1:]}.")
+            said.append(f"- {log.name}: refused. {error.problem[0].upper()}{error.problem[1:]}.")
         else:
-            ratios = ", ".join(interval(row.value, row.ci, "") for row in estimates.ranks[1:5])
-            items.append(f"- {log.name}: ranks 2 to 5 are looked at {ratios} times as often as rank 1.")
-    list_text = "\n".join(wrapped(item).replace("\n", "\n  ") for item in items)
-    return f"## How often ranks are looked at\n\n{list_text}"
+            known = ", ".join(interval(row.value, row.ci, "") for row in made.ranks[1:5])
+            said.append(f"- {log.name}: ranks 2 to 5 are looked at {known} times as often as rank 1.")
+    listed = "\n".join(wrapped(one).replace("\n", "\n  ") for one in said)
+    return f"## How often ranks are looked at\n\n{listed}"
 
 
 def systems(log: InteractionLog) -> str:
-    """Score the sample's runs by clicks and by people."""
+    """Score the sample's runs by both."""
     people, runs = sample.qrels(), sample.runs()
     judgments = judge_clicks(log, propensities=propensities(log))
     shown = set(judgments.pairs["query_id"].to_pylist())
     by_people = evaluate_means(people.over(shown), runs)
-    corrected_scores, match = (
-        evaluate_uncertain(judgments, runs, "nDCG@10"),
-        against_people(judgments, people, runs),
-    )
+    found, agreed = evaluate_uncertain(judgments, runs, "nDCG@10"), against_people(judgments, people, runs)
     rows = tuple(
         (row.run, f"{by_people[row.run]:.3f}", f"{row.plain:.3f}", interval(row.value, row.ci, ""), f"{row.share:.0%}")
-        for row in corrected_scores.rows
+        for row in found.rows
     )
     head = ("run", "people", "clicks, grades as they stand", "clicks, corrected", "variance by judgments")
-    introduction = (
+    said = (
         "nDCG@10 of the sample's runs on the topics that were searched, by people's grades and by COEC of simulated"
         " clicks."
-        f" Both order the runs alike with a tau of {match.tau:.3f}. Means are on other scales: what is attractive to a"
+        f" Both order the runs alike with a tau of {agreed.tau:.3f}. Means are on other scales: what is attractive to a"
         " click is no grade. Grades as they stand are drawn towards their mean, and make runs look alike and good; the"
         " corrected means and their intervals allow for noise in the judgments as well as for the choice of topics."
     )
-    return f"## What both say of systems\n\n{wrapped(introduction)}\n\n" + TextTable(head, rows, labels=1).markdown()
+    return f"## What both say of systems\n\n{wrapped(said)}\n\n" + TextTable(head, rows, labels=1).markdown()
 
 
 def evaluate_means(qrels: Qrels, runs: Any) -> dict[str, float]:
-    """Return the mean of each run."""
+    """Give the mean of each run."""
     from judged import evaluate
 
     return {run: means["nDCG@10"] for run, means in evaluate(qrels, runs, "nDCG@10").aggregate().items()}
 
 
 def interval(value: float, ci: tuple[float, float] | None, sign: str) -> str:
-    """Format a value with its interval."""
+    """Write a value with its interval."""
     if math.isnan(value):
         return "-"
     return f"{value:{sign}.3f}" + ("" if ci is None else f" [{ci[0]:{sign}.3f}, {ci[1]:{sign}.3f}]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from judged.online.clicks import compare_models
-from online.offline.pages_made import log_of, session_2012
+from online.offline.page_logs import log_of, session_2012
 from shared_data import SHARED, needs_shared
 
 PAGE = " ".join((Path(__file__).parents[2] / "docs" / "click-models.md").read_text().split())
@@ -25,6 +25,6 @@ def test_the_sessions_of_2012_are_as_the_page_says() -> None:
     assert f"(DCTR, {documents.value:.3f} [{documents.low:.3f}, {documents.high:.3f}])" in PAGE
     assert f"takes {rows['CM'].impossible} for impossible" in PAGE
     assert [name for name, _ in found.refused] == ["UBM"]
-    assert "9 of 55 such places" in dict(found.refused)["UBM"]
+    assert "9 of 55 positions" in dict(found.refused)["UBM"]
     by_text = compare_models(log, ["PBM", "RCTR"], by="query_norm", unit="session")
     assert [name for name, _ in by_text.refused] == ["PBM"]

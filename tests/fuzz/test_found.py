@@ -16,8 +16,8 @@ from judged import Scores, evaluate
 from judged.data import files
 from judged.errors import InputError
 from judged.labels.asking.prompts import expected_grade
-from judged.online.clicks.cells import cells_of, patterns_of
 from judged.online.clicks.examination import read_propensities
+from judged.online.clicks.impression_counts import count_impressions, count_page_patterns
 from judged.online.simulation import SimulationPlan, simulate
 from judged.pipelines.experiments.generated_answers import read_experiment_responses
 from judged.pipelines.experiments.worker import ANSWERS
@@ -131,8 +131,8 @@ def test_a_list_of_grades_must_be_a_list(grades: Any) -> None:
 
 def test_clicks_are_counted_by_a_column_that_the_query_also_names() -> None:
     log = simulate(SimulationPlan(), seed=1).log()
-    assert cells_of(log, by="query").by == "query"
-    assert patterns_of(log, by="query")
+    assert count_impressions(log, by="query").by == "query"
+    assert count_page_patterns(log, by="query")
 
 
 @pytest.mark.parametrize("text", ["[1]", '{"x": 0}', '{"1": 9999}', "{", "[" * 100_000])
@@ -151,7 +151,7 @@ def test_a_number_too_large_in_a_table_of_a_policy_or_of_clicks_is_refused_by_it
     (tmp_path / "x.jsonl").write_text(json.dumps({"query_id": "q1", "doc_id": "d1", "clicks": 10**400}))
     with pytest.raises(InputError, match=r"x.jsonl:1"):
         read_clicks(tmp_path / "x.jsonl")
-    with pytest.raises(InputError, match="propensities are numbers by rank"):
+    with pytest.raises(InputError, match="propensities must be numbers by rank"):
         read_propensities([10**400])
 
 

@@ -57,7 +57,7 @@ from judged.pipelines.traces.recorder import sample_traces
 from judged.reports import changes
 from judged.studies import Spreads, check_design, first_design, parse_design, plan_study
 from judged.studies import report as report_study
-from online.offline.pages_made import log_of
+from online.offline.page_logs import log_of
 from online.offline.test_against_qrels import PAGES
 from online.offline.test_against_qrels import QRELS as RELEVANT
 from pipelines.rag.planted_losses import planted

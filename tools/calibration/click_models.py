@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from calibration import CoverageCell
-from judged.online.clicks.cells import Patterns
-from judged.online.clicks.fitted import logit_interval
-from judged.online.clicks.fitting import data_of, fit, pair_posteriors
-from judged.online.clicks.looked_at import MODELS
+from judged.online.clicks.fitting import build_data, fit, pair_posteriors
+from judged.online.clicks.impression_counts import PagePatterns
+from judged.online.clicks.model_fit import logit_interval
+from judged.online.clicks.rank_models import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +32,13 @@ SITUATIONS = {"equal queries": 300, "heavy-tailed queries": 1500, "two kinds": 1
 QUERIES, DOCS, DEPTH, RANKERS = 20, 8, 6, 6
 
 
-def patterns(pair: Ints, clicked: Bools, *, pairs: int | None = None) -> Patterns:
+def patterns(pair: Ints, clicked: Bools, *, pairs: int | None = None) -> PagePatterns:
     """Make patterns of pages, (N, K), of which each is by a user of its own; they are told apart in order."""
     count = int(pair.max()) + 1 if pairs is None else pairs
     table = pa.table({"query": ["q"] * count, "doc_id": [f"d{at:06}" for at in range(count)]})
     different, pattern = np.unique(np.where(clicked, pair + count + 1, pair), axis=0, return_inverse=True)
     shown = np.where(different > count, different - count - 1, different)
-    return Patterns(table, shown, different > count, pattern.ravel(), np.arange(len(pair)), len(pair), "query_norm")
+    return PagePatterns(table, shown, different > count, pattern.ravel(), np.arange(len(pair)), len(pair), "query_norm")
 
 
 def truth_of(name: str, pairs: int, depth: int, rng: np.random.Generator) -> Parameters:
@@ -56,8 +56,8 @@ def truth_of(name: str, pairs: int, depth: int, rng: np.random.Generator) -> Par
         made["examination"] = table.ravel()
     if model.satisfied in {"pair", "rank"}:
         made["satisfaction"] = rng.beta(3.0, 3.0, pairs if model.satisfied == "pair" else depth)
-    if model.continuation:
-        made["continuation"] = np.array({1: [0.85], 3: [0.9, 0.7, 0.3]}[len(model.continuation)])
+    if model.continuation_names:
+        made["continuation"] = np.array({1: [0.85], 3: [0.9, 0.7, 0.3]}[len(model.continuation_names)])
     return made
 
 
@@ -77,16 +77,16 @@ def clicks_of(name: str, pair: Ints, truth: Parameters, rng: np.random.Generator
     clicked = np.zeros(pair.shape, dtype=np.bool_)
     last, looking = np.zeros(pages, dtype=np.int64), np.ones(pages, dtype=np.bool_)
     go_on = [
-        truth["continuation"][model.continuation.index(step)] if isinstance(step, str) else step
-        for step in model.go_on
+        truth["continuation"][model.continuation_names.index(step)] if isinstance(step, str) else step
+        for step in model.continuation_probabilities
     ]  # fmt: skip
     for at in range(depth):
-        if not model.go_on:
+        if not model.continuation_probabilities:
             node = {"": 0 * last, "rank": 0 * last + at, "rank and last click": at * (depth + 1) + last}[model.examined]
             looking = rng.random(pages) < (truth["examination"][node] if model.examined else 1.0)
         clicked[:, at] = looking & attracted[:, at]
         last = np.where(clicked[:, at], at + 1, last)
-        if model.go_on:
+        if model.continuation_probabilities:
             if model.satisfied in {"always", "attractiveness"}:
                 sigma = alpha[:, at] if model.satisfied == "attractiveness" else np.ones(pages)
             else:
@@ -104,16 +104,16 @@ def covered(name: str, situation: str, pages: int, shrink: Shrink, rng: np.rando
         truth["attractiveness"] = np.where(rng.random(QUERIES * DOCS) < 0.3, 0.6, 0.1)
     pair = pages_of(pages, QUERIES, DOCS, DEPTH, rng, 1.2 if situation == "heavy-tailed queries" else 0.0)
     made = patterns(pair, clicks_of(name, pair, truth, rng), pairs=QUERIES * DOCS)
-    data = data_of(MODELS[name], made, made.counts())
+    data = build_data(MODELS[name], made, made.counts())
     found = fit(data, shrink=shrink)
     known = pair_posteriors(data, found, 0.95)
-    errors = data.information(found.parameters).errors(found.parameters, found.priors)
+    errors = data.information(found.parameters).standard_errors(found.parameters, found.priors)
     held: dict[str, Bools] = {}
     for kind, values in found.parameters.items():
         own = known.get(kind)
         low, high = (own.low, own.high) if own else logit_interval(values, errors[kind], 0.95)
-        there = np.isfinite(low) & np.isfinite(high) & (found.sums[kind][1] > 0)
-        there &= np.arange(len(values)) != data.fixed().get(kind, -1)
+        there = np.isfinite(low) & np.isfinite(high) & (found.expected_counts[kind][1] > 0)
+        there &= np.arange(len(values)) != data.fixed_indices().get(kind, -1)
         true: Floats = truth[kind][: len(values)]
         held[kind] = ((low <= true) & (true <= high))[there]
     return held

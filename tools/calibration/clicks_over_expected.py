@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from calibration import CoverageCell
-from judged.online.clicks.cells import Cells
-from judged.online.clicks.examination import harvest
-from judged.online.clicks.expected import coec_of
+from judged.online.clicks.clicks_over_expected import compute_coec
+from judged.online.clicks.examination import estimate_all_pairs
+from judged.online.clicks.impression_counts import ImpressionCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,10 +55,15 @@ def simulate(situation: str, pages: int, rng: np.random.Generator) -> tuple[int,
         clicks = rng.binomial(group, chance)
         clicked = clicks.sum(axis=0)
         flat = [column.reshape(-1, len(LOOKS)).astype(np.float64) for column in (shown, clicked)]
-        curve = np.exp(harvest(*flat).log)
+        curve = np.exp(estimate_all_pairs(*flat).log_propensity)
         left = ((shown - g, clicked - c) for g, c in zip(group, clicks, strict=True))
         replicates = np.exp(
-            np.stack([harvest(*(x.reshape(-1, len(LOOKS)).astype(np.float64) for x in two)).log for two in left])
+            np.stack(
+                [
+                    estimate_all_pairs(*(x.reshape(-1, len(LOOKS)).astype(np.float64) for x in two)).log_propensity
+                    for two in left
+                ]
+            )
         )
         if not np.isfinite(replicates).all():
             return 0, 0
@@ -66,14 +71,14 @@ def simulate(situation: str, pages: int, rng: np.random.Generator) -> tuple[int,
     seen, pair = np.unique(cell, return_inverse=True)
     names = [str(at) for at in range(len(seen))]
     none = np.zeros(len(pair), dtype=np.int64)
-    cells = Cells(
-        pairs=pa.table({"query": names, "doc_id": names}), pair=pair, rank=rank + 1, last=none, stratum=none,
-        strata=("",), shown=shown.reshape(-1, len(LOOKS))[cell, rank],
-        clicked=clicked.reshape(-1, len(LOOKS))[cell, rank], by="query",
+    cells = ImpressionCounts(
+        pairs=pa.table({"query": names, "doc_id": names}), pair=pair, rank=rank + 1, last_click=none, stratum=none,
+        strata=("",), impressions=shown.reshape(-1, len(LOOKS))[cell, rank],
+        clicks=clicked.reshape(-1, len(LOOKS))[cell, rank], by="query",
     )  # fmt: skip
     if not clicked.sum():
         return 0, 0
-    made = coec_of(cells, propensities=curve, replicates=replicates)
+    made = compute_coec(cells, propensities=curve, replicates=replicates)
     mean = shown * chance
     if curve is None:
         rate = mean.sum(axis=(0, 1)) / shown.sum(axis=(0, 1))

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from calibration import CoverageCell
 from judged.data.run import Run
-from judged.online.clicks.cells import Patterns
-from judged.online.clicks.counterfactual import IpsPart, ips_of
-from judged.online.clicks.examination import replicates_of
+from judged.online.clicks.counterfactual import IpsStratum, compute_ips
+from judged.online.clicks.examination import jackknife_propensities
+from judged.online.clicks.impression_counts import PagePatterns
 from judged.scoring.evaluation.inputs import measures_of
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def simulate(situation: str, users: int, rng: np.random.Generator) -> Iterator[t
     clicked = rng.random(lists.shape) < worth[query[:, None], lists] * LOOKS
     names = [f"q{at:02}" for at in range(QUERIES)], [f"d{at:02}" for at in range(DOCS)]
     pairs = pa.table({"query": np.repeat(names[0], DOCS).tolist(), "doc_id": names[1] * QUERIES})
-    patterns = Patterns(pairs, query[:, None] * DOCS + lists, clicked, pages, unit, users, "query")
-    replicates = replicates_of(patterns)
-    curve = np.exp(replicates.whole.log)
+    patterns = PagePatterns(pairs, query[:, None] * DOCS + lists, clicked, pages, unit, users, "query")
+    replicates = jackknife_propensities(patterns)
+    curve = np.exp(replicates.full.log_propensity)
     if not np.isfinite(curve).all():
         return
     orders = {"good": np.argsort(-(worth + 0.4 * rng.standard_normal(worth.shape))), "bad": np.argsort(worth)}
@@ -55,9 +55,9 @@ def simulate(situation: str, users: int, rng: np.random.Generator) -> Iterator[t
         Run.of({q: [names[1][d] for d in row] for q, row in zip(names[0], order.tolist(), strict=True)}, name=name)
         for name, order in orders.items()
     ]
-    part = IpsPart(patterns, curve, np.exp(replicates.left), replicates.group)
+    part = IpsStratum(patterns, curve, np.exp(replicates.leave_one_out), replicates.group)
     discount, first = {"DCG@5": 1 / np.log2(np.arange(5) + 2), "P@3": np.full(3, 1 / 3)}, dict[str, float]()
-    for row in ips_of([part], runs, MEASURES).rows:
+    for row in compute_ips([part], runs, MEASURES).rows:
         weight = discount[row.measure]
         true = float((np.take_along_axis(worth, orders[row.run], 1)[:, : len(weight)] @ weight).mean())
         share = true / weight[0] / worth.sum(axis=1).mean()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import CoverageCell
-from judged.online.clicks.importance_weighting import ESTIMATORS, LoggedPages, Target, weigh
+from judged.online.clicks.importance_weighting import ESTIMATORS, LoggedPages, TargetPolicy, importance_weights
 from judged.online.clicks.off_policy_estimates import PageEstimates
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ def simulate(situation: str, users: int, rng: np.random.Generator) -> tuple[list
         convention, drawn = "conditional", LISTS[rng.integers(0, len(LISTS), pages)]
         propensity = np.tile(1 / (4 - np.arange(3.0)), (pages, 1))
         best = np.arange(3)
-        target = Target("run", best * (DOCS + 1) + best, np.ones(3), DOCS + 1, is_run=True)
+        target = TargetPolicy("run", best * (DOCS + 1) + best, np.ones(3), DOCS + 1, is_run=True)
         truth = float(RATES[best, best].sum())
     else:
         logged, other, rare = INDEPENDENT[situation]
         drawn = rng.choice(DOCS, (pages, 2), p=logged)
         propensity = logged[drawn]
         cells = (np.arange(2)[:, None] * (DOCS + 1) + np.arange(DOCS)).ravel()
-        target = Target("policy", cells, np.tile(other, 2), DOCS + 1, is_run=False)
+        target = TargetPolicy("policy", cells, np.tile(other, 2), DOCS + 1, is_run=False)
         truth = float((RATES[:2] @ other).sum())
     ranks = drawn.shape[1]
     chance = rare * RATES[np.arange(ranks), drawn] * liking[unit][:, None]
@@ -71,8 +71,10 @@ def simulate(situation: str, users: int, rng: np.random.Generator) -> tuple[list
     logged_pages = LoggedPages(
         np.zeros(len(page), dtype=np.int64), page, unit, rank, drawn.ravel(), clicked.ravel(), propensity.ravel(), 0, 0
     )
-    made = PageEstimates(logged_pages, target, weigh(logged_pages, target, ranks), 10.0, 0.95)
-    rows = [made.row(name, made.refusal(name, convention, lists_known=True)) for name in ESTIMATORS]
+    made = PageEstimates(logged_pages, target, importance_weights(logged_pages, target, ranks), 10.0, 0.95)
+    rows = [
+        made.estimate(name, made.refusal_reason(name, convention, has_list_probabilities=True)) for name in ESTIMATORS
+    ]
     return rows, truth * mean * rare
 
 

@@ -1,4 +1,4 @@
-"""Expectations of every model against the enumeration of all that may have happened behind the clicks of a page."""
+"""Expected counts of each model against the enumeration of all hidden states of a page."""
 
 from __future__ import annotations
 
@@ -6,159 +6,173 @@ import numpy as np
 import pytest
 from calibration.click_models import patterns
 
-from judged.online.clicks.fitting import data_of, predict
-from judged.online.clicks.looked_at import MODELS
+from judged.online.clicks.fitting import build_data, predict
+from judged.online.clicks.rank_models import MODELS
 
 K = 4
-SESSIONS = 40  # of each model, with random parameters: 360 in all
+SESSIONS = 40  # per model, with random parameters
 STATES = np.array(np.meshgrid(*[[0, 1]] * (3 * K), indexing="ij")).reshape(3 * K, -1).T.astype(bool)
 
 
-def drawn(model, rng):
-    """Draw parameters, with one pair a rank."""
-    size = {"": 1, "rank": K, "rank and last click": K * (K + 1)}[model.examined]
-    made = {"attractiveness": rng.uniform(0.05, 0.95, K)} if model.attractive else {}
-    made |= {"examination": rng.uniform(0.05, 0.95, size)} if model.examined else {}
-    made |= {"satisfaction": rng.uniform(0.05, 0.95, K)} if model.satisfied in {"pair", "rank"} else {}
-    return made | ({"continuation": rng.uniform(0.05, 0.95, len(model.continuation))} if model.continuation else {})
+def sample_parameters(model, rng):
+    """Sample parameters, with one pair per rank."""
+    n_examinations = {"": 1, "rank": K, "rank and last click": K * (K + 1)}[model.examined]
+    parameters = {"attractiveness": rng.uniform(0.05, 0.95, K)} if model.attractive else {}
+    parameters |= {"examination": rng.uniform(0.05, 0.95, n_examinations)} if model.examined else {}
+    parameters |= {"satisfaction": rng.uniform(0.05, 0.95, K)} if model.satisfied in {"pair", "rank"} else {}
+    return parameters | (
+        {"continuation": rng.uniform(0.05, 0.95, len(model.continuation_names))} if model.continuation_names else {}
+    )
 
 
-def enumerated(model, truth, there):
-    """Give probability, looks, clicks, satisfaction and going on of all 4,096 states of a page.
+def enumerate_states(model, truth, has_result):
+    """Return probability, examination, clicks, satisfaction, and continuation of all 4,096 states of a page.
 
-    A state says at every rank whether the result attracts, whether a click on it satisfies, and whether the user goes
-    on; in models of ranks the last is whether he looks at it.
+    A state has three bits per rank: attractive, satisfied after a click, and continues. For rank-based models, the last
+    bit is examination.
     """
-    attracts, pleases, goes = STATES[:, :K], STATES[:, K : 2 * K], STATES[:, 2 * K :]
+    is_attractive, is_satisfied, continues = STATES[:, :K], STATES[:, K : 2 * K], STATES[:, 2 * K :]
     alpha = truth["attractiveness"] if model.attractive else np.ones(K)
     p = np.ones(len(STATES))
-    looks, clicks = np.zeros((2, K, len(STATES)), bool)
-    looking, last = np.ones(len(STATES), bool), np.zeros(len(STATES), int)
-    go_on = [truth["continuation"][model.continuation.index(one)] if isinstance(one, str) else one
-             for one in model.go_on]  # fmt: skip
-    for at in range(K):
-        if not there[at]:  # nothing stands there, and nothing happens: one state of each kind
-            p *= ~attracts[:, at] & ~pleases[:, at] & ~goes[:, at]
+    examined, clicks = np.zeros((2, K, len(STATES)), bool)
+    is_examining, last_click = np.ones(len(STATES), bool), np.zeros(len(STATES), int)
+    taus = [truth["continuation"][model.continuation_names.index(tau)] if isinstance(tau, str) else tau
+             for tau in model.continuation_probabilities]  # fmt: skip
+    for row in range(K):
+        if not has_result[row]:  # an empty rank has a single state
+            p *= ~is_attractive[:, row] & ~is_satisfied[:, row] & ~continues[:, row]
             continue
-        p *= np.where(attracts[:, at], alpha[at], 1 - alpha[at])
-        if not model.go_on:
-            node = {"": 0 * last, "rank": at + 0 * last, "rank and last click": at * (K + 1) + last}[model.examined]
+        p *= np.where(is_attractive[:, row], alpha[row], 1 - alpha[row])
+        if not model.continuation_probabilities:
+            node = {
+                "": 0 * last_click,
+                "rank": row + 0 * last_click,
+                "rank and last click": row * (K + 1) + last_click,
+            }[model.examined]
             gamma = truth["examination"][node] if model.examined else np.ones(len(STATES))
-            p *= np.where(goes[:, at], gamma, 1 - gamma) * ~pleases[:, at]
-            looks[at] = goes[:, at]
+            p *= np.where(continues[:, row], gamma, 1 - gamma) * ~is_satisfied[:, row]
+            examined[row] = continues[:, row]
         else:
-            looks[at] = looking
-        clicks[at] = looks[at] & attracts[:, at]
-        last = np.where(clicks[at], at + 1, last)
-        if model.go_on:
-            sigma = {"always": 1.0, "attractiveness": alpha[at]}.get(model.satisfied)
-            sigma = truth["satisfaction"][at] if sigma is None else sigma
-            p *= np.where(pleases[:, at], sigma, 1 - sigma)
-            on = np.where(clicks[at], np.where(pleases[:, at], go_on[2], go_on[1]), go_on[0])
-            p *= np.where(goes[:, at], on, 1 - on)
-            looking = looking & goes[:, at]
-    return p, looks, clicks, pleases.T, goes.T
+            examined[row] = is_examining
+        clicks[row] = examined[row] & is_attractive[:, row]
+        last_click = np.where(clicks[row], row + 1, last_click)
+        if model.continuation_probabilities:
+            sigma = {"always": 1.0, "attractiveness": alpha[row]}.get(model.satisfied)
+            sigma = truth["satisfaction"][row] if sigma is None else sigma
+            p *= np.where(is_satisfied[:, row], sigma, 1 - sigma)
+            p_continue = np.where(clicks[row], np.where(is_satisfied[:, row], taus[2], taus[1]), taus[0])
+            p *= np.where(continues[:, row], p_continue, 1 - p_continue)
+            is_examining = is_examining & continues[:, row]
+    return p, examined, clicks, is_satisfied.T, continues.T
 
 
-def expected(model, truth, there, clicked):
-    """Add up expected successes and trials of every parameter over the states that show these clicks."""
-    p, looks, clicks, pleases, goes = enumerated(model, truth, there)
+def expected_counts(model, truth, has_result, clicked):
+    """Return expected successes and trials of each parameter over the states with these clicks."""
+    p, examined, clicks, is_satisfied, continues = enumerate_states(model, truth, has_result)
     p = p * (clicks == clicked[:, None]).all(axis=0)
     total, p = p.sum(), p / p.sum()
-    made = {name: np.zeros((2, len(values))) for name, values in truth.items()}
-    last = 0
-    for at in np.flatnonzero(there):
-        followed = there[at + 1 :].any()
+    counts = {name: np.zeros((2, len(values))) for name, values in truth.items()}
+    last_click = 0
+    for row in np.flatnonzero(has_result):
+        has_result_below = has_result[row + 1 :].any()
         if model.attractive:
-            made["attractiveness"][:, at] += p @ (clicks[at] & looks[at]), p @ looks[at]
+            counts["attractiveness"][:, row] += p @ (clicks[row] & examined[row]), p @ examined[row]
         if model.examined:
-            node = at if model.examined == "rank" else at * (K + 1) + last
-            made["examination"][:, node] += p @ looks[at], 1.0
-        last = at + 1 if clicked[at] else last
-        if not model.go_on or not followed:
+            node = row if model.examined == "rank" else row * (K + 1) + last_click
+            counts["examination"][:, node] += p @ examined[row], 1.0
+        last_click = row + 1 if clicked[row] else last_click
+        if not model.continuation_probabilities or not has_result_below:
             continue
         if model.satisfied == "attractiveness":
-            made["attractiveness"][:, at] += p @ (clicks[at] & pleases[at]), p @ clicks[at]
+            counts["attractiveness"][:, row] += p @ (clicks[row] & is_satisfied[row]), p @ clicks[row]
         if model.satisfied in {"pair", "rank"}:
-            made["satisfaction"][:, at] += p @ (clicks[at] & pleases[at]), p @ clicks[at]
-        kinds = (looks[at] & ~clicks[at], clicks[at] & ~pleases[at], clicks[at] & pleases[at])
-        for name, kind in zip(model.go_on, kinds, strict=True):
+            counts["satisfaction"][:, row] += p @ (clicks[row] & is_satisfied[row]), p @ clicks[row]
+        continuation_events = (
+            examined[row] & ~clicks[row],
+            clicks[row] & ~is_satisfied[row],
+            clicks[row] & is_satisfied[row],
+        )
+        for name, events in zip(model.continuation_probabilities, continuation_events, strict=True):
             if isinstance(name, str):
-                made["continuation"][:, model.continuation.index(name)] += p @ (kind & goes[at]), p @ kind
-    return made, np.log(total)
+                counts["continuation"][:, model.continuation_names.index(name)] += (
+                    p @ (events & continues[row]),
+                    p @ events,
+                )
+    return counts, np.log(total)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_expectations_and_likelihoods_are_those_of_all_states(name):
+def test_expected_counts_and_likelihoods_by_enumeration(name):
     model, rng = MODELS[name], np.random.default_rng(7)
-    tried = 0
+    n_sessions = 0
     for session in range(SESSIONS):
-        truth = drawn(model, rng)
-        there = rng.random(K) < (0.75 if session % 2 else 1.0)
-        there[rng.integers(K)] = True
-        clicked = (rng.random(K) < 0.35) & there
+        truth = sample_parameters(model, rng)
+        has_result = rng.random(K) < (0.75 if session % 2 else 1.0)
+        has_result[rng.integers(K)] = True
+        clicked = (rng.random(K) < 0.35) & has_result
         if name == "CM":
-            clicked &= np.cumsum(clicked) <= 1  # of more clicks the cascade has no states
-        page = patterns(np.where(there, np.arange(K), -1)[None], clicked[None], pairs=K)
-        data = data_of(model, page, np.ones(1))
-        found = data.sums(truth, {key: 1 - values for key, values in truth.items()})
-        wanted, likely = expected(model, truth, there, clicked)
-        for key, sums in found.items():
-            np.testing.assert_allclose(sums, wanted[key], atol=1e-12, err_msg=f"{key} {clicked} {there}")
-        assert data.loglik(truth) == pytest.approx(likely, abs=1e-12)
-        tried += 1
-    assert tried == SESSIONS
+            clicked &= np.cumsum(clicked) <= 1  # CM has no states with several clicks
+        pages = patterns(np.where(has_result, np.arange(K), -1)[None], clicked[None], pairs=K)
+        data = build_data(model, pages, np.ones(1))
+        counts = data.expected_counts(truth, {key: 1 - values for key, values in truth.items()})
+        expected, log_likelihood = expected_counts(model, truth, has_result, clicked)
+        for key, count in counts.items():
+            np.testing.assert_allclose(count, expected[key], atol=1e-12, err_msg=f"{key} {clicked} {has_result}")
+        assert data.log_likelihood(truth) == pytest.approx(log_likelihood, abs=1e-12)
+        n_sessions += 1
+    assert n_sessions == SESSIONS
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_predictions_are_shares_of_all_states(name):
+def test_predictions_by_enumeration(name):
     model, rng = MODELS[name], np.random.default_rng(11)
     for session in range(SESSIONS):
-        truth = drawn(model, rng)
-        there = rng.random(K) < (0.75 if session % 2 else 1.0)
-        there[rng.integers(K)] = True
-        clicked = (rng.random(K) < 0.35) & there
+        truth = sample_parameters(model, rng)
+        has_result = rng.random(K) < (0.75 if session % 2 else 1.0)
+        has_result[rng.integers(K)] = True
+        clicked = (rng.random(K) < 0.35) & has_result
         if name == "CM":
             clicked &= np.cumsum(clicked) <= 1
-        given, before = predict(model, patterns(np.where(there, np.arange(K), -1)[None], clicked[None], pairs=K), truth)
-        p, _, clicks, _, _ = enumerated(model, truth, there)
-        np.testing.assert_allclose(before[0], clicks @ p, atol=1e-12)
-        for at in range(K):
-            same = p * (clicks[:at] == clicked[:at, None]).all(axis=0)
-            assert given[0, at] == pytest.approx((same @ clicks[at]) / same.sum(), abs=1e-12)
+        conditional, marginal = predict(
+            model, patterns(np.where(has_result, np.arange(K), -1)[None], clicked[None], pairs=K), truth
+        )
+        p, _, clicks, _, _ = enumerate_states(model, truth, has_result)
+        np.testing.assert_allclose(marginal[0], clicks @ p, atol=1e-12)
+        for row in range(K):
+            consistent = p * (clicks[:row] == clicked[:row, None]).all(axis=0)
+            assert conditional[0, row] == pytest.approx((consistent @ clicks[row]) / consistent.sum(), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.go_on])
-def test_probabilities_of_all_clicks_of_a_page_are_those_of_all_states(name):
-    """Of one to four results, every set of clicks: as enumerated, and 1 in all."""
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.continuation_probabilities])
+def test_page_likelihoods_by_enumeration(name):
+    """Likelihoods of all click patterns of one to four results; their sum is 1."""
     model, rng = MODELS[name], np.random.default_rng(13)
-    for size in range(1, K + 1):
-        there, truth = np.arange(K) < size, drawn(model, rng)
-        p, _, clicks, _, _ = enumerated(model, truth, there)
-        likely = []
+    for n_results in range(1, K + 1):
+        has_result, truth = np.arange(K) < n_results, sample_parameters(model, rng)
+        p, _, clicks, _, _ = enumerate_states(model, truth, has_result)
+        likelihoods = []
         for clicked in STATES[: 2**K, -K:]:
-            if not (clicked & ~there).any():
-                page = patterns(np.where(there, np.arange(K), -1)[None], clicked[None], pairs=K)
-                likely.append(np.exp(data_of(model, page, np.ones(1)).loglik(truth)))
-                assert likely[-1] == pytest.approx(p[(clicks == clicked[:, None]).all(axis=0)].sum(), abs=1e-13)
-        assert len(likely) == 2**size
-        assert sum(likely) == pytest.approx(1, abs=1e-12)
+            if not (clicked & ~has_result).any():
+                pages = patterns(np.where(has_result, np.arange(K), -1)[None], clicked[None], pairs=K)
+                likelihoods.append(np.exp(build_data(model, pages, np.ones(1)).log_likelihood(truth)))
+                assert likelihoods[-1] == pytest.approx(p[(clicks == clicked[:, None]).all(axis=0)].sum(), abs=1e-13)
+        assert len(likelihoods) == 2**n_results
+        assert sum(likelihoods) == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_thousand_pages_at_once_are_a_thousand_pages(name, monkeypatch):
-    """Pages are worked on in parts; their sums do not hang on how."""
+def test_batches_do_not_change_expected_counts(name, monkeypatch):
     model, rng = MODELS[name], np.random.default_rng(3)
     pair = rng.permuted(np.tile(np.arange(8), (1000, 1)), axis=1)[:, :5]
     pair[::7, 3:] = -1
     clicked = (rng.random(pair.shape) < 0.3) & (pair >= 0)
-    page = patterns(pair, clicked)
-    counts = rng.integers(0, 4, len(page.pair)) * 1.0
-    data = data_of(model, page, counts)
-    truth = {key: rng.uniform(0.1, 0.9, len(values)) for key, values in data.start().items()}
-    no = {key: 1 - values for key, values in truth.items()}
-    whole = data.sums(truth, no)
-    monkeypatch.setattr("judged.online.clicks.chains._AT_ONCE", 64)
-    parted = data_of(model, page, counts).sums(truth, no)
-    for key in whole:
-        np.testing.assert_allclose(whole[key], parted[key], rtol=1e-12, atol=1e-12)
+    pages = patterns(pair, clicked)
+    counts = rng.integers(0, 4, len(pages.pair)) * 1.0
+    data = build_data(model, pages, counts)
+    success = {key: rng.uniform(0.1, 0.9, len(values)) for key, values in data.initial_parameters().items()}
+    failure = {key: 1 - values for key, values in success.items()}
+    all_at_once = data.expected_counts(success, failure)
+    monkeypatch.setattr("judged.online.clicks.cascade_models._BATCH_SIZE", 64)
+    in_batches = build_data(model, pages, counts).expected_counts(success, failure)
+    for key in all_at_once:
+        np.testing.assert_allclose(all_at_once[key], in_batches[key], rtol=1e-12, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Another ranker's clicks from logged propensities: exact logs, planted truths, a published log, and refusals."""
+"""Clicks of a target policy from logged propensities: exact logs, simulated logs, a published log, and refusals."""
 
 from __future__ import annotations
 
@@ -21,64 +21,64 @@ from shared_data import SHARED, needs_shared
 from typed_logs import typed_log
 
 DOCS, RANKS = 3, 2
-LOGGED = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])  # each rank is filled independently
-OTHER = np.array([[0.1, 0.1, 0.8], [0.7, 0.2, 0.1]])
-WORTH = np.array([[0.9, 0.5, 0.1], [0.4, 0.8, 0.2]])  # of a document at a rank
+LOGGING = np.array([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])  # each rank is filled independently
+TARGET = np.array([[0.1, 0.1, 0.8], [0.7, 0.2, 0.1]])
+ATTRACTION = np.array([[0.9, 0.5, 0.1], [0.4, 0.8, 0.2]])  # of a document at a rank
 NAMES = tuple(ESTIMATORS)
 
 
 def log_of(pages, convention):
     """Log pages of (user, documents, propensities, clicked ranks from 0)."""
-    serp, shown, events = [], [], []
-    for at, (user, documents, propensities, clicked) in enumerate(pages):
-        about = {"session": at, "user": user, "time_ms": at * 1000}
-        serp.append({"serp": at, **about, "query": "q", "query_norm": "q", "n_shown": len(documents)})
+    serp, results, events = [], [], []
+    for i, (user, documents, propensities, clicked) in enumerate(pages):
+        page_fields = {"session": i, "user": user, "time_ms": i * 1000}
+        serp.append({"serp": i, **page_fields, "query": "q", "query_norm": "q", "n_shown": len(documents)})
         for rank, (document, propensity) in enumerate(zip(documents, propensities, strict=True)):
-            row = {"serp": at, "rank": rank + 1, "object_id": document}
-            shown.append(row | {"propensity": propensity})
+            row = {"serp": i, "rank": rank + 1, "object_id": document}
+            results.append(row | {"propensity": propensity})
             if rank in clicked:
-                events.append({**row, **about, "action": "click"})
-    return typed_log(serp, events, shown=shown, propensity_convention=convention)
+                events.append({**row, **page_fields, "action": "click"})
+    return typed_log(serp, events, shown=results, propensity_convention=convention)
 
 
-def rows_of(log, run, **options):
+def estimates_by_name(log, run, **options):
     options = {"depth": 3, "topics": {"q": "q"} if isinstance(run, dict) else None} | options
     return {row.estimator: row for row in off_policy(log, run, **options).rows}
 
 
-def every_permutation(convention):
-    """Log all 24 lists of 3 of 4 documents, with every outcome of clicks as often as it comes.
+def permutation_log(convention):
+    """Log all 24 lists of 3 of 4 documents, with each click pattern in proportion to its probability.
 
-    Rank k is looked at with 1, 1/2, 1/4, and document d attracts with 1, 1/2, 1/2, 0: multiples of 1/8.
+    Examination by rank is 1, 1/2, 1/4, and attractiveness by document is 1, 1/2, 1/2, 0: products are multiples of 1/8.
     """
-    look, attract = (1.0, 0.5, 0.25), {"a": 1.0, "b": 0.5, "c": 0.5, "d": 0.0}
-    chances = {"marginal": (1 / 4, 1 / 4, 1 / 4), "conditional": (1 / 4, 1 / 3, 1 / 2)}
+    examination, attract = (1.0, 0.5, 0.25), {"a": 1.0, "b": 0.5, "c": 0.5, "d": 0.0}
+    propensities = {"marginal": (1 / 4, 1 / 4, 1 / 4), "conditional": (1 / 4, 1 / 3, 1 / 2)}
     pages = []
     for documents in permutations("abcd", 3):
         for clicked in product((0, 1), repeat=3):
-            p = [look[k] * attract[document] for k, document in enumerate(documents)]
-            chance = math.prod(q if click else 1 - q for q, click in zip(p, clicked, strict=True))
+            p = [examination[k] * attract[document] for k, document in enumerate(documents)]
+            probability = math.prod(q if click else 1 - q for q, click in zip(p, clicked, strict=True))
             ranks = [k for k in range(3) if clicked[k]]
-            for _ in range(round(chance * 64)):
-                pages.append((len(pages), documents, chances.get(convention, (1 / 4,) * 3), ranks))
+            for _ in range(round(probability * 64)):
+                pages.append((len(pages), documents, propensities.get(convention, (1 / 4,) * 3), ranks))
     assert len(pages) == 24 * 64
     return log_of(pages, convention)
 
 
 @pytest.fixture(scope="module")
 def permuted():
-    return {name: every_permutation(name) for name in ("marginal", "conditional", "independent", "")}
+    return {convention: permutation_log(convention) for convention in ("marginal", "conditional", "independent", "")}
 
 
-def test_of_lists_without_repetition_each_convention_has_its_estimators(permuted):
+def test_permutations_are_estimated_by_the_estimators_of_their_convention(permuted):
     """The run (a, b, c) gets 1 + 1/2 * 1/2 + 1/4 * 1/2 = 1.375 clicks a page; the whole list has 1/24 of all pages."""
     run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
-    rows = rows_of(permuted["marginal"], run)
+    rows = estimates_by_name(permuted["marginal"], run)
     for name in ("item-position", "self-normalized", "direct", "doubly robust"):
         assert rows[name].value == pytest.approx(1.375, abs=0.01 if name == "doubly robust" else 1e-12), name
     assert {name for name in NAMES if rows[name].refused} == {"pseudo-inverse", "cascade", "whole list"}
     assert all(math.isnan(rows[name].value) for name in ("cascade", "whole list"))
-    rows = rows_of(permuted["conditional"], run)
+    rows = estimates_by_name(permuted["conditional"], run)
     for name in ("cascade", "whole list", "direct"):
         assert rows[name].value == pytest.approx(1.375, abs=1e-12), name
     refused = {"item-position", "self-normalized", "clipped", "doubly robust", "pseudo-inverse"}
@@ -88,196 +88,196 @@ def test_of_lists_without_repetition_each_convention_has_its_estimators(permuted
 def test_weights_by_rank(permuted):
     """Marginal: 4 on a quarter of 1,536 pages; conditional: of the list down to the rank, 4, 12 and 24."""
     run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
-    for name, most in (("marginal", (4, 4, 4)), ("conditional", (4, 12, 24))):
-        found = off_policy(permuted[name], run, topics={"q": "q"}, depth=3)
-        assert (found.pages, found.users, found.convention) == (1536, 1536, name)
-        for row, largest in zip(found.weights, most, strict=True):
+    for convention, largest_weights in (("marginal", (4, 4, 4)), ("conditional", (4, 12, 24))):
+        estimates = off_policy(permuted[convention], run, topics={"q": "q"}, depth=3)
+        assert (estimates.pages, estimates.users, estimates.convention) == (1536, 1536, convention)
+        for row, largest in zip(estimates.weights, largest_weights, strict=True):
             assert (row.pages, row.never) == (1536, 0.0)
             assert (row.mean, row.most) == pytest.approx((1.0, largest))
             assert row.effective == pytest.approx(1536 / largest)
             assert row.error == pytest.approx(math.sqrt((largest - 1) / 1535))
-        # every document is clicked at rank k with half of how often the rank is looked at: (1 + 1/2 + 1/4) / 2
-        assert found.logged == pytest.approx(0.875)
-    rows = {row.estimator: row for row in found.rows}
+        # mean attractiveness 1/2 times examination: (1 + 1/2 + 1/4) / 2
+        assert estimates.logged == pytest.approx(0.875)
+    rows = {row.estimator: row for row in estimates.rows}
     assert rows["whole list"].effective == pytest.approx(64)
     assert rows["whole list"].difference == pytest.approx(1.375 - 0.875)
     assert rows["whole list"].ci is None  # of 100 effective users
 
 
-def test_independent_ranks_that_never_repeat_a_document_are_contradicted_by_their_weights(permuted):
+def test_permutations_declared_as_independent_ranks_are_refused(permuted):
     """The product of marginal weights is 64 on 1/24 of pages: a mean of 2.67, where 1 is expected."""
-    rows = rows_of(permuted["independent"], {"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
+    rows = estimates_by_name(permuted["independent"], {"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
     for name in ("pseudo-inverse", "cascade", "whole list"):
         assert "mean weight" in rows[name].refused
     assert rows["item-position"].value == pytest.approx(1.375)
 
 
-def test_without_a_declared_convention_only_the_direct_estimate_is_given(permuted):
-    found = off_policy(permuted[""], {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, topics={"q": "q"}, depth=3)
-    assert {row.estimator for row in found.rows if not row.refused} == {"direct"}
-    assert not found.overlaps
-    assert found.weights == ()
-    reasons = {row.estimator: row.refused for row in found.rows}
+def test_without_a_declared_convention_only_direct_has_an_estimate(permuted):
+    estimates = off_policy(permuted[""], {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, topics={"q": "q"}, depth=3)
+    assert {row.estimator for row in estimates.rows if not row.refused} == {"direct"}
+    assert not estimates.overlaps
+    assert estimates.weights == ()
+    reasons = {row.estimator: row.refused for row in estimates.rows}
     assert "propensity_convention = 'marginal' or 'independent'" in reasons["item-position"]
     assert "propensity_convention = 'independent' " in reasons["pseudo-inverse"]
 
 
-def test_a_table_of_probabilities_says_nothing_of_lists_unless_it_is_declared(permuted):
+def test_list_estimators_need_independent_ranks_of_a_policy_table(permuted):
     table = [{"rank": rank, "doc_id": doc, "probability": 0.25} for rank in (1, 2, 3) for doc in "abcd"]
-    rows = rows_of(permuted["conditional"], table)
+    rows = estimates_by_name(permuted["conditional"], table)
     assert {name for name in NAMES if not rows[name].refused} == {"direct"}
     # lists that repeat a document are never logged: 24 of 64 are, each with weight (1/64) / (1/24)
-    rows = rows_of(permuted["conditional"], table, independent_ranks=True)
+    rows = estimates_by_name(permuted["conditional"], table, independent_ranks=True)
     assert "mean weight" in rows["whole list"].refused
 
 
-def test_a_document_that_is_shown_twice_is_clicked_where_it_was_clicked():
-    """Both ranks are filled by a coin; a click on (a, a) is told apart by its rank."""
+def test_click_rank_identifies_a_document_shown_twice():
+    """Both ranks are filled at random from a and b; a click on (a, a) counts at its rank."""
     pages = []
     for documents in product("ab", repeat=2):
-        for at in range(200):
-            pages.append((len(pages), documents, (0.5, 0.5), [0] if at % 2 else [1] if at % 4 == 0 else []))
+        for i in range(200):
+            pages.append((len(pages), documents, (0.5, 0.5), [0] if i % 2 else [1] if i % 4 == 0 else []))
     table = [{"rank": rank, "doc_id": "a", "probability": 1.0} for rank in (1, 2)]
-    rows = rows_of(log_of(pages, "independent"), table, depth=2, independent_ranks=True)
+    rows = estimates_by_name(log_of(pages, "independent"), table, depth=2, independent_ranks=True)
     for name in set(NAMES) - {"doubly robust"}:  # the first rank is clicked in 1/2, the second in 1/4 of pages
         assert rows[name].value == pytest.approx(0.75, abs=1e-12), name
     assert rows["doubly robust"].value == pytest.approx(0.75, abs=0.01)
     assert rows["item-position"].difference == pytest.approx(0.0, abs=1e-12)
 
 
-def test_what_is_known_to_be_never_shown_widens_the_interval():
-    """15 % of rank 1 goes to x, which the log never shows: the truth is the value and 0 to 0.15 clicks more."""
+def test_unsupported_probability_widens_the_interval():
+    """15% of rank 1 goes to x, which has no support: the truth is 0 to 0.15 above the supported clicks."""
     rng = np.random.default_rng(3)
     pages = []
     for user in range(3000):
         document = "ab"[int(rng.random() < 0.5)]
         pages.append((user, [document], (0.5,), [0] if rng.random() < {"a": 0.4, "b": 0.2}[document] else []))
     log = log_of(pages, "independent")
-    table = [("a", 0.5), ("b", 0.35), ("x", 0.15)]
-    run = [{"rank": 1, "doc_id": doc, "probability": chance} for doc, chance in table]
-    found = off_policy(log, run, depth=1, independent_ranks=True)
-    assert found.weights[0].never == pytest.approx(0.15)
-    known = 0.5 * 0.4 + 0.35 * 0.2
-    for row in found.rows:
+    probabilities = [("a", 0.5), ("b", 0.35), ("x", 0.15)]
+    run = [{"rank": 1, "doc_id": doc, "probability": probability} for doc, probability in probabilities]
+    estimates = off_policy(log, run, depth=1, independent_ranks=True)
+    assert estimates.weights[0].never == pytest.approx(0.15)
+    supported_clicks = 0.5 * 0.4 + 0.35 * 0.2
+    for row in estimates.rows:
         assert not row.refused, row
-        factor = 1 + found.logged if row.estimator == "pseudo-inverse" else 1.0
+        factor = 1 + estimates.logged if row.estimator == "pseudo-inverse" else 1.0
         assert row.unknown == pytest.approx(0.15 * factor), row
         low, high = row.ci
-        assert low < known < known + 0.15 < high
+        assert low < supported_clicks < supported_clicks + 0.15 < high
         assert high - low > row.unknown
-        if row.estimator != "pseudo-inverse":  # it takes 0.15 of logged clicks for what is never shown
-            assert row.value == pytest.approx(known, abs=0.03)
+        if row.estimator != "pseudo-inverse":  # it assumes 0.15 of the logged clicks on unsupported documents
+            assert row.value == pytest.approx(supported_clicks, abs=0.03)
 
 
-def test_the_beginning_of_a_list_that_was_never_logged_is_unknown():
+def test_lists_without_a_logged_prefix_are_unknown():
     """(a, b) has a conditional propensity of 1/2 * 1/2, and was logged; (a, c, ...) of the run never was."""
     lists = ("a", "b"), ("b", "a")
     pages = [(user, lists[user % 2], (0.5, 1.0), [0, 1]) for user in range(400)]
-    rows = rows_of(log_of(pages, "conditional"), {"q": {"a": 2.0, "c": 1.0}}, depth=2)
+    rows = estimates_by_name(log_of(pages, "conditional"), {"q": {"a": 2.0, "c": 1.0}}, depth=2)
     assert (rows["whole list"].value, rows["whole list"].unknown) == (0.0, 2.0)
     assert (rows["cascade"].value, rows["cascade"].unknown) == pytest.approx((1.0, 1.0))
     assert rows["cascade"].ci[1] >= 2.0
-    shown = rows_of(log_of(pages, "conditional"), {"q": {"a": 2.0, "b": 1.0}}, depth=2)
-    assert (shown["whole list"].value, shown["whole list"].unknown) == pytest.approx((2.0, 0.0))
+    logged_list = estimates_by_name(log_of(pages, "conditional"), {"q": {"a": 2.0, "b": 1.0}}, depth=2)
+    assert (logged_list["whole list"].value, logged_list["whole list"].unknown) == pytest.approx((2.0, 0.0))
 
 
-def test_a_missing_rank_leaves_the_probability_of_a_list_unknown():
+def test_list_estimators_refuse_pages_with_a_missing_rank():
     log = log_of([(user, ["a", "b", "c"], (0.5,) * 3, [0]) for user in range(100)], "independent")
-    for lacking in (1, 2):
-        shown = log.shown.where(f"NOT (serp = 3 AND rank = {lacking})")
-        rows = rows_of(replace(log, shown=shown), {"q": {"a": 2.0, "b": 1.0, "c": 0.0}})
+    for missing_rank in (1, 2):
+        without_rank = log.shown.where(f"NOT (serp = 3 AND rank = {missing_rank})")
+        rows = estimates_by_name(replace(log, shown=without_rank), {"q": {"a": 2.0, "b": 1.0, "c": 0.0}})
         for name in ("cascade", "whole list", "pseudo-inverse"):
             assert rows[name].refused.startswith("1 page lack")
-    short = log.shown.where("NOT (serp = 3 AND rank > 1)")  # a page that ends earlier lacks nothing
-    assert "lack" not in rows_of(replace(log, shown=short), {"q": {"a": 2.0}})["cascade"].refused
+    truncated = log.shown.where("NOT (serp = 3 AND rank > 1)")  # a page that ends earlier lacks nothing
+    assert "lack" not in estimates_by_name(replace(log, shown=truncated), {"q": {"a": 2.0}})["cascade"].refused
 
 
-def test_direct_is_the_sum_of_mean_clicks_and_its_error_that_of_users():
+def test_direct_is_the_mean_click_with_an_interval_over_users():
     """One document at one rank, shown on every page: the direct estimate is the mean click, with its t interval."""
     pages = [(user, ["a"], (1.0,), [0] if user < 61 else []) for user in range(200)]
-    row = rows_of(log_of(pages, "marginal"), {"q": {"a": 1.0}}, depth=1)["direct"]
+    row = estimates_by_name(log_of(pages, "marginal"), {"q": {"a": 1.0}}, depth=1)["direct"]
     clicks = np.arange(200) < 61
-    own = 0.305 + (clicks - 0.305) * 200 / 199  # less the error of the mean, which each user is a part of
-    effective = np.abs(own).sum() ** 2 / (own**2).sum()
-    half = student_t.ppf(0.975, math.floor(effective - 1)) * own.std(ddof=1) / math.sqrt(200)
+    influence = 0.305 + (clicks - 0.305) * 200 / 199  # k / (k - 1) corrects for the fitted mean of k = 200 users
+    effective = np.abs(influence).sum() ** 2 / (influence**2).sum()
+    half_width = student_t.ppf(0.975, math.floor(effective - 1)) * influence.std(ddof=1) / math.sqrt(200)
     assert row.value == pytest.approx(0.305, abs=1e-12)
-    assert row.ci == pytest.approx((0.305 - half, 0.305 + half), rel=1e-4)
+    assert row.ci == pytest.approx((0.305 - half_width, 0.305 + half_width), rel=1e-4)
     assert row.difference == pytest.approx(0.0, abs=1e-12)
 
 
-def test_estimates_that_differ_from_what_was_logged():
-    """A coin shows a or b to 400 users; a is clicked by 120 of 200, b by 60 of 200; the other ranker shows a.
+def test_item_position_by_hand():
+    """400 users see a or b; a is clicked by 120 of 200, b by 60 of 200; the target policy shows a.
 
-    Weights 2 and 0: clicks a page 2 * 120 / 400 = 0.6, as logged 180 / 400. Squares of 2 c - 0.6 over users: 120 of
-    1.4, 280 of 0.6. The effective number of users is 200, by clicks 120.
+    The weights are 2 and 0. Clicks per page are 2 * 120 / 400 = 0.6, logged 180 / 400. Residuals 2 c - 0.6 of users:
+    1.4 (120 users) and -0.6 (280). The effective number of users is 200, by clicks 120.
     """
     pages = [(user, ["ab"[user % 2]], (0.5,), [0] if user // 2 < (120, 60)[user % 2] else []) for user in range(400)]
-    found = off_policy(log_of(pages, "marginal"), {"q": {"a": 1.0}}, topics={"q": "q"}, depth=1)
-    assert found.logged == pytest.approx(0.45)
-    row = {one.estimator: one for one in found.rows}["item-position"]
+    estimates = off_policy(log_of(pages, "marginal"), {"q": {"a": 1.0}}, topics={"q": "q"}, depth=1)
+    assert estimates.logged == pytest.approx(0.45)
+    row = {row.estimator: row for row in estimates.rows}["item-position"]
     error = math.sqrt((120 * 1.4**2 + 280 * 0.6**2) / 399 / 400)
-    half = student_t.ppf(0.975, 119) * error
+    half_width = student_t.ppf(0.975, 119) * error
     assert (row.value, row.effective) == pytest.approx((0.6, 200))
-    assert row.ci == pytest.approx((0.6 - half, 0.6 + half), rel=1e-9)
+    assert row.ci == pytest.approx((0.6 - half_width, 0.6 + half_width), rel=1e-9)
     # differences: a clicked 2 - 1, b clicked 0 - 1, of mean 0.15
-    gap_error = math.sqrt((120 * 0.85**2 + 60 * 1.15**2 + 220 * 0.15**2) / 399 / 400)
-    half = student_t.ppf(0.975, 119) * gap_error
+    difference_error = math.sqrt((120 * 0.85**2 + 60 * 1.15**2 + 220 * 0.15**2) / 399 / 400)
+    half_width = student_t.ppf(0.975, 119) * difference_error
     assert row.difference == pytest.approx(0.15)
-    assert row.difference_ci == pytest.approx((0.15 - half, 0.15 + half), rel=1e-9)
-    tables = {block.name: block for block in found.blocks() if hasattr(block, "columns")}
+    assert row.difference_ci == pytest.approx((0.15 - half_width, 0.15 + half_width), rel=1e-9)
+    tables = {block.name: block for block in estimates.blocks() if hasattr(block, "columns")}
     assert tables["estimates"].column("estimator").values == list(NAMES)
     assert tables["assumptions"].folded
-    needed = dict(zip(NAMES, tables["assumptions"].column("propensities").values, strict=True))
-    assert (needed["item-position"], needed["direct"]) == ("marginal or independent", "none")
+    required = dict(zip(NAMES, tables["assumptions"].column("propensities").values, strict=True))
+    assert (required["item-position"], required["direct"]) == ("marginal or independent", "none")
     assert [line.split()[0] for line in tables["weights"].text(200).splitlines()[1:]] == ["1"]
-    (weights,) = found.weights
+    (weights,) = estimates.weights
     assert (weights.rank, weights.pages, weights.mean, weights.most, weights.never) == (1, 400, 1.0, 2.0, 0.0)
     assert weights.error == pytest.approx(1 / math.sqrt(399))
-    assert found.overlaps
-    assert (found.depth, found.clip, found.run) == (1, 10.0, found.run)
+    assert estimates.overlaps
+    assert (estimates.depth, estimates.clip, estimates.run) == (1, 10.0, estimates.run)
     clipped = off_policy(log_of(pages, "marginal"), {"q": {"a": 1.0}}, topics={"q": "q"}, depth=1, clip=1.5)
-    cut = {one.estimator: one for one in clipped.rows}["clipped"]
-    assert (cut.value, cut.unknown) == pytest.approx((1.5 * 120 / 400, 0.5 * 200 / 400))
+    clipped_row = {row.estimator: row for row in clipped.rows}["clipped"]
+    assert (clipped_row.value, clipped_row.unknown) == pytest.approx((1.5 * 120 / 400, 0.5 * 200 / 400))
 
 
-@pytest.mark.parametrize(("clicking", "known"), [(14, False), (15, True)])
-def test_fifteen_effective_users_must_click(clicking, known):
-    pages = [(user, ["a"], (1.0,), [0] if user < clicking else []) for user in range(200)]
-    row = rows_of(log_of(pages, "marginal"), {"q": {"a": 1.0}}, depth=1)["item-position"]
-    assert (row.ci is not None) == known
+@pytest.mark.parametrize(("n_clickers", "has_interval"), [(14, False), (15, True)])
+def test_fifteen_effective_users_must_click(n_clickers, has_interval):
+    pages = [(user, ["a"], (1.0,), [0] if user < n_clickers else []) for user in range(200)]
+    row = estimates_by_name(log_of(pages, "marginal"), {"q": {"a": 1.0}}, depth=1)["item-position"]
+    assert (row.ci is not None) == has_interval
 
 
-@pytest.mark.parametrize(("users", "known"), [(49, False), (50, True)])
-def test_fifty_effective_users_are_needed(users, known):
-    pages = [(user, ["a"], (1.0,), [0] if user % 2 else []) for user in range(users)]
-    row = rows_of(log_of(pages, "marginal"), {"q": {"a": 1.0}}, depth=1)["item-position"]
-    assert (row.ci is not None) == known
-    of_lists = rows_of(log_of([*pages, *((user + users, *rest) for user, *rest in pages)], "conditional"),
-                       {"q": {"a": 1.0}}, depth=1)["whole list"]  # fmt: skip
-    assert (of_lists.ci is not None) == known  # twice as many are needed
+@pytest.mark.parametrize(("n_users", "has_interval"), [(49, False), (50, True)])
+def test_fifty_effective_users_are_needed(n_users, has_interval):
+    pages = [(user, ["a"], (1.0,), [0] if user % 2 else []) for user in range(n_users)]
+    row = estimates_by_name(log_of(pages, "marginal"), {"q": {"a": 1.0}}, depth=1)["item-position"]
+    assert (row.ci is not None) == has_interval
+    pages += [(user + n_users, *fields) for user, *fields in pages]
+    list_row = estimates_by_name(log_of(pages, "conditional"), {"q": {"a": 1.0}}, depth=1)["whole list"]
+    assert (list_row.ci is not None) == has_interval  # twice as many are needed
 
 
-def logged(pages, *, users=400, seed=0, propensity=None, policy=LOGGED, convention="independent"):
-    """Log pages of two ranks, each result with how likely it was shown; users like clicking more or less."""
+def simulate_log(n_pages, *, n_users=400, seed=0, propensity=None, policy=LOGGING, convention="independent"):
+    """Simulate pages of two ranks with propensities. Users differ in their click rates."""
     rng = np.random.default_rng(seed)
-    liking = rng.beta(8, 2, users)
-    serp, shown, events = [], [], []
-    drawn = np.stack([rng.choice(DOCS, pages, p=policy[rank]) for rank in range(RANKS)], axis=1).tolist()
-    for page in range(pages):
-        user = page % users
-        about = {"session": page, "user": user, "time_ms": page * 1000}
-        serp.append({"serp": page, **about, "query": "q", "query_norm": "q", "n_shown": 2})
-        for rank, doc in enumerate((drawn[page][0], drawn[page][1] + DOCS)):  # a page shows no document twice
-            known = policy[rank, doc % DOCS] if propensity is None else propensity
-            shown.append({"serp": page, "rank": rank + 1, "object_id": f"d{doc}", "propensity": known})
-            if rng.random() < WORTH[rank, doc % DOCS] * liking[user]:
-                events.append({"serp": page, **about, "action": "click", "object_id": f"d{doc}", "rank": rank + 1})
-    return typed_log(serp, events, shown=shown, propensity_convention=convention)
+    click_rate = rng.beta(8, 2, n_users)
+    serp, results, events = [], [], []
+    documents = np.stack([rng.choice(DOCS, n_pages, p=policy[rank]) for rank in range(RANKS)], axis=1).tolist()
+    for page in range(n_pages):
+        user = page % n_users
+        fields = {"session": page, "user": user, "time_ms": page * 1000}
+        serp.append({"serp": page, **fields, "query": "q", "query_norm": "q", "n_shown": 2})
+        for rank, doc in enumerate((documents[page][0], documents[page][1] + DOCS)):  # a page shows no document twice
+            logged_propensity = policy[rank, doc % DOCS] if propensity is None else propensity
+            results.append({"serp": page, "rank": rank + 1, "object_id": f"d{doc}", "propensity": logged_propensity})
+            if rng.random() < ATTRACTION[rank, doc % DOCS] * click_rate[user]:
+                events.append({"serp": page, **fields, "action": "click", "object_id": f"d{doc}", "rank": rank + 1})
+    return typed_log(serp, events, shown=results, propensity_convention=convention)
 
 
-def policy_of(other):
+def policy_table(policy):
     return [
-        {"rank": rank + 1, "doc_id": f"d{doc + DOCS * rank}", "probability": float(other[rank, doc])}
+        {"rank": rank + 1, "doc_id": f"d{doc + DOCS * rank}", "probability": float(policy[rank, doc])}
         for rank, doc in product(range(RANKS), range(DOCS))
     ]
 
@@ -286,156 +286,156 @@ def policy_of(other):
     ("situation", "users", "names"),
     [("equal users", 200, NAMES), ("heavy-tailed users", 600, NAMES[:6]), ("large weights", 600, NAMES[:5])],
 )
-def test_intervals_hold_the_truth(situation, users, names):
-    """Of 80 intervals of 95 %, fewer than 70 hold it with a probability below 0.003."""
-    rng, held, given = np.random.default_rng(4), dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+def test_intervals_cover_the_truth(situation, users, names):
+    """Of 80 intervals of 95%, fewer than 70 cover it with probability below 0.003."""
+    rng, n_covered, n_intervals = np.random.default_rng(4), dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for _ in range(80):
         rows, truth = simulation.simulate(situation, users, rng)
         for row in rows:
-            if row.estimator in held and row.ci is not None:
+            if row.estimator in n_covered and row.ci is not None:
                 assert row.ci[0] < row.value < row.ci[1]
-                given[row.estimator] += 1
-                held[row.estimator] += row.ci[0] <= truth <= row.ci[1]
-    assert min(given.values()) >= 70
-    assert all(held[name] >= given[name] - 10 for name in names), held
+                n_intervals[row.estimator] += 1
+                n_covered[row.estimator] += row.ci[0] <= truth <= row.ci[1]
+    assert min(n_intervals.values()) >= 70
+    assert all(n_covered[name] >= n_intervals[name] - 10 for name in names), n_covered
 
 
 def test_a_few_large_weights_have_no_interval_over_lists():
-    """The product of weights is 100 on 3 of 1,800 pages: intervals without these would hold the truth in 80 %."""
-    rng, given = np.random.default_rng(4), {"cascade": 0, "whole list": 0}
+    """The product of weights is 100 on 3 of 1,800 pages: intervals that miss them would have 80% coverage."""
+    rng, n_intervals = np.random.default_rng(4), {"cascade": 0, "whole list": 0}
     for _ in range(40):
         for row in simulation.simulate("large weights", 600, rng)[0]:
-            if row.estimator in given:
-                given[row.estimator] += row.ci is not None
-    assert max(given.values()) <= 10
+            if row.estimator in n_intervals:
+                n_intervals[row.estimator] += row.ci is not None
+    assert max(n_intervals.values()) <= 10
 
 
-def test_a_run_is_a_policy_that_shows_one_document():
-    log = logged(2000)
-    rows = rows_of(log, {"q": {"d0": 2.0, "d4": 1.0}}, depth=2)
+def test_a_run_is_a_deterministic_policy():
+    log = simulate_log(2000)
+    rows = estimates_by_name(log, {"q": {"d0": 2.0, "d4": 1.0}}, depth=2)
     assert rows["item-position"].value == pytest.approx((0.9 + 0.8) * 0.8, abs=0.15)
-    same = rows_of(log, policy_of(LOGGED), depth=2, independent_ranks=True)
+    unchanged = estimates_by_name(log, policy_table(LOGGING), depth=2, independent_ranks=True)
     exact = set(NAMES) - {"direct", "doubly robust"}
-    assert {round(same[name].difference, 12) for name in exact} == {0.0}
-    assert all(same[name].difference_ci is None for name in exact - {"self-normalized"})  # nothing varies
+    assert {round(unchanged[name].difference, 12) for name in exact} == {0.0}
+    assert all(unchanged[name].difference_ci is None for name in exact - {"self-normalized"})  # nothing varies
 
 
 def test_wrong_propensities_are_refused():
-    rows = rows_of(logged(1500, propensity=0.9), policy_of(OTHER), depth=2, independent_ranks=True)
+    rows = estimates_by_name(simulate_log(1500, propensity=0.9), policy_table(TARGET), depth=2, independent_ranks=True)
     assert {name for name in NAMES if not rows[name].refused} == {"direct"}
     assert "mean weight of rank 1" in rows["item-position"].refused
     assert "mean weight of the list down to rank 1" in rows["whole list"].refused
 
 
-def test_what_is_never_shown_at_all_may_be_anything():
-    rows = rows_of(logged(1500), {"q": {"x": 2.0, "d4": 1.0}}, depth=2)
+def test_a_run_without_support_is_unknown():
+    rows = estimates_by_name(simulate_log(1500), {"q": {"x": 2.0, "d4": 1.0}}, depth=2)
     assert rows["item-position"].unknown == 1.0
     assert (rows["whole list"].value, rows["whole list"].unknown) == (0.0, 2.0)
     assert rows["whole list"].ci is None
 
 
 def test_few_users_have_no_interval():
-    """40 users of a page each: less than the 50 effective users that are required."""
-    found = off_policy(logged(40, users=40), policy_of(LOGGED), depth=2, independent_ranks=True)
-    for row in found.rows:
+    """40 users with one page each: fewer than the 50 effective users that are required."""
+    estimates = off_policy(simulate_log(40, n_users=40), policy_table(LOGGING), depth=2, independent_ranks=True)
+    for row in estimates.rows:
         assert row.ci is None
         assert row.value == row.value
-        least = 100 if row.estimator in {"cascade", "whole list"} else 50
-        assert f"at least {least} are" in row.insufficient
-    assert not found.overlaps
+        minimum = 100 if row.estimator in {"cascade", "whole list"} else 50
+        assert f"at least {minimum} are" in row.insufficient
+    assert not estimates.overlaps
 
 
 def test_few_clicks_have_no_interval():
     """200 users, of whom 10 click once: 10 effective users by their weighted clicks, of the 15 that are required."""
     pages = [(user, ["ab"[user % 2]], (0.5,), [0] if user < 10 else []) for user in range(200)]
     table = [{"rank": 1, "doc_id": doc, "probability": 0.5} for doc in "ab"]
-    row = rows_of(log_of(pages, "marginal"), table, depth=1)["item-position"]
+    row = estimates_by_name(log_of(pages, "marginal"), table, depth=1)["item-position"]
     assert (row.value, row.ci) == (pytest.approx(0.05), None)
     assert "10 effective users, at least 15" in row.insufficient
 
 
-def test_pages_that_do_not_count_are_counted():
+def test_excluded_pages_are_reported():
     pages = [(user, ["a"], (0.5,), [0] if user % 2 else []) for user in range(60)]
     log = log_of([*pages, (60, ["b"], (None,), [])], "marginal")
-    found = off_policy(log, {"q": {"a": 1.0}}, topics={"q": "q"}, depth=1)
-    assert (found.pages, found.bare, found.other) == (60, 1, 0)
+    estimates = off_policy(log, {"q": {"a": 1.0}}, topics={"q": "q"}, depth=1)
+    assert (estimates.pages, estimates.bare, estimates.other) == (60, 1, 0)
 
 
-def test_what_is_no_log_for_this_is_refused():
-    log = logged(50)
-    for propensities, why in (((0.5, None), "have no propensity"), ((0.5, 1.5), "got 1.5"), ((0.0, 1.0), "got 0")):
-        with pytest.raises(InputError, match=why):
-            off_policy(log_of([(1, ["a", "b"], propensities, [])], "marginal"), policy_of(OTHER), depth=2)
+def test_invalid_input():
+    log = simulate_log(50)
+    for propensities, message in (((0.5, None), "have no propensity"), ((0.5, 1.5), "got 1.5"), ((0.0, 1.0), "got 0")):
+        with pytest.raises(InputError, match=message):
+            off_policy(log_of([(1, ["a", "b"], propensities, [])], "marginal"), policy_table(TARGET), depth=2)
     with pytest.raises(InputError, match="no propensities"):
-        off_policy(log_of([(1, ["a"], (None,), [])], "marginal"), policy_of(OTHER), depth=2)
+        off_policy(log_of([(1, ["a"], (None,), [])], "marginal"), policy_table(TARGET), depth=2)
     with pytest.raises(InputError, match="no page has a topic"):
         off_policy(log, {"z": {"d0": 1.0}}, topics={"z": "q2"}, depth=2)
     with pytest.raises(InputError, match="clip"):
-        off_policy(log, policy_of(OTHER), clip=0.5)
-    with pytest.raises(InputError, match="cannot be read"):
+        off_policy(log, policy_table(TARGET), clip=0.5)
+    with pytest.raises(InputError, match="must be numbers"):
         off_policy(log, [{"rank": "first", "doc_id": "d0", "probability": 1}], depth=2)
     with pytest.raises(InputError, match=r"rank 2 must add up to 1, got 0\.3"):
         off_policy(
-            log, [row | {"probability": 0.3 if row["rank"] == 2 else 1.0} for row in policy_of(OTHER)[::3]], depth=2
+            log, [row | {"probability": 0.3 if row["rank"] == 2 else 1.0} for row in policy_table(TARGET)[::3]], depth=2
         )
     with pytest.raises(InputError, match="between 0 and 1"):
         off_policy(log, [{"rank": 1, "doc_id": "d0", "probability": -1}], depth=2)
 
 
-def test_a_policy_may_be_a_file_or_a_frame_and_a_file_that_is_not_there_is_said(tmp_path):
-    log, rows = logged(200), policy_of(OTHER)
+def test_a_policy_can_be_a_file_or_a_data_frame(tmp_path):
+    log, rows = simulate_log(200), policy_table(TARGET)
     expected = off_policy(log, rows, depth=2).json()
     frame = pa.Table.from_pylist(rows)
     pa.csv.write_csv(frame, tmp_path / "policy.csv")
-    found = [off_policy(log, one, depth=2) for one in (frame, tmp_path / "policy.csv")]
-    assert [one.json() for one in found] == [expected] * 2
+    results = [off_policy(log, run, depth=2) for run in (frame, tmp_path / "policy.csv")]
+    assert [result.json() for result in results] == [expected] * 2
     with pytest.raises(InputError, match="no such file"):
         off_policy(log, tmp_path / "none.csv", depth=2)
 
 
 @needs_shared
-def test_of_a_published_log_that_was_filled_at_random_the_other_ones_clicks_are_found():
-    """Open Bandit, men: pages filled at random say what the policy BTS got on pages of its own: 0.0069 clicks."""
+def test_open_bandit_random_log_predicts_the_clicks_of_bts():
+    """Open Bandit, men: a uniform random log estimates the clicks of BTS, which are 0.0069 per page in its own log."""
     random, bts = (read_log(SHARED / "logs" / "open_bandit" / f"{name}.men.csv.gz") for name in ("random", "bts"))
-    shares = bts.engine.rows(f"""
+    bts_policy = bts.engine.rows(f"""
         SELECT rank, doc_id, n / sum(n) OVER (PARTITION BY rank) AS probability FROM (
             SELECT rank, object_id AS doc_id, count(*) AS n FROM {bts.shown} GROUP BY rank, object_id)""")
-    found = off_policy(random, shares, depth=3, unit="session")
-    rows = {row.estimator: row for row in found.rows}
-    assert found.convention == "marginal"
-    assert found.logged == 0.0046
+    estimates = off_policy(random, bts_policy, depth=3, unit="session")
+    rows = {row.estimator: row for row in estimates.rows}
+    assert estimates.convention == "marginal"
+    assert estimates.logged == 0.0046
     for name in ("item-position", "self-normalized", "direct", "doubly robust"):
         assert rows[name].value == pytest.approx(0.0057, abs=0.0002)
-    assert all(abs(one.mean - 1) < 3 * one.error for one in found.weights)
+    assert all(abs(row.mean - 1) < 3 * row.error for row in estimates.weights)
 
 
-def test_doubly_robust_values_use_rates_of_the_other_half_of_the_users():
-    """One rank: of each half of the users (even, odd), rates by document, with ten clicks' worth of their mean."""
+def test_doubly_robust_uses_cross_fitting():
+    """One rank: click rates by document from the other half of the users (even, odd), with ten pseudo-observations."""
     rng = np.random.default_rng(12)
-    shown = ["ab"[int(x)] for x in rng.random(300) < 0.4]
-    clicked = (rng.random(300) < np.where(np.array(shown) == "a", 0.5, 0.2)).astype(float)
+    shown_docs = ["ab"[int(x)] for x in rng.random(300) < 0.4]
+    clicked = (rng.random(300) < np.where(np.array(shown_docs) == "a", 0.5, 0.2)).astype(float)
     pages = [(user, [doc], ({"a": 0.6, "b": 0.4}[doc],), [0] if click else [])
-             for user, (doc, click) in enumerate(zip(shown, clicked.tolist(), strict=True))]  # fmt: skip
+             for user, (doc, click) in enumerate(zip(shown_docs, clicked.tolist(), strict=True))]  # fmt: skip
     table = [{"rank": 1, "doc_id": "a", "probability": 0.3}, {"rank": 1, "doc_id": "b", "probability": 0.7}]
-    rows = rows_of(log_of(pages, "marginal"), table, depth=1)
+    rows = estimates_by_name(log_of(pages, "marginal"), table, depth=1)
     values = []
     for user in range(300):
-        other = np.arange(300) % 2 != user % 2
-        mean = clicked[other].mean()
-        rates = {doc: (clicked[other & (np.array(shown) == doc)].sum() + 10 * mean)
-                 / ((other & (np.array(shown) == doc)).sum() + 10) for doc in "ab"}  # fmt: skip
-        weight = {"a": 0.3 / 0.6, "b": 0.7 / 0.4}[shown[user]]
-        values.append(0.3 * rates["a"] + 0.7 * rates["b"] + weight * (clicked[user] - rates[shown[user]]))
+        is_other_half = np.arange(300) % 2 != user % 2
+        mean = clicked[is_other_half].mean()
+        rates = {doc: (clicked[is_other_half & (np.array(shown_docs) == doc)].sum() + 10 * mean)
+                 / ((is_other_half & (np.array(shown_docs) == doc)).sum() + 10) for doc in "ab"}  # fmt: skip
+        weights = {"a": 0.3 / 0.6, "b": 0.7 / 0.4}[shown_docs[user]]
+        values.append(0.3 * rates["a"] + 0.7 * rates["b"] + weights * (clicked[user] - rates[shown_docs[user]]))
     assert rows["doubly robust"].value == pytest.approx(np.mean(values), rel=1e-12)
-    by_doc = [clicked[np.array(shown) == doc].mean() for doc in "ab"]
+    by_doc = [clicked[np.array(shown_docs) == doc].mean() for doc in "ab"]
     assert rows["direct"].value == pytest.approx(0.3 * by_doc[0] + 0.7 * by_doc[1], rel=1e-12)
 
 
-def test_a_rank_that_a_page_lacks_weighs_as_what_the_other_ranker_shows_there():
-    """Half of 400 pages end at rank 1; the run shows what was logged, so that all users count alike."""
+def test_a_missing_rank_has_weight_1():
+    """Half of 400 pages end at rank 1. The run shows the logged documents, so that all weights are equal."""
     pages = [
         (user, ["a", "b"][: 1 + user % 2], (1.0,) * (1 + user % 2), [0] if user < 90 else []) for user in range(400)
     ]
-    rows = rows_of(log_of(pages, "marginal"), {"q": {"a": 2.0, "b": 1.0}}, depth=2)
+    rows = estimates_by_name(log_of(pages, "marginal"), {"q": {"a": 2.0, "b": 1.0}}, depth=2)
     assert rows["direct"].effective == pytest.approx(400)
     assert rows["direct"].value == pytest.approx(90 / 400)

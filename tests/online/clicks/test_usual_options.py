@@ -1,4 +1,4 @@
-"""Defaults of options, and the limits that calibrated intervals rest on, as the documentation states them."""
+"""Documented defaults of options, and minimums for calibrated intervals."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from judged.data import sample
 from judged.errors import InputError
 from judged.online import read_log
 from judged.online.clicks import (
-    against,
-    cells,
+    clicks_over_expected,
     comparison,
     counterfactual,
     examination,
-    expected,
-    fitted,
     fitting,
+    human_agreement,
+    importance_weighting,
+    impression_counts,
     judgments,
+    model_fit,
     off_policy_estimates,
-    uncertain,
+    uncertain_scores,
 )
-from judged.online.clicks import importance_weighting as logged_policy
 from usual_options import unusual
 
 MODULES = (
-    against, cells, comparison, counterfactual, examination, expected, fitted, fitting, judgments, logged_policy,
-    off_policy_estimates, uncertain,
+    clicks_over_expected, comparison, counterfactual, examination, fitting, human_agreement, importance_weighting,
+    impression_counts, judgments, model_fit, off_policy_estimates, uncertain_scores,
 )  # fmt: skip
 
 
 def test_usual_options() -> None:
     usual = {"depth": 10, "dwell": 30.0, "folds": 5, "bins": 10, "iterations": 1000, "min_shown": 10, "clip": 10.0}
     assert unusual(MODULES, **usual) == [
-        ("ips", "clip", None),  # values are unbiased without
-        ("ips_of", "clip", None),
+        ("compute_ips", "clip", None),  # values are unbiased without clipping
+        ("ips", "clip", None),
     ]
 
 
 def test_intervals_of_off_policy_estimates_need_as_many_users_as_documented() -> None:
-    assert (off_policy_estimates.LIMITS, off_policy_estimates.LIMITS_OF_LISTS) == ((50, 10), (100, 25))
-    assert off_policy_estimates.MIN_EFFECTIVE_CLICKING == 15
+    assert (off_policy_estimates.MINIMUMS, off_policy_estimates.LIST_MINIMUMS) == ((50, 10), (100, 25))
+    assert off_policy_estimates.MIN_EFFECTIVE_CLICKERS == 15
 
 
-def test_propensities_leave_out_at_most_fifty_groups_and_need_ten() -> None:
-    assert (examination.GROUPS, examination._LEAST) == (50, 10)
+def test_jackknife_of_propensities_has_ten_to_fifty_groups() -> None:
+    assert (examination.MAX_GROUPS, examination._MIN_GROUPS) == (50, 10)
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +55,11 @@ def log() -> Any:
 
 GRADES = [{"query_id": "q", "doc_id": "d", "grade": 1, "value": 1.0, "se": 0.1}]
 FUNCTIONS: dict[str, tuple[Any, dict[str, list[Any]]]] = {
-    "coec": (expected.coec, {"level": [0, 1], "dwell": [-1.0], "counting": ["views"], "depth": [0, 51]}),
+    "coec": (clicks_over_expected.coec, {"level": [0, 1], "dwell": [-1.0], "counting": ["views"], "depth": [0, 51]}),
     "judge_clicks": (judgments.judge_clicks, {"level": [1.5], "dwell": [-1.0], "depth": [0], "grading": ["best"]}),
     "propensities": (examination.propensities, {"level": [1.0], "depth": [0], "stratum": ["nothing"]}),
     "fit_model": (
-        lambda log, **options: fitted.fit_model(log, **{"model": "DCTR"} | options),
+        lambda log, **options: model_fit.fit_model(log, **{"model": "DCTR"} | options),
         {"level": [1.0], "depth": [0], "unit": ["page"], "iterations": [0], "seed": [-1], "shrink": ["much"],
          "resamples": [3], "model": ["XYZ"]},
     ),
@@ -76,7 +76,7 @@ FUNCTIONS: dict[str, tuple[Any, dict[str, list[Any]]]] = {
         {"level": [1.0], "unit": ["page"], "clip": [0.5, float("nan")]},
     ),
     "evaluate_uncertain": (
-        lambda _, **options: uncertain.evaluate_uncertain(GRADES, {"q": ["d"]}, "DCG@1", **options),
+        lambda _, **options: uncertain_scores.evaluate_uncertain(GRADES, {"q": ["d"]}, "DCG@1", **options),
         {"level": [1.0], "resamples": [0], "seed": [-1]},
     ),
 }  # fmt: skip
@@ -87,12 +87,12 @@ FUNCTIONS: dict[str, tuple[Any, dict[str, list[Any]]]] = {
     [(name, option, value) for name, (_, options) in FUNCTIONS.items() for option, values in options.items()
      for value in values],
 )  # fmt: skip
-def test_values_outside_of_their_range_are_refused(log: Any, name: str, option: str, value: Any) -> None:
+def test_values_outside_their_range_are_refused(log: Any, name: str, option: str, value: Any) -> None:
     with pytest.raises(InputError) as caught:
         FUNCTIONS[name][0](log, **{option: value})
     assert option in str(caught.value) or str(value) in str(caught.value)
 
 
-def test_a_level_of_agreement_with_people_is_a_share() -> None:
+def test_level_of_human_agreement_is_between_0_and_1() -> None:
     with pytest.raises(InputError, match="level"):
-        against.against_people(None, {"q": {"d": 1}}, level=1.0)  # type: ignore[arg-type]
+        human_agreement.against_people(None, {"q": {"d": 1}}, level=1.0)  # type: ignore[arg-type]

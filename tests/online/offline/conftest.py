@@ -1,4 +1,4 @@
-"""What the tests of judgments against users share."""
+"""Fixtures of the tests of judgments against user behavior."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import pytest
 
 
 @pytest.fixture
-def clicked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take whether a page was clicked from its events: the facts of pages are tested elsewhere, and cost a second."""
+def clicked_outcome_from_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read the outcome clicked directly from events, because page facts take a second and are tested elsewhere."""
 
-    def outcomes(log: Any, asked: Any, seconds: float) -> Any:
-        assert {one.name for one in asked} == {"clicked"}
+    def read_clicked(log: Any, selected: Any, seconds: float) -> Any:
+        assert {outcome.name for outcome in selected} == {"clicked"}
         assert seconds == 30
         clicked = f"SELECT serp FROM {log.event} WHERE action = 'click' AND serp IS NOT NULL"
         return log.engine.query(
             f"SELECT serp, CAST(CASE WHEN serp IN ({clicked}) THEN 1 ELSE 0 END AS DOUBLE) AS outcome_0 FROM {log.serp}"
         )
 
-    monkeypatch.setattr("judged.online.offline.against.page_outcomes", outcomes)
+    monkeypatch.setattr("judged.online.offline.outcome_prediction.page_outcomes", read_clicked)

@@ -21,14 +21,16 @@ SESSION = """<session num="{num}" starttime="10:00:00.0"><topic num="7"><desc>d<
 CLICK = '<click num="1" starttime="10:00:05.0" endtime="10:00:50.0"><rank>{}</rank></click>'
 
 
-def files(folder: Path) -> tuple[str, str]:
+def write_files(folder: Path) -> tuple[str, str]:
     """Write a log of three sessions and its judgments."""
     sessions = []
-    for num, (docs, rank) in enumerate(((("good", "bad"), 1), (("bad", "good"), 2), (("bad", "other"), 0)), 1):
-        results = "".join(f'<result rank="{at}"><url>u{doc}</url><clueweb09id>{doc}</clueweb09id></result>'
-                          for at, doc in enumerate(docs, 1))  # fmt: skip
-        clicked = f"<clicked>{CLICK.format(rank)}</clicked>" if rank else ""
-        sessions.append(SESSION.format(num=num, results=results, clicked=clicked))
+    for session_number, (docs, rank) in enumerate(
+        ((("good", "bad"), 1), (("bad", "good"), 2), (("bad", "other"), 0)), 1
+    ):
+        results = "".join(f'<result rank="{rank}"><url>u{doc}</url><clueweb09id>{doc}</clueweb09id></result>'
+                          for rank, doc in enumerate(docs, 1))  # fmt: skip
+        clicked_xml = f"<clicked>{CLICK.format(rank)}</clicked>" if rank else ""
+        sessions.append(SESSION.format(num=session_number, results=results, clicked=clicked_xml))
     log, qrels = folder / "log.xml", folder / "my.qrels"
     log.write_text(f"<sessiontrack2012>{''.join(sessions)}</sessiontrack2012>")
     qrels.write_text("7 0 good 1\n7 0 bad 0\n7 0 other 0\n")
@@ -36,20 +38,20 @@ def files(folder: Path) -> tuple[str, str]:
 
 
 def run(*options: str) -> str:
-    found = CliRunner().invoke(command, list(options), catch_exceptions=False)
-    assert found.exit_code == 0, found.output
-    return found.output
+    outcome = CliRunner().invoke(command, list(options), catch_exceptions=False)
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
 
 
 def test_scores_against_outcomes(tmp_path: Path) -> None:
-    log, qrels = files(tmp_path)
-    told = json.loads(run(log, qrels, "-m", "RR", "--outcome", "clicked", "--format", "json"))
-    assert (told["joined"], told["how"]) == (3, "by the column topic")
-    assert told["relations"][0]["probability"] == 1.0  # 1 and 1/2 with a click, 0 without
+    log, qrels = write_files(tmp_path)
+    result = json.loads(run(log, qrels, "-m", "RR", "--outcome", "clicked", "--format", "json"))
+    assert (result["joined"], result["how"]) == (3, "by the column topic")
+    assert result["relations"][0]["probability"] == 1.0  # 1 and 1/2 with a click, 0 without
 
 
 def test_preferences(tmp_path: Path) -> None:
-    log, qrels = files(tmp_path)
+    log, qrels = write_files(tmp_path)
     out = tmp_path / "told.csv"
     run(log, qrels, "--preferences", "--rule", "above", "--rule", "next", "-o", str(out))
     rows = [line.split(",")[:8] for line in out.read_text(encoding="utf-8").splitlines()[1:]]
@@ -60,8 +62,8 @@ def test_preferences(tmp_path: Path) -> None:
     "options",
     [["--rule", "above"], ["--preferences", "-m", "RR"], ["--preferences", "--format", "svg"], ["--format", "png"]],
 )
-def test_what_does_not_go_together_is_refused(tmp_path: Path, options: list[str]) -> None:
-    log, qrels = files(tmp_path)
+def test_incompatible_options_are_refused(tmp_path: Path, options: list[str]) -> None:
+    log, qrels = write_files(tmp_path)
     with pytest.raises(InputError):
         CliRunner().invoke(command, [log, qrels, *options], catch_exceptions=False)
     with pytest.raises(InputError, match="input"):

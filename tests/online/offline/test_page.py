@@ -1,4 +1,4 @@
-"""docs/offline-online.md says what the two logs give."""
+"""docs/offline-online.md has the current results of the two logs."""
 
 from __future__ import annotations
 

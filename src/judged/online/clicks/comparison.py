@@ -1,4 +1,4 @@
-"""`compare_models`: which click model predicts what held-out users click, and is worth its parameters."""
+"""`compare_models`: cross-validated comparison of click models."""
 
 from __future__ import annotations
 
@@ -9,63 +9,63 @@ import numpy as np
 from scipy.special import logit
 
 from judged.errors import InputError
-from judged.online.clicks.cells import patterns_of
-from judged.online.clicks.fitted import looks, need_counts, unsettled
-from judged.online.clicks.fitting import data_of, fit, predict
-from judged.online.clicks.looked_at import MODELS, model_of
+from judged.online.clicks.fitting import build_data, fit, predict
+from judged.online.clicks.impression_counts import count_page_patterns
+from judged.online.clicks.model_fit import check_integers, convergence_notes, examination_blocks
 from judged.online.clicks.posteriors import totals
+from judged.online.clicks.rank_models import MODELS, model_of
 from judged.online.layout import UNITS, percent, sentence
 from judged.online.log import LogAnswer, about, names_of, need
-from judged.online.offline.concordance import UNKNOWN, Estimate, by_unit, ratio_estimate
+from judged.online.offline.concordance import NO_ESTIMATE, IntervalEstimate, ratio_estimate, unit_sums
 from judged.results import COUNT, TEXT, Chart, Column, Sentences, Table, columns_of, counted, number
 from judged.stats.sufficiency import insufficiency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from judged.online.clicks.cells import Patterns
-    from judged.online.clicks.fitting import Data, Fit
-    from judged.online.clicks.looked_at import ClickModel
+    from judged.online.clicks.fitting import Fit, PageData
+    from judged.online.clicks.impression_counts import PagePatterns
+    from judged.online.clicks.rank_models import ClickModel
     from judged.online.log import InteractionLog
     from judged.results import Block
     from judged.results.blocks import Note
     from judged.results.types import Floats
 
-_GROUPS = 2_000  # of predictions, by their log odds, before they are joined to bins
-_LEAST_ODDS, _MOST_ODDS = -14.0, 14.0
+_N_GROUPS = 2_000  # fine groups of predictions by logit, merged to calibration bins at the end
+_MIN_LOGIT, _MAX_LOGIT = -14.0, 14.0
 
 
 @dataclass(frozen=True)
 class ModelRow:
-    """How one model does on users that it was not fitted to.
+    """Performance of one model on held-out users.
 
     Parameters
     ----------
     model
-        Its name.
+        Name of the model.
     parameters
-        Probabilities that the log has something to say of.
+        Number of identified parameters.
     loglik
-        Mean log-likelihood of a held-out page, in nats; NaN where some page cannot happen.
+        Mean log-likelihood of a held-out page, in nats; NaN if a page is impossible.
     difference
-        From the best model, by page, with its interval over users.
+        Log-likelihood minus that of the best model, per page, with its interval over users.
     perplexity
-        Of a click before any of the page is known: 2 to the power of the mean of -log2 of the probability of what
-        happened, over held-out results; 2 is a coin, 1 is certain.
+        2 to the power of the mean of -log2 p over held-out results, for the marginal probability p of the observed
+        click or skip. 1 is perfect, 2 is a coin flip.
     conditional
-        The same, where the clicks above are known.
+        Perplexity of conditional probabilities given the clicks above.
     impossible
-        Held-out pages that cannot happen under the model.
+        Number of held-out pages with probability 0 under the model.
     iterations, converged
-        Of the fit to all users.
+        Steps and convergence of the fit to all users.
     chosen
-        It is worth its parameters, and no plainer one does as well.
+        Whether it is the model with the fewest parameters that is not shown to be worse than the best.
     """
 
     model: str
     parameters: int
     loglik: float
-    difference: Estimate
+    difference: IntervalEstimate
     perplexity: float
     conditional: float
     impossible: int
@@ -87,7 +87,7 @@ class RankRow:
 
 @dataclass(frozen=True)
 class ModelCalibration:
-    """Held-out results by their predicted probability of a click, given the clicks above."""
+    """Held-out results by conditional click probability."""
 
     model: str
     results: int
@@ -97,22 +97,22 @@ class ModelCalibration:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ModelComparison(LogAnswer):
-    """Click models side by side.
+    """Cross-validated comparison of click models.
 
     Attributes
     ----------
     by : str
-        The column that tells queries apart.
+        Column that identifies queries.
     folds, units, pages : int
-        Parts of the users, of which each is predicted by the others; users or sessions; and pages.
+        Number of folds, of users or sessions, and of pages.
     rows : tuple of ModelRow
-        By held-out likelihood, best first.
+        Models by held-out likelihood, best first.
     ranks : tuple of RankRow
         By model, then rank.
     calibration : tuple of ModelCalibration
         By model, then prediction.
     refused : tuple of (str, str)
-        Models that cannot be fitted to this log, with the reason.
+        Models that cannot be fitted to this log, and the reasons.
     """
 
     kind: ClassVar[str] = "click-models"
@@ -127,113 +127,108 @@ class ModelComparison(LogAnswer):
     rows: tuple[ModelRow, ...]
     ranks: tuple[RankRow, ...]
     calibration: tuple[ModelCalibration, ...]
-    looked: dict[str, tuple[Floats, Floats]]
+    examination: dict[str, tuple[Floats, Floats]]
     refused: tuple[tuple[str, str], ...]
 
     @property
     def chosen(self) -> str:
-        """The model that is worth its parameters."""
+        """Name of the selected model."""
         return next(row.model for row in self.rows if row.chosen)
 
     def facts(self) -> dict[str, Any]:
-        """Give what was compared and what could not be."""
+        """Return the facts of the comparison, with the chosen and refused models."""
         return {**super().facts(), "chosen": self.chosen, "refused": dict(self.refused)}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the models, what they say of looking, how wrong they are by rank, and how far they are calibrated."""
+        """Return the models, examination by rank, perplexity by rank, and calibration."""
         differences = [row.difference for row in self.rows]
-        limits = [(one.low, one.high) if one.known else None for one in differences]
-        exact = number(4)
+        limits = [estimate.interval for estimate in differences]
+        four = number(4)
+        values = [estimate.value for estimate in differences]
+        columns = (
+            *columns_of(self.rows, ("model", TEXT), ("parameters", UNITS), ("loglik", four, "log-likelihood")),
+            Column("difference", values, number(4, "+"), "from the best", limits),
+            *columns_of(self.rows, ("perplexity", four), ("conditional", four, "clicks above known")),
+            *columns_of(self.rows, ("impossible", UNITS, "impossible pages"), ("iterations", COUNT, "steps")),
+            *columns_of(self.rows, "converged", "chosen"),
+        )
         table = Table(
-            "models",
-            (
-                *columns_of(self.rows, ("model", TEXT), ("parameters", UNITS), ("loglik", exact, "log-likelihood")),
-                Column("difference", [one.value for one in differences], number(4, "+"), "from the best", limits),
-                *columns_of(self.rows, ("perplexity", exact), ("conditional", exact, "clicks above known")),
-                *columns_of(self.rows, ("impossible", UNITS, "impossible pages"), ("iterations", COUNT, "steps")),
-                *columns_of(self.rows, "converged", "chosen"),
-            ),
+            "models", columns,
             note=f"log-likelihood in nats a page, of {self.unit}s that the model was not fitted to, in {self.folds}"
             f" parts; perplexity a result; {percent(self.level)} intervals over {self.unit}s",
             kinds=["chosen" if row.chosen else "" for row in self.rows],
-        )
-        going = [name for name in self.looked if MODELS[name].examined or MODELS[name].go_on]
-        seen, shown = (tuple(self.looked[name][at] for name in going) for at in (0, 1))
+        )  # fmt: skip
+        names = [name for name in self.examination if MODELS[name].examined or MODELS[name].continuation_probabilities]
+        examinations, impressions = (tuple(self.examination[name][i] for name in names) for i in (0, 1))
         return (
             Sentences(self.sentences),
             table,
-            *(looks(tuple(going), seen, shown, "How far users look") if going else ()),
+            *(examination_blocks(tuple(names), examinations, impressions, "How far users look") if names else ()),
             *self._by_rank(),
             *self._calibrated(),
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Which model is worth its parameters, and what may not be concluded."""
-        best, chosen = self.rows[0], next(row for row in self.rows if row.chosen)
-        units = f"{self.units:,} {self.unit}s"
-        first = (
-            f"{best.model} predicts the clicks of held-out {self.unit}s best, over {self.pages:,} pages of {units}: it"
-            f" takes it that {MODELS[best.model].assumes}."
+        """Conclusions and limits."""
+        best, selected = self.rows[0], next(row for row in self.rows if row.chosen)
+        prediction = (
+            f"{best.model} predicts the clicks of held-out {self.unit}s best, over {self.pages:,} pages of"
+            f" {self.units:,} {self.unit}s: it takes it that {MODELS[best.model].assumes}."
         )
-        said = [first]
-        if chosen is not best:
-            low, high = chosen.difference.low, chosen.difference.high
-            limits = f" [{low:+.4f}, {high:+.4f}]" if chosen.difference.known else ""
-            said.append(
-                f"{chosen.model} has {chosen.parameters:,} parameters in place of {best.parameters:,}, and that it"
-                f" predicts less well is not shown (difference {chosen.difference.value:+.4f} a page{limits}):"
+        sentences = [prediction]
+        if selected is not best:
+            low, high = selected.difference.low, selected.difference.high
+            interval = f" [{low:+.4f}, {high:+.4f}]" if selected.difference.has_interval else ""
+            sentences.append(
+                f"{selected.model} has {selected.parameters:,} parameters in place of {best.parameters:,}, and that it"
+                f" predicts less well is not shown (difference {selected.difference.value:+.4f} a page{interval}):"
                 " it is worth its parameters."
             )
         elif min(row.parameters for row in self.rows) < best.parameters:
-            said.append(f"Every model with fewer parameters predicts less well: {best.model} is worth its own.")
-        said += [
-            f"{row.model} cannot explain {row.impossible:,} of the held-out pages, and has no likelihood."
-            for row in self.rows
-            if row.impossible
-        ]
-        said += [f"Not fitted: {sentence(why)}." for _, why in self.refused]
-        said.append(
+            sentences.append(f"Every model with fewer parameters predicts less well: {best.model} is worth its own.")
+        impossible = [(row.model, f"{row.impossible:,} of the held-out pages") for row in self.rows if row.impossible]
+        sentences += [f"{model} cannot explain {pages}, and has no likelihood." for model, pages in impossible]
+        sentences += [f"Not fitted: {sentence(reason)}." for _, reason in self.refused]
+        sentences.append(
             "That a model predicts better than the others does not make its assumption true, nor what it calls"
             " attractive relevant."
         )
-        return tuple(said)
+        return tuple(sentences)
 
     def _by_rank(self) -> tuple[Block, ...]:
         rows = self.ranks
         columns = columns_of(rows, ("model", TEXT), ("rank", COUNT), ("shown", UNITS), ("perplexity", number(4)))
         table = Table("ranks", (*columns, *columns_of(rows, ("conditional", number(4)))), labels=1, only="data")
-        said = "Perplexity by rank, before any click of the page is known: 1 is certain."
-        drawn = Chart(
-            "perplexity", "How surprising clicks are, by rank", table, said, kind="lines", x="rank", y="perplexity",
-            color="model", spread="cutoff", subtitle="perplexity of held-out clicks",
+        description = "Perplexity by rank, before any click of the page is known: 1 is certain."
+        chart = Chart(
+            "perplexity", "How surprising clicks are, by rank", table, description, kind="lines", x="rank",
+            y="perplexity", color="model", spread="cutoff", subtitle="perplexity of held-out clicks",
         )  # fmt: skip
-        return (table, drawn)
+        return (table, chart)
 
     def _calibrated(self) -> tuple[Block, ...]:
         rows = self.calibration
-        show = number(3)
-        columns = (
-            *columns_of(rows, ("model", TEXT), ("results", UNITS)),
-            *columns_of(rows, ("predicted", show), ("clicked", show)),
-        )
+        shares = ("predicted", number(3)), ("clicked", number(3))
+        columns = columns_of(rows, ("model", TEXT), ("results", UNITS), *shares)
         table = Table("calibration", columns, labels=1, only="data")
-        own = table.take([at for at, row in enumerate(rows) if row.model == self.chosen])
-        said = f"Results by the predicted probability of a click, and the share clicked, of {self.chosen}."
-        drawn = Chart(
-            "calibration", f"Predicted and actual clicks, {self.chosen}", own, said, kind="points", x="predicted",
-            y="clicked", diagonal=True, percent="xy", subtitle="held-out results in groups of equal size", height=300,
+        chosen_rows = table.take([i for i, row in enumerate(rows) if row.model == self.chosen])
+        description = f"Results by the predicted probability of a click, and the share clicked, of {self.chosen}."
+        chart = Chart(
+            "calibration", f"Predicted and actual clicks, {self.chosen}", chosen_rows, description, kind="points",
+            x="predicted", y="clicked", diagonal=True, percent="xy",
+            subtitle="held-out results in groups of equal size", height=300,
         )  # fmt: skip
-        return (table, drawn)
+        return (table, chart)
 
 
-class _Held(NamedTuple):
-    """What a model says of pages that it was not fitted to: sums over folds."""
+class _HeldOutSums(NamedTuple):
+    """Sums over held-out pages of all folds."""
 
-    by_unit: Floats  # (U,) log-likelihood
+    log_likelihood: Floats  # (U,) log-likelihood
     impossible: float
-    surprise: Floats  # (2, K): -log2 before any click is known, and given those above
-    shown: Floats  # (K,)
+    surprise: Floats  # (2, K): sums of -log2 p by rank, of marginal and conditional probabilities
+    impressions: Floats  # (K,)
     groups: Floats  # (3, _GROUPS): results, sums of predictions, clicks
 
 
@@ -253,30 +248,30 @@ def compare_models(
     seed: int = 0,
     progress: Callable[[str, float | None], None] | None = None,
 ) -> ModelComparison:
-    """Fit click models to some users, predict the clicks of the others, and say which is worth its parameters.
+    """Compare click models by cross-validation over users.
 
     Parameters
     ----------
     log
-        What users did.
+        Interaction log.
     models
-        Names of `judged.online.clicks.MODELS`, one or several; None: all.
+        Names in `judged.online.clicks.MODELS`. None: all.
     by, pages, where, depth
-        As of `cells_of`.
+        As in `count_impressions`.
     folds
-        Users are cut at random into so many parts; each is predicted from the others.
+        Number of random parts of the users.
     iterations
-        At most so many steps a fit.
+        Maximum number of EM steps per fit.
     bins
-        Of the calibration.
+        Number of calibration bins.
     unit
-        What is held out, and what intervals are made over: ``user`` or ``session``.
+        Unit of cross-validation and of intervals: ``user`` or ``session``.
     level
-        Of the intervals.
+        Confidence level of the intervals.
     seed
-        Of the parts.
+        Seed of the folds.
     progress
-        Called with what is being done and the share of it that is done.
+        Called with a description and the completed fraction.
 
     Returns
     -------
@@ -285,166 +280,166 @@ def compare_models(
     Raises
     ------
     InputError
-        If there is no such model, none can be fitted, an option makes no sense, or there are too few users.
+        If a model is unknown, no model can be fitted, an option is invalid, or there are too few users.
 
     Notes
     -----
-    All models are fitted with ``shrink="empirical"``: without, one click on what was never clicked before would be
-    impossible. The chosen model has the fewest parameters of those of which it is not shown, at `level`, that they
-    predict worse than the best; with fewer units than a verdict requires (`judged.stats.inputs`) it is shown of
-    none. A model that takes a page for impossible is never chosen.
+    All models are fitted with ``shrink="empirical"``; otherwise a first click on a pair would have probability 0.
+    The chosen model has the fewest parameters among the models that are not significantly worse than the best at
+    `level`. With fewer units than a verdict needs (`judged.stats.inputs`), no difference counts as significant. A model
+    with an impossible page is never chosen.
 
     Examples
     --------
     >>> from judged.online.simulation import SimulationPlan, simulate
-    >>> found = compare_models(simulate(SimulationPlan(), seed=1).log(), ["RCTR", "DCTR"], folds=2)
-    >>> found.chosen
+    >>> comparison = compare_models(simulate(SimulationPlan(), seed=1).log(), ["RCTR", "DCTR"], folds=2)
+    >>> comparison.chosen
     'RCTR'
     """
     names = names_of(rules=models) if models else list(MODELS)
-    chosen = [model_of(name) for name in names]
+    selected = [model_of(name) for name in names]
     need(unit=unit, level=level, bins=bins)
-    need_counts(0, seed=seed)
-    need_counts(1, iterations=iterations)
-    need_counts(2, folds=folds)
-    patterns = patterns_of(log, by=by, unit=unit, pages=pages, where=where, depth=depth)
-    if patterns.units < folds:
-        fix = "give fewer folds" if patterns.units > 1 else "take a longer log"
-        fix += ", or take sessions for units (unit=session)" if unit == "user" else ""
-        raise InputError(f"{log.name} has {counted(patterns.units, unit)} for {folds} parts", fix=fix)
-    part = np.random.default_rng(seed).permutation(patterns.units) % folds
-    held: dict[str, _Held] = {}
-    fits: dict[str, tuple[Data, Fit]] = {}
+    check_integers(0, seed=seed)
+    check_integers(1, iterations=iterations)
+    check_integers(2, folds=folds)
+    patterns = count_page_patterns(log, by=by, unit=unit, pages=pages, where=where, depth=depth)
+    if patterns.n_units < folds:
+        fix = "use fewer folds" if patterns.n_units > 1 else "use a longer log"
+        fix += ", or sessions as units (unit=session)" if unit == "user" else ""
+        raise InputError(f"{log.name} has only {counted(patterns.n_units, unit)} for {folds} folds", fix=fix)
+    unit_folds = np.random.default_rng(seed).permutation(patterns.n_units) % folds
+    held_out: dict[str, _HeldOutSums] = {}
+    fits: dict[str, tuple[PageData, Fit]] = {}
     refused: list[tuple[str, str]] = []
     notes: list[Note] = []
-    for at, model in enumerate(chosen):
+    for i, model in enumerate(selected):
 
-        def tell(share: float, at: int = at, name: str = model.name) -> None:
+        def report(fraction: float, i: int = i, name: str = model.name) -> None:
             if progress is not None:
-                progress(f"fitting {name}", (at + share) / len(chosen))
+                progress(f"fitting {name}", (i + fraction) / len(selected))
 
-        tell(0.0)
-        data = data_of(model, patterns, patterns.counts())
+        report(0.0)
+        data = build_data(model, patterns, patterns.counts())
         try:
-            data.need_connected()
+            data.check_connected()
         except InputError as error:
             refused.append((model.name, error.problem))
             continue
-        found = fit(data, iterations=iterations)
-        fits[model.name] = data, found
-        notes += unsettled(found)
-        held[model.name] = _held_out(model, patterns, part, folds, found, iterations, tell)
-    if not held:
-        raise InputError(refused[0][1], fix="take a model that needs no chain of ranks, such as DBN", path=log.name)
-    given = about(log, unit, level, {"queries": f"told apart by {patterns.by}", "where": where or ""})
-    given["notes"] += tuple(notes)
-    rows = _rows(patterns, held, fits, level)
+        fitted = fit(data, iterations=iterations)
+        fits[model.name] = data, fitted
+        notes += convergence_notes(fitted)
+        held_out[model.name] = _cross_validate(model, patterns, unit_folds, folds, fitted, iterations, report)
+    if not held_out:
+        raise InputError(refused[0][1], fix="use a model without examination parameters, such as DBN", path=log.name)
+    answer_fields = about(log, unit, level, {"queries": f"told apart by {patterns.by}", "where": where or ""})
+    answer_fields["notes"] += tuple(notes)
+    rows = _model_rows(patterns, held_out, fits, level)
     return ModelComparison(
-        **given, by=patterns.by, folds=folds, pages=len(patterns.pattern), units=patterns.units, rows=rows,
-        ranks=tuple(row for one in rows for row in _ranks(one.model, held[one.model])),
-        calibration=tuple(row for one in rows for row in _bins(one.model, held[one.model].groups, bins)),
-        looked={name: data.examination(found.parameters) for name, (data, found) in fits.items()},
+        **answer_fields, by=patterns.by, folds=folds, pages=len(patterns.pattern), units=patterns.n_units, rows=rows,
+        ranks=tuple(rank for row in rows for rank in _rank_rows(row.model, held_out[row.model])),
+        calibration=tuple(
+            group for row in rows for group in _calibration_rows(row.model, held_out[row.model].groups, bins)
+        ),
+        examination={name: data.examination_counts(fitted.parameters) for name, (data, fitted) in fits.items()},
         refused=tuple(refused),
     )  # fmt: skip
 
 
-def _held_out(
+def _cross_validate(
     model: ClickModel,
-    patterns: Patterns,
-    part: Any,
+    patterns: PagePatterns,
+    unit_folds: Any,
     folds: int,
-    whole: Fit,
+    full_fit: Fit,
     iterations: int,
-    tell: Callable[[float], None],
-) -> _Held:
-    """Fit a model to all parts but one in turn, beginning where all of them led, and predict that one."""
+    report: Callable[[float], None],
+) -> _HeldOutSums:
+    """Fit a model to the other folds, starting from the full fit, and predict each fold."""
     depth = patterns.pair.shape[1]
-    by_units, impossible = np.zeros(patterns.units), 0.0
-    surprise, shown, groups = np.zeros((2, depth)), np.zeros(depth), np.zeros((3, _GROUPS))
-    there = patterns.pair >= 0
+    log_likelihood, impossible = np.zeros(patterns.n_units), 0.0
+    surprise, impressions, groups = np.zeros((2, depth)), np.zeros(depth), np.zeros((3, _N_GROUPS))
+    has_result = patterns.pair >= 0
     for fold in range(folds):
-        tell((1 + fold) / (1 + folds))
-        own = (part == fold) * 1.0
-        found = fit(
-            data_of(model, patterns, patterns.counts(1 - own)), iterations=iterations, start=whole.parameters, rounds=1
-        )
-        given, before = predict(model, patterns, found.parameters)
-        counts = patterns.counts(own)
+        report((1 + fold) / (1 + folds))
+        held_out = (unit_folds == fold) * 1.0
+        data = build_data(model, patterns, patterns.counts(1 - held_out))
+        # The full fit is only a starting point that saves EM steps: the converged fit does not depend on it.
+        fitted = fit(data, iterations=iterations, start=full_fit.parameters, prior_rounds=1)
+        conditional, marginal = predict(model, patterns, fitted.parameters)
+        counts = patterns.counts(held_out)
         with np.errstate(divide="ignore"):
-            logs = [np.where(there, np.log(np.where(patterns.clicked, one, 1 - one)), 0.0) for one in (before, given)]
-        pages = logs[1].sum(axis=1)
-        mine = own[patterns.unit] > 0
-        by_units += totals(patterns.unit[mine], pages[patterns.pattern[mine]], patterns.units)
-        impossible += float(counts @ ~np.isfinite(pages))
+            # Probability of the observed click or skip.
+            p_observed = [np.where(patterns.clicked, p, 1 - p) for p in (marginal, conditional)]
+            log_p = [np.where(has_result, np.log(p), 0.0) for p in p_observed]
+        page_loglik = log_p[1].sum(axis=1)
+        test_pages = held_out[patterns.unit] > 0
+        log_likelihood += totals(patterns.unit[test_pages], page_loglik[patterns.pattern[test_pages]], patterns.n_units)
+        # A page with probability 0 makes the total log-likelihood minus infinity.
+        impossible += float(counts @ ~np.isfinite(page_loglik))
         rows = counts > 0
-        surprise -= np.stack([counts[rows] @ one[rows] for one in logs]) / np.log(2)
-        shown += counts @ there
-        p, weight = given[rows][there[rows]], np.broadcast_to(counts[rows, None], there[rows].shape)[there[rows]]
-        odds = np.clip(logit(p), _LEAST_ODDS, _MOST_ODDS - 1e-9)
-        group = ((odds - _LEAST_ODDS) / (_MOST_ODDS - _LEAST_ODDS) * _GROUPS).astype(np.int64)
-        clicks = weight * patterns.clicked[rows][there[rows]]
-        groups += [totals(group, one, _GROUPS) for one in (weight, weight * p, clicks)]
-    return _Held(by_units, impossible, surprise, shown, groups)
+        surprise -= np.stack([counts[rows] @ log_probability[rows] for log_probability in log_p]) / np.log(2)
+        impressions += counts @ has_result
+        is_shown = has_result[rows]
+        p, weights = conditional[rows][is_shown], np.broadcast_to(counts[rows, None], is_shown.shape)[is_shown]
+        logits = np.clip(logit(p), _MIN_LOGIT, _MAX_LOGIT - 1e-9)
+        group = ((logits - _MIN_LOGIT) / (_MAX_LOGIT - _MIN_LOGIT) * _N_GROUPS).astype(np.int64)
+        clicks = weights * patterns.clicked[rows][is_shown]
+        groups += [totals(group, column, _N_GROUPS) for column in (weights, weights * p, clicks)]
+    return _HeldOutSums(log_likelihood, impossible, surprise, impressions, groups)
 
 
-def _rows(
-    patterns: Patterns, held: dict[str, _Held], fits: dict[str, tuple[Data, Fit]], level: float
+def _model_rows(
+    patterns: PagePatterns, held_out: dict[str, _HeldOutSums], fits: dict[str, tuple[PageData, Fit]], level: float
 ) -> tuple[ModelRow, ...]:
-    """Put models in order, and choose one."""
-    pages = by_unit(patterns.unit, np.ones(len(patterns.unit)))
-    likely = {name: float(one.by_unit.sum()) / float(pages.sum()) for name, one in held.items()}
-    order = sorted(held, key=lambda name: -likely[name])
-    best = held[order[0]].by_unit
-    made: list[ModelRow] = []
+    """Return the rows of models, best first, with one chosen."""
+    page_counts = unit_sums(patterns.unit, np.ones(len(patterns.unit)))
+    n_pages = float(page_counts.sum())
+    loglik = {name: float(sums.log_likelihood.sum()) / n_pages for name, sums in held_out.items()}
+    order = sorted(held_out, key=lambda name: -loglik[name])
+    best = held_out[order[0]].log_likelihood
+    rows: list[ModelRow] = []
     for name in order:
-        own, found = held[name], fits[name][1]
-        possible = np.isfinite(likely[name])
-        compared = possible and name != order[0]
-        perplexity, conditional = (float(2 ** (one.sum() / own.shown.sum())) for one in own.surprise)
-        row = ModelRow(
-            model=name,
-            parameters=_count(found),
-            loglik=likely[name] if possible else float("nan"),
-            difference=ratio_estimate(own.by_unit - best, pages, level, signed=True) if compared else UNKNOWN,
-            perplexity=perplexity,
-            conditional=conditional if possible else float("nan"),
-            impossible=round(own.impossible),
-            iterations=found.iterations,
-            converged=found.converged,
-        )
-        made.append(row)
-    few = insufficiency(patterns.units, "verdict") is not None
-    alike = [row for row in made[1:] if not np.isnan(row.loglik) and (few or not row.difference.excludes(0.0))]
-    least = min((made[0], *alike), key=lambda row: row.parameters)
-    return tuple(replace(row, chosen=row is least) for row in made)
+        sums, fitted = held_out[name], fits[name][1]
+        is_possible, difference = np.isfinite(loglik[name]), NO_ESTIMATE
+        # Page sums by user are the clusters of the interval.
+        if is_possible and name != order[0]:
+            difference = ratio_estimate(sums.log_likelihood - best, page_counts, level, signed=True)
+        perplexity, conditional = (float(2 ** (bits.sum() / sums.impressions.sum())) for bits in sums.surprise)
+        mean_loglik, conditional = (loglik[name], conditional) if is_possible else (np.nan, np.nan)
+        rows.append(ModelRow(
+            name, _count_parameters(fitted), mean_loglik, difference, perplexity, conditional,
+            round(sums.impossible), fitted.iterations, fitted.converged,
+        ))  # fmt: skip
+    # With too few units no difference counts as significant: the simplest possible model is chosen.
+    has_few_units = insufficiency(patterns.n_units, "verdict") is not None
+    possible = [row for row in rows[1:] if not np.isnan(row.loglik)]
+    not_worse = [row for row in possible if has_few_units or not row.difference.excludes(0.0)]
+    simplest = min((rows[0], *not_worse), key=lambda row: row.parameters)
+    return tuple(replace(row, chosen=row is simplest) for row in rows)
 
 
-def _count(found: Fit) -> int:
-    """Count the parameters that were tried at all, but for those that are fixed."""
-    fixed = int(found.model.attractive and bool(found.model.examined))
-    used = sum(int((trials > 0).sum()) for _, trials in found.sums.values())
-    priors = 2 * sum(map(found.model.is_of_pairs, found.priors))
-    return used - fixed + priors
+def _count_parameters(fitted: Fit) -> int:
+    """Return the number of parameters with trials, without fixed ones, with two for each prior."""
+    # The examination of the first rank is fixed at 1 in models with attractiveness.
+    n_fixed = int(fitted.model.attractive and bool(fitted.model.examined))
+    n_used = sum(int((trials > 0).sum()) for _, trials in fitted.expected_counts.values())
+    n_prior = 2 * sum(map(fitted.model.is_of_pairs, fitted.priors))
+    return n_used - n_fixed + n_prior
 
 
-def _ranks(name: str, held: _Held) -> list[RankRow]:
+def _rank_rows(name: str, sums: _HeldOutSums) -> list[RankRow]:
     with np.errstate(divide="ignore", invalid="ignore"):
-        before, given = np.where(np.isfinite(held.surprise), 2 ** (held.surprise / held.shown), np.nan)
-    return [
-        RankRow(name, rank, round(shown), float(one), float(two))
-        for rank, (shown, one, two) in enumerate(zip(held.shown.tolist(), before, given, strict=True), 1)
-        if shown
-    ]
+        marginal, conditional = np.where(np.isfinite(sums.surprise), 2 ** (sums.surprise / sums.impressions), np.nan)
+    rows, n = np.flatnonzero(sums.impressions).tolist(), sums.impressions
+    return [RankRow(name, row + 1, round(n[row]), float(marginal[row]), float(conditional[row])) for row in rows]
 
 
-def _bins(name: str, groups: Floats, bins: int) -> list[ModelCalibration]:
-    """Join groups of neighboring predictions to bins of about equally many results."""
+def _calibration_rows(name: str, groups: Floats, bins: int) -> list[ModelCalibration]:
+    """Merge groups of predictions to bins with about the same number of results."""
     results, predicted, clicks = groups
-    middle = np.cumsum(results) - results / 2
-    place = np.minimum((middle / results.sum() * bins).astype(int), bins - 1)
-    sums = np.stack([totals(place, one, bins) for one in (results, predicted, clicks)])
-    return [
-        ModelCalibration(name, round(many), above / many, clicked / many)
-        for many, above, clicked in sums.T.tolist()
-        if many
-    ]
+    # Bins of about equal numbers of results, by the midpoint of each group.
+    midpoints = np.cumsum(results) - results / 2
+    bin_index = np.minimum((midpoints / results.sum() * bins).astype(int), bins - 1)
+    bin_sums = np.stack([totals(bin_index, column, bins) for column in (results, predicted, clicks)])
+    rows = (sums for sums in bin_sums.T.tolist() if sums[0])
+    return [ModelCalibration(name, round(n), predicted / n, clicked / n) for n, predicted, clicked in rows]

@@ -1,9 +1,11 @@
-"""What logged clicks say of rankings that nobody was shown: each click counts by how rarely its rank is looked at."""
+"""Counterfactual evaluation of runs with inverse propensity scoring (IPS) of logged clicks."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,11 +14,15 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
-from judged.online.clicks.cells import column_and_texts, patterns_of, with_topics
-from judged.online.clicks.examination import GROUPS, by_value, estimated_here, read_propensities
+from judged.online.clicks.examination import MAX_GROUPS, match_own_estimate, read_propensities, split_by_column
 from judged.online.clicks.examination import propensities as estimate_propensities
+from judged.online.clicks.impression_counts import (
+    count_page_patterns,
+    replace_queries_by_topics,
+    topic_column_and_texts,
+)
 from judged.online.log import FieldAnswer, need
-from judged.online.offline.concordance import Estimate, influenced, ratio_estimate
+from judged.online.offline.concordance import IntervalEstimate, influence_estimate, ratio_estimate
 from judged.results import CHANGE, NUMBER, TEXT, Column, Sentences, Table, columns_of, counted
 from judged.results.blocks import Note
 from judged.scoring.evaluation.inputs import measures_of, runs_of
@@ -26,33 +32,33 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.data.run import Run
-    from judged.online.clicks.cells import Patterns
     from judged.online.clicks.examination import Replicates
+    from judged.online.clicks.impression_counts import PagePatterns
     from judged.online.log import InteractionLog
     from judged.results import Block
     from judged.results.types import Floats, Ints
     from judged.scoring.measures.base import Measure
 
-_FEW = 0.1  # of the clicks: so few that count as many make an interval of little worth
-_Limits = tuple[float, float] | None
+_MIN_EFFECTIVE_SHARE = 0.1  # of the clicks; below it, intervals are unreliable
+_Interval = tuple[float, float] | None
 
 
-class Ips(NamedTuple):
-    """What clicks say of a run."""
+class IpsEstimate(NamedTuple):
+    """IPS estimates of a run by a measure."""
 
     run: str
     measure: str
-    value: float  # a page: of the measure with clicks that every looked-at rank would give, as grades of 1
-    ci: _Limits
-    normalized: float  # of what one click is worth at rank 1, the share that the run gives the clicks
-    normalized_ci: _Limits
-    difference: float  # of values: from the first run
-    difference_ci: _Limits
+    value: float  # per page: the measure with grade 1 for documents that attract the user of the page
+    ci: _Interval
+    normalized: float  # SNIPS: weighted mean gain of a click, relative to rank 1
+    normalized_ci: _Interval
+    difference: float  # of the value from the first run
+    difference_ci: _Interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IpsScores(FieldAnswer):
-    """What `ips` returns."""
+    """Result of `ips`."""
 
     kind: ClassVar[str] = "ips"
     answers: ClassVar[str] = "{log}: what its clicks say of rankings"
@@ -64,34 +70,34 @@ class IpsScores(FieldAnswer):
     level: float
     clip: float | None
     pages: int
-    other: int  # pages whose topic no run has
+    other: int  # pages without a topic of the runs
     clicks: int
     clipped: int
-    effective: float  # so many clicks of equal weight tell as much (Kish)
+    effective: float  # effective number of clicks (Kish)
     units: int
-    estimated: bool  # whether propensities are from the same log, and intervals allow for their error
-    rows: tuple[Ips, ...]
+    estimated: bool  # whether propensities are from the same log; intervals then include their error
+    rows: tuple[IpsEstimate, ...]
     notes: tuple[Note, ...] = ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """On what the numbers rest."""
-        cut = "" if self.clip is None else f", {self.clipped} of them with a weight cut to {self.clip:g}"
-        what = f"{counted(self.clicks, 'click')} of {counted(self.units, 'user')} on {counted(self.pages, 'page')}{cut}"
+        """Data and source of the propensities."""
+        clipping = "" if self.clip is None else f", {self.clipped} of them with a weight cut to {self.clip:g}"
+        counts = f"{counted(self.clicks, 'click')} of {counted(self.units, 'user')} on {counted(self.pages, 'page')}"
         if self.estimated:
-            how = "estimated from the same log: intervals allow for their error"
+            source = "estimated from the same log: intervals allow for their error"
         else:
-            how = "not from this log, and taken as known: intervals do not allow for their error"
-        return f"{what}: as much as {self.effective:.0f} of equal weight.", f"Propensities are {how}."
+            source = "not from this log, and taken as known: intervals do not allow for their error"
+        return f"{counts}{clipping}: as much as {self.effective:.0f} of equal weight.", f"Propensities are {source}."
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give every run by every measure."""
-        rows, less = self.rows, f"IPS less {self.rows[0].run}"
+        """Return the estimates of each run and measure."""
+        rows, difference_title = self.rows, f"IPS less {self.rows[0].run}"
         normalized, differences = [row.normalized_ci for row in rows], [row.difference_ci for row in rows]
         table = (
             *columns_of(rows, ("run", TEXT), ("measure", TEXT), ("value", NUMBER, "IPS")),
             Column("normalized", [row.normalized for row in rows], NUMBER, "self-normalized", normalized),
-            Column("difference", [row.difference for row in rows], CHANGE, less, differences),
+            Column("difference", [row.difference for row in rows], CHANGE, difference_title, differences),
         )
         return Sentences(self.sentences), Table("runs", table, labels=2)
 
@@ -109,86 +115,87 @@ def ips(
     depth: int = 10,
     level: float = 0.95,
 ) -> IpsScores:
-    """Score runs by logged clicks, each weighted by the inverse of how often its rank is looked at.
+    """Score runs by logged clicks, weighted by the inverse examination propensity of their ranks (IPS).
 
     Parameters
     ----------
     log
-        What users did.
+        Interaction log.
     runs
-        Rankings, as `evaluate` takes them.
+        Runs, as in `evaluate`.
     propensities
-        As `read_propensities` takes them: of the ranks down to `depth`. None: those that `propensities` estimates from
-        this log.
+        Examination propensities of ranks, as in `read_propensities`. None: estimated from this log by `propensities`.
     measures
-        Measures that add up what each document is worth at its rank, and need nothing else: DCG, P, RBP.
+        Additive measures of the ranks of clicked documents: DCG, P, RBP.
     clip
-        The largest weight that a click may have; None: none is cut, and values are unbiased if the propensities are.
+        The largest weight of a click. None: no clipping; values are unbiased if the propensities are correct.
     topics
-        How a page finds its topic, as for `judged.online.against_qrels`.
+        Mapping of pages to topics, as in `judged.online.against_qrels`.
     stratum
-        The column whose values the propensities are of; a user in two of them counts as two.
+        Column with separate propensities for each value. A user with two values counts as two users.
     where, depth
-        As for `cells_of`.
+        As in `count_impressions`.
     level
-        Of the intervals, over users.
+        Confidence level of the intervals, over users.
 
     Raises
     ------
     InputError
-        If a rank has no propensity, no page has a topic of the runs, or the log cannot tell propensities.
+        If a rank has no propensity, no page has a topic of the runs, or propensities cannot be estimated.
     MeasureError
-        If a measure needs more than the rank of each clicked document.
+        If a measure is not additive over clicked documents.
 
     Notes
     -----
-    A value is the mean over pages of ``sum over clicks of worth(rank in the run) / propensity(logged rank)``: what the
-    measure would be with grades of 1 for what attracts the user of that page (Joachims, Swaminathan and Schnabel, WSDM
-    2017). What was never shown was never clicked: a run is worth at least so much. Self-normalized, the same sum is
-    divided by the weight of all clicks: less variance, and a bias that vanishes with more clicks.
+    A value is the mean over pages of ``sum over clicks of gain(rank in the run) / propensity(logged rank)``. It
+    estimates the measure with grade 1 for documents that attract the user of the page (Joachims, Swaminathan and
+    Schnabel, WSDM 2017). It is a lower bound, because documents that were never shown have no clicks. The
+    self-normalized value (SNIPS) is divided by the weight of all clicks: less variance, and a vanishing bias.
 
-    Propensities that the log itself gives, which are recognized by their values, rest on the same clicks: users are
-    left out in up to fifty groups, and propensities and values are estimated anew (jackknife). With fewer than ten
-    users there is then no interval. Other propensities are taken as known.
+    Propensities from the same log (recognized by their values) depend on the same clicks. A jackknife over at most 50
+    groups of users then includes their error; with fewer than 10 users there is no interval. Other propensities are
+    treated as known.
     """
     need(log=log, level=level)
     if propensities is None:
         propensities = estimate_propensities(log, stratum=stratum, where=where, depth=depth)
-    curves, given = read_propensities(propensities), runs_of(runs)
-    column, texts = column_and_texts(log, topics)
-    logs = {"": log} if stratum is None else by_value(log, stratum)
-    if lacking := [name for name in logs if name not in curves]:
-        fix = "say of which column they are (stratum)" if "" in lacking else f"estimate them with stratum={stratum!r}"
-        raise InputError(f"there are no propensities of {lacking[0] or 'all pages'}", fix=fix)
-    pages = {name: patterns_of(own, by=column, where=where, depth=depth) for name, own in logs.items()}
-    groups = min(GROUPS, *(patterns.units for patterns in pages.values()))
-    parts: list[IpsPart] = []
+    curves, selected_runs = read_propensities(propensities), runs_of(runs)
+    topic_column, topic_by_text = topic_column_and_texts(log, topics)
+    logs = {"": log} if stratum is None else split_by_column(log, stratum)
+    if missing_strata := [name for name in logs if name not in curves]:
+        fix = "name their column with stratum" if "" in missing_strata else f"estimate them with stratum={stratum!r}"
+        raise InputError(f"the propensities lack {missing_strata[0] or 'a curve for all pages'}", fix=fix)
+    count = partial(count_page_patterns, by=topic_column, where=where, depth=depth)
+    pages = {name: count(stratum_log) for name, stratum_log in logs.items()}
+    n_groups = min(MAX_GROUPS, *(patterns.n_units for patterns in pages.values()))
+    strata: list[IpsStratum] = []
     for name, patterns in pages.items():
-        again = estimated_here(logs[name], curves[name], where=where, groups=groups)
-        named = replace(patterns, pairs=with_topics(patterns.pairs, texts))
-        replicates, group = (None, None) if again is None else _without_groups(patterns, *again)
-        parts.append(IpsPart(named, curves[name], replicates, group))
-    return ips_of(parts, given, measures_of(measures), clip=clip, log=log.name, level=level)
+        own_estimate = match_own_estimate(logs[name], curves[name], where=where, n_groups=n_groups)
+        topic_patterns = replace(patterns, pairs=replace_queries_by_topics(patterns.pairs, topic_by_text))
+        replicates, unit_groups = (None, None) if own_estimate is None else _page_replicates(patterns, *own_estimate)
+        strata.append(IpsStratum(topic_patterns, curves[name], replicates, unit_groups))
+    return compute_ips(strata, selected_runs, measures_of(measures), clip=clip, log=log.name, level=level)
 
 
-class IpsPart(NamedTuple):
-    """Pages, how often their ranks are looked at, and the same without each group of users, if that is estimated."""
+class IpsStratum(NamedTuple):
+    """Pages of a stratum, with propensities and their jackknife replicates."""
 
-    patterns: Patterns
+    patterns: PagePatterns
     curve: Floats
     replicates: Floats | None = None  # (G, K)
-    group: Ints | None = None  # (U,): of each unit of the pages
+    unit_groups: Ints | None = None  # (U,)
 
 
-def _without_groups(patterns: Patterns, replicates: Replicates, source: Patterns) -> tuple[Floats, Ints]:
-    """Return propensities without each group of users, and the group of each unit of the pages."""
-    place = pc.fill_null(pc.index_in(patterns.keys, value_set=source.keys), -1).to_numpy(zero_copy_only=False)
-    other = np.arange(patterns.units) % max(len(replicates.left), 1)  # has no part in the estimation
-    return np.exp(replicates.left), np.where(place >= 0, replicates.group[place], other)
+def _page_replicates(patterns: PagePatterns, replicates: Replicates, source: PagePatterns) -> tuple[Floats, Ints]:
+    """Return jackknife replicates of propensities, and the group of each unit of the pages."""
+    source_index = pc.fill_null(pc.index_in(patterns.keys, value_set=source.keys), -1).to_numpy(zero_copy_only=False)
+    # Units that did not contribute to the propensities get any group.
+    default_groups = np.arange(patterns.n_units) % max(len(replicates.leave_one_out), 1)
+    return np.exp(replicates.leave_one_out), np.where(source_index >= 0, replicates.group[source_index], default_groups)
 
 
-def ips_of(
-    parts: Sequence[IpsPart],
+def compute_ips(
+    strata: Sequence[IpsStratum],
     runs: Sequence[Run],
     measures: Sequence[Measure],
     *,
@@ -196,152 +203,154 @@ def ips_of(
     log: str = "log",
     level: float = 0.95,
 ) -> IpsScores:
-    """Do what `ips` does, of patterns with the propensities of their ranks."""
+    """Compute `ips` from page patterns and propensities by stratum."""
     if clip is not None and clip < 1:
-        raise InputError(f"clip is {clip:g}", fix="give a weight of 1 or more: that of a rank that is always looked at")
-    numbers = {len(part.replicates) for part in parts if part.replicates is not None}
-    groups = None if not numbers else min(numbers) if len(numbers) == 1 else 0
-    sums = [_sums(part, runs, measures, clip, groups or 0) for part in parts]
-    above = np.concatenate([part.above for part in sums], axis=2)  # (R, M, U)
-    weight, pages, weights = (
-        np.concatenate([getattr(part, name) for part in sums]) for name in ("weight", "pages", "weights")
-    )
+        raise InputError(f"clip must be at least 1, got {clip:g}", fix="use clip=10, or no clipping")
+    replicate_counts = {len(stratum.replicates) for stratum in strata if stratum.replicates is not None}
+    # None: propensities are known. 0: they are from this log, but there are too few users for a jackknife.
+    n_groups = None if not replicate_counts else min(replicate_counts) if len(replicate_counts) == 1 else 0
+    sums_by_stratum = [_sum_gains(stratum, runs, measures, clip, n_groups or 0) for stratum in strata]
+    gains = np.concatenate([sums.gains for sums in sums_by_stratum], axis=2)  # (R, M, U)
+    weight = np.concatenate([sums.weight for sums in sums_by_stratum])
+    pages = np.concatenate([sums.pages for sums in sums_by_stratum])
+    weights = np.concatenate([sums.weights for sums in sums_by_stratum])
     if not pages.any():
-        raise InputError("no page has a topic of the runs", fix="say how pages find topics: topics=", path=log)
-    left, left_weight, left_pages = (
-        np.sum([getattr(part, name) for part in sums], axis=0) for name in ("left", "left_weight", "left_pages")
-    )
+        raise InputError("no page has a topic of the runs", fix="map pages to topics with topics=", path=log)
+    jackknife_gains = np.sum([sums.jackknife_gains for sums in sums_by_stratum], axis=0)
+    jackknife_weight = np.sum([sums.jackknife_weight for sums in sums_by_stratum], axis=0)
+    jackknife_pages = np.sum([sums.jackknife_pages for sums in sums_by_stratum], axis=0)
 
-    def estimate(over: Floats, under: Floats, left_over: Floats, left_under: Floats, **kind: bool) -> Estimate:
-        known = ratio_estimate(over, under, level, **kind)
-        if groups is None:
-            return known
-        value = left_over / left_under
-        influence = (groups - 1) / max(groups, 1) * (value.mean() - value) if groups else value
-        made = influenced(known.value, influence, pages.sum() - left_pages, level, **{"signed": not kind} | kind)
-        if kind or not made.known or not made.value > 0:
-            return made
-        # On the logarithmic scale. `ratio_interval` would allow for the skewness of as few users as there are groups.
-        times = math.exp((made.high - made.value) / made.value)
-        return Estimate(made.value, made.value / times, made.value * times)
+    def estimate(sums: Floats, totals: Floats, replicates: Floats, **options: bool) -> IntervalEstimate:
+        # Known propensities: a ratio over users.
+        full = ratio_estimate(sums, totals, level, **options)
+        if n_groups is None:
+            return full
+        # Jackknife pseudo-influences: (G - 1) / G times the deviation of each replicate from their mean.
+        influence = (n_groups - 1) / max(n_groups, 1) * (replicates.mean() - replicates) if n_groups else replicates
+        sizes, signed = pages.sum() - jackknife_pages, {"signed": not options}
+        jackknifed = influence_estimate(full.value, influence, sizes, level, **signed | options)
+        value = jackknifed.value
+        if options or not jackknifed.has_interval or not value > 0:
+            return jackknifed
+        # The interval is on the log scale: the skewness correction of `ratio_interval` would treat groups as users.
+        ratio = math.exp((jackknifed.high - value) / value)
+        return IntervalEstimate(value, value / ratio, value * ratio)
 
-    rows: list[Ips] = []
+    rows: list[IpsEstimate] = []
     for m, measure in enumerate(measures):
-        single = float(sums[0].single[m])
+        # SNIPS is relative to the gain of rank 1, so that it is between 0 and 1.
+        first_rank_gain = float(sums_by_stratum[0].first_rank_gains[m])
         for r, run in enumerate(runs):
-            value = estimate(above[r, m], pages, left[r, m], left_pages)
-            normalized = estimate(above[r, m] / single, weight, left[r, m] / single, left_weight, share=True)
-            gap, left_gap = above[r, m] - above[0, m], left[r, m] - left[0, m]
-            difference = estimate(gap, pages, left_gap, left_pages, signed=True)
-            rows.append(Ips(run.name, str(measure), *_two(value), *_two(normalized), *_two(difference)))
+            run_gains, jackknife = gains[r, m], jackknife_gains[r, m]
+            ips = estimate(run_gains, pages, jackknife / jackknife_pages)
+            shares, jackknife_shares = run_gains / first_rank_gain, jackknife / first_rank_gain
+            snips = estimate(shares, weight, jackknife_shares / jackknife_weight, share=True)
+            changes, jackknife_changes = run_gains - gains[0, m], jackknife - jackknife_gains[0, m]
+            difference = estimate(changes, pages, jackknife_changes / jackknife_pages, signed=True)
+            columns = ips.value, ips.interval, snips.value, snips.interval, difference.value, difference.interval
+            rows.append(IpsEstimate(run.name, str(measure), *columns))
     rows.sort(key=lambda row: [run.name for run in runs].index(row.run))
-    clicks, effective = len(weights), float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300))
+    clicks, n_effective = len(weights), float(weights.sum() ** 2 / max((weights**2).sum(), 1e-300))
     notes: list[Note] = []
-    if clicks and effective < _FEW * clicks:
-        text = (
-            f"{counted(clicks, 'click')} tell as much as {effective:.0f} of equal weight: intervals may be too narrow"
-        )
+    if clicks and n_effective < _MIN_EFFECTIVE_SHARE * clicks:
+        text = f"{counted(clicks, 'click')} tell as much as {n_effective:.0f} of equal weight"
+        text += ": intervals may be too narrow"
         notes.append(Note("few-effective", text))
     return IpsScores(
-        log, level, clip, int(pages.sum()), sum(part.other for part in sums), clicks,
-        sum(part.clipped for part in sums), effective, int((pages > 0).sum()), groups is not None,
+        log, level, clip, int(pages.sum()), sum(sums.other for sums in sums_by_stratum), clicks,
+        sum(sums.clipped for sums in sums_by_stratum), n_effective, int((pages > 0).sum()), n_groups is not None,
         tuple(rows), tuple(notes),
     )  # fmt: skip
 
 
-class _Sums(NamedTuple):
-    single: Floats  # (M,): what a click on the first document of a run is worth
-    above: Floats  # (R, M, U): what the clicks of each unit are worth
-    weight: Floats  # (U,): of its clicks
+class _GainSums(NamedTuple):
+    first_rank_gains: Floats  # (M,): gain of a click on the first document
+    gains: Floats  # (R, M, U): weighted gains of the clicks of each unit
+    weight: Floats  # (U,): total weight of its clicks
     pages: Floats  # (U,)
-    weights: Floats  # of each click
+    weights: Floats  # one per click
     clipped: int
     other: int
-    left: Floats  # (R, M, G): what all clicks are worth without each group of users, whose propensities differ
-    left_weight: Floats  # (G,)
-    left_pages: Floats  # (G,)
+    jackknife_gains: Floats  # (R, M, G): gains without each group of users, with the propensities estimated without it
+    jackknife_weight: Floats  # (G,)
+    jackknife_pages: Floats  # (G,)
 
 
-def _sums(part: IpsPart, runs: Sequence[Run], measures: Sequence[Measure], clip: float | None, groups: int) -> _Sums:
-    """Add up what clicks are worth in each run: over units, and over all users but each group."""
-    patterns, curve = part.patterns, part.curve
-    ranks = patterns.pair.shape[1]
-    if ranks > len(curve):
-        problem = f"there are propensities of {counted(len(curve), 'rank')}, and clicks at {ranks}"
-        raise InputError(problem, fix="look at fewer ranks (depth), or estimate them deeper")
-    size = patterns.pairs.num_rows
+def _sum_gains(
+    stratum: IpsStratum, runs: Sequence[Run], measures: Sequence[Measure], clip: float | None, n_groups: int
+) -> _GainSums:
+    patterns, curve = stratum.patterns, stratum.curve
+    n_ranks = patterns.pair.shape[1]
+    if n_ranks > len(curve):
+        problem = f"propensities for {counted(len(curve), 'rank')}, but results down to rank {n_ranks}"
+        raise InputError(problem, fix="use fewer ranks (depth), or estimate propensities of more ranks")
+    n_pairs = patterns.pairs.num_rows
     columns = {"query_id": patterns.pairs["query"], "doc_id": patterns.pairs["doc_id"]}
-    # Every pair is judged with its own number as its grade: hits then tell which pair stands at which rank.
-    pairs = Qrels(pa.table({**columns, "relevance": pa.array(np.arange(size), pa.float64())}))
-    rank_of, asked = np.zeros((len(runs), size), dtype=np.int64), np.zeros(size, dtype=np.bool_)
+    # The grade of each pair is its row, so that hits map the ranks of a run to pairs.
+    pair_qrels = Qrels(pa.table({**columns, "relevance": pa.array(np.arange(n_pairs), pa.float64())}))
+    run_ranks, has_run = np.zeros((len(runs), n_pairs), dtype=np.int64), np.zeros(n_pairs, dtype=np.bool_)
     for r, run in enumerate(runs):
-        hits = judge(pairs, run)
-        rank_of[r, hits.grade.astype(np.int64)] = hits.rank
-        present = pa.array(
-            [topic for topic, there in zip(hits.query_ids, hits.present, strict=True) if there], pa.string()
-        )
-        asked |= np.asarray(pc.is_in(columns["query_id"], value_set=present))
-    first = patterns.pair.max(axis=1)
-    counts = asked[first][patterns.pattern]  # of all results of a page the topic is the same
-    clicked = patterns.clicked & (patterns.pair >= 0) & asked[first][:, None]
+        hits = judge(pair_qrels, run)
+        run_ranks[r, hits.grade.astype(np.int64)] = hits.rank
+        run_topics = pa.array(list(compress(hits.query_ids, hits.present)), pa.string())
+        has_run |= np.asarray(pc.is_in(columns["query_id"], value_set=run_topics))
+    first_pair = patterns.pair.max(axis=1)
+    # Pages of topics that no run has are excluded.
+    is_counted = has_run[first_pair][patterns.pattern]  # all results of a page have the same topic
+    clicked = patterns.clicked & (patterns.pair >= 0) & has_run[first_pair][:, None]
     page, rank = np.nonzero(clicked[patterns.pattern])
     pair, unit = patterns.pair[patterns.pattern[page], rank], patterns.unit[page]
-    deepest = max(int(rank_of.max()), 1)
-    worth = np.stack([np.concatenate([[0.0], _worth(measure, deepest)]) for measure in measures])
-    gained = worth[:, rank_of[:, pair]].swapaxes(0, 1)  # (R, M, clicks)
+    max_rank = max(int(run_ranks.max()), 1)
+    rank_gains = np.stack([np.concatenate([[0.0], _rank_gains(measure, max_rank)]) for measure in measures])
+    click_gains = rank_gains[:, run_ranks[:, pair]].swapaxes(0, 1)  # (R, M, clicks)
 
-    def weights_of(curves: Floats) -> Floats:
-        return np.minimum(1 / curves[..., :ranks], np.inf if clip is None else clip)
+    def clipped_weights(curves: Floats) -> Floats:
+        return np.minimum(1 / curves[..., :n_ranks], np.inf if clip is None else clip)
 
-    def sums_by(place: Ints, number: int, column: Floats) -> Floats:
-        rows = column.reshape(math.prod(column.shape[:-1]), column.shape[-1])
-        made = np.stack([np.bincount(place, row, number) for row in rows]).astype(np.float64)
-        return made.reshape(*column.shape[:-1], number)
+    def grouped_sums(cell_index: Ints, n_cells: int, values: Floats) -> Floats:
+        rows = values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
+        sums = np.stack([np.bincount(cell_index, row, n_cells) for row in rows]).astype(np.float64)
+        return sums.reshape(*values.shape[:-1], n_cells)
 
-    own = weights_of(curve)[rank]
-    group = np.arange(patterns.units) % max(groups, 1) if part.group is None else part.group
-    curves = np.broadcast_to(curve, (groups, len(curve))) if part.replicates is None else part.replicates[:groups]
-    again, place, number = weights_of(curves), group[unit] * ranks + rank, groups * ranks
+    click_weights = clipped_weights(curve)[rank]
+    groups, curves = stratum.unit_groups, stratum.replicates
+    groups = np.arange(patterns.n_units) % max(n_groups, 1) if groups is None else groups
+    curves = np.broadcast_to(curve, (n_groups, len(curve))) if curves is None else curves[:n_groups]
+    group_weights, cell_index, n_cells = clipped_weights(curves), groups[unit] * n_ranks + rank, n_groups * n_ranks
 
-    def left_out(column: Floats) -> Floats:
-        if not groups:
-            return np.zeros((*column.shape[:-1], 0))
-        cells = sums_by(place, number, column).reshape(*column.shape[:-1], groups, ranks)
-        return ((cells.sum(axis=-2, keepdims=True) - cells) * again).sum(axis=-1)
+    def leave_one_out_sums(values: Floats) -> Floats:
+        if not n_groups:
+            return np.zeros((*values.shape[:-1], 0))
+        # Replicates differ only in the weight of each rank: sums by group and rank suffice.
+        cell_sums = grouped_sums(cell_index, n_cells, values).reshape(*values.shape[:-1], n_groups, n_ranks)
+        return ((cell_sums.sum(axis=-2, keepdims=True) - cell_sums) * group_weights).sum(axis=-1)
 
-    pages = np.bincount(patterns.unit, counts, patterns.units).astype(np.float64)
-    return _Sums(
-        worth[:, 1],
-        sums_by(unit, patterns.units, gained * own),
-        sums_by(unit, patterns.units, own),
-        pages,
-        own,
-        int((1 / curve[rank] > own).sum()),
-        int((~counts).sum()),
-        left_out(gained),
-        left_out(np.ones(len(rank))),
-        pages.sum() - np.bincount(group, pages, groups)[:groups],
-    )
+    pages = np.bincount(patterns.unit, is_counted, patterns.n_units).astype(np.float64)
+    n_clipped, n_other = int((1 / curve[rank] > click_weights).sum()), int((~is_counted).sum())
+    return _GainSums(
+        rank_gains[:, 1], grouped_sums(unit, patterns.n_units, click_gains * click_weights),
+        grouped_sums(unit, patterns.n_units, click_weights), pages, click_weights, n_clipped, n_other,
+        leave_one_out_sums(click_gains), leave_one_out_sums(np.ones(len(rank))),
+        pages.sum() - np.bincount(groups, pages, n_groups)[:n_groups],
+    )  # fmt: skip
 
 
-def _worth(measure: Measure, deepest: int) -> Floats:
-    """Give what a document of grade 1 is worth at each rank: the score of a list with that document alone.
+def _rank_gains(measure: Measure, max_rank: int) -> Floats:
+    """Return the gain of a document of grade 1 at each rank: the score of a list with only this relevant document.
 
     Raises
     ------
     MeasureError
-        If that is not all that the measure looks at.
+        If the measure is not a sum of these gains.
     """
     lists = ([1], []), ([None, 1], []), ([1, 1], []), ([1], [1])
-    first, second, both, other = (float(measure(judge_list(grades, missing=rest))[0]) for grades, rest in lists)
-    if not measure.properties.additive or first != other or abs(first + second - both) > 1e-12:
-        raise MeasureError(f"{measure} is more than a sum over clicked documents. Fix: take DCG@10, P@10 or RBP")
-    looked_at = min(deepest, getattr(measure, "cutoff", None) or deepest)
-    names = [f"{at:07}" for at in range(looked_at)]
-    qrels = Qrels(pa.table({"query_id": names, "doc_id": names, "relevance": np.ones(looked_at)}))
-    run = {name: [*(f"x{rank}" for rank in range(at)), name] for at, name in enumerate(names)}
-    return np.concatenate([measure(judge(qrels, run)), np.zeros(deepest - looked_at)])
-
-
-def _two(estimate: Estimate) -> tuple[float, _Limits]:
-    return estimate.value, (estimate.low, estimate.high) if estimate.known else None
+    scores = [float(measure(judge_list(grades, missing=missing))[0]) for grades, missing in lists]
+    rank_1, rank_2, ranks_1_2, with_unretrieved = scores
+    # Additive: the gain of a rank does not depend on other results or on unretrieved documents.
+    if not measure.properties.additive or rank_1 != with_unretrieved or abs(rank_1 + rank_2 - ranks_1_2) > 1e-12:
+        raise MeasureError(f"{measure} is not a sum over clicked documents. Fix: use DCG@10, P@10, or RBP")
+    depth = min(max_rank, getattr(measure, "cutoff", None) or max_rank)
+    doc_ids = [f"{row:07}" for row in range(depth)]
+    qrels = Qrels(pa.table({"query_id": doc_ids, "doc_id": doc_ids, "relevance": np.ones(depth)}))
+    run = {doc_id: [*(f"x{rank}" for rank in range(row)), doc_id] for row, doc_id in enumerate(doc_ids)}
+    return np.concatenate([measure(judge(qrels, run)), np.zeros(max_rank - depth)])

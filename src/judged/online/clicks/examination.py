@@ -1,4 +1,4 @@
-"""Position bias without a model of clicks: how often each rank is looked at, from documents that stood at several."""
+"""Position bias without a click model: examination propensities of ranks by intervention harvesting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judged.data import files
 from judged.data.json_rows import load_json
 from judged.data.records import records_of
 from judged.errors import InputError
-from judged.online.clicks.cells import patterns_of
+from judged.online.clicks.impression_counts import count_page_patterns
 from judged.online.engine import identifier, literal
 from judged.online.log import FieldAnswer, need, need_column
 from judged.results import COUNT, TEXT, Chart, Sentences, Table, columns_of, counted, listed, number
@@ -25,106 +25,110 @@ from judged.stats.student import student_quantile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.online.clicks.cells import Patterns
+    from judged.online.clicks.impression_counts import PagePatterns
     from judged.online.log import InteractionLog
     from judged.results import Block
     from judged.results.types import Floats, Ints
 
-GROUPS = 50  # of users, left out one after the other
-_LEAST = 10  # groups of users: of fewer there is no interval
+MAX_GROUPS = 50  # of users, for the jackknife
+_MIN_GROUPS = 10  # of users, for an interval
 
 
-class Harvest(NamedTuple):
-    """What pairs of ranks say of one another."""
+class RankPropensities(NamedTuple):
+    """Estimated examination propensities of K ranks."""
 
-    log: Floats  # (K,): of how often each rank is looked at, against the first one that is known; NaN: not known
-    clicks: Floats  # (K, K): those at the first rank that documents shown at both take part with
+    log_propensity: Floats  # (K,): relative to the first rank with impressions; NaN: not connected to it
+    clicks: Floats  # (K, K): weighted clicks at the first rank, on documents that were shown at both
 
 
-def harvest(shown: Floats, clicked: Floats) -> Harvest:
-    """Estimate how often ranks are looked at: by all pairs of ranks, from documents that were shown at both.
+def estimate_all_pairs(impressions: Floats, clicks: Floats) -> RankPropensities:
+    """Estimate examination propensities with the all-pairs estimator (Agarwal et al., WSDM 2019).
 
     Parameters
     ----------
-    shown, clicked
-        (P, K): impressions and clicks of each pair of query and document at each rank.
+    impressions, clicks
+        (P, K), counts of each pair of query and document at each rank.
 
     Returns
     -------
-    Harvest
-        NaN for ranks that no chain of pairs joins with the first one that was shown.
+    RankPropensities
+        NaN for ranks that no chain of documents connects to the first rank with impressions.
 
     Notes
     -----
-    Of two ranks the click-through rates of the same documents are compared, each weighted by ``n m / (n + m)`` for n
-    and m impressions; the logarithms of all these ratios are fitted by weighted least squares. It rests on the position
-    being the only thing that differs between impressions of one document for one query (Agarwal et al., WSDM 2019).
+    Each two ranks are compared by the click-through rates of documents that were shown at both, weighted by
+    ``n m / (n + m)`` for n and m impressions. The logarithms of all ratios are fitted by weighted least squares. The
+    estimate assumes that impressions of a document for a query differ only in their rank.
 
     Examples
     --------
-    >>> harvest(np.array([[100, 100], [50, 0.0]]), np.array([[40, 20], [25, 0.0]])).log.round(3).tolist()
+    >>> impressions, clicks = np.array([[100, 100], [50, 0.0]]), np.array([[40, 20], [25, 0.0]])
+    >>> estimate_all_pairs(impressions, clicks).log_propensity.round(3).tolist()
     [0.0, -0.693]
     """
-    ranks = shown.shape[1]
-    clicks, spread = np.zeros((ranks, ranks)), np.full((ranks, ranks), np.inf)
-    for one in range(ranks):
+    n_ranks = impressions.shape[1]
+    pair_clicks, variances = np.zeros((n_ranks, n_ranks)), np.full((n_ranks, n_ranks), np.inf)
+    for rank in range(n_ranks):
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.nan_to_num(shown / (shown + shown[:, [one]]))  # the other rank's part of the impressions
-        clicks[one] = clicked[:, one] @ share
-        own = clicked[:, one] @ share**2
-        spread[one] = np.divide(own, clicks[one] ** 2, out=np.full(ranks, np.inf), where=clicks[one] > 0)
-    weight = 1 / (spread + spread.T)
-    np.fill_diagonal(weight, 0.0)
+            # Weight n m / (n + m) of a document with n and m impressions at both ranks, divided by n.
+            other_share = np.nan_to_num(impressions / (impressions + impressions[:, [rank]]))
+        pair_clicks[rank] = clicks[:, rank] @ other_share
+        weighted_clicks = clicks[:, rank] @ other_share**2
+        np.divide(weighted_clicks, pair_clicks[rank] ** 2, out=variances[rank], where=pair_clicks[rank] > 0)
+    # Inverse variance of the log ratio, from Poisson variances of the weighted clicks.
+    weights = 1 / (variances + variances.T)
+    np.fill_diagonal(weights, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(weight > 0, np.log(clicks) - np.log(clicks.T), 0.0)
-    known = _joined(weight > 0, int(np.argmax(shown.sum(axis=0) > 0)))
-    fitted = np.full(ranks, np.nan)
-    rest = np.flatnonzero(known)[1:]
-    fitted[known] = 0.0
-    laplacian = np.diag(weight.sum(axis=1)) - weight
-    fitted[rest] = np.linalg.solve(laplacian[np.ix_(rest, rest)], (weight * ratio).sum(axis=1)[rest])
-    return Harvest(fitted, clicks)
+        log_ratios = np.where(weights > 0, np.log(pair_clicks) - np.log(pair_clicks.T), 0.0)
+    is_connected = _connected(weights > 0, int(np.argmax(impressions.sum(axis=0) > 0)))
+    log_propensity = np.full(n_ranks, np.nan)
+    free_ranks = np.flatnonzero(is_connected)[1:]
+    log_propensity[is_connected] = 0.0
+    # Weighted least squares of log ratios: normal equations of the graph of ranks, with the first rank at 0.
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    sums = (weights * log_ratios).sum(axis=1)
+    log_propensity[free_ranks] = np.linalg.solve(laplacian[np.ix_(free_ranks, free_ranks)], sums[free_ranks])
+    return RankPropensities(log_propensity, pair_clicks)
 
 
-def _joined(edges: np.ndarray[Any, Any], start: int) -> np.ndarray[Any, Any]:
-    """Mark what can be reached."""
-    known = np.arange(len(edges)) == start
-    while (more := known | edges[known].any(axis=0)).sum() > known.sum():
-        known = more
-    return known
+def _connected(edges: np.ndarray[Any, Any], start: int) -> np.ndarray[Any, Any]:
+    is_reached = np.arange(len(edges)) == start
+    while (extended := is_reached | edges[is_reached].any(axis=0)).sum() > is_reached.sum():
+        is_reached = extended
+    return is_reached
 
 
 class Propensity(NamedTuple):
-    """How often users look at a rank."""
+    """Examination propensity of a rank."""
 
     stratum: str
     rank: int
-    value: float  # against rank 1
+    value: float  # relative to rank 1
     ci: tuple[float, float] | None
     shown: int
-    naive: float  # clicks an impression, against rank 1: what ranks hold mixed with what they do
+    naive: float  # click-through rate relative to rank 1, confounded by relevance
 
 
 class RankLink(NamedTuple):
-    """Two ranks that documents were shown at both, and how much these say of them."""
+    """Two ranks with documents that were shown at both."""
 
     stratum: str
     upper: int
     lower: int
     documents: int
-    clicks: float  # at both, weighted as they are compared
+    clicks: float  # the smaller weighted number of clicks of either
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Propensities(FieldAnswer):
-    """What `propensities` returns; as CSV or JSON it is a file that `read_propensities` takes."""
+    """Result of `propensities`. `read_propensities` reads its CSV or JSON."""
 
     kind: ClassVar[str] = "propensities"
     answers: ClassVar[str] = "{log}: how often each rank is looked at"
     asked: ClassVar[tuple[str, ...]] = ("log", "randomized", "stratum", "level")
 
     log: str
-    randomized: bool  # whether only results that were put where they were by chance count
+    randomized: bool  # whether only randomized results count
     stratum: str | None
     level: float
     ranks: tuple[Propensity, ...]
@@ -133,30 +137,34 @@ class Propensities(FieldAnswer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the last rank gets, and on what that rests."""
-        last = self.ranks[-1]
-        within = "" if last.ci is None else f" [{last.ci[0]:.3f}, {last.ci[1]:.3f}]"
-        means = "put where they were by chance" if self.randomized else "that stood at several ranks"
-        where = f" ({last.stratum})" if self.stratum else ""
+        """Propensity of the last rank, and its source."""
+        last_rank = self.ranks[-1]
+        interval = "" if last_rank.ci is None else f" [{last_rank.ci[0]:.3f}, {last_rank.ci[1]:.3f}]"
+        source = "put where they were by chance" if self.randomized else "that stood at several ranks"
+        stratum = f" ({last_rank.stratum})" if self.stratum else ""
         return (
-            f"Rank {last.rank} is looked at {last.value:.3f}{within} times as often as rank 1{where}.",
-            f"The rates of clicks alone, which hold what stands there as well, would say {last.naive:.3f}.",
-            f"This rests on documents {means}.",
+            f"Rank {last_rank.rank} is looked at {last_rank.value:.3f}{interval} times as often as rank 1{stratum}.",
+            f"The rates of clicks alone, which hold what stands there as well, would say {last_rank.naive:.3f}.",
+            f"This rests on documents {source}.",
         )
 
     def of(self, stratum: str = "") -> Floats:
-        """Give the values of one stratum from rank 1 on: (K,)."""
+        """Return the propensities of a stratum from rank 1 on, (K,)."""
         return np.array([row.value for row in self.ranks if row.stratum == stratum])
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the ranks, their curve, and which ranks were compared."""
-        which = ("stratum", TEXT) if self.stratum else "stratum"
-        labels = 2 if self.stratum else 1
+        """Return the propensities, their chart, and the compared ranks."""
+        stratum_column = ("stratum", TEXT) if self.stratum else "stratum"
+        n_labels = 2 if self.stratum else 1
         three = number(3)
-        shown = ("rank", COUNT), ("value", three, "looked at"), ("shown", COUNT), ("naive", three, "by clicks alone")
-        ranks = Table("ranks", columns_of(self.ranks, which, *shown), "Ranks", labels=labels)
+        rank_columns = columns_of(
+            self.ranks, stratum_column, ("rank", COUNT), ("value", three, "looked at"), ("shown", COUNT),
+            ("naive", three, "by clicks alone"),
+        )  # fmt: skip
+        ranks = Table("ranks", rank_columns, "Ranks", labels=n_labels)
         counts = ("upper", COUNT), ("lower", COUNT), ("documents", COUNT), ("clicks", number(1))
-        links = Table("links", columns_of(self.links, which, *counts), "Ranks compared", labels=labels + 1, folded=True)
+        link_columns = columns_of(self.links, stratum_column, *counts)
+        links = Table("links", link_columns, "Ranks compared", labels=n_labels + 1, folded=True)
         chart = Chart(
             "examination", "How often each rank is looked at", ranks, self.sentences[0], "lines", x="rank", y="value",
             color="stratum" if self.stratum else "", spread="cutoff",
@@ -174,203 +182,203 @@ def propensities(
     depth: int = 10,
     level: float = 0.95,
 ) -> Propensities:
-    """Estimate how often users look at each rank, against rank 1, without a model of their clicks.
+    """Estimate examination propensities of ranks, relative to rank 1, without a click model.
 
     Parameters
     ----------
     log
-        What users did.
+        Interaction log.
     stratum
-        A column of `log.serp` whose values are looked at apart: a device, a layout.
+        Column of `log.serp` with separate propensities for each value, such as the device.
     randomized
-        Count only results with a logged propensity between 0 and 1, each by its inverse; None: where there are any.
+        Whether to use only results with a logged propensity between 0 and 1. None: if there are any.
     by, where, depth
-        As for `cells_of`.
+        As in `count_impressions`.
     level
-        Of the intervals, by a jackknife over groups of users.
+        Confidence level of the intervals (jackknife over groups of users).
 
     Raises
     ------
     InputError
-        If ranks are not joined: no document was shown, and clicked, at a rank of each side.
+        If no chain of clicked documents connects all ranks.
 
     Notes
     -----
-    Documents that different rankers, or one over time, put at different ranks say how much the rank alone does: see
-    `harvest`. Where the place of a document goes with what it is worth at that moment (a ranker that is fed with
-    clicks), only randomized results are free of bias.
+    Uses documents that were shown at several ranks, by several rankers or over time (`estimate_all_pairs`). If the rank
+    of a document depends on its current relevance (as with a ranker that learns from clicks), the estimates are biased
+    without randomization.
     """
     need(log=log, level=level)
-    counted, randomized = _by_chance(log, randomized)
-    strata = {"": counted} if stratum is None else by_value(counted, stratum)
+    selected_log, randomized = _randomized_results(log, randomized)
+    strata = {"": selected_log} if stratum is None else split_by_column(selected_log, stratum)
     ranks: list[Propensity] = []
     links: list[RankLink] = []
     notes: list[Note] = []
-    for name, own in strata.items():
-        found, joined, few = propensities_of(patterns_of(own, by=by, where=where, depth=depth), name, level)
-        ranks += found
-        links += joined
-        notes += few
+    for value, stratum_log in strata.items():
+        patterns = count_page_patterns(stratum_log, by=by, where=where, depth=depth)
+        rank_rows, rank_links, stratum_notes = estimate_ranks(patterns, value, level)
+        ranks += rank_rows
+        links += rank_links
+        notes += stratum_notes
     return Propensities(log.name, randomized, stratum, level, tuple(ranks), tuple(links), tuple(notes))
 
 
-def _by_chance(log: InteractionLog, randomized: bool | None = None) -> tuple[InteractionLog, bool]:
-    """Return the log with those results alone that chance put where they are, if `randomized`; None: if it has any."""
-    chance = log.shown.where("propensity > 0 AND propensity < 1")
+def _randomized_results(log: InteractionLog, randomized: bool | None = None) -> tuple[InteractionLog, bool]:
+    """Return the log with only randomized results, if `randomized`. None: if the log has any."""
+    randomized_shown = log.shown.where("propensity > 0 AND propensity < 1")
     if randomized is None:
-        randomized = bool(log.engine.rows(f"SELECT count(*) AS n FROM {chance}")[0]["n"])
-    return (replace(log, shown=chance) if randomized else log), randomized
+        randomized = bool(log.engine.rows(f"SELECT count(*) AS n FROM {randomized_shown}")[0]["n"])
+    return (replace(log, shown=randomized_shown) if randomized else log), randomized
 
 
-def by_value(log: InteractionLog, column: str) -> dict[str, InteractionLog]:
-    """Cut a log by a column of its pages; empty for pages without a value."""
+def split_by_column(log: InteractionLog, column: str) -> dict[str, InteractionLog]:
+    """Split a log by a column of its pages. The key of null is the empty string."""
     need_column(log, column)
-    value = f"coalesce(CAST({identifier(column)} AS VARCHAR), '')"
-    rows = log.engine.rows(f"SELECT DISTINCT {value} AS value FROM {log.serp} ORDER BY value")
-    return {row["value"]: replace(log, serp=log.serp.where(f"{value} = {literal(row['value'])}")) for row in rows}
+    expression = f"coalesce(CAST({identifier(column)} AS VARCHAR), '')"
+    rows = log.engine.rows(f"SELECT DISTINCT {expression} AS value FROM {log.serp} ORDER BY value")
+    return {row["value"]: replace(log, serp=log.serp.where(f"{expression} = {literal(row['value'])}")) for row in rows}
 
 
 class Replicates(NamedTuple):
-    """How often ranks are looked at, estimated once without each group of users."""
+    """Jackknife replicates of propensities over groups of users."""
 
-    whole: Harvest
-    left: Floats  # (G, K): logarithms; of fewer than 10 users there are none
-    group: Ints  # (U,): of each unit of the patterns
+    full: RankPropensities
+    leave_one_out: Floats  # (G, K): log propensities; G = 0 for fewer than 10 users
+    group: Ints  # (U,): group of each unit
 
-    def error(self) -> Floats:
-        """Return standard errors of the logarithms, (K,): NaN where there are none."""
-        groups = len(self.left)
-        if not groups:
-            return np.full(len(self.whole.log), np.nan)
-        return np.sqrt((groups - 1) / groups * ((self.left - self.left.mean(axis=0)) ** 2).sum(axis=0))
-
-
-def replicates_of(patterns: Patterns, groups: int = GROUPS) -> Replicates:
-    """Estimate how often ranks are looked at, by all users and without each of so many groups of them, or fewer."""
-    count = _counter(patterns)
-    shown, clicked = count(None)
-    several = (shown > 0).sum(axis=1) > 1  # pairs that say something of ranks
-    ranks = shown.shape[1]
-    whole = harvest(shown[several], clicked[several]) if several.any() else Harvest(np.full(ranks, np.nan), clicked)
-    groups = min(groups, patterns.units)
-    group = np.arange(patterns.units) % groups
-    left = np.zeros((0, ranks))
-    if groups >= _LEAST and several.any():
-        parts = (count((group == at).astype(np.float64)) for at in range(groups))
-        left = np.stack([harvest((shown - s)[several], (clicked - k)[several]).log for s, k in parts])
-    return Replicates(whole, left, group)
+    def standard_errors(self) -> Floats:
+        """Return standard errors of the log propensities, (K,); NaN without replicates."""
+        values, n = self.leave_one_out, len(self.leave_one_out)
+        if not n:
+            return np.nan * self.full.log_propensity
+        return np.sqrt((n - 1) / n * ((values - values.mean(axis=0)) ** 2).sum(axis=0))
 
 
-def _counter(patterns: Patterns) -> Callable[[Floats | None], tuple[Floats, Floats]]:
-    """Return a function that counts impressions and clicks of each pair at each rank, (P, K), with weights of units."""
-    there = patterns.pair >= 0
-    size, ranks = patterns.pairs.num_rows, patterns.pair.shape[1]
-    pattern, rank = np.nonzero(there)
-    place, clicks = patterns.pair[there] * ranks + rank, patterns.clicked[there]
+def jackknife_propensities(patterns: PagePatterns, n_groups: int = MAX_GROUPS) -> Replicates:
+    """Estimate propensities from all users, and without each of at most `n_groups` groups of users."""
+    count_pairs = _impression_counter(patterns)
+    impressions, clicks = count_pairs(None)
+    repeated = (impressions > 0).sum(axis=1) > 1  # only pairs that were shown at several ranks are informative
+    n_ranks = impressions.shape[1]
+    unknown = RankPropensities(np.full(n_ranks, np.nan), clicks)
+    # Only pairs with several ranks matter; dropping the others keeps the jackknife fast.
+    full = estimate_all_pairs(impressions[repeated], clicks[repeated]) if repeated.any() else unknown
+    n_groups = min(n_groups, patterns.n_units)
+    group = np.arange(patterns.n_units) % n_groups
+    leave_one_out = np.zeros((0, n_ranks))
+    if n_groups >= _MIN_GROUPS and repeated.any():
+        group_counts = (count_pairs((group == i).astype(np.float64)) for i in range(n_groups))
+        remaining = (((impressions - n)[repeated], (clicks - c)[repeated]) for n, c in group_counts)
+        leave_one_out = np.stack([estimate_all_pairs(*counts).log_propensity for counts in remaining])
+    return Replicates(full, leave_one_out, group)
 
-    def count(weights: Floats | None) -> tuple[Floats, Floats]:
-        times = patterns.counts(weights)[pattern]
-        shown, clicked = (np.bincount(place, column, size * ranks) for column in (times, times * clicks))
-        return shown.astype(np.float64).reshape(size, ranks), clicked.astype(np.float64).reshape(size, ranks)
 
-    return count
+def _impression_counter(patterns: PagePatterns) -> Callable[[Floats | None], tuple[Floats, Floats]]:
+    """Return a function from unit weights to impressions and clicks of each pair at each rank, (P, K)."""
+    has_result = patterns.pair >= 0
+    n_pairs, n_ranks = patterns.pairs.num_rows, patterns.pair.shape[1]
+    pattern, rank = np.nonzero(has_result)
+    cell_index, is_clicked = patterns.pair[has_result] * n_ranks + rank, patterns.clicked[has_result]
+
+    def count_pairs(weights: Floats | None) -> tuple[Floats, Floats]:
+        counts = patterns.counts(weights)[pattern]
+        sums = [np.bincount(cell_index, column, n_pairs * n_ranks) for column in (counts, counts * is_clicked)]
+        impressions, clicks = np.stack(sums).astype(np.float64).reshape(2, n_pairs, n_ranks)
+        return impressions, clicks
+
+    return count_pairs
 
 
-def estimated_here(
-    log: InteractionLog, curve: Floats, *, where: str | None = None, groups: int = GROUPS
-) -> tuple[Replicates, Patterns] | None:
-    """Find out whether propensities are what the log itself gives, and estimate them without each group of users.
+def match_own_estimate(
+    log: InteractionLog, curve: Floats, *, where: str | None = None, n_groups: int = MAX_GROUPS
+) -> tuple[Replicates, PagePatterns] | None:
+    """Compute jackknife replicates of propensities that were estimated from this log.
 
-    Intervals that take such propensities for known are too narrow: they rest on the same clicks.
+    Intervals that treat such propensities as known are too narrow, because both depend on the same clicks.
 
     Returns
     -------
     tuple or None
-        Replicates, and the pages that they were estimated from; None if the propensities are not from this log.
+        Replicates and their pages; None if the propensities are not from this log.
     """
+    # The curve may have been estimated with the same condition, or from the whole log.
     for condition in dict.fromkeys([where, None]):
         with suppress(InputError):
-            patterns = patterns_of(_by_chance(log)[0], where=condition, depth=len(curve))
-            shown, clicked = _counter(patterns)(None)
-            own = np.exp(harvest(shown, clicked).log)
-            if np.allclose(own, curve[: len(own)], rtol=1e-6, atol=0):
-                return replicates_of(patterns, groups), patterns
+            patterns = count_page_patterns(_randomized_results(log)[0], where=condition, depth=len(curve))
+            impressions, clicks = _impression_counter(patterns)(None)
+            own_curve = np.exp(estimate_all_pairs(impressions, clicks).log_propensity)
+            if np.allclose(own_curve, curve[: len(own_curve)], rtol=1e-6, atol=0):
+                return jackknife_propensities(patterns, n_groups), patterns
     return None
 
 
-def propensities_of(
-    patterns: Patterns, stratum: str = "", level: float = 0.95
+def estimate_ranks(
+    patterns: PagePatterns, stratum: str = "", level: float = 0.95
 ) -> tuple[list[Propensity], list[RankLink], list[Note]]:
-    """Estimate the ranks of one stratum, with intervals, what was compared, and what should be known of it.
+    """Estimate the propensities of one stratum, with the compared ranks and notes.
 
     Raises
     ------
     InputError
-        If ranks are not joined.
+        If ranks are not connected.
     """
-    shown, clicked = _counter(patterns)(None)
-    several = (shown > 0).sum(axis=1) > 1
-    n, c = shown.sum(axis=0), clicked.sum(axis=0)
-    replicates = replicates_of(patterns)
-    whole, error, groups = replicates.whole, replicates.error(), len(replicates.left)
-    _refuse_unjoined(whole, shown, several, stratum)
+    impressions, clicks = _impression_counter(patterns)(None)
+    repeated = (impressions > 0).sum(axis=1) > 1
+    n, c = impressions.sum(axis=0), clicks.sum(axis=0)
+    replicates = jackknife_propensities(patterns)
+    full, errors, n_groups = replicates.full, replicates.standard_errors(), len(replicates.leave_one_out)
+    _check_connected(full, impressions, repeated, stratum)
     notes: list[Note] = []
-    if not groups:
-        text = f"{counted(patterns.units, 'user')} are too few for intervals of propensities"
+    if not n_groups:
+        text = f"{counted(patterns.n_units, 'user')} are too few for intervals of propensities"
         notes.append(Note("few-users", text, stratum))
-    half = error * student_quantile((1 + level) / 2, max(groups - 1, 1))
-    ends = np.exp(np.stack([whole.log - half, whole.log + half], axis=1)).tolist()
-    rate = np.divide(c, n, out=np.full(len(n), np.nan), where=n > 0)
-    found = [
-        Propensity(
-            stratum,
-            at + 1,
-            math.exp(whole.log[at]),
-            None if at == 0 or math.isnan(half[at]) else (ends[at][0], ends[at][1]),
-            int(n[at]),
-            float(rate[at] / rate[0]) if rate[0] else math.nan,
-        )
-        for at in np.flatnonzero(n > 0).tolist()
-    ]
-    both = (shown > 0).astype(np.float64)
-    documents, least = both.T @ both, np.minimum(whole.clicks, whole.clicks.T)
+    half_width = errors * student_quantile((1 + level) / 2, max(n_groups - 1, 1))
+    # Intervals on the log scale, with Student's t of the number of groups.
+    limits = np.exp(np.stack([full.log_propensity - half_width, full.log_propensity + half_width], axis=1)).tolist()
+    ctr = np.divide(c, n, out=np.full(len(n), np.nan), where=n > 0)
+    rank_rows: list[Propensity] = []
+    for row in np.flatnonzero(n > 0).tolist():
+        ci = None if row == 0 or math.isnan(half_width[row]) else (limits[row][0], limits[row][1])
+        naive = float(ctr[row] / ctr[0]) if ctr[0] else math.nan
+        rank_rows.append(Propensity(stratum, row + 1, math.exp(full.log_propensity[row]), ci, int(n[row]), naive))
+    is_shown = (impressions > 0).astype(np.float64)
+    n_documents, min_clicks = is_shown.T @ is_shown, np.minimum(full.clicks, full.clicks.T)
     links = [
-        RankLink(stratum, one + 1, other + 1, int(documents[one, other]), float(least[one, other]))
-        for one, other in np.argwhere(np.triu(documents > 0, 1)).tolist()
+        RankLink(stratum, upper + 1, lower + 1, int(n_documents[upper, lower]), float(min_clicks[upper, lower]))
+        for upper, lower in np.argwhere(np.triu(n_documents > 0, 1)).tolist()
     ]
-    return found, links, notes
+    return rank_rows, links, notes
 
 
-def _refuse_unjoined(whole: Harvest, shown: Floats, several: np.ndarray[Any, Any], stratum: str) -> None:
-    there = shown.sum(axis=0) > 0
+def _check_connected(full: RankPropensities, impressions: Floats, repeated: np.ndarray[Any, Any], stratum: str) -> None:
+    has_impressions = impressions.sum(axis=0) > 0
     where = f" of {stratum}" if stratum else ""
-    if there.sum() == 1:
-        only = f"all results{where} were shown at rank {int(np.argmax(there)) + 1}: no ranks can be compared"
-        raise InputError(only, fix="take pages of more results")
-    alone = there & np.isnan(whole.log)
-    if not alone.any():
+    if has_impressions.sum() == 1:
+        problem = f"all results{where} are at rank {int(np.argmax(has_impressions)) + 1}: no ranks can be compared"
+        raise InputError(problem, fix="use pages with more results")
+    is_unconnected = has_impressions & np.isnan(full.log_propensity)
+    if not is_unconnected.any():
         return
-    joined = [str(at + 1) for at in np.flatnonzero(there & ~alone).tolist()] or ["1"]
-    rest = [str(at + 1) for at in np.flatnonzero(alone).tolist() if str(at + 1) not in joined]
-    few = f"{counted(int(several.sum()), 'document')} stood at more than one rank"
-    deepest = next((at for at in range(len(there)) if alone[at]), 0)
-    fix = "randomize some lists: swap two results on a share of pages"
+    connected = [str(row + 1) for row in np.flatnonzero(has_impressions & ~is_unconnected).tolist()] or ["1"]
+    unconnected = [str(row + 1) for row in np.flatnonzero(is_unconnected).tolist() if str(row + 1) not in connected]
+    document_count = f"{counted(int(repeated.sum()), 'document')} were shown at several ranks"
+    depth = next((row for row in range(len(has_impressions)) if is_unconnected[row]), 0)
+    fix = "randomize some lists, for example by swapping two results on a share of pages"
     raise InputError(
-        f"rank {listed(rest)}{where} cannot be compared with rank {listed(joined)}: no chain of documents was shown and"
-        f" clicked at both ({few})",
-        fix=f"{fix}; or look at {deepest} ranks only (depth)" if deepest > 1 else fix,
+        f"rank {listed(unconnected)}{where} cannot be compared with rank {listed(connected)}: no chain of clicked"
+        f" documents connects them ({document_count})",
+        fix=f"{fix}; or use only {depth} ranks (depth)" if depth > 1 else fix,
     )
 
 
-def read_propensities(given: Any) -> dict[str, Floats]:
-    """Read how often ranks are looked at, by stratum, from rank 1 on.
+def read_propensities(source: Any) -> dict[str, Floats]:
+    """Read examination propensities by stratum, from rank 1 on.
 
     Parameters
     ----------
-    given
-        `Propensities`; numbers from rank 1 on; ``{stratum: numbers}``; or a table with ``rank`` and ``value`` and, if
-        there are several, ``stratum``: a list of dicts, a frame, or a file, such as `Propensities.save` writes as CSV
-        or JSON.
+    source
+        `Propensities`; numbers from rank 1 on; ``{stratum: numbers}``; or a table with ``rank``, ``value``, and
+        optionally ``stratum``: a list of dicts, a data frame, or a file (CSV or JSON of `Propensities.save`).
 
     Raises
     ------
@@ -382,58 +390,60 @@ def read_propensities(given: Any) -> dict[str, Floats]:
     >>> read_propensities([{"rank": 2, "value": 0.5}, {"rank": 1, "value": 1}])
     {'': array([1. , 0.5])}
     """
-    where = str(given) if isinstance(given, (str, Path)) else "<propensities>"
-    fix = "give rank and value from rank 1 on, each value above 0"
-    if isinstance(given, Propensities):
-        curves = {row.stratum: list[float]() for row in given.ranks}
-        made = {stratum: given.of(stratum) for stratum in curves}
-    elif isinstance(given, (str, Path)) or _is_table(given):
-        rows: dict[str, dict[int, float]] = {}
-        for line, row in _rows(given, where, fix):
+    where = str(source) if isinstance(source, (str, Path)) else "<propensities>"
+    fix = "provide rank and value from rank 1 on, each value above 0"
+    if isinstance(source, Propensities):
+        strata = {row.stratum: list[float]() for row in source.ranks}
+        curves = {stratum: source.of(stratum) for stratum in strata}
+    elif isinstance(source, (str, Path)) or _is_table(source):
+        rows_by_stratum: dict[str, dict[int, float]] = {}
+        for line, row in _read_rows(source, where, fix):
             try:
-                rows.setdefault(str(row.get("stratum") or ""), {})[int(row["rank"])] = float(row["value"])
+                rows_by_stratum.setdefault(str(row.get("stratum") or ""), {})[int(row["rank"])] = float(row["value"])
             except (KeyError, TypeError, ValueError, OverflowError):
-                raise InputError("a row without rank or value", fix=fix, path=where, line=line) from None
-        made = {
-            name: np.array([curve.get(at + 1, math.nan) for at in range(min(max(curve), len(curve)))])
-            for name, curve in rows.items()
+                raise InputError("rank or value is missing or not a number", fix=fix, path=where, line=line) from None
+        curves = {
+            # A missing rank becomes NaN, which the check below rejects.
+            stratum: np.array([values.get(row + 1, math.nan) for row in range(min(max(values), len(values)))])
+            for stratum, values in rows_by_stratum.items()
         }
     else:
-        curves = given if isinstance(given, Mapping) else {"": given}
+        strata = source if isinstance(source, Mapping) else {"": source}
         try:
-            made = {str(name): np.asarray(values, dtype=np.float64) for name, values in curves.items()}
+            curves = {str(name): np.asarray(values, dtype=np.float64) for name, values in strata.items()}
         except (TypeError, ValueError, OverflowError):
-            raise InputError(f"propensities are numbers by rank, got {given!r:.60}", fix=fix, path=where) from None
-    if not made or not all(curve.ndim == 1 and len(curve) and (curve > 0).all() for curve in made.values()):
-        raise InputError("propensities are missing, or not above 0", fix=fix, path=where)
-    return made
+            raise InputError(f"propensities must be numbers by rank, got {source!r:.60}", fix=fix, path=where) from None
+    if not curves or not all(curve.ndim == 1 and len(curve) and (curve > 0).all() for curve in curves.values()):
+        raise InputError("each propensity must be a number above 0", fix=fix, path=where)
+    return curves
 
 
-def single_curve(given: Any) -> Floats:
-    """Read how often ranks are looked at where that is the same on all pages: (K,).
+def read_single_curve(source: Any) -> Floats:
+    """Read examination propensities without strata, (K,).
 
     Raises
     ------
     InputError
-        As `read_propensities`, or if there are several strata.
+        As in `read_propensities`, or if there are several strata.
     """
-    curves = read_propensities(given)
+    curves = read_propensities(source)
     if len(curves) > 1:
-        raise InputError("there are propensities of several strata", fix="take one at a time: where, and its curve")
+        raise InputError(
+            "the propensities have several strata", fix="select one stratum with where, and pass its curve"
+        )
     return next(iter(curves.values()))
 
 
-def _is_table(given: Any) -> bool:
-    """Whether rows were given, as dicts or as a frame."""
-    rows = isinstance(given, list) and bool(given) and isinstance(given[0], Mapping)
-    return rows or hasattr(given, "column_names") or hasattr(given, "columns")
+def _is_table(source: Any) -> bool:
+    is_row_list = isinstance(source, list) and bool(source) and isinstance(source[0], Mapping)
+    return is_row_list or hasattr(source, "column_names") or hasattr(source, "columns")
 
 
-def _rows(given: Any, where: str, fix: str) -> Iterable[tuple[int | None, dict[str, Any]]]:
-    if not isinstance(given, (str, Path)) or Path(given).suffix != ".json":
-        return records_of(given, where, "propensities", fix)
-    document = load_json(files.local(given), where)
+def _read_rows(source: Any, where: str, fix: str) -> Iterable[tuple[int | None, dict[str, Any]]]:
+    if not isinstance(source, (str, Path)) or Path(source).suffix != ".json":
+        return records_of(source, where, "propensities", fix)
+    document = load_json(files.local(source), where)
     ranks: Any = document.get("ranks") if isinstance(document, dict) else document
     if not isinstance(ranks, list):
-        raise InputError("there is no list of ranks", fix=fix, path=where)
+        raise InputError("the file has no list of ranks", fix=fix, path=where)
     return records_of(ranks, where, "propensities", fix)

@@ -1,4 +1,4 @@
-"""Models fitted by expectation maximization to counts, with shrinkage and standard errors."""
+"""Expectation maximization (EM) of click models, with empirical Bayes shrinkage."""
 
 from __future__ import annotations
 
@@ -8,180 +8,187 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from scipy.special import digamma
 
-from judged.online.clicks.chains import Chain, part_of, predicted
-from judged.online.clicks.looked_at import LookedAt, predictions
-from judged.online.clicks.posteriors import JEFFREYS, Likelihood, Posterior, Prior
+from judged.online.clicks.cascade_models import CascadePages, predict_batch, transpose_pages
+from judged.online.clicks.posteriors import JEFFREYS, Likelihood, PairPosterior, Prior
+from judged.online.clicks.rank_models import RankModelCounts, predict_rank_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from judged.online.clicks.cells import Patterns
-    from judged.online.clicks.looked_at import ClickModel
+    from judged.online.clicks.impression_counts import PagePatterns
     from judged.online.clicks.posteriors import Parameters, Sums
+    from judged.online.clicks.rank_models import ClickModel
     from judged.results.types import Floats
 
-    Data: TypeAlias = LookedAt | Chain
+    PageData: TypeAlias = RankModelCounts | CascadePages
 
 Shrink: TypeAlias = Literal["empirical", "none"]
-"""How pairs that are seldom shown are estimated: towards the others, or each by itself."""
+"""Shrinkage of pairs: toward a fitted beta prior, or none."""
 
 Beta: TypeAlias = tuple[float, float]
 
 TOLERANCE = 1e-5
-"""A fit has converged where no probability moves by more in a step."""
+"""Largest change of a probability in a converged step."""
 
-_TRIED, _SETTLED = 1e-9, 0.05  # least trials of a pair that counts; relative changes of priors that are none
+_MIN_TRIALS, _PRIOR_TOLERANCE = 1e-9, 0.05  # expected trials of a used pair; relative change of a stable prior
 
-_FEWEST = 5  # trials of a pair with an interval, without shrinkage
+_MIN_INTERVAL_TRIALS = 5  # for the interval of a pair without shrinkage: with fewer trials the Jeffreys prior dominates
 
-# Trials: where pairs seem not to differ, moments cannot tell by how little, and errors must not vanish.
-_STRONGEST = 30.0
+# Upper limit of a + b: without apparent differences between pairs, the moment estimate is infinite.
+_MAX_STRENGTH = 30.0
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Parameters of a model, and how they were found.
+    """Fitted parameters of a click model.
 
     Parameters
     ----------
     model
-        The model.
+        Click model.
     parameters
-        By name: ``attractiveness`` (P,), ``examination``, ``satisfaction``, ``continuation``.
-    sums
-        Expected successes and trials, of the last step.
+        Values by name: ``attractiveness`` (P,), ``examination``, ``satisfaction``, ``continuation``.
+    expected_counts
+        Expected successes and trials in the last step.
     priors
-        What values were drawn towards, by name: pseudo-successes and pseudo-failures.
+        Pseudo-successes and pseudo-failures by name.
     iterations, converged
-        Steps, and whether nothing moved any more after them.
-    moved
-        By how much at most in the last one.
-    drawn
-        Beta distributions that values of pairs may be drawn from, by name, where they are fitted.
+        Number of EM steps, and whether the last one changed nothing.
+    last_change
+        Largest change of a probability in the last step.
+    pair_priors
+        Fitted mixtures of beta priors of pairs by name.
     """
 
     model: ClickModel
     parameters: Parameters
-    sums: Sums
+    expected_counts: Sums
     priors: dict[str, Beta]
     iterations: int
     converged: bool
-    moved: float
-    drawn: dict[str, Prior] = field(default_factory=dict[str, Prior])
+    last_change: float
+    pair_priors: dict[str, Prior] = field(default_factory=dict[str, Prior])
 
 
-def data_of(model: ClickModel, patterns: Patterns, counts: Floats) -> Data:
-    """Give pages that count so often each, (N,), as a model is fitted to them."""
-    return Chain(model, patterns, counts) if model.go_on else LookedAt.of_patterns(model, patterns, counts)
+def build_data(model: ClickModel, patterns: PagePatterns, counts: Floats) -> PageData:
+    """Build the data that a model is fitted to from N distinct pages with these counts, (N,)."""
+    build = CascadePages if model.continuation_probabilities else RankModelCounts.of_patterns
+    return build(model, patterns, counts)
 
 
 def fit(
-    data: Data,
+    data: PageData,
     *,
     shrink: Shrink = "empirical",
     iterations: int = 1000,
     start: Parameters | None = None,
     priors: Mapping[str, Beta] | None = None,
-    fixed: Mapping[str, int] | None = None,
-    rounds: int = 4,
-    tell: Callable[[float], None] | None = None,
+    fixed_indices: Mapping[str, int] | None = None,
+    prior_rounds: int = 4,
+    report: Callable[[float], None] | None = None,
 ) -> Fit:
-    """Fit a model.
+    """Fit a click model by EM.
 
     Parameters
     ----------
     data
-        `LookedAt` or `Chain`.
+        `RankModelCounts` or `CascadePages`.
     shrink
-        ``empirical``: values of pairs are drawn towards a beta distribution that is fitted to them beside, and those
-        that all pages share towards their mean, as by one trial more.
+        ``empirical``: pairs are shrunk toward a fitted beta prior, and shared parameters toward their mean with the
+        weight of one trial. ``none``: maximum likelihood.
     iterations
-        At most so many steps, and a quarter of them each time that the prior changes.
+        Maximum number of steps, and a quarter of it after each change of the prior.
     start
-        Where to begin.
-    priors, fixed
-        Pseudo-counts, and places whose value is 1: in the place of what `shrink` and the model say.
-    rounds
-        How often the prior of pairs is fitted anew, at most.
-    tell
-        Called with the share of the steps that are done.
+        Starting values.
+    priors, fixed_indices
+        Pseudo-counts by name, and indices of parameters that are 1, instead of those of `shrink` and the model.
+    prior_rounds
+        Maximum number of fits of the prior of pairs.
+    report
+        Called with the completed fraction of the steps.
     """
+    values = dict(start or data.initial_parameters())
+    # Maximum likelihood, or MAP with given priors: no variational step and no prior fit.
     if priors is not None or shrink == "none":
-        return _em(data, dict(start or data.start()), iterations, priors or {}, fixed, tell, variational=False)
-    found = _em(data, dict(start or data.start()), iterations, None, fixed, tell)
-    steps, drawn = found.iterations, dict[str, Prior]()
-    for _ in range(rounds):
-        drawn = {
-            name: Likelihood.of(evidence, found.parameters[name], (0.5, 0.5)).prior(found.sums[name][1] > _TRIED)
-            for name, evidence in data.evidence(found.parameters).items()
-        }
-        if not drawn:
+        return _fit_em(data, values, iterations, priors or {}, fixed_indices, report, variational=False)
+    fitted = _fit_em(data, values, iterations, None, fixed_indices, report)
+    iterations_done, pair_priors = fitted.iterations, dict[str, Prior]()
+    for _ in range(prior_rounds):
+        # Moment priors of the first EM run are biased by hidden events: refit them by marginal likelihood.
+        pair_priors = dict[str, Prior]()
+        for name, scores in data.parameter_scores(fitted.parameters).items():
+            is_used = fitted.expected_counts[name][1] > _MIN_TRIALS
+            pair_priors[name] = Likelihood.of(scores, fitted.parameters[name], JEFFREYS).prior(is_used)
+        if not pair_priors:
             break
-        betas = found.priors | {name: prior.mean for name, prior in drawn.items()}
-        settled = all(np.allclose(betas[name], found.priors[name], rtol=_SETTLED) for name in drawn)
-        found = _em(data, found.parameters, max(iterations // 4, 10), betas, fixed, tell)
-        steps += found.iterations
-        if settled:
+        betas = fitted.priors | {name: prior.mean for name, prior in pair_priors.items()}
+        is_settled = all(np.allclose(betas[name], fitted.priors[name], rtol=_PRIOR_TOLERANCE) for name in pair_priors)
+        fitted = _fit_em(data, fitted.parameters, max(iterations // 4, 10), betas, fixed_indices, report)
+        iterations_done += fitted.iterations
+        if is_settled:
             break
-    return replace(found, iterations=steps, drawn=drawn)
+    return replace(fitted, iterations=iterations_done, pair_priors=pair_priors)
 
 
-def _em(
-    data: Data,
+def _fit_em(
+    data: PageData,
     values: Parameters,
     iterations: int,
     priors: Mapping[str, Beta] | None,
-    fixed: Mapping[str, int] | None,
-    tell: Callable[[float], None] | None,
+    indices: Mapping[str, int] | None,
+    report: Callable[[float], None] | None,
     *,
     variational: bool = True,
 ) -> Fit:
-    """Fit a model with given priors; None: beta distributions by moments, fitted beside."""
+    """Run EM with these priors; None: beta priors that are fitted by moments in each step."""
     model = data.model
-    ones = data.fixed() if fixed is None else fixed
-    for name, place in ones.items():
-        values[name] = _with(values[name], place)
-    yes, no = values, {name: 1 - one for name, one in values.items()}
+    fixed_indices = data.fixed_indices() if indices is None else indices
+    for name, index in fixed_indices.items():
+        values[name] = _with_one(values[name], index)
+    success, failure = values, {name: 1 - value for name, value in values.items()}
     betas: dict[str, Beta] = dict(priors or {})
-    sums: Sums = data.sums(yes, no)
-    step, moved = 0, np.inf
+    expected_counts: Sums = data.expected_counts(success, failure)
+    step, change = 0, np.inf
     while step < iterations:
         step += 1
         if priors is None:
-            betas = {name: (beta_of if model.is_of_pairs(name) else _one_more)(*sums[name]) for name in values}
-        new = {name: _means(*sums[name], betas.get(name)) for name in values}
-        for name, place in ones.items():
-            new[name] = _with(new[name], place)
-        moved = max(float(np.abs(new[name] - values[name]).max()) for name in values)
-        values = new
-        if moved < TOLERANCE:
+            fits = {name: fit_beta if model.is_of_pairs(name) else _one_trial_prior for name in values}
+            betas = {name: fit_prior(*expected_counts[name]) for name, fit_prior in fits.items()}
+        # M-step: posterior means under the beta priors.
+        updated = {name: _posterior_means(*expected_counts[name], betas.get(name)) for name in values}
+        for name, index in fixed_indices.items():
+            updated[name] = _with_one(updated[name], index)
+        change = max(float(np.abs(updated[name] - values[name]).max()) for name in values)
+        values = updated
+        if change < TOLERANCE:
             break
-        if tell is not None and not step % 10:
-            tell(step / iterations)
-        yes, no = dict(values), {name: 1 - one for name, one in values.items()}
+        if report is not None and not step % 10:
+            report(step / iterations)
+        success, failure = dict(values), {name: 1 - value for name, value in values.items()}
+        # E-step of variational Bayes for pairs; shared parameters have enough data for point estimates.
         if variational:
             for name in filter(model.is_of_pairs, betas):
-                yes[name], no[name] = _typical(*sums[name], *betas[name])
-        sums = data.sums(yes, no)
-    return Fit(model, values, sums, betas, step, moved < TOLERANCE, moved)
+                success[name], failure[name] = _geometric_means(*expected_counts[name], *betas[name])
+        expected_counts = data.expected_counts(success, failure)
+    return Fit(model, values, expected_counts, betas, step, change < TOLERANCE, change)
 
 
-def _typical(successes: Floats, trials: Floats, a: float, b: float) -> tuple[Floats, Floats]:
-    """Give what stands for a probability that is only known up to a beta distribution, and for its complement.
+def _geometric_means(successes: Floats, trials: Floats, a: float, b: float) -> tuple[Floats, Floats]:
+    """Return exp(E[log p]) and exp(E[log(1 - p)]) under the beta posterior of p (Beal, 2003, 2.4).
 
-    These are the exponentials of the means of the logarithms (variational Bayes; Beal, 2003, 2.4): with the mean itself
-    all that is not clicked would count as seen too often, and what all pages share would come out too high.
+    Variational Bayes uses these in the E-step. With the posterior mean instead, too many skipped results count as
+    examined, and the shared parameters are too high.
     """
-    above, below = a + successes, b + trials - successes
-    both = digamma(above + below)
-    return np.exp(digamma(above) - both), np.exp(digamma(below) - both)
+    a_posterior, b_posterior = a + successes, b + trials - successes
+    digamma_total = digamma(a_posterior + b_posterior)
+    return np.exp(digamma(a_posterior) - digamma_total), np.exp(digamma(b_posterior) - digamma_total)
 
 
-def beta_of(successes: Floats, trials: Floats) -> Beta:
-    """Give the beta distribution that shares vary by, of counts: by moments (Kleinman, JASA 1973).
+def fit_beta(successes: Floats, trials: Floats) -> Beta:
+    """Fit a beta distribution to proportions by moments (Kleinman, JASA 1973).
 
-    Expected successes of what is hidden, as satisfaction is, differ less than the successes would: pairs seem more
-    alike than they are. No prior counts for more than 30 trials.
+    Expected successes of hidden events (satisfaction) vary less than the successes, so that the strength a + b is too
+    high. It is limited to 30 trials.
 
     Returns
     -------
@@ -191,83 +198,83 @@ def beta_of(successes: Floats, trials: Floats) -> Beta:
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> shown = np.full(20_000, 50)
-    >>> a, b = beta_of(rng.binomial(shown, rng.beta(2.0, 6.0, 20_000)), shown)
+    >>> trials = np.full(20_000, 50)
+    >>> a, b = fit_beta(rng.binomial(trials, rng.beta(2.0, 6.0, 20_000)), trials)
     >>> abs(a - 2) < 0.1, abs(b - 6) < 0.3
     (True, True)
     """
-    there = trials > 1e-9
-    x, n = successes[there], trials[there]
+    has_trials = trials > 1e-9
+    x, n = successes[has_trials], trials[has_trials]
     total = float(n.sum())
     mean = min(max(float(x.sum()) / total, 1e-6), 1 - 1e-6) if total else 0.5
-    spread = float((n * (x / n - mean) ** 2).sum()) / (mean * (1 - mean))
-    chance = len(n) - 1
-    more = total - float((n * n).sum()) / total - chance if total else 0.0
-    share = (spread - chance) / more if more > 0 else 0.5
-    strength = min(max(1 / max(share, 1e-9) - 1, 0.01), _STRONGEST)
+    variation = float((n * (x / n - mean) ** 2).sum()) / (mean * (1 - mean))
+    df = len(n) - 1
+    scale = total - float((n * n).sum()) / total - df if total else 0.0
+    # Intraclass correlation 1 / (1 + a + b) from between-pair and binomial variation.
+    correlation = (variation - df) / scale if scale > 0 else 0.5
+    strength = min(max(1 / max(correlation, 1e-9) - 1, 0.01), _MAX_STRENGTH)
     return mean * strength, (1 - mean) * strength
 
 
-def _one_more(successes: Floats, trials: Floats) -> Beta:
-    """Give one more trial, with the share of all: what is seldom tried on any page is neither 0 nor 1 for it."""
-    mean = _share_of_all(successes, trials)
+def _one_trial_prior(successes: Floats, trials: Floats) -> Beta:
+    # Keeps shared parameters with few trials away from 0 and 1.
+    mean = _overall_share(successes, trials)
     return mean, 1 - mean
 
 
-def _share_of_all(successes: Floats, trials: Floats) -> float:
+def _overall_share(successes: Floats, trials: Floats) -> float:
     return float(successes.sum() / trials.sum()) if trials.any() else 0.5
 
 
-def _means(successes: Floats, trials: Floats, beta: Beta | None) -> Floats:
-    """Give shares; where nothing was tried, that of all together."""
+def _posterior_means(successes: Floats, trials: Floats, beta: Beta | None) -> Floats:
     a, b = beta or (0.0, 0.0)
-    below = trials + a + b
-    overall = np.full(len(below), _share_of_all(successes, trials))
-    shares = np.divide(successes + a, below, out=overall, where=below > 0)
-    return np.minimum(shares, 1.0)  # sums of rounded probabilities may be a bit more than their number
+    totals = trials + a + b
+    defaults = np.full(len(totals), _overall_share(successes, trials))
+    means = np.divide(successes + a, totals, out=defaults, where=totals > 0)
+    return np.minimum(means, 1.0)  # expected successes can exceed trials by rounding errors
 
 
-def _with(values: Floats, place: int) -> Floats:
-    changed = values.copy()
-    changed[place] = 1.0
-    return changed
+def _with_one(values: Floats, index: int) -> Floats:
+    result = values.copy()
+    result[index] = 1.0
+    return result
 
 
-def predict(model: ClickModel, patterns: Patterns, parameters: Parameters) -> tuple[Floats, Floats]:
-    """Give the probability of every click given those above it, and before any is known: (N, K), 0 at no result."""
-    if not model.go_on:
-        return predictions(model, patterns, parameters)
-    found: Any = np.empty((2, *patterns.pair.shape))
-    for at in range(0, len(patterns.pair), 16_384):
-        rows = slice(at, at + 16_384)
-        part = part_of(patterns.pair[rows], patterns.clicked[rows], np.ones(0))
-        given, before, _ = predicted(model, part, parameters)
-        found[0, rows], found[1, rows] = given.T, before.T
-    return found[0], found[1]
+def predict(model: ClickModel, patterns: PagePatterns, parameters: Parameters) -> tuple[Floats, Floats]:
+    """Return conditional (given the clicks above) and marginal click probabilities, (N, K); 0 at empty ranks."""
+    if not model.continuation_probabilities:
+        return predict_rank_model(model, patterns, parameters)
+    probabilities: Any = np.empty((2, *patterns.pair.shape))
+    for begin in range(0, len(patterns.pair), 16_384):
+        rows = slice(begin, begin + 16_384)
+        batch = transpose_pages(patterns.pair[rows], patterns.clicked[rows], np.ones(0))
+        conditional, marginal, _ = predict_batch(model, batch, parameters)
+        probabilities[0, rows], probabilities[1, rows] = conditional.T, marginal.T
+    return probabilities[0], probabilities[1]
 
 
-def pair_posteriors(data: Data, found: Fit, level: float) -> dict[str, Posterior]:
-    """Return what is known of the parameters of pairs, with the fitted prior; without shrinkage, with that of Jeffreys.
+def pair_posteriors(data: PageData, fitted: Fit, level: float) -> dict[str, PairPosterior]:
+    """Return posteriors of pair parameters with the fitted prior, or without shrinkage with the Jeffreys prior.
 
-    The posterior of a pair takes the other parameters as known; it is widened by as much as parameters that all pages
-    share add to its standard error. Without shrinkage there is none (NaN) of pairs tried less than five times: the
-    prior of Jeffreys would decide, which says that a share is near 0 or near 1.
+    The posterior of a pair is conditional on the other parameters. Its spread is inflated by the uncertainty of shared
+    parameters. Without shrinkage, pairs with fewer than five trials have NaN.
     """
-    base, drawn = found, found.drawn
-    if not drawn:
-        names = list(filter(found.model.is_of_pairs, found.parameters))
+    base, pair_priors = fitted, fitted.pair_priors
+    if not pair_priors:
+        names = list(filter(fitted.model.is_of_pairs, fitted.parameters))
         priors = dict.fromkeys(names, JEFFREYS)
-        base = fit(data, priors=priors, start=found.parameters, iterations=max(found.iterations // 4, 10))
-        drawn = {name: Prior(*(np.array([x]) for x in (*JEFFREYS, 1.0))) for name in names}
-    wider = data.information(base.parameters).widening(base.parameters, base.priors)
-    made: dict[str, Posterior] = {}
-    for name, evidence in data.evidence(base.parameters).items():
-        likelihood = Likelihood.of(evidence, base.parameters[name], drawn[name].mean)
-        known = likelihood.posterior(drawn[name], level, wider[name])
-        if not found.drawn:
-            told, value = found.sums[name][1] >= _FEWEST, found.parameters[name]
-            known = Posterior(*(np.where(told, column, np.nan) for column in known))
-            # The maximum is at 0 or 1 where the interval of the posterior, which has equal tails, does not reach it.
-            known = known._replace(low=np.minimum(known.low, value), high=np.maximum(known.high, value))
-        made[name] = known
-    return made
+        # The Jeffreys prior keeps estimates off 0 and 1, where the likelihood grid would be undefined.
+        base = fit(data, priors=priors, start=fitted.parameters, iterations=max(fitted.iterations // 4, 10))
+        pair_priors = {name: Prior(*(np.array([x]) for x in (*JEFFREYS, 1.0))) for name in names}
+    inflation = data.information(base.parameters).inflation_factors(base.parameters, base.priors)
+    posteriors: dict[str, PairPosterior] = {}
+    for name, scores in data.parameter_scores(base.parameters).items():
+        likelihood = Likelihood.of(scores, base.parameters[name], pair_priors[name].mean)
+        posterior = likelihood.posterior(pair_priors[name], level, inflation[name])
+        if not fitted.pair_priors:
+            has_trials, value = fitted.expected_counts[name][1] >= _MIN_INTERVAL_TRIALS, fitted.parameters[name]
+            posterior = PairPosterior(*(np.where(has_trials, column, np.nan) for column in posterior))
+            # An equal-tailed interval does not reach a maximum likelihood estimate of 0 or 1.
+            posterior = posterior._replace(low=np.minimum(posterior.low, value), high=np.maximum(posterior.high, value))
+        posteriors[name] = posterior
+    return posteriors

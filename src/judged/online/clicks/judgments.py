@@ -1,4 +1,4 @@
-"""Judgments made of clicks: each with its value, how sure it is, and how much of it is the pair's own evidence."""
+"""Graded judgments from clicks, with standard errors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from judged.data.qrels import Origin, Qrels
 from judged.data.write import write_trec
 from judged.errors import InputError
 from judged.labels.labels import Labels
-from judged.online.clicks.cells import cells_of, column_and_texts, with_topics
-from judged.online.clicks.expected import coec_of, counted_as, looks_of
+from judged.online.clicks.clicks_over_expected import compute_coec, read_curve_and_replicates, select_clicks
+from judged.online.clicks.impression_counts import count_impressions, replace_queries_by_topics, topic_column_and_texts
 from judged.online.log import FieldAnswer, need
 from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, counted, number
 from judged.results.blocks import Note
@@ -29,32 +29,32 @@ if TYPE_CHECKING:
     from judged.results.types import Table as ArrowTable
 
 Grading: TypeAlias = Literal["value", "lower", "people"]
-"""How values become grades: as they are; by the lower end of their interval; as people would grade them."""
+"""Conversion of values to grades: unchanged; by lower confidence limit; as predicted human grades."""
 
 _COUNTING = {"coec": "clicks", "sat": "satisfied", "purchase": "purchases"}
 _THREE = number(3)
-_FOLDS, _LEAST_SHARED = 5, 20
-_QUANTILES = (0.5, 0.75, 0.9)  # of lower ends, between grades 0, 1, 2 and 3
+_N_FOLDS, _MIN_SHARED = 5, 20
+_QUANTILES = (0.5, 0.75, 0.9)  # of lower limits: cutoffs between grades 0, 1, 2, and 3
 
 
-class Values(NamedTuple):
-    """What a source says of pairs: (P,) each."""
+class PairValues(NamedTuple):
+    """Values of pairs from one source: (P,) each."""
 
-    value: Floats  # from the clicks of the pair alone, without bias
-    se: Floats  # its standard error, never 0
-    low: Floats  # and an interval of the true value; NaN: too little is known
+    value: Floats  # from the clicks of the pair, without shrinkage
+    se: Floats  # standard error of `value`, always above 0
+    low: Floats  # interval of the true value; NaN with too few data
     high: Floats
-    drawn: Floats  # the value drawn towards what pairs are in general
-    sd: Floats  # of the true value around it
-    weight: Floats  # between 0 and 1: how much of `drawn` is `value`
-    shown: Floats
+    shrunk: Floats  # value with shrinkage toward all pairs
+    sd: Floats  # posterior standard deviation around `shrunk`
+    weight: Floats  # between 0 and 1, weight of `value` in `shrunk`
+    impressions: Floats
     clicks: Floats
-    rank: Floats  # at which it was shown, in the mean
+    rank: Floats  # mean rank of impressions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClickJudgments(FieldAnswer):
-    """What `judge_clicks` returns. As CSV it is read as judgments, and as labels of the kind ``click``."""
+    """Result of `judge_clicks`. Its CSV can be read as judgments, and as labels of kind ``click``."""
 
     kind: ClassVar[str] = "click-judgments"
     answers: ClassVar[str] = "{log}: judgments made of clicks ({by})"
@@ -67,86 +67,84 @@ class ClickJudgments(FieldAnswer):
     grading: Grading
     level: float
     min_shown: int
-    cuts: tuple[float, ...]  # of lower ends, between grades
-    left_out: int  # pairs with less evidence
+    cuts: tuple[float, ...]  # lower limits between grades
+    left_out: int  # pairs with fewer impressions
     nameless: int  # pairs whose query has no topic
-    shared: int  # pairs that people graded too, by which values became grades
+    shared: int  # pairs with human grades, used to predict grades
     pairs: ArrowTable  # query_id, doc_id
     grade: Floats
-    sd: Floats | None  # of the true grade; None where grades allow for it already
-    values: Values
+    sd: Floats | None  # of the true grade; None for grades by lower limit
+    values: PairValues
     notes: tuple[Note, ...] = ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """How many there are, of what, and how sure."""
-        topics = len(pc.unique(self.pairs["query_id"]))
-        made = {
+        """Number of judgments, their source, and uncertainty."""
+        n_topics = len(pc.unique(self.pairs["query_id"]))
+        description = {
             "value": "grades are values, drawn towards what pairs are in general",
             "lower": f"a grade says between which limits ({', '.join(f'{cut:.3g}' for cut in self.cuts)}) the lower end"
             f" of the {self.level:.0%} interval lies",
             "people": f"grades are what people are expected to give, by {counted(self.shared, 'pair')} of theirs",
         }[self.grading]
-        sure = "" if self.sd is None else f", with a standard deviation of {float(np.mean(self.sd)):.2f} in the mean"
-        few = counted(self.left_out, "pair was", "pairs were")
-        own = f"{float(np.mean(self.values.weight)):.0%} of what they say, in the mean, is evidence on the pair itself"
+        spread = "" if self.sd is None else f", with a standard deviation of {float(np.mean(self.sd)):.2f} in the mean"
+        exclusion = counted(self.left_out, "pair was", "pairs were")
+        data_share = f"{float(np.mean(self.values.weight)):.0%} of what they say"
         return (
-            f"{counted(len(self.grade), 'judgment')} of {counted(topics, 'topic')}: {made}{sure}.",
-            f"{own}; the rest is what pairs are worth in general.",
-            f"{few} shown less than {self.min_shown} times, and left out.",
+            f"{counted(len(self.grade), 'judgment')} of {counted(n_topics, 'topic')}: {description}{spread}.",
+            f"{data_share}, in the mean, is evidence on the pair itself; the rest is what pairs are worth in general.",
+            f"{exclusion} shown less than {self.min_shown} times, and left out.",
         )
 
     @property
     def qrels(self) -> Qrels:
-        """The judgments, with ``weight``, ``value`` and ``se`` beside each, and ``sd`` where grades have one.
+        """Judgments with additional columns ``weight``, ``value``, ``se``, and ``sd`` (if grades have it).
 
-        Grades of people have no ``value`` and ``se``: the error of a prediction is not that of a measurement.
+        Predicted human grades have no ``value`` and ``se``: a prediction error is not a measurement error.
         """
-        named = {"relevance": self.grade, "sd": self.sd, "weight": self.values.weight}
-        named |= {} if self.grading == "people" else {"value": self.values.value, "se": self.values.se}
-        columns = {name: pa.array(column, pa.float64()) for name, column in named.items() if column is not None}
+        values_by_name = {"relevance": self.grade, "sd": self.sd, "weight": self.values.weight}
+        values_by_name |= {} if self.grading == "people" else {"value": self.values.value, "se": self.values.se}
         table = self.pairs
-        for name, column in columns.items():
-            table = table.append_column(name, column)
+        for name, column in values_by_name.items():
+            if column is not None:
+                table = table.append_column(name, pa.array(column, pa.float64()))
         digest = sha256(repr(table.to_pylist()).encode()).hexdigest()
         origin = Origin(f"clicks: {self.by}", click=len(self.grade), judges=(self.by,), sha256=digest)
         return Qrels(table, f"{self.log} {self.by}", origin=origin)
 
     @property
     def labels(self) -> Labels:
-        """The judgments as labels of the kind ``click``, whose judge is the source."""
+        """Judgments as labels of kind ``click``, with the source as judge."""
         return Labels.of(self.to_arrow(), kind="click")
 
     def trec(self) -> str:
-        """Write grades as qrels of TREC, which have no place for how sure they are."""
-        lines = io.StringIO()
-        write_trec(self.qrels.table, "qrels", lines, self.log)
-        return lines.getvalue()
+        """Return TREC qrels with grades only."""
+        buffer = io.StringIO()
+        write_trec(self.qrels.table, "qrels", buffer, self.log)
+        return buffer.getvalue()
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give every pair, best first within its topic."""
-        count, values = len(self.grade), self.values
-        limits = [
-            None if self.grading == "people" or math.isnan(low) else (low, high)
-            for low, high in zip(values.low.tolist(), values.high.tolist(), strict=True)
-        ]
+        """Return all pairs by topic and decreasing grade."""
+        n_pairs, values = len(self.grade), self.values
+        limits = zip(values.low.tolist(), values.high.tolist(), strict=True)
+        intervals = [None if self.grading == "people" or math.isnan(low) else (low, high) for low, high in limits]
         order = np.lexsort((-self.grade, np.unique(self.pairs["query_id"].to_pylist(), return_inverse=True)[1]))
-        measured = "data" if self.grading == "people" else ""
+        only = "data" if self.grading == "people" else ""
         columns = (
             Column("query_id", self.pairs["query_id"].to_pylist(), TEXT, "topic"),
             Column("doc_id", self.pairs["doc_id"].to_pylist(), TEXT, "document"),
             Column("grade", self.grade.tolist(), number(0 if self.sd is None else 2)),
-            Column("sd", [None] * count if self.sd is None else self.sd.tolist(), number(2)),
+            Column("sd", [None] * n_pairs if self.sd is None else self.sd.tolist(), number(2)),
             Column("weight", values.weight.tolist(), SHARE),
-            Column("value", values.value.tolist(), _THREE, ci=limits, only=measured),
-            Column("se", [None] * count if measured else values.se.tolist(), _THREE, only=measured),
-            Column("shown", values.shown.tolist(), COUNT),
+            Column("value", values.value.tolist(), _THREE, ci=intervals, only=only),
+            Column("se", [None] * n_pairs if only else values.se.tolist(), _THREE, only=only),
+            Column("shown", values.impressions.tolist(), COUNT),
             Column("clicks", values.clicks.tolist(), COUNT),
             Column("rank", values.rank.tolist(), number(1), "mean rank"),
-            Column("judge", [self.by] * count, TEXT, only="data"),
-            Column("kind", ["click"] * count, TEXT, only="data"),
+            Column("judge", [self.by] * n_pairs, TEXT, only="data"),
+            Column("kind", ["click"] * n_pairs, TEXT, only="data"),
         )
-        table = Table("judgments", columns, labels=2, title="Judgments", folded=count > 1000)
+        table = Table("judgments", columns, labels=2, title="Judgments", folded=n_pairs > 1000)
         return Sentences(self.sentences), table.take(order.tolist())
 
 
@@ -165,162 +163,173 @@ def judge_clicks(
     dwell: float = 30.0,
     level: float = 0.95,
 ) -> ClickJudgments:
-    """Make judgments of clicks.
+    """Convert clicks to graded judgments.
 
     Parameters
     ----------
     log
-        What users did.
+        Interaction log.
     by
-        ``coec``: clicks over expected clicks; ``sat``: the same of satisfied clicks; ``purchase``: of purchases; or a
-        click model, such as ``PBM`` (`judged.online.clicks.fit_model`): how attractive a document is.
+        ``coec``: clicks over expected clicks; ``sat``: the same for satisfied clicks; ``purchase``: for purchases; or a
+        click model such as ``PBM`` (`judged.online.clicks.fit_model`): attractiveness.
     grading
-        ``value``: the grade is the value. ``lower``: a whole grade, by the lower end of the interval. ``people``: the
-        grade that people are expected to give such a value, by isotonic regression on `gold`. None: ``people`` where
-        there is gold, or else ``value``.
+        ``value``: the grade is the value. ``lower``: an integer grade by the lower confidence limit. ``people``: the
+        expected human grade for the value, by isotonic regression on `gold`. None: ``people`` with `gold`, otherwise
+        ``value``.
     gold
-        Judgments by people of some of the pairs, as `Qrels.of` takes them.
+        Human judgments of some of the pairs, as in `Qrels.of`.
     propensities
-        As `read_propensities` takes them: by them expected clicks are made, in place of the rates of ranks, which hold
-        what stands there as well. For ``coec``, ``sat`` and ``purchase``.
+        Examination propensities, as in `read_propensities`, instead of click-through rates of ranks, which include
+        relevance. For ``coec``, ``sat``, and ``purchase``.
     min_shown
-        Pairs shown less often are left out: they stay unjudged.
+        Minimum number of impressions; other pairs stay unjudged.
     cuts
-        For ``lower``: limits between grades 0, 1, 2 and so on; None: the quantiles 0.5, 0.75 and 0.9 of lower ends.
+        For ``lower``: limits between grades 0, 1, 2, and so on. None: the quantiles 0.5, 0.75, and 0.9.
     topics
-        How a page finds its topic, as for `judged.online.against_qrels`; without it texts of queries are topics.
+        Mapping of pages to topics, as in `judged.online.against_qrels`. None: the text of the query is the topic.
     where, depth
-        As for `cells_of`.
+        As in `count_impressions`.
     dwell
-        Seconds that satisfy, for ``sat``.
+        Seconds of a satisfied click, for ``sat``.
     level
-        Of the intervals.
+        Confidence level of the intervals.
 
     Raises
     ------
     InputError
-        If nothing is left, there is no such source, or too few pairs of `gold` were shown.
+        If no pair is selected, the source is unknown, or too few pairs of `gold` were shown.
 
     Notes
     -----
-    Every pair has a ``value`` from its own clicks with its standard error ``se``, from which `evaluate_uncertain`
-    works, and a grade that is drawn towards what pairs are in general, the more the less is known of the pair
-    (``weight``); a true grade lies around it with a standard deviation of ``sd``. For ``people`` that is the one of
-    people's grades around what is expected, on topics that were left out one fifth at a time; negative grades count
-    as 0. Errors take clicks for independent: a user who clicks on one result again and again counts each time.
+    Each pair has an unshrunk ``value`` with standard error ``se`` (used by `evaluate_uncertain`), and a grade that is
+    shrunk toward the mean of all pairs: the fewer data, the smaller ``weight``. ``sd`` is the standard deviation of
+    the true grade around it. For ``people``, it is that of human grades around their prediction, by 5-fold
+    cross-validation over topics; negative grades count as 0. Errors assume independent clicks: repeated clicks of a
+    user count each time.
 
     Examples
     --------
     >>> from judged.online import read_log
     >>> from judged.data.sample import LOG
-    >>> made = judge_clicks(read_log(LOG), min_shown=30)
-    >>> made.qrels.table.column_names
+    >>> judgments = judge_clicks(read_log(LOG), min_shown=30)
+    >>> judgments.qrels.table.column_names
     ['query_id', 'doc_id', 'relevance', 'sd', 'weight', 'value', 'se']
     """
     need(log=log, level=level, dwell=dwell)
-    chosen: Grading = grading or ("value" if gold is None else "people")
-    if chosen not in {"value", "lower", "people"}:
-        raise InputError(f"grading is {chosen!r}", fix="take value, lower or people")
-    if (chosen == "people") != (gold is not None):
-        raise InputError("grades as people give them need judgments by people", fix="give gold with grading people")
-    column, texts = column_and_texts(log, topics)
-    pairs, values, notes = _values(log, by, propensities, dwell, level, by=column, where=where, depth=depth)
-    named = with_topics(pairs, texts)
-    nameless = np.asarray(pc.equal(named["query"], ""))
-    kept = (values.shown >= min_shown) & ~nameless
-    if not kept.any():
-        raise InputError(f"no pair was shown {min_shown} times", fix="ask for less evidence (min_shown)", path=log.name)
-    named = named.filter(pa.array(kept)).rename_columns(["query_id", "doc_id"])
-    values = Values(*(column[kept] for column in values))
-    grade, sd, shared, limits = values.drawn, values.sd, 0, tuple[float, ...]()
-    if chosen == "lower":
-        low = np.nan_to_num(values.low)  # of a pair of which too little is known for an interval
-        limits = tuple(cuts or np.unique(np.quantile(low, _QUANTILES)).tolist())
-        grade, sd = np.searchsorted(limits, low, side="left").astype(np.float64), None
-    elif chosen == "people":
-        grade, sd, shared = _as_people(named, values, Qrels.of(gold))
+    grading_rule: Grading = grading or ("value" if gold is None else "people")
+    if grading_rule not in {"value", "lower", "people"}:
+        raise InputError(f"grading is {grading_rule!r}", fix="take value, lower or people")
+    if (grading_rule == "people") != (gold is not None):
+        raise InputError("grading people requires gold, and only it uses gold", fix="use gold with grading=people")
+    topic_column, topic_by_text = topic_column_and_texts(log, topics)
+    pairs, values, notes = _read_values(log, by, propensities, dwell, level, by=topic_column, where=where, depth=depth)
+    topic_pairs = replace_queries_by_topics(pairs, topic_by_text)
+    has_no_topic = np.asarray(pc.equal(topic_pairs["query"], ""))
+    is_selected = (values.impressions >= min_shown) & ~has_no_topic
+    if not is_selected.any():
+        raise InputError(f"no pair was shown {min_shown} times", fix="use a lower min_shown", path=log.name)
+    topic_pairs = topic_pairs.filter(pa.array(is_selected)).rename_columns(["query_id", "doc_id"])
+    values = PairValues(*(column[is_selected] for column in values))
+    grade, sd, n_shared, cutoffs = values.shrunk, values.sd, 0, tuple[float, ...]()
+    if grading_rule == "lower":
+        # A grade by lower limit is conservative: pairs with few data get low grades.
+        lower_limits = np.nan_to_num(values.low)  # without an interval, the limit is 0
+        cutoffs = tuple(cuts or np.unique(np.quantile(lower_limits, _QUANTILES)).tolist())
+        grade, sd = np.searchsorted(cutoffs, lower_limits, side="left").astype(np.float64), None
+    elif grading_rule == "people":
+        grade, sd, n_shared = _predict_human_grades(topic_pairs, values, Qrels.of(gold))
     return ClickJudgments(
-        log.name, by, chosen, level, min_shown, limits, int((~kept & ~nameless).sum()), int(nameless.sum()), shared,
-        named, grade, sd, values, notes,
+        log.name, by, grading_rule, level, min_shown, cutoffs, int((~is_selected & ~has_no_topic).sum()),
+        int(has_no_topic.sum()), n_shared, topic_pairs, grade, sd, values, notes,
     )  # fmt: skip
 
 
-def _values(
-    log: InteractionLog, source: str, propensities: Any, dwell: float, level: float, **choice: Any
-) -> tuple[ArrowTable, Values, tuple[Note, ...]]:
-    """Ask the source what pairs are worth."""
-    cells = cells_of(log, **choice)
-    size = cells.pairs.num_rows
-    shown = np.bincount(cells.pair, cells.shown, size).astype(np.float64)
-    rank = np.bincount(cells.pair, cells.shown * cells.rank, size) / shown
+def _read_values(
+    log: InteractionLog, source: str, propensities: Any, dwell: float, level: float, **selection: Any
+) -> tuple[ArrowTable, PairValues, tuple[Note, ...]]:
+    """Return pairs and their values from a source, with notes."""
+    cells = count_impressions(log, **selection)
+    n_pairs = cells.pairs.num_rows
+    impressions = np.bincount(cells.pair, cells.impressions, n_pairs).astype(np.float64)
+    rank = np.bincount(cells.pair, cells.impressions * cells.rank, n_pairs) / impressions
     if source in _COUNTING:
         counting = _COUNTING[source]
         if counting != "clicks":
-            cells = cells_of(counted_as(log, counting, dwell), **choice)
-        curve, replicates = looks_of(log, propensities, choice.get("where"))
-        made = coec_of(cells, log.name, counting, level, propensities=curve, replicates=replicates)
-        prior = made.shrunk.prior
-        weight = made.expected / (made.expected + prior) if np.isfinite(prior) else np.zeros(size)
-        values = Values(*made.ratios, *made.shrunk[:2], weight, shown, made.clicks, rank)
-        return cells.pairs, values, made.notes
+            cells = count_impressions(select_clicks(log, counting, dwell), **selection)
+        curve, replicates = read_curve_and_replicates(log, propensities, selection.get("where"))
+        coec = compute_coec(cells, log.name, counting, level, propensities=curve, replicates=replicates)
+        prior = coec.shrunk.prior
+        # Weight of the data in the gamma posterior mean (c + a) / (e + a); 0 without differences between pairs.
+        weight = coec.expected / (coec.expected + prior) if np.isfinite(prior) else np.zeros(n_pairs)
+        values = PairValues(*coec.ratios, *coec.shrunk[:2], weight, impressions, coec.clicks, rank)
+        return cells.pairs, values, coec.notes
     if propensities is not None:
-        raise InputError(f"{source} estimates how ranks are looked at itself", fix="leave the propensities out")
+        raise InputError(f"{source} estimates examination itself, and uses no propensities", fix="omit propensities")
     from judged.online.clicks import fit_model
 
-    fitted, alone = (fit_model(log, source.upper(), level=level, shrink=how, **choice) for how in ("empirical", "none"))
-    if "attractiveness" not in fitted.values:
-        raise InputError(f"{source} says nothing of documents", fix="take another model, such as PBM")
-    drawn, own = (made.values["attractiveness"] for made in (fitted, alone))
-    sd, se = (_known(made.errors["attractiveness"], drawn, shown) for made in (fitted, alone))
-    low, high = np.array([ends or (np.nan, np.nan) for ends in alone.limits("attractiveness")]).T
-    spread = max(float(np.var(drawn)), 1e-300)
-    weight = spread / (spread + sd**2)
-    values = Values(own, se, low, high, drawn, sd, weight, shown, fitted.clicked, rank)
-    return fitted.pairs, values, fitted.notes
+    shrunk_fit = fit_model(log, source.upper(), level=level, shrink="empirical", **selection)
+    unshrunk_fit = fit_model(log, source.upper(), level=level, shrink="none", **selection)
+    if "attractiveness" not in shrunk_fit.values:
+        raise InputError(f"{source} has no attractiveness of documents", fix="use another model, such as PBM")
+    shrunk, unshrunk = shrunk_fit.values["attractiveness"], unshrunk_fit.values["attractiveness"]
+    sd = _fill_errors(shrunk_fit.errors["attractiveness"], shrunk, impressions)
+    se = _fill_errors(unshrunk_fit.errors["attractiveness"], shrunk, impressions)
+    low, high = np.array([interval or (np.nan, np.nan) for interval in unshrunk_fit.intervals("attractiveness")]).T
+    variance = max(float(np.var(shrunk)), 1e-300)
+    # Reliability: between-pair variance over total variance.
+    weight = variance / (variance + sd**2)
+    values = PairValues(unshrunk, se, low, high, shrunk, sd, weight, impressions, shrunk_fit.pair_clicks, rank)
+    return shrunk_fit.pairs, values, shrunk_fit.notes
 
 
-def _known(error: Floats, value: Floats, shown: Floats) -> Floats:
-    """Give errors, and that of a share where a model has none: at 0 and at 1."""
-    return np.where(np.isfinite(error), error, np.sqrt(value * (1 - value) / shown))
+def _fill_errors(errors: Floats, values: Floats, impressions: Floats) -> Floats:
+    # At 0 and 1 a model has no standard error: use that of a proportion.
+    return np.where(np.isfinite(errors), errors, np.sqrt(values * (1 - values) / impressions))
 
 
-def _as_people(pairs: ArrowTable, values: Values, gold: Qrels) -> tuple[Floats, Floats, int]:
-    """Give the grade that people are expected to give each value, and the spread of theirs around it."""
+def _predict_human_grades(pairs: ArrowTable, values: PairValues, gold: Qrels) -> tuple[Floats, Floats, int]:
+    """Return expected human grades, their cross-validated standard deviation, and the number of graded pairs."""
     index = Qrels(pairs.append_column("relevance", pa.array(np.arange(len(pairs)), pa.float64()))).index
-    row, known = index.grade.astype(np.int64), human_grades(pairs, gold)
+    row, human = index.grade.astype(np.int64), human_grades(pairs, gold)
     topic = np.empty(len(pairs), dtype=np.int64)
     topic[row] = index.topic
-    both = ~np.isnan(known)
-    if both.sum() < _LEAST_SHARED:
-        problem = f"people graded {counted(int(both.sum()), 'pair')} of those that were shown often enough"
-        raise InputError(problem, fix=f"grade {_LEAST_SHARED} or more, or take grading lower", path=gold.where)
-    x, y = values.drawn[both], np.maximum(known[both], 0)
-    grade = _isotonic(x, y, values.drawn)
-    fold = np.unique(topic[both], return_inverse=True)[1] % _FOLDS
-    beyond = np.empty(len(y))
-    for at in np.unique(fold).tolist():
-        out = fold == at
-        beyond[out] = y[out] - (_isotonic(x[~out], y[~out], x[out]) if not out.all() else y.mean())
-    return grade, np.full(len(grade), float(np.sqrt(np.mean(beyond**2)))), int(both.sum())
+    is_graded = ~np.isnan(human)
+    if is_graded.sum() < _MIN_SHARED:
+        problem = f"{_MIN_SHARED} of the shown pairs need human grades, got {int(is_graded.sum())}"
+        raise InputError(problem, fix="grade more pairs, or use grading=lower", path=gold.where)
+    x, y = values.shrunk[is_graded], np.maximum(human[is_graded], 0)
+    grade = _isotonic_regression(x, y, values.shrunk)
+    folds = np.unique(topic[is_graded], return_inverse=True)[1] % _N_FOLDS
+    residuals = np.empty(len(y))
+    for fold in np.unique(folds).tolist():
+        is_held_out = folds == fold
+        # Cross-validation over topics: grades of one topic are correlated.
+        train = ~is_held_out
+        predicted = _isotonic_regression(x[train], y[train], x[is_held_out]) if train.any() else y.mean()
+        residuals[is_held_out] = y[is_held_out] - predicted
+    return grade, np.full(len(grade), float(np.sqrt(np.mean(residuals**2)))), int(is_graded.sum())
 
 
 def human_grades(pairs: ArrowTable, gold: Qrels) -> Floats:
-    """Look up the grades that people gave: (P,), NaN where none."""
-    index, size = gold.index, len(gold.index.docs)
+    """Return human grades of pairs, (P,); NaN if not judged."""
+    index, n_docs = gold.index, len(gold.index.docs)
     topic = pc.index_in(pairs["query_id"], value_set=pa.array(index.topics, pa.string()))
     doc = pc.index_in(pairs["doc_id"], value_set=index.docs)
-    there = np.asarray(pc.and_(pc.is_valid(topic), pc.is_valid(doc)))
-    key = np.asarray(pc.fill_null(topic, 0), dtype=np.int64) * size + np.asarray(pc.fill_null(doc, 0), dtype=np.int64)
-    known = index.topic * size + index.doc
-    order = np.argsort(known)
-    place = np.minimum(np.searchsorted(known[order], key), len(order) - 1)
-    return np.where(there & (known[order][place] == key), index.grade[order][place], np.nan)
+    is_known = np.asarray(pc.and_(pc.is_valid(topic), pc.is_valid(doc)))
+    topic_codes, doc_codes = (np.asarray(pc.fill_null(codes, 0), dtype=np.int64) for codes in (topic, doc))
+    # Join by one integer key per (topic, document).
+    keys = topic_codes * n_docs + doc_codes
+    gold_keys = index.topic * n_docs + index.doc
+    order = np.argsort(gold_keys)
+    index_in_order = np.minimum(np.searchsorted(gold_keys[order], keys), len(order) - 1)
+    return np.where(is_known & (gold_keys[order][index_in_order] == keys), index.grade[order][index_in_order], np.nan)
 
 
-def _isotonic(x: Floats, y: Floats, asked: Floats) -> Floats:
-    """Fit a curve that never falls, and read it at other places: between places by lines."""
+def _isotonic_regression(x: Floats, y: Floats, new_x: Floats) -> Floats:
+    """Fit a non-decreasing curve, and interpolate it linearly at `new_x`."""
     from scipy.optimize import isotonic_regression
 
-    places, which, count = np.unique(x, return_inverse=True, return_counts=True)
-    means = np.bincount(which.ravel(), y) / count
-    return np.interp(asked, places, isotonic_regression(means, weights=count).x)
+    # Ties must be averaged before isotonic regression, which needs distinct x.
+    knots, knot_index, counts = np.unique(x, return_inverse=True, return_counts=True)
+    means = np.bincount(knot_index.ravel(), y) / counts
+    return np.interp(new_x, knots, isotonic_regression(means, weights=counts).x)

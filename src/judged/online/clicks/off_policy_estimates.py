@@ -1,10 +1,11 @@
-"""What another ranker would have got: a log in which it is known how likely each result was shown where it was."""
+"""Off-policy evaluation: estimate the clicks of a target policy from a log with propensities."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,27 +13,27 @@ import numpy as np
 from judged.errors import InputError
 from judged.online.clicks.importance_weighting import (
     ESTIMATORS,
+    ImportanceWeights,
     LoggedPages,
-    Rates,
-    Target,
-    Weights,
+    ShrunkRates,
+    TargetPolicy,
     cascade,
-    direct_residuals,
-    effective,
-    equally_skewed,
+    direct_method_residuals,
+    effective_sample_size,
+    find_codes,
+    importance_weights,
     item_position,
     mean_and_error,
-    never_logged,
-    places,
     pseudo_inverse,
     read_pages,
     self_normalized,
-    weigh,
+    skewness_sample_size,
+    unsupported_cells,
     whole_list,
 )
 from judged.online.layout import percent
 from judged.online.log import LogAnswer, about, need
-from judged.online.offline.concordance import by_unit
+from judged.online.offline.concordance import unit_sums
 from judged.results import CHANGE, COUNT, NUMBER, TEXT, Column, Sentences, Table, columns_of, counted, listed
 from judged.stats.ratio import UnitRatio, student_quantiles
 from judged.stats.sufficiency import insufficiency
@@ -44,35 +45,34 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.types import Floats, Ints
 
-MIN_EFFECTIVE_CLICKING = 15
+MIN_EFFECTIVE_CLICKERS = 15
 """Minimum effective number of users, by their weighted clicks, for an interval."""
 
 
-class Limits(NamedTuple):
-    """Minimums for an interval.
+class IntervalMinimums(NamedTuple):
+    """Minimum numbers of users for an interval.
 
-    ``effective_users``: effective number of users by their weights. ``even_users``: number of equal users whose sum
-    would be as skewed; if a few clicks have large weights, a log without one of them gives a narrow interval far below
-    the truth.
+    ``effective_users``: effective number of users by their weights. ``skewness_users``: number of equal users whose sum
+    has the same skewness. If a few clicks have large weights, a log that misses them has a narrow interval far below
+    the true value.
     """
 
     effective_users: int
-    even_users: int
+    skewness_users: int
 
 
-LIMITS, LIMITS_OF_LISTS = Limits(50, 10), Limits(100, 25)
-"""Products of weights have the heaviest tails: see tools/calibration/off_policy.py."""
-_TOLERANCE = 0.005  # by which a mean weight may miss its range, beside 4 standard errors: propensities are rounded
-_NOTHING = 1e-12  # standard error of values that differ by rounding alone
-_NONE = (math.nan, math.nan)
+MINIMUMS, LIST_MINIMUMS = IntervalMinimums(50, 10), IntervalMinimums(100, 25)
+"""Products of weights have heavier tails, so that lists need more users (tools/calibration/off_policy.py)."""
+_TOLERANCE = 0.005  # of a mean weight, in addition to 4 standard errors: logged propensities are rounded
+_ROUNDING_ERROR = 1e-12  # standard errors up to this are floating-point noise
 
 
 class OffPolicy(NamedTuple):
-    """Estimated clicks a page of the other ranker, and their difference from those that were logged.
+    """Estimated clicks per page of the target policy, and their difference from the logged clicks.
 
-    ``unknown``: clicks a page that it may get beyond the value, on what the log never shows or what clipping cuts; the
-    upper ends of intervals include them. ``effective``: number of users of equal weight that are as informative.
-    ``refused``: why there is no value; then numbers are NaN. ``insufficient``: why there is no interval.
+    ``unknown``: possible clicks per page on unsupported or clipped probability; upper limits of intervals include them.
+    ``effective``: effective number of users. ``refused``: reason for a missing value (then all numbers are NaN).
+    ``insufficient``: reason for a missing interval.
     """
 
     estimator: str
@@ -87,10 +87,10 @@ class OffPolicy(NamedTuple):
 
 
 class RankWeights(NamedTuple):
-    """The weights of a rank.
+    """Summary of the importance weights of a rank.
 
-    ``mean``: 1 if propensities are right and the log shows all that the other ranker does. ``never``: probability that
-    it shows what the log never did. Under conditional propensities both are of the list down to the rank.
+    ``mean``: 1 if the propensities are correct and the logging policy has full support. ``never``: probability of
+    documents without support. With conditional propensities, both describe the list down to the rank.
     """
 
     rank: int
@@ -104,20 +104,20 @@ class RankWeights(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OffPolicyEstimates(LogAnswer):
-    """What `off_policy` returns.
+    """Result of `off_policy`.
 
     Attributes
     ----------
     run : str
-        The other ranker's name.
+        Name of the target policy.
     convention : str
-        What the log's propensities are probabilities of; empty: not declared.
+        Kind of the log's propensities; empty if not declared.
     pages, users, logged : int, int, float
-        On what it rests, and clicks a page as logged.
+        Numbers of pages and users, and logged clicks per page.
     bare, other : int, int
-        Pages that do not count: without propensities, and without a topic of the run.
+        Excluded pages: without propensities, and without a topic of the run.
     depth, clip : int, float
-        Ranks that count, and the largest weight of the clipped estimate.
+        Deepest rank, and the largest weight of the clipped estimate.
     rows : tuple of OffPolicy
     weights : tuple of RankWeights
     """
@@ -143,34 +143,29 @@ class OffPolicyEstimates(LogAnswer):
 
     @property
     def overlaps(self) -> bool:
-        """Whether an estimator that rests on propensities gives an interval."""
+        """Whether any estimator that uses propensities has an interval."""
         return any(row.ci is not None for row in self.rows if row.estimator != "direct")
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return the estimates, what each assumes, and the weights by rank."""
+        """Return the estimates, their assumptions, and the weights by rank."""
         rows = self.rows
         size = f"{counted(self.pages, 'page')} of {counted(self.users, 'user')}"
-        left_out = [
-            f"{counted(number, 'page')} without {what}"
-            for number, what in ((self.bare, "propensities"), (self.other, "a topic of the run"))
-            if number
-        ]
+        counts = (self.bare, "propensities"), (self.other, "a topic of the run")
+        exclusions = [f"{counted(n_pages, 'page')} without {reason}" for n_pages, reason in counts if n_pages]
         sentences = (
             f"{size}, with {self.logged:.4g} clicks a page in the first {self.depth} ranks as logged.",
-            *((f"Not counted: {listed(left_out)}.",) if left_out else ()),
+            *((f"Not counted: {listed(exclusions)}.",) if exclusions else ()),
             *_reasons(rows, "refused", "No estimate"),
             *_reasons(rows, "insufficient", "No interval"),
         )
+        differences = [row.difference for row in rows]
         return (
             Sentences(sentences),
             Table(
                 "estimates",
                 (
                     *columns_of(rows, ("estimator", TEXT), ("value", NUMBER, "clicks a page")),
-                    Column(
-                        "difference", [row.difference for row in rows], CHANGE, "minus logged",
-                        [row.difference_ci for row in rows],
-                    ),
+                    Column("difference", differences, CHANGE, "minus logged", [row.difference_ci for row in rows]),
                     *columns_of(rows, ("unknown", NUMBER), ("effective", COUNT, f"equal {self.unit}s")),
                     *columns_of(rows, "refused", "insufficient"),
                 ),
@@ -182,12 +177,11 @@ class OffPolicyEstimates(LogAnswer):
                 "assumptions",
                 (
                     Column("estimator", list(ESTIMATORS), TEXT),
-                    Column("propensities", [_needs(name) for name in ESTIMATORS], TEXT),
-                    Column("assumes", [one.assumes for one in ESTIMATORS.values()], TEXT),
-                    Column("blind", [one.blind for one in ESTIMATORS.values()], TEXT, "is blind to"),
+                    Column("propensities", [_required_propensities(name) for name in ESTIMATORS], TEXT),
+                    Column("assumes", [estimator.assumes for estimator in ESTIMATORS.values()], TEXT),
+                    Column("blind", [estimator.blind for estimator in ESTIMATORS.values()], TEXT, "is blind to"),
                 ),
-                "What each needs and assumes",
-                folded=True,
+                "What each needs and assumes", folded=True,
             ),
             Table(
                 "weights",
@@ -204,14 +198,13 @@ class OffPolicyEstimates(LogAnswer):
         )  # fmt: skip
 
 
-def _reasons(rows: Sequence[OffPolicy], field: str, what: str) -> Iterator[str]:
+def _reasons(rows: Sequence[OffPolicy], field: str, label: str) -> Iterator[str]:
     for reason in dict.fromkeys(getattr(row, field) for row in rows if getattr(row, field)):
         names = [row.estimator for row in rows if getattr(row, field) == reason]
-        yield f"{what} by {listed(names)}: {reason}"
+        yield f"{label} by {listed(names)}: {reason}"
 
 
-def _needs(name: str) -> str:
-    """Name the propensities that an estimator is right for."""
+def _required_propensities(name: str) -> str:
     return " or ".join(ESTIMATORS[name].conventions) or "none"
 
 
@@ -226,229 +219,246 @@ def off_policy(
     unit: str = "user",
     level: float = 0.95,
 ) -> OffPolicyEstimates:
-    """Estimate the clicks that another ranker would have got, from logged pages and the propensities of their results.
+    """Estimate the clicks of a target policy from logged pages and the propensities of their results.
 
     Parameters
     ----------
     log
-        With the probability that each result was shown at its rank (``propensity``), and what that is a probability of
-        (`InteractionLog.propensity_convention`).
+        Log with a ``propensity`` for each result at its rank, and their kind (`InteractionLog.propensity_convention`).
     run
-        The other ranker: a run, as `evaluate` takes it; or, if it does not depend on the query, a table with ``rank``,
-        ``doc_id`` and ``probability``, as a list of dicts, a frame or a path.
+        Target policy: a run, as in `evaluate`; or, if it does not depend on the query, a table with ``rank``,
+        ``doc_id``, and ``probability`` (list of dicts, data frame, or path).
     topics
-        How a page finds its topic in the run, as for `judged.online.against_qrels`.
+        Mapping of pages to topics of the run, as in `judged.online.against_qrels`.
     depth
-        Ranks that count.
+        Deepest rank that counts.
     clip
         The largest weight of the clipped estimate.
     independent_ranks
-        Whether a table of probabilities fills each rank independently of the others. Without it the probability of its
-        lists is not known, and the estimators that need it are refused.
+        Whether a policy table fills each rank independently of the others. If not, list probabilities are unknown and
+        the estimators that need them are refused.
     unit, level
-        What intervals are made over, and how wide they are.
+        Unit of the intervals (``user`` or ``session``), and their confidence level.
 
     Raises
     ------
     InputError
-        If the log has no propensities, no page has a topic of the run, or an option makes no sense.
+        If the log has no propensities, no page has a topic of the run, or an option is invalid.
 
     Notes
     -----
-    An estimator is refused if the log does not declare propensities for which it is right, or if the mean weight shows
-    that they are wrong. There is no interval if less than 50 users of equal weight are as informative (100 for cascade
-    and whole list), or if a few clicks with large weights make the sum as skewed as that of less than 10 users (25).
-    What the other ranker shows and the log never does may get no click or be clicked always: upper ends of intervals
-    include that. See `judged.online.clicks.importance_weighting` for what each estimator assumes.
+    An estimator is refused if the log does not declare the propensities that it needs, or if the mean weight shows that
+    they are wrong. There is no interval if the effective number of users is below 50 (100 for cascade and whole list),
+    or if a few large weights make the sum as skewed as that of fewer than 10 equal users (25).
+    Unsupported documents may get any number of clicks: upper limits of intervals include them. The module
+    `judged.online.clicks.importance_weighting` has the assumptions of each estimator.
     """
     need(log=log, unit=unit, level=level)
+    # `not clip >= 1` also rejects NaN.
     if not clip >= 1:
-        raise InputError(f"clip must be 1 or more, got {clip:g}", fix="give the largest weight of a result")
+        raise InputError(f"clip must be 1 or more, got {clip:g}", fix="use clip=10, or another weight of at least 1")
     pages, target = read_pages(log, run, topics, unit, depth)
-    weights, convention = weigh(pages, target, depth), log.propensity_convention
-    by_rank = tuple(_by_rank(weights, pages.unit, prefix=convention == "conditional")) if convention else ()
-    made = PageEstimates(pages, target, weights, clip, level)
-    lists_known = target.is_run or independent_ranks
-    rows = tuple(made.row(name, made.refusal(name, convention, lists_known=lists_known)) for name in ESTIMATORS)
-    logged, _ = mean_and_error(weights.rewards.sum(axis=1), pages.unit)
+    weights, convention = importance_weights(pages, target, depth), log.propensity_convention
+    by_rank = tuple(_rank_weights(weights, pages.unit, is_prefix=convention == "conditional")) if convention else ()
+    estimates = PageEstimates(pages, target, weights, clip, level)
+    has_list_probabilities = target.is_run or independent_ranks
+    reasons = {name: estimates.refusal_reason(name, convention, has_list_probabilities) for name in ESTIMATORS}
+    rows = tuple(estimates.estimate(name, reason) for name, reason in reasons.items())
+    logged_clicks, _ = mean_and_error(weights.rewards.sum(axis=1), pages.unit)
+    clipping = f"{clip:g}, for the clipped estimate alone"
     policies = {
-        "other ranker": target.name,
-        "propensities": convention or "not declared",
-        "weights cut at": f"{clip:g}, for the clipped estimate alone",
-    }
+        "other ranker": target.name, "propensities": convention or "not declared", "weights cut at": clipping,
+    }  # fmt: skip
     return OffPolicyEstimates(
-        run=target.name, convention=convention, pages=len(pages.unit), users=int(pages.unit.max()) + 1, logged=logged,
-        bare=pages.bare, other=pages.other, depth=depth, clip=clip, rows=rows, weights=by_rank,
-        **about(log, unit, level, policies),
+        run=target.name, convention=convention, pages=len(pages.unit), users=int(pages.unit.max()) + 1,
+        logged=logged_clicks, bare=pages.n_without_propensity, other=pages.n_without_topic, depth=depth, clip=clip,
+        rows=rows, weights=by_rank, **about(log, unit, level, policies),
     )  # fmt: skip
 
 
-def _by_rank(weights: Weights, unit: Ints, *, prefix: bool) -> Iterator[RankWeights]:
-    """Summarize the weights of each rank that pages have."""
-    ratio = weights.prefix if prefix else weights.ratio
-    never = weights.missing if prefix else weights.never
-    for rank in np.flatnonzero(weights.known.any(axis=0)).tolist():
-        own = weights.known[:, rank]
-        mean, error = mean_and_error(ratio[own, rank], np.unique(unit[own], return_inverse=True)[1])
-        number = _effective_units(ratio[own, rank], unit[own])
-        most, missed = float(ratio[own, rank].max()), float(never[own, rank].mean())
-        yield RankWeights(rank + 1, int(own.sum()), mean, error, most, number, missed)
+def _rank_weights(weights: ImportanceWeights, unit: Ints, *, is_prefix: bool) -> Iterator[RankWeights]:
+    weight = weights.prefix_weight if is_prefix else weights.rank_weight
+    unsupported = weights.unsupported_prefix if is_prefix else weights.unsupported
+    for rank in np.flatnonzero(weights.has_result.any(axis=0)).tolist():
+        has_rank = weights.has_result[:, rank]
+        mean, error = mean_and_error(weight[has_rank, rank], np.unique(unit[has_rank], return_inverse=True)[1])
+        n_effective = _effective_users(weight[has_rank, rank], unit[has_rank])
+        largest, unsupported_mean = float(weight[has_rank, rank].max()), float(unsupported[has_rank, rank].mean())
+        yield RankWeights(rank + 1, int(has_rank.sum()), mean, error, largest, n_effective, unsupported_mean)
 
 
-def _effective_units(weights: Floats, unit: Ints) -> float:
-    return effective(by_unit(unit, weights))
+def _effective_users(weights: Floats, unit: Ints) -> float:
+    return effective_sample_size(unit_sums(unit, weights))
 
 
 class PageEstimates:
-    """Values of all estimators by page, and what follows from them over users."""
+    """Values of all estimators by page, and their estimates over users."""
 
-    def __init__(self, pages: LoggedPages, target: Target, weights: Weights, clip: float, level: float) -> None:
-        self.unit, self.level, self.weights, self.own = pages.unit, level, weights, weights.rewards.sum(axis=1)
-        ratio, rewards, known = weights.ratio, weights.rewards, weights.known
-        prefix, never = weights.prefix, weights.never.sum(axis=1).astype(np.float64)
+    def __init__(
+        self, pages: LoggedPages, target: TargetPolicy, weights: ImportanceWeights, clip: float, level: float
+    ) -> None:
+        self.unit, self.level, self.weights = pages.unit, level, weights
+        rank_weight, rewards, has_result = weights.rank_weight, weights.rewards, weights.has_result
+        self.logged_clicks = rewards.sum(axis=1)
+        prefix_weight, n_unsupported = weights.prefix_weight, weights.unsupported.sum(axis=1).astype(np.float64)
         self.pages_per_unit = np.bincount(self.unit).astype(np.float64)
-        cut = np.minimum(ratio, clip)
-        expected = (weights.mass - weights.never).mean(axis=0)
-        normalized, influence = self_normalized(ratio, rewards, expected)
-        direct, shares, modeled = _modeled(pages, target, weights)
-        unseen = weights.missing[:, -1] + 1.0 - weights.prefix_mass[:, -1]  # no logged list of this length
+        clipped_weight = np.minimum(rank_weight, clip)
+        expected_weights = (weights.mass - weights.unsupported).mean(axis=0)
+        snips_value, influence = self_normalized(rank_weight, rewards, expected_weights)
+        # Values by page: their mean is the estimate, and their spread over users its standard error.
+        direct_values, direct_weights, doubly_robust_values = _model_based_values(pages, target, weights)
+        # A target list that is longer or shorter than the logged page has no support, either.
+        unsupported_list = weights.unsupported_prefix[:, -1] + 1.0 - weights.prefix_mass[:, -1]
         self.values: dict[str, Floats] = {
-            "item-position": item_position(ratio, rewards),
-            "self-normalized": normalized + influence,
-            "clipped": item_position(cut, rewards),
-            "direct": direct,
-            "doubly robust": modeled,
-            "pseudo-inverse": pseudo_inverse(ratio, rewards),
-            "cascade": cascade(ratio, rewards),
-            "whole list": whole_list(ratio, rewards),
+            "item-position": item_position(rank_weight, rewards),
+            "self-normalized": snips_value + influence,
+            "clipped": item_position(clipped_weight, rewards),
+            "direct": direct_values,
+            "doubly robust": doubly_robust_values,
+            "pseudo-inverse": pseudo_inverse(rank_weight, rewards),
+            "cascade": cascade(rank_weight, rewards),
+            "whole list": whole_list(rank_weight, rewards),
         }
         self.unknown: dict[str, Floats] = {
-            "item-position": never,
-            "self-normalized": never,
-            "direct": never,
-            "doubly robust": never,
-            "clipped": never + (ratio - cut).sum(axis=1),
-            "pseudo-inverse": never * (1.0 + self.own),
-            "cascade": (weights.missing * known).sum(axis=1),
-            "whole list": known.sum(axis=1) * unseen,
+            # Unsupported documents get between 0 clicks and one click per rank.
+            **dict.fromkeys(("item-position", "self-normalized", "direct", "doubly robust"), n_unsupported),
+            "clipped": n_unsupported + (rank_weight - clipped_weight).sum(axis=1),
+            # The weight multiplies all clicks of the page: each unsupported rank can add the logged clicks.
+            "pseudo-inverse": n_unsupported * (1.0 + self.logged_clicks),
+            "cascade": (weights.unsupported_prefix * has_result).sum(axis=1),
+            "whole list": has_result.sum(axis=1) * unsupported_list,
         }
-        factors: dict[str, Floats] = {
-            "direct": shares,
-            "pseudo-inverse": (1.0 + (ratio - 1.0).sum(axis=1))[:, None],
-            "cascade": prefix,
-            "whole list": prefix[:, -1:],
+        estimator_weights: dict[str, Floats] = {
+            "direct": direct_weights,
+            "pseudo-inverse": (1.0 + (rank_weight - 1.0).sum(axis=1))[:, None],
+            "cascade": prefix_weight,
+            "whole list": prefix_weight[:, -1:],
         }
-        # A rank without any weight adds nothing to the value: what it may get is unknown.
-        each = {name: [column for column in factors.get(name, ratio).T if column.any()] for name in ESTIMATORS}
+        # A rank whose weights are all 0 adds nothing to the value, only to `unknown`.
         self.effective = {
-            name: min((_effective_units(column, self.unit) for column in columns), default=0.0)
-            for name, columns in each.items()
+            name: min((_effective_users(column, self.unit) for column in columns.T if column.any()), default=0.0)
+            for name, columns in ((name, estimator_weights.get(name, rank_weight)) for name in ESTIMATORS)
         }
 
-    def refusal(self, name: str, convention: str, *, lists_known: bool) -> str:
-        """Return why an estimator says nothing; empty if it does."""
-        needs = ESTIMATORS[name]
-        if not needs.conventions:
+    def refusal_reason(self, name: str, convention: str, has_list_probabilities: bool) -> str:
+        """Return the reason why an estimator has no value; empty if it has."""
+        estimator = ESTIMATORS[name]
+        if not estimator.conventions:
             return ""
-        possible = " or ".join(map(repr, needs.conventions))
+        conventions = " or ".join(map(repr, estimator.conventions))
         if not convention:
-            declared = f"the log does not declare what its propensities are; write propensity_convention = {possible}"
-            return f"{declared} in its mapping, if they are (see docs/off-policy.md)."
-        if convention not in needs.conventions:
-            return f"it needs propensities that are {_needs(name)}, and those of the log are {convention}."
-        if needs.list_probability and not lists_known:
+            problem = f"the log does not declare what its propensities are; write propensity_convention = {conventions}"
+            return f"{problem} in its mapping, if they are (see docs/off-policy.md)."
+        if convention not in estimator.conventions:
+            needs = f"it needs propensities that are {_required_propensities(name)}"
+            return f"{needs}, and those of the log are {convention}."
+        if estimator.list_probability and not has_list_probabilities:
             return "the table does not say how likely its lists are: independent_ranks, if each rank is filled alone."
-        known = self.weights.known
+        has_result = self.weights.has_result
         if convention != "marginal" and name in {"cascade", "whole list", "pseudo-inverse"}:
-            gap = np.diff(known.astype(np.int8), prepend=1, axis=1) > 0
-            if gaps := int(gap.any(axis=1).sum()):
-                return f"{counted(gaps, 'page')} lack a rank above others, on which the probability of a list depends."
-            return self._wrong_mean(prefix=True)
-        return self._wrong_mean(prefix=False)
+            has_gap = np.diff(has_result.astype(np.int8), prepend=1, axis=1) > 0
+            if n_gaps := int(has_gap.any(axis=1).sum()):
+                gaps = f"{counted(n_gaps, 'page')} lack a rank above others"
+                return f"{gaps}, on which the probability of a list depends."
+            return self._mean_weight_problem(is_prefix=True)
+        return self._mean_weight_problem(is_prefix=False)
 
-    def _wrong_mean(self, *, prefix: bool) -> str:
-        """Return what mean weights say against propensities, or against their convention."""
-        mass = self.weights.prefix_mass if prefix else self.weights.mass
-        for row in _by_rank(self.weights, self.unit, prefix=prefix):
-            high = float(mass[self.weights.known[:, row.rank - 1], row.rank - 1].mean())
-            low, most = high - row.never, 4.0 * row.error + _TOLERANCE
-            if not low - most <= row.mean <= high + most:
-                what = f"the list down to rank {row.rank}" if prefix else f"rank {row.rank}"
-                span = f"{high:.2f}" if high - low < _TOLERANCE else f"{low:.2f} to {high:.2f}"
-                wrong = "propensities or their kind are wrong"
-                return f"the mean weight of {what} is {row.mean:.2f}, expected {span}: {wrong}."
+    def _mean_weight_problem(self, *, is_prefix: bool) -> str:
+        # The expected importance weight is the target probability with support. A mean that differs by more than 4
+        # standard errors shows that the propensities, or their declared kind, are wrong.
+        mass = self.weights.prefix_mass if is_prefix else self.weights.mass
+        for row in _rank_weights(self.weights, self.unit, is_prefix=is_prefix):
+            upper = float(mass[self.weights.has_result[:, row.rank - 1], row.rank - 1].mean())
+            lower, margin = upper - row.never, 4.0 * row.error + _TOLERANCE
+            if not lower - margin <= row.mean <= upper + margin:
+                subject = f"the list down to rank {row.rank}" if is_prefix else f"rank {row.rank}"
+                expected = f"{upper:.2f}" if upper - lower < _TOLERANCE else f"{lower:.2f} to {upper:.2f}"
+                conclusion = "propensities or their kind are wrong"
+                return f"the mean weight of {subject} is {row.mean:.2f}, expected {expected}: {conclusion}."
         return ""
 
-    def row(self, name: str, refused: str) -> OffPolicy:
-        """Return an estimate with its interval, and its difference from what was logged on the same pages."""
-        equal = self.effective[name]
-        if refused:
-            return OffPolicy(name, math.nan, None, math.nan, None, math.nan, equal, refused, "")
+    def estimate(self, name: str, refusal: str) -> OffPolicy:
+        """Return an estimate with its interval, and its difference from the logged clicks on the same pages."""
+        n_effective = self.effective[name]
+        if refusal:
+            return OffPolicy(name, math.nan, None, math.nan, None, math.nan, n_effective, refusal, "")
         values, unknown = self.values[name], float(self.unknown[name].mean())
-        sums = by_unit(self.unit, values)
-        ratio = UnitRatio.of(sums, self.pages_per_unit)
-        gap = UnitRatio.of(by_unit(self.unit, values - self.own), self.pages_per_unit)
-        clicking = effective(np.abs(sums))
-        even = equally_skewed(sums - ratio.value * self.pages_per_unit)
-        error = ratio.error if ratio.error > _NOTHING else 0.0
-        least = LIMITS_OF_LISTS if ESTIMATORS[name].list_probability else LIMITS
-        limits = (
-            (equal, least.effective_users), (clicking, MIN_EFFECTIVE_CLICKING), (even, least.even_users),
+        user_sums = unit_sums(self.unit, values)
+        # Ratio estimator of clicks per page over users, who have different numbers of pages.
+        ratio = UnitRatio.of(user_sums, self.pages_per_unit)
+        difference = UnitRatio.of(unit_sums(self.unit, values - self.logged_clicks), self.pages_per_unit)
+        # Three checks of tails: users by weights, users by weighted clicks, and skewness of their sums.
+        n_clickers = effective_sample_size(np.abs(user_sums))
+        n_skewness = skewness_sample_size(user_sums - ratio.value * self.pages_per_unit)
+        error = ratio.error if ratio.error > _ROUNDING_ERROR else 0.0
+        minimums = LIST_MINIMUMS if ESTIMATORS[name].list_probability else MINIMUMS
+        requirements = (
+            (n_effective, minimums.effective_users), (n_clickers, MIN_EFFECTIVE_CLICKERS),
+            (n_skewness, minimums.skewness_users),
         )  # fmt: skip
-        reasons = [
-            insufficiency(ratio.units, variance=error, effective_units=number, min_effective_units=limit)
-            for number, limit in limits
-        ]
-        why = next((reason for reason in reasons if reason), None)
-        insufficient = why.sentence("user") if why else ""
-        ends = [_NONE, _NONE]
-        if why is None:
-            df = np.array(min(equal, clicking) - 1.0)
-            half = float(student_quantiles((1.0 + self.level) / 2.0, df))
-            ends = [one.interval(half) if one.error > _NOTHING else _NONE for one in (ratio, gap)]
-        ci, gap_ci = (None if math.isnan(low) else (low, high + unknown) for low, high in ends)
-        return OffPolicy(name, ratio.value, ci, gap.value, gap_ci, unknown, equal, "", insufficient)
+        check = partial(insufficiency, ratio.units, variance=error)
+        for n_users, minimum in requirements:
+            if reason := check(effective_units=n_users, min_effective_units=minimum):
+                sentence = reason.sentence("user")
+                return OffPolicy(name, ratio.value, None, difference.value, None, unknown, n_effective, "", sentence)
+        # Degrees of freedom: the smaller effective number of users, minus 1.
+        df = np.array(min(n_effective, n_clickers) - 1.0)
+        t = float(student_quantiles((1.0 + self.level) / 2.0, df))
+        intervals: list[tuple[float, float] | None] = []
+        for estimate in (ratio, difference):
+            low, high = estimate.interval(t)
+            has_interval = estimate.error > _ROUNDING_ERROR and not math.isnan(low)
+            intervals.append((low, high + unknown) if has_interval else None)
+        return OffPolicy(name, ratio.value, intervals[0], difference.value, intervals[1], unknown, n_effective, "", "")
 
 
-def _modeled(pages: LoggedPages, target: Target, weights: Weights) -> tuple[Floats, Floats, Floats]:
-    """Predict clicks by document and rank: direct values by page, their weights by rank, and doubly robust values.
+def _model_based_values(
+    pages: LoggedPages, target: TargetPolicy, weights: ImportanceWeights
+) -> tuple[Floats, Floats, Floats]:
+    """Return direct values by page, their weights by page and rank, and doubly robust values by page.
 
-    What the log never shows is predicted to get no click. The direct estimate uses the mean of all pages; its values by
-    page include the error of these means (see `direct_residuals`), and their mean is the estimate. The doubly robust
-    one predicts each half of the users by the other.
+    Rewards are predicted by document and rank; documents without support have reward 0. The direct method uses the
+    means of all pages. Its values include the error of these means (`direct_method_residuals`), and average to the
+    estimate. The doubly robust estimator uses cross-fitting: each half of the users is predicted from the other.
     """
-    shape = weights.ratio.shape
+    shape = weights.rank_weight.shape
     depth = shape[1]
     slot = pages.topic * depth + pages.rank
-    known, code = np.unique(slot * target.number + pages.doc, return_inverse=True)
-    slots, slot_of = np.unique(target.cells // target.number, return_inverse=True)
-    place = places(slots, slot)  # of each result among the topics and ranks that the other ranker fills
-    cells, ranks = places(known, target.cells), target.cells // target.number % depth
-    chance = np.where(never_logged(pages, target, depth), 0.0, target.chance)
+    logged_cells, cell_codes = np.unique(slot * target.n_docs + pages.doc, return_inverse=True)
+    target_slots, slot_index = np.unique(target.cells // target.n_docs, return_inverse=True)
+    result_slot = find_codes(target_slots, slot)  # a slot is a topic and rank that the target policy fills
+    cell_index, ranks = find_codes(logged_cells, target.cells), target.cells // target.n_docs % depth
+    # Unsupported documents have predicted reward 0; `unknown` accounts for them.
+    probability = np.where(unsupported_cells(pages, target, depth), 0.0, target.probability)
     unit = pages.unit[pages.page]
 
-    def expected(rates: Rates, own: Any) -> Floats:
-        by_slot = np.append(np.bincount(slot_of, chance * rates.of(cells, ranks), len(slots)), 0.0)
-        return np.bincount(pages.page[own], by_slot[place[own]], shape[0]).astype(np.float64)
+    def predict(rates: ShrunkRates, test: Any) -> Floats:
+        cell_rewards = probability * rates.expected_reward(cell_index, ranks)
+        # The last element, index -1, is the reward of slots that the target policy leaves empty.
+        slot_rewards = np.append(np.bincount(slot_index, cell_rewards, len(target_slots)), 0.0)
+        return np.bincount(pages.page[test], slot_rewards[result_slot[test]], shape[0]).astype(np.float64)
 
-    everyone = np.ones(len(unit), dtype=np.bool_)
-    rates = Rates(code, pages.rank, pages.clicked, len(known), depth, prior=0.0)
-    visits = np.bincount(place[place >= 0], minlength=len(slots))
-    wanted = np.zeros(len(known))
-    wanted[cells[cells >= 0]] = (chance * visits[slot_of])[cells >= 0]
-    share = (wanted / np.bincount(code))[code]
-    off = direct_residuals(code, pages.clicked, unit, share, rates.ranks[pages.rank])
-    direct = expected(rates, everyone)
-    residual = np.bincount(pages.page, off, shape[0])
-    direct = direct + residual - residual.mean()
-    shares = np.where(weights.known, 0.0, 1.0)
-    shares[pages.page, pages.rank] = share
+    all_results = np.ones(len(unit), dtype=np.bool_)
+    rates = ShrunkRates(cell_codes, pages.rank, pages.clicked, len(logged_cells), depth, prior=0.0)
+    slot_visits = np.bincount(result_slot[result_slot >= 0], minlength=len(target_slots))
+    expected_impressions = np.zeros(len(logged_cells))
+    expected_impressions[cell_index[cell_index >= 0]] = (probability * slot_visits[slot_index])[cell_index >= 0]
+    direct_weight = (expected_impressions / np.bincount(cell_codes))[cell_codes]
+    residuals = direct_method_residuals(cell_codes, pages.clicked, unit, direct_weight, rates.rank_means[pages.rank])
+    # The residuals have mean 0 after centering: they add the sampling error of the fitted rates to the values.
+    direct_values = predict(rates, all_results)
+    page_residuals = np.bincount(pages.page, residuals, shape[0])
+    direct_values = direct_values + page_residuals - page_residuals.mean()
+    direct_weights = np.where(weights.has_result, 0.0, 1.0)
+    direct_weights[pages.page, pages.rank] = direct_weight
 
-    robust = np.zeros(shape[0])
-    for half in (0, 1):
-        other, own = unit % 2 != half, unit % 2 == half
-        model = Rates(code[other], pages.rank[other], pages.clicked[other], len(known), depth)
-        robust += expected(model, own)
-        missed = pages.clicked[own] - model.of(code[own], pages.rank[own])
-        robust += np.bincount(pages.page[own], weights.ratio[pages.page, pages.rank][own] * missed, shape[0])
-    return direct, shares, robust
+    robust_values = np.zeros(shape[0])
+    # Cross-fitting: rates of a page must not depend on its own clicks, or the correction would be biased.
+    for parity in (0, 1):
+        train, test = unit % 2 != parity, unit % 2 == parity
+        model = ShrunkRates(cell_codes[train], pages.rank[train], pages.clicked[train], len(logged_cells), depth)
+        page, rank = pages.page[test], pages.rank[test]
+        errors = pages.clicked[test] - model.expected_reward(cell_codes[test], rank)
+        # DR: predicted target reward plus the importance-weighted prediction error of the logged documents.
+        robust_values += predict(model, test) + np.bincount(page, weights.rank_weight[page, rank] * errors, shape[0])
+    return direct_values, direct_weights, robust_values

@@ -155,7 +155,7 @@ def propensities_command(paths: tuple[str, ...], output: OutputOptions, **option
 @logs.paths
 @click.option(
     "--counting",
-    type=Choice("judged.online.clicks.expected:Counting"),
+    type=Choice("judged.online.clicks.clicks_over_expected:Counting"),
     default="clicks",
     show_default=True,
     help="What counts as a click.",

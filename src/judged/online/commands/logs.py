@@ -187,7 +187,7 @@ def progress_line(step: str = "reading") -> Generator[Tell | None]:
 
 pages = click.option(
     "--pages",
-    type=Choice("judged.online.offline.joined:Which"),
+    type=Choice("judged.online.offline.page_topics:PageSelection"),
     default="first",
     show_default=True,
     help="Of each result list its first page, or later ones too.",

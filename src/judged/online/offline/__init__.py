@@ -1,20 +1,26 @@
-"""Judgments against users: whether one predicts the other."""
+"""Agreement of judgments with user behavior."""
 
-from judged.online.offline.against import against_qrels
 from judged.online.offline.agreement import preference_agreement
-from judged.online.offline.agreement_answer import RULES, AgreementRow, PreferenceAgreement, Repeated, click_preferences
-from judged.online.offline.answer import CalibrationBin, OfflineOnline, Relation, TopicRelation
-from judged.online.offline.concordance import Estimate
+from judged.online.offline.concordance import IntervalEstimate
+from judged.online.offline.outcome_prediction import against_qrels
+from judged.online.offline.outcome_results import CalibrationBin, OfflineOnline, OutcomeRelation, TopicRelation
+from judged.online.offline.preference_rules import (
+    RULES,
+    AgreementRow,
+    PreferenceAgreement,
+    RepeatedPreferences,
+    click_preferences,
+)
 
 __all__ = [
     "RULES",
     "AgreementRow",
     "CalibrationBin",
-    "Estimate",
+    "IntervalEstimate",
     "OfflineOnline",
+    "OutcomeRelation",
     "PreferenceAgreement",
-    "Relation",
-    "Repeated",
+    "RepeatedPreferences",
     "TopicRelation",
     "against_qrels",
     "click_preferences",

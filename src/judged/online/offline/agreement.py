@@ -1,4 +1,4 @@
-"""`preference_agreement`: whether preferences that clicks express agree with judgments, and say more than the rank."""
+"""`preference_agreement`: agreement of click preferences with judgments, beyond the effect of ranks."""
 
 from __future__ import annotations
 
@@ -12,41 +12,47 @@ import pyarrow as pa
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.online.log import names_of, need
-from judged.online.offline.agreement_answer import (
+from judged.online.offline.concordance import (
+    NO_ESTIMATE,
+    IntervalEstimate,
+    influence_estimate,
+    ratio_estimate,
+    unit_sums,
+)
+from judged.online.offline.page_topics import find_page_topics, register_pages, shared_fields
+from judged.online.offline.preference_rules import (
     DEFAULT_RULES,
     RULES,
     AgreementRow,
     PreferenceAgreement,
-    Repeated,
+    RepeatedPreferences,
     click_preferences,
 )
-from judged.online.offline.concordance import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate
-from judged.online.offline.joined import joined_pages, keyed, rests_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.online.engine import Relation
     from judged.online.log import InteractionLog
-    from judged.online.offline.joined import Joined, Unit, Which
+    from judged.online.offline.page_topics import PageSelection, PageTopics, Unit
     from judged.results.types import Bools, Floats, Ints
 
-_ORDERED = ("last-above", "earlier")
+_RULES_WITH_ORDER = ("last-above", "earlier")
 
 
 @dataclass(frozen=True, eq=False)
 class _Preferences:
-    """Preferences of pages with a judged topic, one entry each: (P,)."""
+    """Preferences on pages with a judged topic: (P,) each."""
 
     rule: Any  # texts
     page: Ints
     unit: Ints
     better_rank: Ints
     worse_rank: Ints
-    better: Floats  # the grades; NaN where not judged
+    better: Floats  # grades; NaN if not judged
     worse: Floats
-    pair: Ints  # the same for the same two results of one topic
-    forward: Bools  # which of the two is the better one
+    pair: Ints  # code of the topic and the two results
+    forward: Bools  # which of the two is preferred
 
 
 def preference_agreement(
@@ -56,25 +62,25 @@ def preference_agreement(
     rules: Sequence[str] | str = DEFAULT_RULES,
     topics: Any = None,
     by: str | None = None,
-    pages: Which = "first",
+    pages: PageSelection = "first",
     depth: int = 10,
     unit: Unit = "user",
     level: float = 0.95,
 ) -> PreferenceAgreement:
-    """Compare the preferences that clicks express with the order that judgments give.
+    """Compare preferences from clicks with the order of grades.
 
     Parameters
     ----------
     log
-        What users did.
+        Interaction log.
     qrels
-        Judgments: a `Qrels`, or anything that `Qrels.of` and `Qrels.read` take.
+        Judgments: a `Qrels`, or input of `Qrels.of` or `Qrels.read`.
     rules
-        Of `judged.online.offline.agreement_answer.RULES`.
+        Names in `judged.online.offline.preference_rules.RULES`.
     topics, by, pages, unit, level
-        As for `against_qrels`.
+        As in `against_qrels`.
     depth
-        Ranks below this are not looked at.
+        Deepest rank.
 
     Returns
     -------
@@ -83,159 +89,165 @@ def preference_agreement(
     Raises
     ------
     InputError
-        If the judgments cannot be read, an option makes no sense, or no page has a judged topic.
+        If the judgments cannot be read, an option is invalid, or no page has a judged topic.
 
     Notes
     -----
-    Under ``above`` the preferred result always stands lower, under ``next`` always higher: of the same pairs the order
-    on the page alone is right in one minus the agreement, or in just as many. Whether clicks say more than the rank is
-    therefore told by pairs at the same two ranks on all pages, whatever was clicked: that is `expected`.
+    With ``above``, the preferred result is always at the lower rank, with ``next`` always at the higher rank. The order
+    of ranks alone then has one minus the agreement, or the same agreement. The control (`expected`) is therefore the
+    agreement of pairs at the same two ranks on all pages, regardless of clicks.
     """
     need(log=log, by=by, pages=pages, unit=unit, level=level)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
     names = tuple(names_of(rules=rules))
-    if not log.has_time and (unknown := [name for name in names if name in _ORDERED and name in RULES]):
-        _refuse_order(log, unknown[0])
+    if not log.has_time and (unsupported := [name for name in names if name in _RULES_WITH_ORDER and name in RULES]):
+        _check_click_order(log, unsupported[0])
     table = click_preferences(log, rules=names, depth=depth)
-    joined = joined_pages(log, judgments, topics, by=by, unit=unit, which=pages)
+    page_topics = find_page_topics(log, judgments, topics, by=by, unit=unit, selection=pages)
     with log.engine.scratch():
-        found, grades = _fetched(log, table, joined, judgments, depth)
-    everywhere = np.ones(len(grades), dtype=np.bool_)
-    parts = [(None, everywhere), *((value, joined.slices == at) for at, value in enumerate(joined.values))]
+        preferences, grades = _fetch_grades(log, table, page_topics, judgments, depth)
+    all_pages = np.ones(len(grades), dtype=np.bool_)
+    slices = [(None, all_pages), *((value, page_topics.slices == i) for i, value in enumerate(page_topics.values))]
     rows: list[AgreementRow] = []
     for name in names:
-        for value, own in parts:
-            kept, of_part = (found.rule == name) & own[found.page], np.where(own[:, None], grades, np.nan)
-            rows.append(_row((name, value), found, kept, of_part, joined, level))
-    return PreferenceAgreement(
-        **rests_on(log, judgments, joined, by, unit, level),
-        rules=names,
-        depth=depth,
-        rows=tuple(rows),
-        repeated=_repeated(found),
-    )
+        for value, is_in_slice in slices:
+            is_selected = (preferences.rule == name) & is_in_slice[preferences.page]
+            slice_grades = np.where(is_in_slice[:, None], grades, np.nan)
+            rows.append(_agreement_row((name, value), preferences, is_selected, slice_grades, page_topics, level))
+    fields = shared_fields(log, judgments, page_topics, by, unit, level)
+    repeated = _repeated_preferences(preferences)
+    return PreferenceAgreement(**fields, rules=names, depth=depth, rows=tuple(rows), repeated=repeated)
 
 
-def _refuse_order(log: InteractionLog, rule: str) -> None:
-    """Times of a log without a clock still order what happened, where the reader knew the order."""
-    at_once = f"""
+def _check_click_order(log: InteractionLog, rule: str) -> None:
+    # A log without a clock may still have times that order the clicks.
+    simultaneous = f"""
         SELECT serp FROM {log.event} WHERE action = 'click' AND serp IS NOT NULL
         GROUP BY serp HAVING count(DISTINCT object_id) > 1 AND count(DISTINCT time_ms) = 1"""
-    if log.engine.rows(f"SELECT count(*) AS n FROM ({at_once})")[0]["n"]:
-        raise InputError(f"{log.name} does not say in which order results were clicked, and {rule} needs that",
-                         fix="take the rules above, previous and next")  # fmt: skip
+    if log.engine.rows(f"SELECT count(*) AS n FROM ({simultaneous})")[0]["n"]:
+        problem = f"the rule {rule} needs the order of clicks, which {log.name} does not have"
+        raise InputError(problem, fix="use the rules above, previous, and next")
 
 
-def _fetched(
-    log: InteractionLog, preferences: Relation, joined: Joined, qrels: Qrels, depth: int
+def _fetch_grades(
+    log: InteractionLog, preferences: Relation, page_topics: PageTopics, qrels: Qrels, depth: int
 ) -> tuple[_Preferences, Floats]:
-    """Fetch preferences with both grades, and the grade at each rank of each page, (N, depth): NaN where none is."""
+    """Return preferences with grades, and the grade at each rank of each page, (N, depth); NaN without a grade."""
     index = qrels.index
-    labels = {"topic": index.topic, "doc": index.docs.take(pa.array(index.doc)), "grade": index.grade}
-    page, label = keyed(log, joined.serp, joined.topic), log.engine.register(pa.table(labels))
-    found = log.engine.arrow(f"""
+    label_columns = {"topic": index.topic, "doc": index.docs.take(pa.array(index.doc)), "grade": index.grade}
+    pages = register_pages(log, page_topics.serp, page_topics.topic)
+    labels = log.engine.register(pa.table(label_columns))
+    preference_rows = log.engine.arrow(f"""
         SELECT m.rule, p.page, m.better_rank, m.worse_rank, b.grade AS better, w.grade AS worse,
             dense_rank() OVER (ORDER BY p.topic, least(m.better, m.worse), greatest(m.better, m.worse)) AS pair,
             m.better < m.worse AS forward
-        FROM {preferences} AS m JOIN {page} AS p ON p.serp = m.serp
-        LEFT JOIN {label} AS b ON b.topic = p.topic AND b.doc = m.better
-        LEFT JOIN {label} AS w ON w.topic = p.topic AND w.doc = m.worse
+        FROM {preferences} AS m JOIN {pages} AS p ON p.serp = m.serp
+        LEFT JOIN {labels} AS b ON b.topic = p.topic AND b.doc = m.better
+        LEFT JOIN {labels} AS w ON w.topic = p.topic AND w.doc = m.worse
         ORDER BY p.page, m.better_rank, m.worse_rank""")
-    stood = log.engine.arrow(f"""
+    result_rows = log.engine.arrow(f"""
         SELECT p.page, s.rank, g.grade
         FROM (SELECT serp, object_id, min(rank) AS rank FROM {log.shown} GROUP BY serp, object_id) AS s
-        JOIN {page} AS p ON p.serp = s.serp JOIN {label} AS g ON g.topic = p.topic AND g.doc = s.object_id
+        JOIN {pages} AS p ON p.serp = s.serp JOIN {labels} AS g ON g.topic = p.topic AND g.doc = s.object_id
         WHERE s.rank <= {depth}""")
-    columns = {name: found[name].to_numpy() for name in found.column_names}
-    grades = np.full((len(joined.serp), depth), np.nan)
-    grades[stood["page"].to_numpy(), stood["rank"].to_numpy() - 1] = stood["grade"].to_numpy()
-    return _Preferences(unit=joined.unit[columns["page"]], **columns), grades
+    columns = {name: preference_rows[name].to_numpy() for name in preference_rows.column_names}
+    grades = np.full((len(page_topics.serp), depth), np.nan)
+    grades[result_rows["page"].to_numpy(), result_rows["rank"].to_numpy() - 1] = result_rows["grade"].to_numpy()
+    return _Preferences(unit=page_topics.unit[columns["page"]], **columns), grades
 
 
-def _row(
-    named: tuple[str, str | None], found: _Preferences, kept: Bools, grades: Floats, joined: Joined, level: float
+def _agreement_row(
+    key: tuple[str, str | None], preferences: _Preferences, mask: Bools, grades: Floats, pages: PageTopics, level: float
 ) -> AgreementRow:
-    """Count what one rule says on some pages."""
-    better, worse = found.better[kept], found.worse[kept]
+    better, worse = preferences.better[mask], preferences.worse[mask]
     judged = ~(np.isnan(better) | np.isnan(worse))
     decided = judged & (better != worse)
-    rows = np.flatnonzero(kept)[decided]
+    rows = np.flatnonzero(mask)[decided]
     agreed = better[decided] > worse[decided]
-    estimates = _shares(found, rows, agreed, grades, joined, level) if len(rows) else [UNKNOWN] * 4
+    estimates = [NO_ESTIMATE] * 4
+    if len(rows):
+        estimates = _estimate_agreement(preferences, rows, agreed, grades, pages, level)
     return AgreementRow(
-        *named, int(kept.sum()), int(judged.sum()), int((judged & ~decided).sum()), int(decided.sum()),
-        int(agreed.sum()), len(np.unique(joined.unit[found.page[rows]])), *estimates,
+        *key, int(mask.sum()), int(judged.sum()), int((judged & ~decided).sum()), int(decided.sum()),
+        int(agreed.sum()), len(np.unique(pages.unit[preferences.page[rows]])), *estimates,
     )  # fmt: skip
 
 
-def _shares(
-    found: _Preferences, rows: Ints, agreed: Bools, grades: Floats, joined: Joined, level: float
-) -> list[Estimate]:
-    """Estimate the agreement, the share where the upper is better, what ranks let expect, and the gain.
+def _estimate_agreement(
+    preferences: _Preferences, rows: Ints, agreed: Bools, grades: Floats, page_topics: PageTopics, level: float
+) -> list[IntervalEstimate]:
+    """Estimate the agreement, the share with the better upper result, the expected agreement, and the gain.
 
-    The influence of a unit on what is expected has two parts: its preferences, which change the mix of ranks, and its
-    pages, which change what is known of pairs at the same ranks.
+    A unit influences the expected agreement in two ways: its preferences change the mix of ranks, and its pages change
+    the win rates at these ranks.
     """
-    units, unit = np.unique(joined.unit[found.page[rows]], return_inverse=True)
+    units, unit = np.unique(page_topics.unit[preferences.page[rows]], return_inverse=True)
     unit = unit.ravel()
-    upper = found.better_rank[rows] < found.worse_rank[rows]
-    high, low = (made(found.better_rank[rows], found.worse_rank[rows]) for made in (np.minimum, np.maximum))
-    size = grades.shape[1] + 1
-    ranks, cell = np.unique(high * size + low, return_inverse=True)
-    cell = cell.ravel()
-    count, up = np.bincount(cell), np.bincount(cell, upper)
-    wins, pages_part = _control(ranks // size, ranks % size, (2 * up - count) / len(rows), grades, joined, units)
-    alone = np.where(upper, wins[cell], 1 - wins[cell])
-    each, right, expected_sum = by_unit(unit, np.ones(len(rows))), by_unit(unit, agreed), by_unit(unit, alone)
+    upper = preferences.better_rank[rows] < preferences.worse_rank[rows]  # the upper result is preferred
+    ranks = np.sort(np.stack([preferences.better_rank[rows], preferences.worse_rank[rows]]), axis=0)
+    n_ranks = grades.shape[1] + 1
+    rank_pairs, rank_index = np.unique(ranks[0] * n_ranks + ranks[1], return_inverse=True)
+    rank_index = rank_index.ravel()
+    counts, upper_counts = np.bincount(rank_index), np.bincount(rank_index, upper)
+    rank_columns, weights = np.divmod(rank_pairs, n_ranks), (2 * upper_counts - counts) / len(rows)
+    win_rates, page_influence = _expected_wins(*rank_columns, weights, grades, page_topics, units)
+    # Agreement of ranks alone: the win rate of the rank that the click prefers.
+    rank_values = np.where(upper, win_rates[rank_index], 1 - win_rates[rank_index])
+    n, agreements, expected_sum = (unit_sums(unit, column) for column in (np.ones(len(rows)), agreed, rank_values))
     expected = float(expected_sum.sum()) / len(rows)
-    of_expected = (expected_sum - expected * each) / len(rows) + pages_part
-    agreement = ratio_estimate(right, each, level, share=True)
-    of_agreement = (right - agreement.value * each) / len(rows)
+    # Linearization: own preferences at fixed win rates, plus the effect of own pages on win rates.
+    expected_influence = (expected_sum - expected * n) / len(rows) + page_influence
+    agreement = ratio_estimate(agreements, n, level, share=True)
+    agreement_influence = (agreements - agreement.value * n) / len(rows)
     return [
         agreement,
-        ratio_estimate(by_unit(unit, agreed == upper), each, level, share=True),
-        influenced(expected, of_expected, each, level, share=True),
-        influenced(agreement.value - expected, of_agreement - of_expected, each, level),
+        ratio_estimate(unit_sums(unit, agreed == upper), n, level, share=True),
+        influence_estimate(expected, expected_influence, n, level, share=True),
+        influence_estimate(agreement.value - expected, agreement_influence - expected_influence, n, level),
     ]
 
 
-def _control(
-    high: Ints, low: Ints, weight: Floats, grades: Floats, joined: Joined, units: Ints
+def _expected_wins(
+    upper_ranks: Ints, lower_ranks: Ints, weights: Floats, grades: Floats, page_topics: PageTopics, units: Ints
 ) -> tuple[Floats, Floats]:
-    """Look at pairs at the same ranks on all pages of these units, whatever was clicked.
+    """Compute the share of pages with the better upper result at each pair of ranks, regardless of clicks.
 
     Parameters
     ----------
-    high, low, weight
-        (K,): pairs of ranks, and how much what is expected rises with the share of wins there.
+    upper_ranks, lower_ranks, weights
+        (K,), pairs of ranks, and the derivative of the expected agreement by the share.
 
     Returns
     -------
     (K,), (U,)
-        The share where the upper result is better, of those that differ; and the influence of each unit through it.
+        Share among pages with different grades, and the influence of each unit through it.
     """
-    member = np.isin(joined.unit, units)
-    unit, own = np.searchsorted(units, joined.unit[member]), np.asfortranarray(grades[member])
-    wins, pull = np.full(len(high), np.nan), np.zeros(len(own))
-    for at, (upper, lower) in enumerate(zip((high - 1).tolist(), (low - 1).tolist(), strict=True)):
-        won, lost = own[:, upper] > own[:, lower], own[:, upper] < own[:, lower]
-        differ = won.sum() + lost.sum()
-        if differ:
-            wins[at] = won.sum() / differ
-            pull += weight[at] / differ * ((1 - wins[at]) * won - wins[at] * lost)
-    return wins, by_unit(unit, pull)
+    is_member = np.isin(page_topics.unit, units)
+    unit, unit_grades = np.searchsorted(units, page_topics.unit[is_member]), np.asfortranarray(grades[is_member])
+    win_rates, influence = np.full(len(upper_ranks), np.nan), np.zeros(len(unit_grades))
+    for i, (upper, lower) in enumerate(zip((upper_ranks - 1).tolist(), (lower_ranks - 1).tolist(), strict=True)):
+        difference = unit_grades[:, upper] - unit_grades[:, lower]
+        wins, losses = difference > 0, difference < 0
+        n_different = wins.sum() + losses.sum()
+        if n_different:
+            win_rates[i] = wins.sum() / n_different
+            # Derivative of wins / (wins + losses) by the weight of a page.
+            influence += weights[i] / n_different * ((1 - win_rates[i]) * wins - win_rates[i] * losses)
+    return win_rates, unit_sums(unit, influence)
 
 
-def _repeated(found: _Preferences) -> Repeated:
-    """Compare preferences for the same two results of one topic on different pages, all rules together."""
-    pages = int(found.page.max(initial=-1)) + 1
-    own = found.pair * pages + found.page
-    _, at = np.unique(2 * own + found.forward, return_index=True)
-    pair, forward = found.pair[at], found.forward[at]
-    size = int(pair.max(initial=-1)) + 1
-    one, other = (np.bincount(pair, column, minlength=size) for column in (forward, ~forward))
-    # a page may say both, by two rules: such two are no repetition
-    conflicts = len(at) - len(np.unique(own))
-    agree = float((one * (one - 1) / 2 + other * (other - 1) / 2).sum())
-    every = float(((one + other) * (one + other - 1) / 2).sum()) - conflicts
-    return Repeated(int(((one + other) > 1).sum()), int(every), int(agree))
+def _repeated_preferences(preferences: _Preferences) -> RepeatedPreferences:
+    """Compare preferences for the same two results of a topic on different pages, over all rules."""
+    n_pages = int(preferences.page.max(initial=-1)) + 1
+    # One vote per page and pair, even if several rules agree.
+    pair_page = preferences.pair * n_pages + preferences.page
+    _, unique_rows = np.unique(2 * pair_page + preferences.forward, return_index=True)
+    pair, forward = preferences.pair[unique_rows], preferences.forward[unique_rows]
+    n_pairs = int(pair.max(initial=-1)) + 1
+    n_forward, n_backward = (np.bincount(pair, column, minlength=n_pairs) for column in (forward, ~forward))
+    # two rules can imply opposite preferences on one page; these do not count as repeated
+    n_conflicts = len(unique_rows) - len(np.unique(pair_page))
+    # Pairs of equal preferences: n (n - 1) / 2 in each direction.
+    n_agreements = float((n_forward * (n_forward - 1) / 2 + n_backward * (n_backward - 1) / 2).sum())
+    n_comparisons = float(((n_forward + n_backward) * (n_forward + n_backward - 1) / 2).sum()) - n_conflicts
+    return RepeatedPreferences(int(((n_forward + n_backward) > 1).sum()), int(n_comparisons), int(n_agreements))

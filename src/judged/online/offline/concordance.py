@@ -1,4 +1,4 @@
-"""Order of pages by score and by outcome, and intervals that respect users."""
+"""Concordance of scores and outcomes over pages, with intervals clustered by user."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.online.offline.answer import CalibrationBin, Relation, TopicRelation
+from judged.online.offline.outcome_results import CalibrationBin, OutcomeRelation, TopicRelation
 from judged.stats.rankings import spearman
 from judged.stats.ratio import effective_units, exact_share_interval, ratio_error, ratio_interval
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A value with its interval.
+class IntervalEstimate:
+    """A value with its confidence interval.
 
     Parameters
     ----------
     value
-        NaN where it is undefined.
+        NaN if undefined.
     low, high
-        The interval; NaN where there is none: fewer than two units, or a value that is undefined.
+        Interval; NaN if the value is undefined or there are fewer than two units.
 
     Examples
     --------
-    >>> str(Estimate(0.5, 0.25, 0.75)), str(Estimate(0.5, float("nan"), float("nan")))
+    >>> str(IntervalEstimate(0.5, 0.25, 0.75)), str(IntervalEstimate(0.5, float("nan"), float("nan")))
     ('0.500 [0.250, 0.750]', '0.500')
     """
 
@@ -37,47 +37,52 @@ class Estimate:
     high: float
 
     @property
-    def known(self) -> bool:
+    def has_interval(self) -> bool:
         """Whether there is an interval."""
         return not (np.isnan(self.low) or np.isnan(self.high))
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Limits of the interval, or None."""
+        return (self.low, self.high) if self.has_interval else None
+
     def excludes(self, value: float) -> bool:
-        """Whether the interval leaves out a value."""
-        return self.known and not self.low <= value <= self.high
+        """Return whether the interval excludes a value."""
+        return self.has_interval and not self.low <= value <= self.high
 
     def __str__(self) -> str:
         if np.isnan(self.value):
             return "-"
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]" if self.known else f"{self.value:.3f}"
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]" if self.has_interval else f"{self.value:.3f}"
 
 
-UNKNOWN = Estimate(np.nan, np.nan, np.nan)
+NO_ESTIMATE = IntervalEstimate(np.nan, np.nan, np.nan)
 
 
-def by_unit(unit: Ints, column: Floats | Ints | Bools) -> Floats:
-    """Add up a column by unit: (N,) and (N,) to (U,)."""
+def unit_sums(unit: Ints, column: Floats | Ints | Bools) -> Floats:
+    """Return the sums of a column by unit: (N,) and (N,) to (U,)."""
     return np.bincount(unit, column).astype(np.float64)
 
 
 def ratio_estimate(
-    above: Floats, below: Floats, level: float, *, share: bool = False, signed: bool = False
-) -> Estimate:
+    numerators: Floats, denominators: Floats, level: float, *, share: bool = False, signed: bool = False
+) -> IntervalEstimate:
     """Estimate a ratio of sums over units, with its interval.
 
     Parameters
     ----------
-    above, below
-        (U,): the sums of each unit. Units with nothing below do not count.
+    numerators, denominators
+        (U,), sums of each unit. Units with denominator 0 do not count.
     level
-        Of the interval.
+        Confidence level of the interval.
     share
-        Every row lies between 0 and 1.
+        Whether each row is between 0 and 1.
     signed
-        The numerator may be negative: the interval is symmetric.
+        Whether the numerator may be negative. The interval is then symmetric.
 
     Returns
     -------
-    Estimate
+    IntervalEstimate
 
     Examples
     --------
@@ -85,202 +90,210 @@ def ratio_estimate(
     >>> str(ratio_estimate(clicks, pages, 0.95))
     '0.400 [0.080, 3.208]'
     """
-    there = below > 0
-    n, d = above[there], below[there]
+    is_counted = denominators > 0
+    # Linearization of a ratio of sums (delta method), clustered by unit.
+    n, d = numerators[is_counted], denominators[is_counted]
     total = float(d.sum())
     if not total:
-        return UNKNOWN
+        return NO_ESTIMATE
     value = float(n.sum()) / total
     error = ratio_error(len(d), float(n.sum()), total, float(n @ n), float(d @ d), float(n @ d))
-    return _estimate(value, error, d, level, share=share, signed=signed)
+    return _build_estimate(value, error, d, level, share=share, signed=signed)
 
 
-def influenced(
-    value: float, influence: Floats, size: Floats, level: float, *, share: bool = False, signed: bool = True
-) -> Estimate:
-    """Give a value the interval that its influences make.
+def influence_estimate(
+    value: float, influence: Floats, sizes: Floats, level: float, *, share: bool = False, signed: bool = True
+) -> IntervalEstimate:
+    """Compute the interval of a statistic from the influence of each unit.
 
     Parameters
     ----------
     value
-        The statistic; NaN: it is undefined.
+        Statistic; NaN if undefined.
     influence
-        (U,): of each unit.
-    size
-        (U,): how much each unit takes part; units of 0 do not count.
+        (U,), influence of each unit.
+    sizes
+        (U,), weight of each unit for the effective number of units; units with size 0 do not count.
     level, share, signed
-        As for `ratio_estimate`.
+        As in `ratio_estimate`.
 
     Returns
     -------
-    Estimate
+    IntervalEstimate
     """
-    there = size > 0
-    units = int(there.sum())
-    if np.isnan(value) or units < 2:
-        return Estimate(value, np.nan, np.nan)
-    own = influence[there]
-    error = float(np.sqrt(own @ own * units / (units - 1)))
-    return _estimate(value, error, size[there], level, share=share, signed=signed)
+    is_counted = sizes > 0
+    n_units = int(is_counted.sum())
+    if np.isnan(value) or n_units < 2:
+        return IntervalEstimate(value, np.nan, np.nan)
+    influences = influence[is_counted]
+    error = float(np.sqrt(influences @ influences * n_units / (n_units - 1)))
+    return _build_estimate(value, error, sizes[is_counted], level, share=share, signed=signed)
 
 
-def _estimate(value: float, error: float, size: Floats, level: float, *, share: bool, signed: bool) -> Estimate:
-    """Make the interval: units of very unequal size tell as little as fewer equal ones."""
-    counted = effective_units(float(size.sum()), float(size @ size))
+def _build_estimate(
+    value: float, error: float, sizes: Floats, level: float, *, share: bool, signed: bool
+) -> IntervalEstimate:
+    # Units of very unequal size are as informative as fewer equal units (Kish).
+    n_effective = effective_units(float(sizes.sum()), float(sizes @ sizes))
+    # At 0 and 1 the linearized error is 0: use an exact binomial interval with the effective number of units.
     if share and value in (0.0, 1.0):
-        low, high = exact_share_interval(max(counted, 2.0), level, value) if len(size) > 1 else (np.nan, np.nan)
+        low, high = exact_share_interval(max(n_effective, 2.0), level, value) if len(sizes) > 1 else (np.nan, np.nan)
     else:
-        low, high = ratio_interval(value, error, len(size), level, share=share, effective=counted, signed=signed)
-    return Estimate(value, low, high)
+        low, high = ratio_interval(value, error, len(sizes), level, share=share, effective=n_effective, signed=signed)
+    return IntervalEstimate(value, low, high)
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """The pairs that each page is in: (N,) each. Every pair stands here twice, once for each of its pages.
+class PairCounts:
+    """Counts of pairs by page, (N,) each. Each pair counts for both of its pages.
 
     Parameters
     ----------
     net
-        Pairs in the same order by both quantities, minus those in opposite orders: between minus and plus `second`.
-    first, second
+        Concordant minus discordant pairs.
+    untied_first, untied_second
         Pairs that differ in the first quantity, and in the second.
-    both
-        Pairs that differ in both: those that are in some order.
+    untied_both
+        Pairs that differ in both: concordant plus discordant pairs.
     """
 
     net: Ints
-    first: Ints
-    second: Ints
-    both: Ints
+    untied_first: Ints
+    untied_second: Ints
+    untied_both: Ints
 
     @property
-    def count(self) -> int:
-        """How many pairs differ in both quantities, each counted once: of none, nothing is compared."""
-        return int(self.both.sum()) // 2
+    def n_untied(self) -> int:
+        """Number of concordant and discordant pairs, each counted once."""
+        return int(self.untied_both.sum()) // 2
 
 
-def pairs_of(first: Floats, second: Floats, stratum: Ints | None = None) -> Pairs:
-    """Count the pairs of each page.
+def count_pairs(first: Floats, second: Floats, stratum: Ints | None = None) -> PairCounts:
+    """Count concordant, discordant, and untied pairs of each page.
 
-    Pages are sorted by the first quantity, and cut in two by the second one again and again: at each cut a page is
-    compared with those of the other half by running sums. The cost is ``N log N`` for the sorting, and N for each
-    doubling of the number of different second quantities.
+    Pages are sorted by the first quantity and repeatedly bisected by the second (one bit of its codes at a time).
+    Running sums compare a page with the other half. The cost is N log N for sorting, plus N per bit.
 
     Parameters
     ----------
     first, second
         (N,) each, no NaN.
     stratum
-        (N,): only pages of one stratum are compared; None: all.
+        (N,), compare only pages of the same stratum; None: all.
 
     Returns
     -------
-    Pairs
+    PairCounts
 
     Examples
     --------
-    >>> found = pairs_of(np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]))
-    >>> found.net.tolist(), found.first.tolist(), found.second.tolist(), found.count
+    >>> pairs = count_pairs(np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]))
+    >>> pairs.net.tolist(), pairs.untied_first.tolist(), pairs.untied_second.tolist(), pairs.n_untied
     ([2, 1, 1, 2], [3, 2, 2, 3], [2, 2, 2, 2], 3)
     """
     strata = np.zeros(len(first), dtype=np.int64) if stratum is None else stratum
-    rank, code = (np.unique(column, return_inverse=True)[1].ravel() for column in (first, second))
-    order = np.lexsort((rank, strata))
-    one, other = (_unlike(strata, column) for column in (rank, code))
-    cell = np.unique(rank * (code.max(initial=0) + 1) + code, return_inverse=True)[1].ravel()
+    # Only ranks of values matter: replace values by codes.
+    first_codes, second_codes = (np.unique(column, return_inverse=True)[1].ravel() for column in (first, second))
+    order = np.lexsort((first_codes, strata))
+    untied_first, untied_second = (_count_different(strata, column) for column in (first_codes, second_codes))
+    cells = np.unique(first_codes * (second_codes.max(initial=0) + 1) + second_codes, return_inverse=True)[1].ravel()
     net = np.zeros(len(order), dtype=np.int64)
-    for bit in reversed(range(int(code.max(initial=0)).bit_length())):
-        upper = (code[order] >> bit & 1).astype(np.bool_)
-        group = _changes(strata[order], code[order] >> (bit + 1))
-        net[order] += _net(upper, group, group | _changes(rank[order]))
-        order = order[np.argsort(2 * np.cumsum(group) + upper, kind="stable")]
-    return Pairs(net, one, other, one + other - _unlike(strata, cell))
+    # Radix sort by the second quantity, highest bit first: each pair is compared once, at its first differing bit.
+    for bit in reversed(range(int(second_codes.max(initial=0)).bit_length())):
+        is_upper = (second_codes[order] >> bit & 1).astype(np.bool_)
+        group_starts = _group_starts(strata[order], second_codes[order] >> (bit + 1))
+        net[order] += _net_order(is_upper, group_starts, group_starts | _group_starts(first_codes[order]))
+        order = order[np.argsort(2 * np.cumsum(group_starts) + is_upper, kind="stable")]
+    # Pairs that differ in both = differ in first + differ in second - differ in at least one.
+    return PairCounts(net, untied_first, untied_second, untied_first + untied_second - _count_different(strata, cells))
 
 
-def _unlike(stratum: Ints, code: Ints) -> Ints:
-    """Count for each page those of its stratum with another code."""
-    _, place = np.unique(stratum, return_inverse=True)
-    place = place.ravel()
-    _, cell = np.unique(place * (code.max(initial=0) + 1) + code, return_inverse=True)
-    cell = cell.ravel()
-    return np.bincount(place)[place] - np.bincount(cell)[cell]
+def _count_different(strata: Ints, codes: Ints) -> Ints:
+    """Count the pages of the same stratum with another code, by page."""
+    _, codes_of_stratum = np.unique(strata, return_inverse=True)
+    codes_of_stratum = codes_of_stratum.ravel()
+    _, cells = np.unique(codes_of_stratum * (codes.max(initial=0) + 1) + codes, return_inverse=True)
+    cells = cells.ravel()
+    return np.bincount(codes_of_stratum)[codes_of_stratum] - np.bincount(cells)[cells]
 
 
-def _changes(*columns: Ints) -> Bools:
-    """Tell the rows where a group begins: where any of the columns differs from the row before."""
-    begins = np.ones(len(columns[0]), dtype=np.bool_)
-    begins[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-    return begins
+def _group_starts(*columns: Ints) -> Bools:
+    """Return which rows start a group: any column differs from the previous row."""
+    is_start = np.ones(len(columns[0]), dtype=np.bool_)
+    is_start[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return is_start
 
 
-def _net(upper: Bools, group: Bools, run: Bools) -> Ints:
-    """Compare each row with the rows of its group in the other half.
+def _net_order(is_upper: Bools, group_starts: Bools, run_starts: Bools) -> Ints:
+    """Count concordant minus discordant pairs of each row with the other half of its group.
 
     Parameters
     ----------
-    upper
-        (N,): in the half with more of the second quantity.
-    group, run
-        (N,): where groups, and runs of the same first quantity in a group, begin.
+    is_upper
+        (N,), whether the row is in the half with higher second quantity.
+    group_starts, run_starts
+        (N,), whether the row starts a group, and a run of equal first quantity within it.
     """
     balance = []
-    for half in (~upper, upper):
-        total = np.concatenate([[0], np.cumsum(half)])
-        (low, high), (begin, end) = (_bounds(begins) for begins in (group, run))
-        balance.append((total[begin] - total[low]) - (total[high] - total[end]))  # below minus above
-    return np.where(upper, balance[0], -balance[1])
+    for is_in_half in (~is_upper, is_upper):
+        cumulative = np.concatenate([[0], np.cumsum(is_in_half)])
+        (low, high), (begin, end) = _group_bounds(group_starts), _group_bounds(run_starts)
+        # Rows of the other half with a lower first quantity, minus rows with a higher one.
+        balance.append((cumulative[begin] - cumulative[low]) - (cumulative[high] - cumulative[end]))
+    return np.where(is_upper, balance[0], -balance[1])
 
 
-def _bounds(begins: Bools) -> tuple[Ints, Ints]:
-    """Give where the group of each row begins, and where it ends."""
-    starts = np.flatnonzero(begins)
-    ends = np.append(starts[1:], len(begins))
+def _group_bounds(is_start: Bools) -> tuple[Ints, Ints]:
+    """Return the first row and the end of the group of each row."""
+    starts = np.flatnonzero(is_start)
+    ends = np.append(starts[1:], len(is_start))
     sizes = ends - starts
     return np.repeat(starts, sizes), np.repeat(ends, sizes)
 
 
-def probability(pairs: Pairs) -> float:
-    """Give the probability that of two pages the one with more of the second has more of the first.
+def concordance_probability(pairs: PairCounts) -> float:
+    """Return the probability that the page with the higher second quantity has the higher first quantity.
 
-    Pairs tied in the first count half, pairs tied in the second do not count. For a second quantity of 0 and 1 this is
-    the area under the ROC curve (Hanley and McNeil 1982), for any other Harrell's c (1982). NaN where every pair is
-    tied in one of them: then nothing was compared.
+    Pairs that are tied in the first quantity count half; pairs that are tied in the second do not count. For a binary
+    second quantity this is the area under the ROC curve (Hanley and McNeil 1982), otherwise Harrell's c (1982). NaN if
+    no pair is untied in both.
 
     Examples
     --------
-    Of four pairs three are right, and one is tied:
+    Three of four pairs are concordant, one is tied:
 
-    >>> probability(pairs_of(np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.0, 0.0, 1.0, 1.0])))
+    >>> concordance_probability(count_pairs(np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.0, 0.0, 1.0, 1.0])))
     0.875
     """
-    return 0.5 + int(pairs.net.sum()) / int(pairs.second.sum()) / 2 if pairs.count else np.nan
+    # (1 + net / untied) / 2, from sums in which each pair counts twice.
+    return 0.5 + int(pairs.net.sum()) / int(pairs.untied_second.sum()) / 2 if pairs.n_untied else np.nan
 
 
-def tau_b(pairs: Pairs) -> float:
-    """Give Kendall's tau_b, as `judged.stats.kendall_tau` does; NaN where all pages are tied in one quantity."""
-    unlike = float(pairs.first.sum()) * float(pairs.second.sum())
-    return float(pairs.net.sum()) / float(np.sqrt(unlike)) if unlike else np.nan
+def tau_b(pairs: PairCounts) -> float:
+    """Return Kendall's tau_b; NaN if all pages are tied in one quantity."""
+    product = float(pairs.untied_first.sum()) * float(pairs.untied_second.sum())
+    return float(pairs.net.sum()) / float(np.sqrt(product)) if product else np.nan
 
 
-_LEAST_TOPICS = 5  # of fewer, an order says nothing
+_MIN_TOPICS = 5  # a rank correlation of fewer topics has almost no information
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
-    """One measure and one outcome of the same pages, both (N,), and what the pages belong to.
+class ScoredPages:
+    """Scores by one measure and values of one outcome on N pages.
 
     Parameters
     ----------
     measure, outcome
-        Their names.
+        Names.
     score, value
         (N,) each.
     signs
-        1 or -1 for the score and the value: whether more of it is better.
+        Signs of the score and the value: 1 if higher is better, -1 if lower is better.
     unit, topic, slice
-        (N,): codes.
+        (N,), codes.
     share
-        The value lies between 0 and 1 on every page.
+        Whether each value is between 0 and 1.
     """
 
     measure: str
@@ -293,126 +306,128 @@ class Compared:
     slice: Ints
     share: bool
 
-    def over(self, kept: Bools) -> Compared:
-        """Leave some of the pages, and number their units anew."""
-        _, unit = np.unique(self.unit[kept], return_inverse=True)
-        columns = {name: getattr(self, name)[kept] for name in ("score", "value", "topic", "slice")}
+    def select(self, is_selected: Bools) -> ScoredPages:
+        """Return the selected pages, with new unit codes."""
+        _, unit = np.unique(self.unit[is_selected], return_inverse=True)
+        columns = {name: getattr(self, name)[is_selected] for name in ("score", "value", "topic", "slice")}
         return replace(self, unit=unit.ravel(), **columns)
 
     @property
-    def units(self) -> int:
-        """How many units the pages are of."""
+    def n_units(self) -> int:
+        """Number of units."""
         return int(self.unit.max(initial=-1)) + 1
 
 
-def relation(pages: Compared, slice: str | None, level: float) -> Relation:
-    """Relate a measure to an outcome."""
+def outcome_relation(pages: ScoredPages, slice: str | None, level: float) -> OutcomeRelation:
+    """Estimate the relation of a measure and an outcome."""
     score, value = pages.score * pages.signs[0], pages.value * pages.signs[1]
-    pooled, own = pairs_of(score, value), pairs_of(score, value, pages.topic)
-    return Relation(
-        pages.measure,
-        pages.outcome,
-        slice,
-        len(score),
-        pages.units,
-        len(np.unique(pages.topic)),
-        float(pages.value.mean()) if len(score) else np.nan,
-        ordered(pooled, pages.unit, level),
-        pooled.count,
-        ordered(own, pages.unit, level),
-        own.count,
-        correlated(pooled, pages.unit, level),
-        slope(pages, level),
-    )
+    all_pairs, topic_pairs = count_pairs(score, value), count_pairs(score, value, pages.topic)
+    mean = float(pages.value.mean()) if len(score) else np.nan
+    return OutcomeRelation(
+        pages.measure, pages.outcome, slice, len(score), pages.n_units, len(np.unique(pages.topic)), mean,
+        estimate_probability(all_pairs, pages.unit, level), all_pairs.n_untied,
+        estimate_probability(topic_pairs, pages.unit, level), topic_pairs.n_untied,
+        estimate_tau_b(all_pairs, pages.unit, level), estimate_slope(pages, level),
+    )  # fmt: skip
 
 
-def ordered(pairs: Pairs, unit: Ints, level: float) -> Estimate:
-    """Estimate the probability that pages are in order, ``(1 + net / second) / 2``: an area under a curve, or c.
+def estimate_probability(pairs: PairCounts, unit: Ints, level: float) -> IntervalEstimate:
+    """Estimate the concordance probability, ``(1 + net / untied_second) / 2``, with its interval.
 
-    A sum over pairs grows twice by what a unit adds, as either page of a pair may be its own. For an outcome of 0 and 1
-    the influences are sums of the placement values of DeLong, DeLong and Clarke-Pearson (1988).
+    A unit influences a sum over pairs twice: as the first and as the second page. For a binary outcome, the influences
+    are sums of the placement values of DeLong, DeLong and Clarke-Pearson (1988).
     """
-    value = probability(pairs)
-    net, second = by_unit(unit, pairs.net), by_unit(unit, pairs.second)
+    value = concordance_probability(pairs)
+    net, second = unit_sums(unit, pairs.net), unit_sums(unit, pairs.untied_second)
     if np.isnan(value):
-        return Estimate(value, np.nan, np.nan)
-    return influenced(value, (net - (2 * value - 1) * second) / second.sum(), _told(pairs, unit), level, share=True)
+        return IntervalEstimate(value, np.nan, np.nan)
+    # Derivative of (1 + net / second) / 2; the factor 2 of pair sums cancels the 1 / 2.
+    influence = (net - (2 * value - 1) * second) / second.sum()
+    return influence_estimate(value, influence, _pair_weights(pairs, unit), level, share=True)
 
 
-def correlated(pairs: Pairs, unit: Ints, level: float) -> Estimate:
-    """Estimate tau_b, ``net / sqrt(first * second)``; its interval is made on the scale of Fisher's z."""
+def estimate_tau_b(pairs: PairCounts, unit: Ints, level: float) -> IntervalEstimate:
+    """Estimate tau_b with an interval on Fisher's z scale."""
     value = tau_b(pairs)
-    net, first, second = (by_unit(unit, column) for column in (pairs.net, pairs.first, pairs.second))
+    columns = pairs.net, pairs.untied_first, pairs.untied_second
+    net, first, second = (unit_sums(unit, column) for column in columns)
     if np.isnan(value):
-        return Estimate(value, np.nan, np.nan)
+        return IntervalEstimate(value, np.nan, np.nan)
+    # Derivative of net / sqrt(first * second) by the weight of a unit, which counts twice in each sum.
     influence = 2 * net / np.sqrt(first.sum() * second.sum()) - value * (first / first.sum() + second / second.sum())
-    # The logit of the half of 1 and the value is twice Fisher's z.
-    found = influenced((1 + value) / 2, influence / 2, _told(pairs, unit), level, share=True)
-    return Estimate(value, 2 * found.low - 1, 2 * found.high - 1)
+    # logit((1 + tau_b) / 2) is twice Fisher's z of tau_b.
+    half_scale = influence_estimate((1 + value) / 2, influence / 2, _pair_weights(pairs, unit), level, share=True)
+    return IntervalEstimate(value, 2 * half_scale.low - 1, 2 * half_scale.high - 1)
 
 
-def _told(pairs: Pairs, unit: Ints) -> Floats:
-    """Give what each unit tells of pairs, (U,): of few pages with a click among many, the clicks.
+def _pair_weights(pairs: PairCounts, unit: Ints) -> Floats:
+    """Return the sizes of units for the effective number of units, (U,).
 
-    The influence of a page has a variance that grows with the square of the pairs that it decides: sums of these are
-    what Kish's effective number of units, and so Student's t, is made of.
+    The variance of the influence of a page grows with the square of its untied pairs. If few pages have a click, these
+    pages determine the estimate.
     """
-    return by_unit(unit, pairs.second.astype(np.float64) ** 2)
+    return unit_sums(unit, pairs.untied_second.astype(np.float64) ** 2)
 
 
-def slope(pages: Compared, level: float) -> Estimate:
-    """Estimate the slope of least squares: a ratio of sums, as the means that are taken away do not move it."""
+def estimate_slope(pages: ScoredPages, level: float) -> IntervalEstimate:
+    """Estimate the least-squares slope as a ratio of sums over units."""
     if not len(pages.score):
-        return Estimate(np.nan, np.nan, np.nan)
+        return IntervalEstimate(np.nan, np.nan, np.nan)
+    # Centering by the total mean does not change the derivative of the slope.
     x, y = pages.score - pages.score.mean(), pages.value - pages.value.mean()
     if not float(x @ x) > 1e-12 * float(pages.score @ pages.score):
-        return Estimate(np.nan, np.nan, np.nan)
-    above, below = by_unit(pages.unit, x * y), by_unit(pages.unit, x * x)
-    value = float(above.sum() / below.sum())
-    return influenced(value, (above - value * below) / below.sum(), by_unit(pages.unit, (x * y) ** 2), level)
+        return IntervalEstimate(np.nan, np.nan, np.nan)
+    xy, xx = unit_sums(pages.unit, x * y), unit_sums(pages.unit, x * x)
+    value = float(xy.sum() / xx.sum())
+    return influence_estimate(value, (xy - value * xx) / xx.sum(), unit_sums(pages.unit, (x * y) ** 2), level)
 
 
-def calibration(pages: Compared, bins: int, level: float) -> list[CalibrationBin]:
-    """Cut pages into bins of about equally many by their score, equal scores together, and look at the outcome."""
+def calibration_bins(pages: ScoredPages, bins: int, level: float) -> list[CalibrationBin]:
+    """Return the mean outcome in quantile bins of the score. Equal scores share a bin."""
     if not len(pages.score):
         return []
+    # Inverted-CDF quantiles are observed scores, so that ties never straddle an edge.
     edges = np.unique(np.quantile(pages.score, np.arange(1, bins) / bins, method="inverted_cdf"))
-    place = np.searchsorted(edges, pages.score, side="left")  # an edge is the highest score of its bin
-    made: list[CalibrationBin] = []
-    for at in np.unique(place).tolist():
-        own = pages.over(place == at)
-        ends, mean = (float(own.score.min()), float(own.score.max())), float(own.score.mean())
-        sums, counts = by_unit(own.unit, own.value), by_unit(own.unit, np.ones(len(own.unit)))
-        rate = ratio_estimate(sums, counts, level, share=own.share)
-        made.append(CalibrationBin(own.measure, own.outcome, *ends, len(own.score), own.units, mean, rate))
-    return made
+    bin_index = np.searchsorted(edges, pages.score, side="left")  # edges are inclusive upper limits
+    rows: list[CalibrationBin] = []
+    for i in np.unique(bin_index).tolist():
+        in_bin = pages.select(bin_index == i)
+        ends, mean = (float(in_bin.score.min()), float(in_bin.score.max())), float(in_bin.score.mean())
+        sums, counts = unit_sums(in_bin.unit, in_bin.value), unit_sums(in_bin.unit, np.ones(len(in_bin.unit)))
+        outcome = ratio_estimate(sums, counts, level, share=in_bin.share)
+        names, n_pages = (pages.measure, pages.outcome), len(in_bin.score)
+        rows.append(CalibrationBin(*names, *ends, n_pages, in_bin.n_units, mean, outcome))
+    return rows
 
 
-def topic_relation(pages: Compared, least: int, level: float) -> TopicRelation | None:
-    """Relate the means of topics with at least so many pages; None where there are too few such topics."""
-    often = np.bincount(pages.topic, minlength=1)[pages.topic] >= least
-    topics, place = np.unique(pages.topic[often], return_inverse=True)
-    if len(topics) < _LEAST_TOPICS:
+def topic_relation(pages: ScoredPages, min_pages: int, level: float) -> TopicRelation | None:
+    """Correlate means of topics with at least `min_pages` pages. Return None for fewer than 5 topics."""
+    is_frequent = np.bincount(pages.topic, minlength=1)[pages.topic] >= min_pages
+    topics, index = np.unique(pages.topic[is_frequent], return_inverse=True)
+    if len(topics) < _MIN_TOPICS:
         return None
-    place = place.ravel()
-    count = np.bincount(place)
+    index = index.ravel()
+    page_counts = np.bincount(index)
     score, value = (
-        np.round(np.bincount(place, column[often] * sign) / count, 12)  # means that are equal are a tie
+        np.round(
+            np.bincount(index, column[is_frequent] * sign) / page_counts, 12
+        )  # rounding restores ties of equal means
         for column, sign in zip((pages.score, pages.value), pages.signs, strict=True)
     )
     rho = spearman(score, value).value
-    return TopicRelation(pages.measure, pages.outcome, len(topics), len(place), _of_topics(rho, len(topics), level))
+    estimate = _spearman_estimate(rho, len(topics), level)
+    return TopicRelation(pages.measure, pages.outcome, len(topics), len(index), estimate)
 
 
-def _of_topics(rho: float, topics: int, level: float) -> Estimate:
-    """Give Spearman's rho the interval of Bonett and Wright (Psychometrika 2000), of topics drawn from many.
+def _spearman_estimate(rho: float, n_topics: int, level: float) -> IntervalEstimate:
+    """Return Spearman's rho with the interval of Bonett and Wright (Psychometrika 2000), over a sample of topics.
 
-    Ranks of means do not move when a unit counts a little more, so that influences of units tell nothing here; and an
-    order of few topics is first of all a matter of which topics they are.
+    Influences of units are useless here, because small changes do not change the ranks of means.
     """
     if not abs(rho) < 1:
-        return Estimate(rho, np.nan, np.nan)
-    from statistics import NormalDist  # its fractions take a while to import
+        return IntervalEstimate(rho, np.nan, np.nan)
+    from statistics import NormalDist  # imported here because it loads fractions and decimal
 
-    half = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt((1 + rho**2 / 2) / (topics - 3))
-    return Estimate(rho, float(np.tanh(np.arctanh(rho) - half)), float(np.tanh(np.arctanh(rho) + half)))
+    # Standard error of atanh(rho): sqrt((1 + rho**2 / 2) / (n - 3)).
+    half = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt((1 + rho**2 / 2) / (n_topics - 3))
+    return IntervalEstimate(rho, float(np.tanh(np.arctanh(rho) - half)), float(np.tanh(np.arctanh(rho) + half)))

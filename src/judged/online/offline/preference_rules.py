@@ -1,4 +1,4 @@
-"""Preferences that clicks express, and whether grades agree with them: the rules, and the result."""
+"""Rules for preferences from clicks, and the result of `preference_agreement`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from judged.errors import InputError
 from judged.online.engine import literal
 from judged.online.layout import UNITS
 from judged.online.log import names_of, need
-from judged.online.offline.joined import JudgedPages, estimates
+from judged.online.offline.page_topics import JudgedPages, estimate_column
 from judged.results import TEXT, Sentences, Table, columns_of
 from judged.stats.sufficiency import insufficiency
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from judged.online.engine import Relation
     from judged.online.log import InteractionLog
-    from judged.online.offline.concordance import Estimate
+    from judged.online.offline.concordance import IntervalEstimate
     from judged.results import Block
 
 RULES = {
@@ -28,36 +28,36 @@ RULES = {
     "previous": "click > skip previous: a clicked result is better than the one right above it, if that has no click",
     "next": "click > no click next: a clicked result is better than the one right below it, if that has no click",
 }
-"""The rules by name. ``last-above`` and ``earlier`` need to know in which order things were clicked."""
+"""Rules by name. ``last-above`` and ``earlier`` need the order of clicks."""
 
 DEFAULT_RULES = ("above", "last-above", "next")
 
 
 def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAULT_RULES, depth: int = 10) -> Relation:
-    """Give what clicks say about which of two results of a page is better.
+    """Return preferences between two results of a page from clicks.
 
-    A result counts once a page, at its first rank. Clicks on something that the page does not show say nothing. Where
-    the log tells what came into view, what did not was not skipped.
+    A result counts once per page, at its first rank. Clicks on results that the page does not show are ignored. If the
+    log has impressions, results that were not in view do not count as skipped.
 
     Parameters
     ----------
     log
-        What users did.
+        Interaction log.
     rules
-        Of `RULES`.
+        Names in `RULES`.
     depth
-        Ranks below this are not looked at.
+        Deepest rank.
 
     Returns
     -------
     Relation
-        ``serp, session, user, rule, better, worse, better_rank, worse_rank``: the two results as ids; each pair once a
-        page and rule. In no order, and not run yet.
+        Unordered lazy table ``serp, session, user, rule, better, worse, better_rank, worse_rank`` with the ids of the
+        two results. Each pair occurs once per page and rule.
 
     Raises
     ------
     InputError
-        If there is no such rule.
+        If a rule is unknown.
 
     References
     ----------
@@ -67,15 +67,15 @@ def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAU
     """
     need(log=log, depth=depth)
     names = names_of(rules=rules)
-    if unknown := [name for name in names if name not in RULES]:
-        raise InputError(f"no rule {unknown[0]!r}", fix=f"one of {', '.join(RULES)}")
+    if unknown_names := [name for name in names if name not in RULES]:
+        raise InputError(f"unknown rule {unknown_names[0]!r}", fix=f"use one of {', '.join(RULES)}")
     if not names:
-        raise InputError("no rule is given", fix=f"some of {', '.join(RULES)}")
-    pairs = " UNION ALL ".join(f"SELECT *, {literal(name)} AS rule FROM ({_PAIRS[name]})" for name in names)
-    listed = "false" if "impressions" in log.has else "true"
+        raise InputError("`rules` is empty", fix=f"use some of {', '.join(RULES)}")
+    pairs = " UNION ALL ".join(f"SELECT *, {literal(name)} AS rule FROM ({_PAIR_QUERIES[name]})" for name in names)
+    default_seen = "false" if "impressions" in log.has else "true"
     return log.engine.query(f"""
         WITH result AS (
-            SELECT serp, object_id, min(rank) AS rank, bool_or(coalesce(seen, {listed})) AS seen
+            SELECT serp, object_id, min(rank) AS rank, bool_or(coalesce(seen, {default_seen})) AS seen
             FROM {log.shown} WHERE rank <= {depth} GROUP BY serp, object_id),
         click AS (
             SELECT serp, object_id, min(time_ms) AS first_ms, max(time_ms) AS last_ms FROM {log.event}
@@ -91,52 +91,52 @@ def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAU
         FROM ({pairs}) AS m JOIN {log.serp} AS p ON p.serp = m.serp""")
 
 
-def _pairs(other: str, condition: str) -> str:
+def _pair_query(worse_table: str, condition: str) -> str:
     return f"""
         SELECT b.serp, b.object_id AS better, w.object_id AS worse, b.rank AS better_rank, w.rank AS worse_rank
-        FROM clicked AS b JOIN {other} AS w ON w.serp = b.serp WHERE {condition}"""
+        FROM clicked AS b JOIN {worse_table} AS w ON w.serp = b.serp WHERE {condition}"""
 
 
-_PAIRS = {
-    "above": _pairs("skipped", "w.rank < b.rank"),
-    "last-above": _pairs("skipped", "w.rank < b.rank AND b.last_ms = b.end_ms"),
-    "earlier": _pairs("clicked", "w.first_ms < b.first_ms"),
-    "previous": _pairs("skipped", "w.rank = b.rank - 1"),
-    "next": _pairs("skipped", "w.rank = b.rank + 1"),
+_PAIR_QUERIES = {
+    "above": _pair_query("skipped", "w.rank < b.rank"),
+    "last-above": _pair_query("skipped", "w.rank < b.rank AND b.last_ms = b.end_ms"),
+    "earlier": _pair_query("clicked", "w.first_ms < b.first_ms"),
+    "previous": _pair_query("skipped", "w.rank = b.rank - 1"),
+    "next": _pair_query("skipped", "w.rank = b.rank + 1"),
 }
 
 
 @dataclass(frozen=True)
 class AgreementRow:
-    """What the preferences of one rule agree with.
+    """Agreement of the preferences of one rule with grades.
 
     Parameters
     ----------
     rule
-        Its name.
+        Name of the rule.
     slice
         Value of the slice; None: all pages.
     preferences
-        How many there are.
+        Number of preferences.
     judged
-        Of those, with both results judged.
+        Preferences between two judged results.
     tied
-        Of those, with the same grade.
+        Judged preferences with equal grades.
     decided
-        Of `judged`, with different grades: what all shares below are made of.
+        Judged preferences with different grades, the denominator of all shares below.
     agreed
-        Of those, in the order of the grades.
+        Decided preferences in the order of the grades.
     units
         Users or sessions with decided preferences.
     agreement
-        ``agreed / decided``; 0.5 for swaps at random.
+        ``agreed / decided``; 0.5 for random preferences.
     by_rank
-        The share of the same pairs where the upper result has the higher grade.
+        Share of decided pairs whose upper result has the higher grade.
     expected
-        The agreement that the ranks of these pairs alone would bring: as often as, on all pages of these units, of two
-        results at the same two ranks with different grades the one at the preferred one's rank is better.
+        Agreement expected from the ranks of the pairs: the share of pages of these units, among those with different
+        grades at the same two ranks, on which the result at the preferred rank has the higher grade.
     gain
-        Agreement minus expected: what clicks say beyond the ranks.
+        Agreement minus expected agreement: information of clicks beyond ranks.
     """
 
     rule: str
@@ -147,39 +147,39 @@ class AgreementRow:
     decided: int
     agreed: int
     units: int
-    agreement: Estimate
-    by_rank: Estimate
-    expected: Estimate
-    gain: Estimate
+    agreement: IntervalEstimate
+    by_rank: IntervalEstimate
+    expected: IntervalEstimate
+    gain: IntervalEstimate
 
-    def told(self, unit: str) -> str:
-        """Say what may be concluded of it; `unit` is what `units` counts."""
+    def describe(self, unit: str) -> str:
+        """Return the conclusion as a sentence."""
         if not self.decided:
             return f"{self.rule}: none of {self.preferences} preferences is between judged results of different grades."
-        shown = (
+        start = (
             f"{self.rule}: {self.agreed} of {self.decided} decided preferences agree with the grades"
             f" ({self.agreement}); the ranks alone would bring {self.expected.value:.3f}"
         )
-        if self.gain.known and (lacking := insufficiency(self.units, "verdict")):
-            return f"{shown} (gain {self.gain}). {lacking.sentence(unit)}"
+        if self.gain.has_interval and (shortage := insufficiency(self.units, "verdict")):
+            return f"{start} (gain {self.gain}). {shortage.sentence(unit)}"
         if not self.gain.excludes(0.0):
-            return f"{shown}: that clicks say more is not shown (gain {self.gain})."
-        way = "say more than the ranks" if self.gain.value > 0 else "agree less than the ranks"
-        return f"{shown}: the clicks {way} (gain {self.gain})."
+            return f"{start}: that clicks say more is not shown (gain {self.gain})."
+        conclusion = "say more than the ranks" if self.gain.value > 0 else "agree less than the ranks"
+        return f"{start}: the clicks {conclusion} (gain {self.gain})."
 
 
 @dataclass(frozen=True)
-class Repeated:
-    """Preferences about the same two results of one topic, from different pages, all rules together.
+class RepeatedPreferences:
+    """Agreement of preferences between the same two results of a topic on different pages, over all rules.
 
     Parameters
     ----------
     pairs
-        Pairs of results about which there are two preferences or more.
+        Pairs of results with at least two preferences.
     comparisons
-        Pairs of preferences from different pages about the same two results.
+        Pairs of preferences on different pages.
     agreed
-        Of those, with the same result preferred.
+        Pairs of preferences for the same result.
     """
 
     pairs: int
@@ -188,26 +188,26 @@ class Repeated:
 
     @property
     def share(self) -> float:
-        """``agreed / comparisons``; NaN of none."""
+        """``agreed / comparisons``; NaN without comparisons."""
         return self.agreed / self.comparisons if self.comparisons else float("nan")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PreferenceAgreement(JudgedPages):
-    """Whether preferences from clicks agree with judgments, by rule and slice.
+    """Agreement of click preferences with judgments, by rule and slice.
 
     Attributes
     ----------
     log, qrels, how, pages, joined, left_out, by, slices, unit, units, level
-        As of `JudgedPages`.
+        As in `JudgedPages`.
     rules : tuple of str
-        In order.
+        Names of the rules.
     depth : int
-        Ranks below this were not looked at.
+        Deepest rank.
     rows : tuple of AgreementRow
         By rule; all pages first, then slices.
     repeated : Repeated
-        How far preferences about the same pair agree with one another.
+        Agreement of preferences between the same two results.
     """
 
     kind: ClassVar[str] = "preferences"
@@ -216,15 +216,15 @@ class PreferenceAgreement(JudgedPages):
     rules: tuple[str, ...]
     depth: int
     rows: tuple[AgreementRow, ...]
-    repeated: Repeated
+    repeated: RepeatedPreferences
 
     def of(self, rule: str, slice: str | None = None) -> AgreementRow:
-        """Give one row.
+        """Return the row of a rule and slice.
 
         Raises
         ------
         KeyError
-            If there is none.
+            If there is no such row.
         """
         for row in self.rows:
             if (row.rule, row.slice) == (rule, slice):
@@ -232,21 +232,21 @@ class PreferenceAgreement(JudgedPages):
         raise KeyError(f"{rule} on {slice or 'all pages'}")
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give one row a rule and slice, and what may be concluded."""
-        counts = ("preferences", UNITS), ("judged", UNITS), ("tied", UNITS), ("decided", UNITS)
+        """Return the agreement by rule and slice, and conclusions."""
+        count_columns = ("preferences", UNITS), ("judged", UNITS), ("tied", UNITS), ("decided", UNITS)
         columns = (
             *columns_of(self.rows, ("rule", TEXT)),
             *self.slice_columns(self.rows),
-            *columns_of(self.rows, *counts, "agreed", ("units", UNITS, f"{self.unit}s")),
-            estimates([row.agreement for row in self.rows], "agreement"),
-            estimates([row.by_rank for row in self.rows], "by_rank", "upper is better"),
-            estimates([row.expected for row in self.rows], "expected", "expected by rank"),
-            estimates([row.gain for row in self.rows], "gain", signed=True),
+            *columns_of(self.rows, *count_columns, "agreed", ("units", UNITS, f"{self.unit}s")),
+            estimate_column([row.agreement for row in self.rows], "agreement"),
+            estimate_column([row.by_rank for row in self.rows], "by_rank", "upper is better"),
+            estimate_column([row.expected for row in self.rows], "expected", "expected by rank"),
+            estimate_column([row.gain for row in self.rows], "gain", signed=True),
         )
         return Table("rows", columns, labels=2 if self.by else 1), Sentences(self.sentences)
 
     def facts(self) -> dict[str, Any]:
-        """Give which pages count and why others do not, the rules, and how far repeated preferences agree."""
+        """Return the facts of the result, with rules and repeated preferences."""
         return {
             **super().facts(),
             "depth": self.depth,
@@ -256,22 +256,22 @@ class PreferenceAgreement(JudgedPages):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What may be concluded, and what not."""
-        again = self.repeated
+        """Conclusions and limits."""
+        repeated = self.repeated
         return (
             f"{self.counted} Results down to rank {self.depth} count.",
-            *(row.told(self.unit) for row in self.rows if row.slice is None),
-            *([_AGAIN.format(again.comparisons, again.share)] if again.comparisons else []),
-            f"{_MEANING} {self.intervals}.",
+            *(row.describe(self.unit) for row in self.rows if row.slice is None),
+            *([_REPEATED.format(repeated.comparisons, repeated.share)] if repeated.comparisons else []),
+            f"{_DEFINITIONS} {self.intervals}.",
         )
 
 
-_AGAIN = (
+_REPEATED = (
     "Of {} pairs of preferences, from different pages, about the same two results of a topic {:.0%} prefer the same"
     " one. Where the list did not change this is no evidence for one rule: it then prefers the lower, or the upper, of"
     " the two each time."
 )
-_MEANING = (
+_DEFINITIONS = (
     "Agreement is the share of preferences between results of different grades that agree with the grades; ties are"
     " counted apart. Swaps at random would agree half of the time. 'Expected by rank' is the agreement of pairs at the"
     " same ranks whatever was clicked; the gain over it is what the clicks say."
