@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.online.clicks import compare_models, fit_model
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from judged.online.log import InteractionLog
 
 _PYCLICK = 33_000
@@ -40,7 +40,7 @@ def simulate_log(pages: int) -> InteractionLog:
                   "action": pa.array(["click"] * len(serp))},
         "session": {"session": [0]},
     }  # fmt: skip
-    engine = Engine()
+    engine = Database()
     tables_by_name = {
         name: engine.keep(f"FROM {engine.register(pa.table(columns))}", name) for name, columns in tables.items()
     }

@@ -82,9 +82,9 @@ def _simulated_log(events: int) -> Path:
 
 def _ratio_metrics() -> list[str]:
     """Return the names of all default metrics that are ratios."""
-    from judged.online.metrics import usual_metrics
+    from judged.online.metrics import default_metrics
 
-    return [str(metric) for metric in usual_metrics() if metric.kind == "ratio"]
+    return [str(metric) for metric in default_metrics() if metric.kind == "ratio"]
 
 
 def _worker(*arguments: str) -> list[str]:
@@ -100,14 +100,14 @@ def _run_worker(job: str, folder: str, *arguments: str) -> None:
         print(json.dumps({"queries": simulated.queries, "events": simulated.events, "users": simulated.users}))
         return
     from judged.online import abtest, online_metrics, read_log
-    from judged.online.differences import comparable
+    from judged.online.differences import comparable_metrics
 
     start = perf_counter()
     files = [str(Path(folder) / f"ubi_{name}.parquet") for name in ("queries", "events")]
     log = read_log(files, memory=(arguments[0] or None) if arguments else None)
     read_time = perf_counter()
     if job == "abtest":
-        goal, *guardrails = (metric for metric in comparable(arguments[1:], log, "user")[0] if metric.better)
+        goal, *guardrails = (metric for metric in comparable_metrics(arguments[1:], log, "user")[0] if metric.better)
         test = abtest(log, goal, guardrails=guardrails, metrics=arguments[1:], by="device")
         print(json.dumps({"differences": len(test.differences) + len(test.sliced)}))
         return

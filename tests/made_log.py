@@ -20,12 +20,12 @@ def closed_databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close the databases of a test: folders that vanish by chance are warned of."""
     opened: list[Any] = []
 
-    class Kept(raw_made.Engine):
+    class Kept(raw_made.Database):
         def __init__(self, **options: Any) -> None:
             super().__init__(**{"threads": 1, **options})
             opened.append(self)
 
-    monkeypatch.setattr("judged.online.storage.Engine", Kept)
+    monkeypatch.setattr("judged.online.storage.Database", Kept)
     yield
     for one in opened:
         one.con.close()
@@ -36,13 +36,15 @@ _SHARED: list[Any] = []
 
 def shared_database() -> Iterator[None]:
     """Make one database for the tests of a module: making one takes longer than making a log."""
-    _SHARED.append(raw_made.Engine(threads=1))
+    _SHARED.append(raw_made.Database(threads=1))
     yield
     engine = _SHARED.pop()
     engine.con.close()
 
 
-def made(queries: Sequence[dict[str, Any]], events: Sequence[dict[str, Any]] = (), **options: Any) -> InteractionLog:
+def prepared_log(
+    queries: Sequence[dict[str, Any]], events: Sequence[dict[str, Any]] = (), **options: Any
+) -> InteractionLog:
     fields = {
         name: options.pop(name)
         for name in ("has_time", "rank_base", "attributes", "logs_empty_pages")
@@ -57,11 +59,11 @@ def rows(table: Any, *columns: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row[name] for name in names) for row in table.to_arrow().to_pylist()), key=repr)
 
 
-def found(log: InteractionLog) -> dict[tuple[str, str], tuple[int, int, str]]:
-    return {(one.table, one.rule): (one.rows, one.of, one.done) for one in log.findings}
+def findings_by_rule(log: InteractionLog) -> dict[tuple[str, str], tuple[int, int, str]]:
+    return {(row.table, row.rule): (row.rows, row.of, row.done) for row in log.findings}
 
 
 def excluded(log: InteractionLog, table: str) -> dict[str, int]:
-    (account,) = [one for one in log.accounts if one.table == table]
+    (account,) = [account for account in log.accounts if account.table == table]
     assert account.read == account.kept + sum(count for _, count in account.excluded)
     return dict(account.excluded)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from judged.online.dwell import SECONDS, THRESHOLDS, DwellTimes
 from judged.online.estimation.over_time import build_series
 from judged.online.estimation.survival import SurvivalEstimate
-from judged.online.findings import LogFinding, bias, unfit
+from judged.online.findings import LogFinding, position_bias_notes, unfit_log_notes
 from judged.online.layout import OnlineEstimate
 from judged.online.metrics import online_metric
 from judged.online.scores import OnlineScores
@@ -79,7 +79,10 @@ def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None
     if estimates is not None:
         known["estimates"] = estimates
     told = [one.metric for one in known["estimates"]]
-    known["notes"] = (*(() if "findings" in more else unfit("ubi.ndjson", [DOUBT])), *bias(told))
+    known["notes"] = (
+        *(() if "findings" in more else unfit_log_notes("ubi.ndjson", [DOUBT])),
+        *position_bias_notes(told),
+    )
     return OnlineScores(**{**known, **more})
 
 

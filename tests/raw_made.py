@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.online.engine import Engine, Relation
+from judged.online.engine import Database, Relation
 from judged.online.log import RAW_EVENT, RAW_QUERY
 from judged.online.readers.raw import RawLog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.online.log import Column
+    from judged.online.log import LogColumn
 
 ARROW = {
     "int64": pa.int64(), "int32": pa.int32(), "float64": pa.float64(), "string": pa.string(), "boolean": pa.bool_(),
@@ -26,7 +26,7 @@ NOW = 1_700_000_000_000
 """The time of all logs made here, and "now" for rules about the future."""
 
 
-def raw_table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], attributes: Sequence[str] = ()) -> pa.Table:
+def raw_table(rows: Sequence[dict[str, Any]], columns: Sequence[LogColumn], attributes: Sequence[str] = ()) -> pa.Table:
     """Return a raw table; rows are numbered from 1 in file 0 unless they have these columns."""
     numbered_rows = [{"file": 0, "row": number, **row} for number, row in enumerate(rows, 1)]
     schema = pa.schema(
@@ -37,7 +37,7 @@ def raw_table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], attribu
     return pa.Table.from_pylist(numbered_rows, schema=schema)
 
 
-def stored(engine: Engine, name: str, rows: Any) -> Relation:
+def stored(engine: Database, name: str, rows: Any) -> Relation:
     """Create a table that every connection sees."""
     engine.con.execute(f"CREATE TABLE {name} AS FROM {engine.register(rows)}")
     return engine.table(name)
@@ -47,12 +47,12 @@ def raw_log(
     queries: Sequence[dict[str, Any]],
     events: Sequence[dict[str, Any]] = (),
     *,
-    engine: Engine | None = None,
+    engine: Database | None = None,
     attributes: Sequence[str] = (),
     **fields: Any,
-) -> tuple[RawLog, Engine]:
+) -> tuple[RawLog, Database]:
     """Return a raw log and the engine that holds it."""
-    engine = engine or Engine()
+    engine = engine or Database()
     tables = [
         stored(engine, f"raw_{kind}_{uuid.uuid4().hex}", raw_table(rows, columns, attribute_names))
         for kind, rows, columns, attribute_names in (

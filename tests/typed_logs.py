@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from judged.online.engine import Engine
-from judged.online.log import EVENT, SERP, SESSION, SHOWN, Column, InteractionLog
+from judged.online.engine import Database
+from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog, LogColumn
 
 TYPES = {
     "int64": pa.int64(),
@@ -47,7 +47,7 @@ EVERYTHING = frozenset(
 )
 
 
-def table_of(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], more: Sequence[str] = ()) -> pa.Table:
+def table_of(rows: Iterable[Mapping[str, Any]], columns: Sequence[LogColumn], more: Sequence[str] = ()) -> pa.Table:
     """Make a typed table; what a row does not name is null."""
     rows = list(rows)
     fields = [pa.field(column.name, TYPES[column.type]) for column in columns]
@@ -84,7 +84,7 @@ def typed_log(
             {"session": session, "session_id": f"s{session}", "user": own[0]["user"], "user_id": f"u{own[0]['user']}"}
             | {"start_ms": min(times), "end_ms": max(times), "n_serps": n_serps, "n_events": len(own) - n_serps}
         )
-    engine = Engine()
+    engine = Database()
     made = {
         "serp": table_of(serps, SERP, attributes),
         "shown": table_of(results, SHOWN),

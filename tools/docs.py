@@ -35,7 +35,7 @@ from tabled import markdown_table
 import judged
 from judged.errors import JudgedWarning
 from judged.online import catalog
-from judged.online.metrics import FAMILIES, NAMES
+from judged.online.metrics import FAMILIES, SYNONYM_ROWS
 from judged.pipelines.experiments.engines import ENGINES, find_engine
 from judged.pipelines.experiments.pipelines import COMMON, OPERATORS
 from judged.scoring.measures.pages import page
@@ -256,7 +256,7 @@ def measures() -> str:
 
 
 def _names() -> str:
-    rows = [(f"| {names} | {metric} | {other or ''} |").replace("  |", " |") for names, metric, other in NAMES]
+    rows = [(f"| {names} | {metric} | {other or ''} |").replace("  |", " |") for names, metric, other in SYNONYM_ROWS]
     head = "What a metric is called elsewhere is understood too, and the result says which metric was meant."
     return "\n".join([head, "", "| name | metric | another one |", "|---|---|---|", *rows])
 

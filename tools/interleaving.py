@@ -12,21 +12,28 @@ from judged.online import abtest, interleaving, plan_interleaving
 from judged.online.ab_tests.differences import Inference
 from judged.online.interleaving_analysis.credit import read_mixed_lists, read_outcomes
 from judged.online.mixed_lists import METHODS
-from judged.online.simulation import Arm, Collection, Interleaving, SimulationPlan, Users, simulate
+from judged.online.simulation import (
+    InterleavingPlan,
+    SimulatedArm,
+    SimulatedCollection,
+    SimulationPlan,
+    Users,
+    simulate,
+)
 from judged.stats.ratio import UnitRatio
 
 METRICS = ("SatisfiedPageCTR", "SessionSuccess", "Conversion")
 GROUP, BLIND = 300, "position only"
 SITUATIONS = {
     BLIND: (4.0, 0.0, (0.4,) * 4),
-    "as good": (1.2, 1.2, Collection().attractiveness),
-    "better": (1.2, 0.6, Collection().attractiveness),
+    "as good": (1.2, 1.2, SimulatedCollection().attractiveness),
+    "better": (1.2, 0.6, SimulatedCollection().attractiveness),
 }
 
 
-def arms(first: float, second: float) -> tuple[Arm, Arm]:
+def arms(first: float, second: float) -> tuple[SimulatedArm, SimulatedArm]:
     """Return two rankers with these noise levels."""
-    return Arm("old", "old", first, 0.5), Arm("new", "new", second, 0.5)
+    return SimulatedArm("old", "old", first, 0.5), SimulatedArm("new", "new", second, 0.5)
 
 
 def error_rates(groups: int) -> None:
@@ -34,13 +41,13 @@ def error_rates(groups: int) -> None:
     print("\n| situation | method | truth | one day | any day | mean |\n| :-- | :-- | --: | --: | --: | --: |")
     once, always = Inference(any_day=False), Inference(expected=GROUP)
     for situation, (first, second, attractiveness) in SITUATIONS.items():
-        collection = Collection(short=0.25, attractiveness=attractiveness)
+        collection = SimulatedCollection(short=0.25, attractiveness=attractiveness)
         for method in METHODS:
             plan = SimulationPlan(
                 collection=collection,
                 arms=arms(first, second),
                 users=Users(number=round(1.05 * GROUP * groups)),
-                interleaving=Interleaving(method, "longer"),
+                interleaving=InterleavingPlan(method, "longer"),
             )
             log = simulate(plan, seed=3).log()
             outcomes = read_outcomes(
@@ -69,7 +76,7 @@ def sensitivity(users: int) -> None:
         ab_log = simulate(replace(plan, users=Users(number=10 * users)), seed=1).log()
         tests = [abtest(ab_log, name, metrics=(), baseline="old") for name in METRICS]
         for method in METHODS:
-            log = simulate(replace(plan, interleaving=Interleaving(method)), seed=2).log()
+            log = simulate(replace(plan, interleaving=InterleavingPlan(method)), seed=2).log()
             result = interleaving(log)
             pairs = plan_interleaving(log, past=[(result, test) for test in tests]).pairs
             needed = " | ".join(f"{pair.users_abtest:,.0f} ({pair.gain:+.1%})" for pair in pairs)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from judged.data import Qrels
 from judged.errors import JudgedWarning
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog
 from judged.online.offline import OfflineOnline, PreferenceAgreement, against_qrels, preference_agreement
 from judged.online.storage import read_log
@@ -123,7 +123,7 @@ def labeled(path: Path) -> tuple[InteractionLog, Qrels]:
                    for rank in row["clicks"]]  # fmt: skip
     sessions = [{"session": session_id, "user": session_id, "start_ms": 0, "end_ms": 0, "n_serps": 0, "n_events": 0}
                 for session_id in sorted({row["session"] for row in serps})]  # fmt: skip
-    engine = Engine()
+    engine = Database()
     tables = [
         engine.register(typed(rows_of_table, columns), name)
         for name, rows_of_table, columns in (("serp", serps, SERP), ("shown", shown, SHOWN), ("event", events, EVENT),

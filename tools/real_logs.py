@@ -19,7 +19,9 @@ from typing import Any
 
 from judged.online import InteractionLog, OnlineEstimate, OnlineScores, check_log, online_metrics, read_log
 from judged.online.findings import doubts
-from judged.online.layout import amount, span_of, value_of
+from judged.online.layout import format_amount as amount
+from judged.online.layout import format_estimate as value_of
+from judged.online.layout import format_interval as span_of
 from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-logs.md"

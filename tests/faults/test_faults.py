@@ -29,7 +29,7 @@ from judged.data import sample
 from judged.errors import InputError, OutputError, is_full
 from judged.labels import LabelStore
 from judged.labels import database as labels_database
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from judged.pipelines.experiments import results, runner, worker
 from judged.pipelines.experiments.limits import StepRecord
 from judged.results.files import atomic_folder, atomic_write
@@ -187,7 +187,7 @@ def test_ctrl_c_while_an_old_folder_is_removed_leaves_nothing(tmp_path: Path, mo
 
 def test_ctrl_c_while_an_engine_is_freed_leaves_no_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("duckdb")
-    engine, removed = Engine(), interrupt_first_removal(monkeypatch)
+    engine, removed = Database(), interrupt_first_removal(monkeypatch)
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     folder = engine.folder
     del engine

@@ -17,7 +17,7 @@ from fuzz.readers import Reader, WrongError
 from judged.errors import InputError
 from judged.online import online_metrics, read_log
 from judged.online.check import check_log
-from judged.online.log import need_records
+from judged.online.log import check_has_records
 from judged.online.readers.mapping_file import mapping_text
 from judged.online.storage import store_log
 
@@ -121,7 +121,7 @@ def _read(path: Path, **options: Any) -> None:
         if not str(error.path).endswith(".toml"):
             raise
         raise InputError(error.problem, fix=error.fix, path=str(path)) from None  # a mapping that fits no record
-    need_records(log)
+    check_has_records(log)
     _check_log(log)
     variant = crc32(path.read_bytes()) % 12
     if variant == 0:

@@ -84,7 +84,7 @@ read_log("my.log", layout="moons")
 """
     done = python("-c", code, cwd=tmp_path)
     assert done.stdout == "0.5\n", done.stderr
-    assert "there is no layout 'moons'" in done.stderr
+    assert "unknown layout 'moons'" in done.stderr
 
 
 def test_its_engine(python, tmp_path):

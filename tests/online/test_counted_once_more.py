@@ -1,4 +1,4 @@
-"""Numbers that were once wrong, each with the smallest log that shows it; and numbers counted by other loops."""
+"""Regression tests with the smallest log that shows each bug, and an independent computation of the metrics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def event(serp: int, seconds: int, action: str, **more: Any) -> dict[str, Any]:
 
 
 def test_queries_to_a_success_count_the_one_that_is_still_repeated() -> None:
-    """One session each: the texts, on which of them something came into the cart, and queries until then."""
+    """One session each: queries, number of the query with a cart event, and expected queries until success."""
     sessions = [
         ("hat, shoes, shoes", 2, 2),  # the second query, which is repeated after it came to something
         ("hat, shoes, shoes", 3, 2),
@@ -33,52 +33,52 @@ def test_queries_to_a_success_count_the_one_that_is_still_repeated() -> None:
     ]
     pages, events = [], []
     for session, (texts, success, _) in enumerate(sessions):
-        own = {"session": session, "device": f"session {session}"}
-        pages += [page(10 * session + at, 100 * at, text) | own for at, text in enumerate(texts.split(", "), 1)]
+        fields = {"session": session, "device": f"session {session}"}
+        pages += [page(10 * session + i, 100 * i, text) | fields for i, text in enumerate(texts.split(", "), 1)]
         events.append(event(10 * session + success, 100 * success + 5, "add_to_cart", session=session))
     scores = online_metrics(typed_log(pages, events), "QueriesPerSuccess", by="device")
-    found = [scores.of("QueriesPerSuccess", f"session {session}").value for session in range(len(sessions))]
-    assert found == [queries for _, _, queries in sessions]
+    values = [scores.of("QueriesPerSuccess", f"session {session}").value for session in range(len(sessions))]
+    assert values == [queries for _, _, queries in sessions]
 
 
-def test_what_is_divided_by_nothing_is_no_number() -> None:
-    """A cart without a click: it is not infinitely many carts a click."""
+def test_a_ratio_with_denominator_0_is_nan() -> None:
+    """A cart event without a click: carts per click is undefined, not infinite."""
     log = typed_log([page(1, 0, "hat")], [event(1, 5, "add_to_cart")])
-    found = online_metrics(log, "CartsPerClick").of("CartsPerClick")
-    assert (found.numerator, found.denominator) == (1, 0)
-    assert math.isnan(found.value)
+    estimate = online_metrics(log, "CartsPerClick").of("CartsPerClick")
+    assert (estimate.numerator, estimate.denominator) == (1, 0)
+    assert math.isnan(estimate.value)
 
 
-def test_rounding_does_not_pass_over_an_amount() -> None:
-    """0.55 * 100 is 55.00000000000001 as a double: of 1, 2, ..., 100, still 55 is what 55 % do not exceed."""
-    pages = [page(at, at, "hat") for at in range(1, 101)]
-    log = typed_log(pages, [event(at, at, "purchase", value=float(at)) for at in range(1, 101)])
-    found = online_metrics(log, "RevenuePerSearch", settings=FactSettings(winsorize=0.55))
-    assert found.value("RevenuePerSearch") * 100 == pytest.approx(sum(min(at, 55) for at in range(1, 101)))
+def test_quantiles_are_robust_to_rounding() -> None:
+    """0.55 * 100 is 55.00000000000001 as a double; the 55% quantile of 1, 2, ..., 100 is still 55."""
+    pages = [page(amount, amount, "hat") for amount in range(1, 101)]
+    log = typed_log(pages, [event(amount, amount, "purchase", value=float(amount)) for amount in range(1, 101)])
+    scores = online_metrics(log, "RevenuePerSearch", settings=FactSettings(winsorize=0.55))
+    assert scores.value("RevenuePerSearch") * 100 == pytest.approx(sum(min(amount, 55) for amount in range(1, 101)))
 
 
 def test_deep_ranks_are_counted_by_any_engine() -> None:
     ranks = (50, 51, 64, 65, 1025, 60_000)
-    pages = [page(at, at, "hat") | {"n_shown": 80} for at in range(len(ranks))]
-    log = typed_log(pages, [event(at, at, "click", rank=rank) for at, rank in enumerate(ranks)])
+    pages = [page(i, i, "hat") | {"n_shown": 80} for i in range(len(ranks))]
+    log = typed_log(pages, [event(i, i, "click", rank=rank) for i, rank in enumerate(ranks)])
     scores = online_metrics(log, ["ImpressionCTR@80", "CTRAtRank(r=64)", "CTRAtRank(r=1025)", "FirstClickRR"])
-    found = {str(one.metric): one.numerator for one in scores.estimates}
-    assert found.pop("FirstClickRR") == pytest.approx(sum(1 / rank for rank in ranks), rel=1e-12)
-    assert found == {"ImpressionCTR@80": 4, "CTRAtRank(r=64)": 1, "CTRAtRank(r=1025)": 0}  # 80 were shown
+    numerators = {str(estimate.metric): estimate.numerator for estimate in scores.estimates}
+    assert numerators.pop("FirstClickRR") == pytest.approx(sum(1 / rank for rank in ranks), rel=1e-12)
+    assert numerators == {"ImpressionCTR@80": 4, "CTRAtRank(r=64)": 1, "CTRAtRank(r=1025)": 0}  # 80 were shown
 
 
 def test_a_page_with_a_click_was_not_empty() -> None:
-    """Nothing was found for the typed text; what answers a changed one is shown, or another block clicked on."""
-    none = {"zero_results": True}
-    pages = [page(1, 0, "hta") | none | {"rescued": True}, page(2, 50, "lamp") | none | {"n_shown": 0}]
-    pages.append(page(3, 99, "zzz") | none | {"n_shown": 0})
+    """Page 1 shows results of a corrected query, and on page 2 the user clicks on another block."""
+    no_results = {"zero_results": True}
+    pages = [page(1, 0, "hta") | no_results | {"rescued": True}, page(2, 50, "lamp") | no_results | {"n_shown": 0}]
+    pages.append(page(3, 99, "zzz") | no_results | {"n_shown": 0})
     log = typed_log(pages, [event(1, 5, "click", rank=1), event(2, 55, "click", object_id="x")])
     scores = online_metrics(log, ["PageCTR", "PageCTR@3", "ZeroResults", "BadAbandonment"])
-    found = {str(one.metric): (one.numerator, one.denominator) for one in scores.estimates}
-    assert found == {"PageCTR": (2, 2), "PageCTR@3": (1, 2), "ZeroResults": (3, 3), "BadAbandonment": (1, 3)}
+    sums = {str(row.metric): (row.numerator, row.denominator) for row in scores.estimates}
+    assert sums == {"PageCTR": (2, 2), "PageCTR@3": (1, 2), "ZeroResults": (3, 3), "BadAbandonment": (1, 3)}
 
 
-def test_what_was_not_shown_cannot_raise_a_rate_above_one() -> None:
+def test_clicks_on_results_that_were_not_shown_do_not_count() -> None:
     pages = [
         {"serp": 0, "session": 0, "user": 0, "time_ms": 0, "query": "a", "n_shown": 1},
         {"serp": 1, "session": 1, "user": 1, "time_ms": 0, "query": "b", "n_shown": 0},
@@ -89,81 +89,87 @@ def test_what_was_not_shown_cannot_raise_a_rate_above_one() -> None:
     ]
     log = typed_log(pages, clicks)
     scores = online_metrics(log, ["ImpressionCTR", "ImpressionCTR@10", "ClicksPerPage"])
-    assert [(one.numerator, one.denominator) for one in scores.estimates] == [(1, 1), (1, 1), (3, 2)]
-    assert [(one.rank, one.numerator, one.denominator) for one in scores.ranks] == [(1, 1, 1)]
+    assert [(estimate.numerator, estimate.denominator) for estimate in scores.estimates] == [(1, 1), (1, 1), (3, 2)]
+    assert [(estimate.rank, estimate.numerator, estimate.denominator) for estimate in scores.ranks] == [(1, 1, 1)]
 
 
-def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Draw a log of 60 users, some of whom come back, turn pages, filter, copy, buy and say what they think."""
-    chance = random.Random(seed)  # noqa: S311
+def random_log(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Sample a log of 60 users with several sessions, pages, filters, copies, purchases, and ratings."""
+    rng = random.Random(seed)  # noqa: S311
     pages, events = list[dict[str, Any]](), list[dict[str, Any]]()
     for user in range(60):
-        time = chance.randrange(5 * 86_400)
-        for visit in range(chance.choice([1, 1, 2, 3])):
-            own = {"session": 10 * user + visit, "user": user}
-            text = chance.choice("abc")
-            for _ in range(chance.randrange(1, 6)):
-                turn = bool(pages) and pages[-1]["session"] == own["session"] and chance.random() < 0.3
-                text = text if turn else chance.choice("abc")
-                number = pages[-1]["page"] + 1 if turn else 1
+        time = rng.randrange(5 * 86_400)
+        for visit in range(rng.choice([1, 1, 2, 3])):
+            fields = {"session": 10 * user + visit, "user": user}
+            text = rng.choice("abc")
+            for _ in range(rng.randrange(1, 6)):
+                is_next_page = bool(pages) and pages[-1]["session"] == fields["session"] and rng.random() < 0.3
+                text = text if is_next_page else rng.choice("abc")
+                number = pages[-1]["page"] + 1 if is_next_page else 1
                 pages.append(
-                    {"serp": len(pages), **own, "time_ms": 1000 * time, "query": text, "page": number, "n_shown": 10}
-                    | {"first_rank": 10 * number - 9, "filtered": chance.random() < 0.2}
-                    | {"suggested": chance.choice([None, False, True])}
+                    {"serp": len(pages), **fields, "time_ms": 1000 * time, "query": text, "page": number, "n_shown": 10}
+                    | {"first_rank": 10 * number - 9, "filtered": rng.random() < 0.2}
+                    | {"suggested": rng.choice([None, False, True])}
                 )
-                for _ in range(chance.choice([0, 0, 1, 2, 4])):
-                    action = chance.choice(
+                for _ in range(rng.choice([0, 0, 1, 2, 4])):
+                    action = rng.choice(
                         ["click", "click", "click", "hover", "scroll", "copy", "purchase", "like", "dislike", "rating"]
                     )
-                    at = 1000 * time + 500 * chance.randrange(120)
-                    more = {"rank": 10 * number - 10 + chance.randint(1, 10)} if action == "click" else {}
+                    event_ms = 1000 * time + 500 * rng.randrange(120)
+                    details = {"rank": 10 * number - 10 + rng.randint(1, 10)} if action == "click" else {}
                     if action in {"purchase", "rating"}:
-                        more = {"value": chance.randrange(1, 50) / 10}
-                    events.append({"serp": pages[-1]["serp"], **own, "time_ms": at, "action": action, **more})
-                time += chance.randrange(1, 90)
-            time += chance.randrange(3600, 4 * 86_400)
+                        details = {"value": rng.randrange(1, 50) / 10}
+                    events.append(
+                        {"serp": pages[-1]["serp"], **fields, "time_ms": event_ms, "action": action, **details}
+                    )
+                time += rng.randrange(1, 90)
+            time += rng.randrange(3600, 4 * 86_400)
     return pages, events
 
 
-def other_loops(pages: list[dict[str, Any]], events: list[dict[str, Any]]) -> dict[str, float]:
-    """Count the metrics again, one at a time, with nothing shared but the log."""
+def plain_metrics(pages: list[dict[str, Any]], events: list[dict[str, Any]]) -> dict[str, float]:
+    """Compute each metric independently of the library."""
 
-    def of(page: dict[str, Any], *actions: str) -> list[dict[str, Any]]:
+    def events_of(page: dict[str, Any], *actions: str) -> list[dict[str, Any]]:
         return [event for event in events if event["serp"] == page["serp"] and event["action"] in actions]
 
-    def share(rows: list[Any], holds: Callable[[Any], bool]) -> float:
-        return sum(map(holds, rows)) / len(rows)
+    def share(rows: list[Any], condition: Callable[[Any], bool]) -> float:
+        return sum(map(condition, rows)) / len(rows)
 
-    def later(page: dict[str, Any]) -> bool:
-        """Say whether anything follows in the session."""
-        others = [one for one in pages if one["session"] == page["session"] and one["time_ms"] > page["time_ms"]]
-        acts = {"click", "purchase", "copy"}
-        done = [one for one in events if one["session"] == page["session"] and one["action"] in acts]
-        return bool(others) or any(one["time_ms"] > page["time_ms"] for one in done)
+    def has_later_rows(page: dict[str, Any]) -> bool:
+        """Return whether a page or action follows in the session."""
+        actions = {"click", "purchase", "copy"}
+        rows = [*pages, *(event for event in events if event["action"] in actions)]
+        return any(row["session"] == page["session"] and row["time_ms"] > page["time_ms"] for row in rows)
 
-    def turned(first: dict[str, Any]) -> bool:
-        for one in pages[first["serp"] + 1 :]:  # in order of time within a session
-            if one["session"] != first["session"]:
+    def has_next_page(first: dict[str, Any]) -> bool:
+        for page in pages[first["serp"] + 1 :]:  # in order of time within a session
+            if page["session"] != first["session"]:
                 return False
-            if one["query"] == first["query"]:
-                return one["page"] > 1
+            if page["query"] == first["query"]:
+                return page["page"] > 1
         return False
 
     results = {(event["serp"], event["rank"]) for event in events if event["action"] == "click"}
-    second = [page for page in pages if any(of(page, "click")) and (page["serp"], page["first_rank"] + 1) in results]
-    at_2 = [page for page in second if page["first_rank"] == 1]
+    pages_with_click_at_2 = [
+        page for page in pages if any(events_of(page, "click")) and (page["serp"], page["first_rank"] + 1) in results
+    ]
+    with_click_at_2 = [page for page in pages_with_click_at_2 if page["first_rank"] == 1]
     money = sum(event["value"] for event in events if event["action"] == "purchase")
     ratings = [event["value"] for event in events if event["action"] == "rating"]
     thumbs = [event["action"] for event in events if event["action"] in {"like", "dislike"}]
-    first = [page for page in pages if page["page"] == 1]
-    told = [page["suggested"] for page in first if page["suggested"] is not None]
+    first_pages = [page for page in pages if page["page"] == 1]
+    suggestions = [page["suggested"] for page in first_pages if page["suggested"] is not None]
     return {
         "MeanClickRank": sum(rank for _, rank in results) / len(results),
         "LastClickAtRank(r=2)": share(
-            at_2, lambda page: max((one["time_ms"], one["rank"]) for one in of(page, "click"))[1] == 2
+            with_click_at_2,
+            lambda page: max((event["time_ms"], event["rank"]) for event in events_of(page, "click"))[1] == 2,
         ),
-        "ExitRate": share(pages, lambda page: not of(page, "click", "purchase", "copy") and not later(page)),
-        "SecondPageRate": share(first, turned),
+        "ExitRate": share(
+            pages, lambda page: not events_of(page, "click", "purchase", "copy") and not has_later_rows(page)
+        ),
+        "SecondPageRate": share(first_pages, has_next_page),
         "OrderValue": money / sum(event["action"] == "purchase" for event in events),
         "RevenuePerSession": money / len({page["session"] for page in pages}),
         "RevenuePerUser": money / len({page["user"] for page in pages}),
@@ -171,36 +177,37 @@ def other_loops(pages: list[dict[str, Any]], events: list[dict[str, Any]]) -> di
         "PositiveFeedback": share(thumbs, lambda thumb: thumb == "like"),
         "MeanRating": sum(ratings) / len(ratings),
         "FilterUse": share(pages, lambda page: page["filtered"]),
-        "SuggestionUse": share(told, bool),
-        "ReturnRate(d=3)": 1 - away(pages, events, 3 * 86_400_000),
+        "SuggestionUse": share(suggestions, bool),
+        "ReturnRate(d=3)": 1 - share_not_returned(pages, events, 3 * 86_400_000),
     }
 
 
-def away(pages: list[dict[str, Any]], events: list[dict[str, Any]], time: int) -> float:
-    """Give the share of users that stay away for longer than a time: a product over the moments of returns."""
+def share_not_returned(pages: list[dict[str, Any]], events: list[dict[str, Any]], time: int) -> float:
+    """Return the Kaplan-Meier estimate of the share of users that have not returned after a time."""
     end = max(row["time_ms"] for row in (*pages, *events))
-    known = list[tuple[int, bool]]()
+    durations = list[tuple[int, bool]]()
     for user in {page["user"] for page in pages}:
         visits = sorted({page["session"] for page in pages if page["user"] == user})
-        left = max(row["time_ms"] for row in (*pages, *events) if row["session"] == visits[0])
-        back = [page["time_ms"] for page in pages if visits[1:] and page["session"] == visits[1]]
-        known.append((max((min(back) if back else end) - left, 0), bool(back)))
+        end_of_first = max(row["time_ms"] for row in (*pages, *events) if row["session"] == visits[0])
+        returns = [page["time_ms"] for page in pages if visits[1:] and page["session"] == visits[1]]
+        durations.append((max((min(returns) if returns else end) - end_of_first, 0), bool(returns)))
     share = 1.0
-    for moment in sorted({at for at, back in known if back and at <= time}):
-        share *= 1 - sum(at == moment and back for at, back in known) / sum(at >= moment for at, _ in known)
+    for event_time in sorted({duration for duration, returned in durations if returned and duration <= time}):
+        n_returned = sum(duration == event_time and returned for duration, returned in durations)
+        share *= 1 - n_returned / sum(duration >= event_time for duration, _ in durations)
     return share
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_other_loops_count_the_same(seed: int) -> None:
-    pages, events = drawn(seed)
-    expected = other_loops(pages, events)
+def test_metrics_equal_an_independent_computation(seed: int) -> None:
+    pages, events = random_log(seed)
+    expected = plain_metrics(pages, events)
     scores = online_metrics(typed_log(pages, events), expected, settings=FactSettings(winsorize=1))
     assert {name: scores.value(name) for name in expected} == pytest.approx(expected, rel=1e-9)
 
 
-def test_good_bad_and_unknown_abandonment_add_up_at_every_look() -> None:
-    log = typed_log(*drawn(4))
+def test_good_bad_and_unknown_abandonment_add_up_to_abandonment() -> None:
+    log = typed_log(*random_log(4))
     scores = online_metrics(log, [f"{kind}Abandonment(look={look})" for kind in ("Good", "Bad", "Unknown")
                                   for look in (0, 20, 50)] + ["Abandonment"])  # fmt: skip
     good = [scores.value(f"GoodAbandonment(look={look})") for look in (0, 20, 50)]

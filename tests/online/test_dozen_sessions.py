@@ -1,4 +1,4 @@
-"""Every metric on a dozen sessions, counted by hand from `dozen_sessions.SESSIONS`.
+"""All metrics on twelve sessions, counted by hand from `dozen_sessions.SESSIONS`.
 
 Pages, in order: 0 red shoes, 1 red running shoes, 2 blue hat, 3 grene tea (empty), 4 green tea, 5 laptop, 6 its second
 page, 7 laptop bag, 8 weather, 9 news, 10 tv, 11 tv again, 12 radio, 13 cheap flights (filtered, empty), 14 flights,
@@ -73,7 +73,7 @@ COUNTED = {
     "TimeToSuccess": (25 + 15 + 405 + 9 + 31 + 5, 6),
     "QueriesPerSession": (20, 12),
     "SessionsPerUser": (12, 8),
-    "Latency": (sum(100 + at for at in range(22)) / 1000, 22),
+    "Latency": (sum(100 + number for number in range(22)) / 1000, 22),
 }
 QUANTILES = {"TimeToFirstClick(q=0.5)": 5.0, "Latency(q=0.5)": 0.110, "Latency(q=0.95)": 0.120}
 DESKTOP = {  # sessions 0, 1, 4, 5, 8, 9, 10: pages 0 to 2, 8 to 12, 16 to 20
@@ -109,16 +109,16 @@ def scores() -> OnlineScores:
 @pytest.mark.parametrize("name", COUNTED)
 def test_as_counted_by_hand(scores: OnlineScores, name: str) -> None:
     numerator, denominator = COUNTED[name]
-    found = scores.of(name)
-    assert found.numerator == pytest.approx(numerator, rel=1e-12)
-    assert found.denominator == denominator
-    assert found.value == pytest.approx(numerator / denominator, rel=1e-12)
+    estimate = scores.of(name)
+    assert estimate.numerator == pytest.approx(numerator, rel=1e-12)
+    assert estimate.denominator == denominator
+    assert estimate.value == pytest.approx(numerator / denominator, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", DESKTOP)
 def test_a_slice_as_counted_by_hand(scores: OnlineScores, name: str) -> None:
-    found = scores.of(name, "desktop")
-    assert (found.numerator, found.denominator) == DESKTOP[name]
+    estimate = scores.of(name, "desktop")
+    assert (estimate.numerator, estimate.denominator) == DESKTOP[name]
 
 
 @pytest.mark.parametrize("name", QUANTILES)
@@ -131,37 +131,39 @@ def test_kaplan_meier(scores: OnlineScores, name: str) -> None:
     assert scores.value(name) == pytest.approx(CURVES[name], rel=1e-12)
 
 
-def test_a_curve_says_nothing_beyond_what_was_watched(scores: OnlineScores) -> None:
+def test_survival_curves_are_undefined_beyond_the_observed_times(scores: OnlineScores) -> None:
     assert math.isnan(scores.value("DwellTime(q=0.9)"))
-    assert math.isnan(scores.value("ReturnRate"))  # nobody could have come back after 7 days and been seen
+    assert math.isnan(scores.value("ReturnRate"))  # no user was observed for 7 days
 
 
-def test_users_come_back_on_the_slice_of_their_first_page(scores: OnlineScores) -> None:
-    """A and H of A, C, D, F, G and H; the error is that of a share of six independent users."""
-    found = scores.of("ReturnRate(d=1)", "desktop")
-    assert (found.value, found.units) == (pytest.approx(2 / 6), 6)
-    assert found.error == pytest.approx(math.sqrt(2 / 6 * 4 / 6 / 6 * 6 / 5), rel=1e-9)
-    assert found.low < found.value < found.high
+def test_return_rate_uses_the_slice_of_the_first_page(scores: OnlineScores) -> None:
+    """A and H of A, C, D, F, G, and H return; the error is that of a share of six independent users."""
+    estimate = scores.of("ReturnRate(d=1)", "desktop")
+    assert (estimate.value, estimate.units) == (pytest.approx(2 / 6), 6)
+    assert estimate.error == pytest.approx(math.sqrt(2 / 6 * 4 / 6 / 6 * 6 / 5), rel=1e-9)
+    assert estimate.low < estimate.value < estimate.high
 
 
-def test_a_total_is_the_mean_of_users_times_as_many(scores: OnlineScores) -> None:
+def test_a_total_is_the_mean_times_the_number_of_users(scores: OnlineScores) -> None:
     total, mean = scores.of("Revenue"), scores.of("RevenuePerUser")
     assert (total.value, total.denominator) == (80, 8)
-    assert [total.low, total.high, total.error] == pytest.approx([8 * one for one in (mean.low, mean.high, mean.error)])
+    assert [total.low, total.high, total.error] == pytest.approx(
+        [8 * value for value in (mean.low, mean.high, mean.error)]
+    )
 
 
-def test_ranks_stand_beside(scores: OnlineScores) -> None:
-    found = {one.rank: (one.numerator, one.denominator) for one in scores.ranks if one.slice is None}
-    assert found == {1: (7, 19), 2: (3, 19), 3: (1, 18), 4: (1, 17), 5: (1, 16)} | {
+def test_ctr_by_rank(scores: OnlineScores) -> None:
+    sums = {row.rank: (row.numerator, row.denominator) for row in scores.ranks if row.slice is None}
+    assert sums == {1: (7, 19), 2: (3, 19), 3: (1, 18), 4: (1, 17), 5: (1, 16)} | {
         rank: (int(rank == 9), 15) for rank in range(6, 11)
     }
 
 
-def test_what_the_log_cannot_tell_is_refused_with_a_reason() -> None:
+def test_unsupported_metrics_are_refused_with_a_reason() -> None:
     log = typed_log(*pages_and_events(), has=frozenset({"clicks", "shown", "unclicked"}), has_time=False)
     scores = online_metrics(log, ["PageCTR", "SatisfiedClicks", "TimeToFirstClick", "Latency"])
-    assert [str(one) for one in scores.metrics] == ["PageCTR"]
-    assert {str(metric): why for metric, why in scores.refused} == {
+    assert [str(metric) for metric in scores.metrics] == ["PageCTR"]
+    assert {str(metric): reason for metric, reason in scores.refused} == {
         "SatisfiedClicks": "the log cannot tell how long visits lasted: it has no clock, or nothing follows a click",
         "TimeToFirstClick": "the log has no clock",
         "Latency": "the log does not say how long the engine took",
@@ -169,19 +171,19 @@ def test_what_the_log_cannot_tell_is_refused_with_a_reason() -> None:
 
 
 def test_intervals_are_over_users() -> None:
-    """Delta method by hand: pages with a click and pages, user by user A..H."""
+    """Delta method by hand: clicked pages and pages of the users A to H."""
     clicked = {"A": 2, "B": 2, "C": 1, "D": 1, "E": 1, "F": 2, "G": 1, "H": 1}
     pages = {"A": 3, "B": 4, "C": 2, "D": 3, "E": 2, "F": 2, "G": 1, "H": 3}
     ratio = sum(clicked.values()) / sum(pages.values())
     squares = sum((clicked[user] - ratio * pages[user]) ** 2 for user in pages)
     error = math.sqrt(squares * 8 / 7) / sum(pages.values())
-    found = online_metrics(typed_log(*pages_and_events()), "PageCTR").of("PageCTR")
-    assert (found.units, found.method) == (8, "delta")
-    assert found.error == pytest.approx(error, rel=1e-12)
+    estimate = online_metrics(typed_log(*pages_and_events()), "PageCTR").of("PageCTR")
+    assert (estimate.units, estimate.method) == (8, "delta")
+    assert estimate.error == pytest.approx(error, rel=1e-12)
 
 
 def test_unit_of_sessions() -> None:
     log: InteractionLog = typed_log(*pages_and_events())
     scores = online_metrics(log, ["PageCTR", "SessionsPerUser"], unit="session")
-    assert scores.of("PageCTR").units == 11  # the session with nothing but an empty page tells nothing of it
+    assert scores.of("PageCTR").units == 11  # not the session with only an empty page
     assert scores.refused[0][1] == "sessions are the unit here, not users"

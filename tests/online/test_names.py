@@ -1,4 +1,4 @@
-"""Names of metrics that people type."""
+"""Parsing of metric names and their synonyms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import pytest
 from dozen_sessions import pages_and_events
 from judged.errors import MeasureError
 from judged.online import online_metrics
-from judged.online.metrics import MEANT, NAMES, ONLINE_METRICS, online_metric, plain, understood
+from judged.online.metrics import (
+    ONLINE_METRICS,
+    SYNONYM_ROWS,
+    SYNONYMS,
+    normalize_name,
+    online_metric,
+    resolved_synonyms,
+)
 from typed_logs import typed_log
 
 MEANINGS = {
@@ -30,39 +37,43 @@ MEANINGS = {
 
 
 @pytest.mark.parametrize("typed", MEANINGS)
-def test_what_is_typed_is_understood(typed: str) -> None:
+def test_synonyms(typed: str) -> None:
     assert str(online_metric(typed)) == MEANINGS[typed]
 
 
-def test_each_name_means_one_metric_that_there_is_and_is_no_other_metric() -> None:
-    assert len(MEANT) == sum(len(names.split(", ")) for names, _, _ in NAMES)
-    for typed, (metric, other) in MEANT.items():
+def test_each_synonym_refers_to_one_metric_and_is_not_a_metric_name() -> None:
+    assert len(SYNONYMS) == sum(len(names.split(", ")) for names, _, _ in SYNONYM_ROWS)
+    for synonym, (metric, note) in SYNONYMS.items():
         assert str(online_metric(metric)) == metric
-        assert typed not in {plain(name) for name in ONLINE_METRICS}
-        said = [word.strip(",") for word in other.split() if word[0].isupper()]
-        assert set(said) <= set(ONLINE_METRICS)
-        assert not other or said
+        assert synonym not in {normalize_name(name) for name in ONLINE_METRICS}
+        mentioned = [word.strip(",") for word in note.split() if word[0].isupper()]
+        assert set(mentioned) <= set(ONLINE_METRICS)
+        assert not note or mentioned
 
 
-def test_the_result_says_which_metric_was_meant() -> None:
+def test_results_name_the_metric_of_a_synonym() -> None:
     scores = online_metrics(typed_log(*pages_and_events()), iter(["CTR", "PageCTR@1", "AOV"]))
-    assert [str(one) for one in scores.metrics] == ["PageCTR", "PageCTR@1", "OrderValue"]
+    assert [str(metric) for metric in scores.metrics] == ["PageCTR", "PageCTR@1", "OrderValue"]
     assert scores.policies[:2] == (
         ("CTR", "PageCTR; of shown results it is ImpressionCTR"), ("AOV", "OrderValue"))  # fmt: skip
-    assert understood(["PageCTR"]) == ()
+    assert resolved_synonyms(["PageCTR"]) == ()
     assert scores.value("ctr") == scores.value("PageCTR") == 11 / 20
 
 
-def test_nearly_a_name_is_answered_by_the_metric() -> None:
+def test_a_misspelled_name_gets_a_suggestion() -> None:
     with pytest.raises(MeasureError, match="did you mean OrderValue"):
         online_metric("averge order valu")
 
 
 @pytest.mark.parametrize(
-    ("name", "fix"),
-    [("ReturnRate(d=0)", "give days, above 0"), ("GoodAbandonment(look=-1)", "give seconds, 0 or more"),
-     ("DwellTime(t=0)", "seconds above 0, up to which the mean is taken"), ("DwellTime(q=1)", "between 0 and 1")],
-)  # fmt: skip
-def test_values_of_parameters_that_make_no_sense(name: str, fix: str) -> None:
-    with pytest.raises(MeasureError, match=fix):
+    ("name", "message"),
+    [
+        ("ReturnRate(d=0)", "must be above 0 and at most 3650, got 0"),
+        ("GoodAbandonment(look=-1)", "must not be negative, got -1"),
+        ("DwellTime(t=0)", "must be above 0, got 0"),
+        ("DwellTime(q=1)", "between 0 and 1"),
+    ],
+)
+def test_invalid_values_of_parameters(name: str, message: str) -> None:
+    with pytest.raises(MeasureError, match=message):
         online_metric(name)

@@ -1,4 +1,4 @@
-"""Spark itself, where there is Java: one test, as a server takes as long to come up as most files of tests."""
+"""Spark with Java, in one test, since a server takes as long to start as most test files."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def test_spark(tmp_path: Path) -> None:
     qrels, table = made()
     with ExitStack() as server, ExitStack() as client:
         address = server.enter_context(spark("local[2]", *QUICKLY))
-        opened = client.enter_context(session(address))
-        on_a_cluster(opened, address)
+        spark_session = client.enter_context(session(address))
+        on_a_cluster(spark_session, address)
         for column, problem in UNFIT.items():
             with pytest.raises(InputError, match=problem):
-                judged.judge({"q1": {"a": 1}}, opened.sql(ROW.replace("'a'", column)))
-        opened.sql("CREATE TABLE padded (query_id STRING, doc_id CHAR(5), score DOUBLE) USING parquet")
+                judged.judge({"q1": {"a": 1}}, spark_session.sql(ROW.replace("'a'", column)))
+        spark_session.sql("CREATE TABLE padded (query_id STRING, doc_id CHAR(5), score DOUBLE) USING parquet")
         with pytest.raises(InputError, match=r"doc_id is char\(5\): blanks are added"):
             judged.judge({"q1": {"a": 1}}, f"{address}/padded")
-        opened.createDataFrame(table).write.saveAsTable("runs")
+        spark_session.createDataFrame(table).write.saveAsTable("runs")
         run = runs_of(f"{address}/runs")[0]
         assert (run.name, run.where) == ("r1", f"{address}/runs")
-        assert judged.Qrels.of(opened.sql(f"{ROW.replace('score', 'relevance')}")).topics == ("q1",)
+        assert judged.Qrels.of(spark_session.sql(f"{ROW.replace('score', 'relevance')}")).topics == ("q1",)
 
         log = typed_log(*pages_and_events())
-        store_in_spark(log, opened, tmp_path / "log")
+        store_in_spark(log, spark_session, tmp_path / "log")
         assert equal(log, read_log(tmp_path / "log", tables=f"{address}/logs")) > 60
 
         threading.Timer(2, server.close).start()
-        for policy in opened.client.get_retry_policies():
+        for policy in spark_session.client.get_retry_policies():
             policy.max_retries = 1
         with pytest.raises(InputError, match="the connection to Spark broke: "):
-            judged.evaluate(qrels, opened.sql(SLOW))
+            judged.evaluate(qrels, spark_session.sql(SLOW))

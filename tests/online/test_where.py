@@ -1,4 +1,4 @@
-"""A condition chooses pages: the same numbers as of the slice that it names."""
+"""A condition on pages gives the same numbers as the corresponding slice."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _DAY = 86_400_000
 MOBILE = "device == 'mobile'"
 
 
-def log() -> InteractionLog:
-    """Make a log of two weeks, in which two of seven pages are opened on a phone, and all on a desk."""
+def two_weeks() -> InteractionLog:
+    """Build a log of two weeks with clicks on two of seven mobile pages, and on all desktop pages."""
     pages = [
-        {"serp": at, "session": at, "user": at % 40, "time_ms": 14 * _DAY * at // 240, "query": f"lamp {at % 3}",
-         "device": ("mobile", "desk")[at % 2], "n_shown": 3, "zero_results": False}
-        for at in range(240)
+        {"serp": i, "session": i, "user": i % 40, "time_ms": 14 * _DAY * i // 240, "query": f"lamp {i % 3}",
+         "device": ("mobile", "desk")[i % 2], "n_shown": 3, "zero_results": False}
+        for i in range(240)
     ]  # fmt: skip
     clicks = [
         {**{key: page[key] for key in ("serp", "session", "user", "time_ms")}, "action": "click", "rank": 1}
@@ -24,28 +24,28 @@ def log() -> InteractionLog:
     return typed_log(pages, clicks)
 
 
-def test_the_funnel_of_a_condition_is_that_of_its_slice() -> None:
-    made = log()
-    chosen, sliced = funnel(made, where=MOBILE), funnel(made, by="device")
-    assert [(one.reached, one.of_all.low) for one in chosen.steps] == [
-        (one.reached, one.of_all.low) for one in sliced.steps if one.slice == "mobile"
+def test_the_funnel_of_a_condition_equals_that_of_the_slice() -> None:
+    log = two_weeks()
+    filtered, sliced = funnel(log, where=MOBILE), funnel(log, by="device")
+    assert [(step.reached, step.of_all.low) for step in filtered.steps] == [
+        (step.reached, step.of_all.low) for step in sliced.steps if step.slice == "mobile"
     ]
-    assert chosen.steps[0].reached == 120
-    assert dict(chosen.policies)["where"] == f"{MOBILE}: 120 of 240 pages"
+    assert filtered.steps[0].reached == 120
+    assert dict(filtered.policies)["where"] == f"{MOBILE}: 120 of 240 pages"
 
 
 def test_differences_and_overview_of_a_condition() -> None:
-    made = log()
-    (found,) = difference(made, "PageCTR", where=MOBILE).found
-    (moved,) = overview(made, "PageCTR", where=MOBILE).movements
-    assert (found.baseline.numerator, found.other.numerator) == (17.0, 17.0)
-    assert moved.change == found
-    whole = online_metrics(made, "PageCTR", where=MOBILE).of("PageCTR")
-    assert found.baseline.denominator + found.other.denominator == whole.denominator == 120
+    log = two_weeks()
+    (metric_difference,) = difference(log, "PageCTR", where=MOBILE).differences
+    (metric_change,) = overview(log, "PageCTR", where=MOBILE).changes
+    assert (metric_difference.baseline.numerator, metric_difference.other.numerator) == (17.0, 17.0)
+    assert metric_change.change == metric_difference
+    estimate = online_metrics(log, "PageCTR", where=MOBILE).of("PageCTR")
+    assert metric_difference.baseline.denominator + metric_difference.other.denominator == estimate.denominator == 120
 
 
 def test_lists_of_a_condition() -> None:
-    made = log()
-    lists = {where: queries(made, ["left", "again"], where=where, fdr=0.5) for where in (None, MOBILE)}
+    log = two_weeks()
+    lists = {where: queries(log, ["left", "again"], where=where, fdr=0.5) for where in (None, MOBILE)}
     assert "where" not in dict(lists[None].policies)
     assert f"Only pages with {MOBILE}: 120 of 240 pages." in lists[MOBILE].text()

@@ -87,5 +87,5 @@ def test_in_a_browser(browser: Any, tmp_path: Path) -> None:
 
 
 def test_metrics_of_nothing_are_no_section() -> None:
-    with pytest.raises(InputError, match=r"no metric can be told: no add_to_cart event .*see 'judged logs check'"):
+    with pytest.raises(InputError, match=r"no metric can be computed: no add_to_cart event .*see 'judged logs check'"):
         online.measured(scores(estimates=()))

@@ -13,7 +13,7 @@ from judged.online.readers.raw import RawLog, TableWriter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.online.engine import Engine
+    from judged.online.engine import Database
     from judged.online.readers.files import LogFile
 
 OPENED_SHARE = replace(
@@ -21,7 +21,7 @@ OPENED_SHARE = replace(
 )
 
 
-def read_stars(parts: Sequence[LogFile], engine: Engine, *, progress: Any = None) -> RawLog:
+def read_stars(parts: Sequence[LogFile], engine: Database, *, progress: Any = None) -> RawLog:
     """Insert pages and clicks into the database that analyzes the log."""
     del progress
     pages, clicks, lines = TableWriter(engine, "query", RAW_QUERY), TableWriter(engine, "event", RAW_EVENT), 0

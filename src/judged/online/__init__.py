@@ -1,4 +1,4 @@
-"""What users did: interaction logs, and metrics of them that can be defended."""
+"""Analysis of user behavior: interaction logs and their metrics."""
 
 from judged.components import lazily
 

@@ -1,4 +1,4 @@
-"""The check of a log as an answer: what was read, where the rows went, what is wrong, and what the log can tell."""
+"""Result of `check_log`: row counts, findings, and the kinds of data in a log."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.online import findings
-from judged.online import findings as words
-from judged.online.findings import doubts
-from judged.online.layout import UNITS, sentence, shown
+from judged.online.findings import doubts, format_counts, relevant_policies
+from judged.online.layout import UNITS, clip, clip_words
 from judged.online.log import user_counts
-from judged.online.metrics import TELLS
+from judged.online.metrics import CAPABILITIES
 from judged.results import TEXT, YES_NO, Answer, Column, Sentences, Table, counted
 
 if TYPE_CHECKING:
@@ -19,36 +18,36 @@ if TYPE_CHECKING:
     from judged.online.log import InteractionLog
     from judged.results import Block
 
-_LONG = 60  # characters of the name of a log
+_MAX_NAME = 60  # maximum characters of a log's name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogCheck(Answer):
-    """What can be said about a log before anything is measured on it: what `check_log` returns.
+    """Check of a log before metrics are computed: result of `check_log`.
 
     Attributes
     ----------
     log, layout : str
-        Its name, and what it was read as.
+        Name, and layout it was read as.
     files : tuple of str
-        What was read.
+        Files that were read.
     has_time : bool
-        Whether it has a clock.
+        Whether it has timestamps.
     has : frozenset of str
-        What it can tell.
+        Kinds of data it contains.
     counts : tuple of (str, int)
-        ``pages``, ``events``, ``events on pages``, and ``sessions`` and ``users`` that have a page; no ``users`` where
-        no page names one.
+        ``pages``, ``events``, ``events on pages``, and ``sessions`` and ``users`` with a page; no ``users`` if no page
+        has a user ID.
     period : (int, int) or None
-        First and last time, in milliseconds since 1970; None: it has no clock, or no page.
+        First and last time, in milliseconds since 1970; None without timestamps or pages.
     accounts : tuple of Account
-        Where the rows went.
+        Numbers of rows read, kept, and excluded.
     findings : tuple of LogFinding
-        What is wrong.
+        Problems of the log.
     policies : tuple of (str, str)
-        What was chosen, name to value.
+        Options, name to value.
     doubts : tuple of str
-        Why its numbers should not be trusted as they are; empty: it is fit.
+        Reasons why metrics are not reliable; empty if the log is fit.
     """
 
     kind: ClassVar[str] = "log"
@@ -68,65 +67,67 @@ class LogCheck(Answer):
 
     @property
     def title(self) -> str:
-        """What it answers."""
-        return f"Whether {shown(self.log, _LONG)} is fit"
+        """Title of the result."""
+        return f"Whether {clip(self.log, _MAX_NAME)} is fit"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Whether it is fit, and why not."""
-        said = tuple(f"not fit: {sentence(reason)}" for reason in self.doubts)
-        return said or ("fit: no rule leaves out much, and events are on pages",)
+        """Whether the log is fit, or the reasons why not."""
+        verdicts = tuple(f"not fit: {clip_words(reason)}" for reason in self.doubts)
+        return verdicts or ("fit: no rule leaves out much, and events are on pages",)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give how much there is, where the rows went, what is wrong, what the log can tell, and the verdict."""
+        """Return the summary, rows, findings, supported data, and verdict."""
         period = "" if self.period is None else f", {_day(self.period[0])} to {_day(self.period[1])} UTC"
-        about = f"{shown(self.log, _LONG)}: {self.layout}, {counted(len(self.files), 'file')}{period}"
-        chosen = ", ".join(f"{name} {sentence(value)}" for name, value in findings.told(self.policies, self.findings))
-        families = (
-            Column("name", list(TELLS), TEXT, "it has"),
-            Column("has", [name in self.has for name in TELLS], YES_NO, ""),
-            Column("meaning", list(TELLS.values()), TEXT, "for"),
+        summary = f"{clip(self.log, _MAX_NAME)}: {self.layout}, {counted(len(self.files), 'file')}{period}"
+        used = relevant_policies(self.policies, self.findings)
+        policies = ", ".join(f"{name} {clip_words(value)}" for name, value in used)
+        capabilities = (
+            Column("name", list(CAPABILITIES), TEXT, "it has"),
+            Column("has", [name in self.has for name in CAPABILITIES], YES_NO, ""),
+            Column("meaning", list(CAPABILITIES.values()), TEXT, "for"),
         )
         return (
-            Sentences((about, ", ".join(words.counts(self.counts)))),
+            Sentences((summary, ", ".join(format_counts(self.counts)))),
             self._accounts(),
             findings.findings_table(self.findings),
-            *(Sentences(meant, f"finding{at}") for at, meant in enumerate(findings.meanings(self.findings), 1)),
-            Table("tells", families, "What this log can tell", labels=3),
-            Sentences((f"Chosen: {chosen}.",), "chosen"),
+            *(Sentences(texts, f"finding{i}") for i, texts in enumerate(findings.describe_findings(self.findings), 1)),
+            Table("tells", capabilities, "What this log can tell", labels=3),
+            Sentences((f"Chosen: {policies}.",), "chosen"),
             Sentences(self.sentences, "verdict"),
         )
 
     def facts(self) -> dict[str, Any]:
-        """Give what the log is, what was chosen, and why it should not be trusted."""
+        """Return the log, options, row counts, and doubts."""
         names = ("log", "layout", "files", "has_time")
         return {
             **{name: getattr(self, name) for name in names},
             "period_ms": self.period,
             "counts": dict(self.counts),
-            "accounts": [{**asdict(one), "excluded": dict(one.excluded)} for one in self.accounts],
+            "accounts": [{**asdict(account), "excluded": dict(account.excluded)} for account in self.accounts],
             "policies": dict(self.policies),
             "doubts": self.doubts,
         }
 
     def _accounts(self) -> Table:
-        rules = tuple(dict.fromkeys(rule for one in self.accounts for rule, _ in one.excluded))
+        accounts = self.accounts
+        rules = tuple(dict.fromkeys(rule for account in accounts for rule, _ in account.excluded))
         columns = (
-            Column("table", [one.table for one in self.accounts], TEXT, "rows"),
-            Column("read", [one.read for one in self.accounts], UNITS),
-            *(Column(rule, [dict(one.excluded).get(rule, 0) for one in self.accounts], UNITS) for rule in rules),
-            Column("kept", [one.kept for one in self.accounts], UNITS),
+            Column("table", [account.table for account in accounts], TEXT, "rows"),
+            Column("read", [account.read for account in accounts], UNITS),
+            *(Column(rule, [dict(account.excluded).get(rule, 0) for account in accounts], UNITS) for rule in rules),
+            Column("kept", [account.kept for account in accounts], UNITS),
         )
         return Table("rows", columns, only="people")
 
 
 def check_log(log: InteractionLog) -> LogCheck:
-    r"""Look at a log before anything is measured on it.
+    r"""Check a log before computing metrics.
 
     Parameters
     ----------
     log
-        The log, as `read_log` gives it.
+        Log as returned by `read_log`.
 
     Examples
     --------
@@ -136,27 +137,28 @@ def check_log(log: InteractionLog) -> LogCheck:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "log.ndjson"
     ...     _ = path.write_text('{"query_id": "1", "user_query": "car", "timestamp": "2026-01-05T10:00:00Z"}\n')
-    ...     found = check_log(read_log(path))
-    >>> dict(found.counts)["pages"], found.doubts
+    ...     check = check_log(read_log(path))
+    >>> dict(check.counts)["pages"], check.doubts
     (1, ())
     """
-    (found,) = log.engine.rows(f"""
+    (totals,) = log.engine.rows(f"""
         SELECT count(*) AS pages, count(DISTINCT session) AS sessions, count(DISTINCT "user") AS users,
             min(time_ms) AS first, max(time_ms) AS last, (SELECT count(*) FROM {log.event}) AS events,
             (SELECT count(serp) FROM {log.event}) AS joined
         FROM {log.serp}""")
     counts = (
-        ("pages", found["pages"]),
-        ("events", found["events"]),
-        ("events on pages", found["joined"]),
-        ("sessions", found["sessions"]),
-        *user_counts(log, found["users"]),
+        ("pages", totals["pages"]),
+        ("events", totals["events"]),
+        ("events on pages", totals["joined"]),
+        ("sessions", totals["sessions"]),
+        *user_counts(log, totals["users"]),
     )
-    timed = log.has_time and log.dated and found["pages"] > 0
-    period = (found["first"], found["last"]) if timed else None
-    what = (log.name, log.layout, log.files, log.has_time, log.has)
-    why = doubts(log.accounts, log.findings)
-    return LogCheck(*what, counts, period, log.accounts, log.findings, log.policies, why)
+    # Artificial dates would look like real ones.
+    timed = log.has_time and log.dated and totals["pages"] > 0
+    period = (totals["first"], totals["last"]) if timed else None
+    source = (log.name, log.layout, log.files, log.has_time, log.has)
+    reasons = doubts(log.accounts, log.findings)
+    return LogCheck(*source, counts, period, log.accounts, log.findings, log.policies, reasons)
 
 
 def _day(time_ms: int) -> str:

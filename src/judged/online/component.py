@@ -1,4 +1,4 @@
-"""Commands and pages about logs of users."""
+"""Commands and pages for logs of user behavior."""
 
 from judged.components import Command, Component, Page
 

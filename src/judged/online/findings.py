@@ -1,4 +1,4 @@
-"""What is wrong with a log, and how much of it: named rules, their counts, what was done, and what is said of it."""
+"""Findings about a log: rules, counts, actions taken, and their wording."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from judged.online.layout import UNITS, percent, place, sentence, shown
+from judged.online.layout import UNITS, clip, clip_location, clip_words, percent
 from judged.results import TEXT, Show, Table, columns_of, counted, listed
 from judged.results.blocks import Note
 
@@ -22,48 +22,48 @@ if TYPE_CHECKING:
 
 
 Done: TypeAlias = Literal["excluded", "repaired", "kept", "lost"]
-"""What was done with the rows: left out of every metric, put right, kept as they are, or never readable."""
+"""Action taken on the rows: excluded from all metrics, repaired, kept unchanged, or lost (never readable)."""
 
 RULES: dict[str, dict[str, dict[str, str]]] = tomllib.loads(
     (resources.files("judged.online") / "rules.toml").read_text(encoding="utf-8")
 )
-"""What is said of each rule, and what to do about it, by where it is seen: queries, events, a reader."""
+"""Text and fix of each rule, by source: queries, events, or a reader."""
 
 
-def worded(where: str, rule: str, **words: str) -> tuple[str, str]:
-    """Give the problem and the fix of a rule, with words filled in.
+def rule_texts(where: str, rule: str, **words: str) -> tuple[str, str]:
+    """Return the problem and fix of a rule, with placeholders replaced by `words`.
 
-    >>> worded("clickmodels", "broken-line")[0]
+    >>> rule_texts("clickmodels", "broken-line")[0]
     'the line is no page of this layout'
     """
-    given = RULES[where][rule]
-    problem, fix = (Template(given[name]).substitute({"more": "", **words}) for name in ("problem", "fix"))
+    texts = RULES[where][rule]
+    problem, fix = (Template(texts[name]).substitute({"more": "", **words}) for name in ("problem", "fix"))
     return problem, fix
 
 
 @dataclass(frozen=True)
 class LogFinding:
-    """One rule that rows of the log met.
+    """A rule and the rows of the log that matched it.
 
     Parameters
     ----------
     rule
-        Short name that does not change, such as ``facet-request``.
+        Stable short name, such as ``facet-request``.
     table
-        ``query``, ``event``, ``file`` (records that could not be told to be either), or ``folder`` (whole files).
+        ``query``, ``event``, ``file`` (records of unknown type), or ``folder`` (entire files).
     rows, of
-        How many rows, and of how many it could have been.
+        Number of matching rows, and number of rows that the rule applies to.
     done
-        What was done with them.
+        Action taken on them.
     problem, fix
-        What is wrong, and what whoever writes the log can do about it.
+        The problem, and how to fix it in the logging system.
     places
-        The first few, as ``file:line``, or ids.
+        The first few rows, as ``file:line`` or IDs.
 
     Examples
     --------
-    >>> found = LogFinding("facet-request", "query", 6, 84, "excluded", "requests for facets alone", "do not log them")
-    >>> round(found.share, 4)
+    >>> facets = LogFinding("facet-request", "query", 6, 84, "excluded", "requests for facets alone", "do not log them")
+    >>> round(facets.share, 4)
     0.0714
     """
 
@@ -78,15 +78,15 @@ class LogFinding:
 
     @property
     def share(self) -> float:
-        """Rows as a share of those that it could have been; 0 of none."""
+        """Matching rows as a share of the rows that the rule applies to; 0 if there are none."""
         return self.rows / self.of if self.of else 0.0
 
 
 @dataclass(frozen=True)
 class Account:
-    """Where the rows of a raw table went: nothing is dropped without a name.
+    """Numbers of rows of a raw table that were read, kept, and excluded by rule.
 
-    ``read == kept + sum(excluded)`` holds always. A row is counted under the first rule that excludes it.
+    Invariant: ``read == kept + sum(excluded)``. A row counts for the first rule that excludes it.
     """
 
     table: str
@@ -95,191 +95,193 @@ class Account:
     excluded: tuple[tuple[str, int], ...]
 
 
-_HARM: dict[Done, int] = {"lost": 0, "excluded": 1, "kept": 2, "repaired": 3}
+# Lost rows cannot be recovered, repaired rows need no action.
+_SEVERITY_ORDER: dict[Done, int] = {"lost": 0, "excluded": 1, "kept": 2, "repaired": 3}
 
 
 def by_harm(findings: Iterable[LogFinding]) -> tuple[LogFinding, ...]:
-    """Sort findings: lost rows, then excluded, kept and repaired ones, each by their share.
+    """Sort findings by severity: lost, excluded, kept, repaired; within each by decreasing share.
 
     Examples
     --------
     >>> late = LogFinding("clock-skew", "event", 5, 10, "kept", "events before their page", "use one clock")
     >>> bots = LogFinding("bot", "query", 1, 10, "excluded", "pages of programs", "")
-    >>> [one.rule for one in by_harm([late, bots])]
+    >>> [finding.rule for finding in by_harm([late, bots])]
     ['bot', 'clock-skew']
     """
-    return tuple(sorted(findings, key=lambda one: (_HARM[one.done], -one.share, one.table, one.rule)))
+    return tuple(sorted(findings, key=lambda row: (_SEVERITY_ORDER[row.done], -row.share, row.table, row.rule)))
 
 
-def are_of_nobody(findings: Iterable[LogFinding]) -> bool:
-    """Whether no page of a log names its user, so that something else stands for users.
+def has_no_user_ids(findings: Iterable[LogFinding]) -> bool:
+    """Return whether no page of a log has a user ID, so that sessions or pages are used as users.
 
     Examples
     --------
-    >>> are_of_nobody([LogFinding("no-user", "query", 2, 2, "kept", "pages of nobody", "log a client_id")])
+    >>> has_no_user_ids([LogFinding("no-user", "query", 2, 2, "kept", "pages without a user", "log a client_id")])
     True
     """
-    return any((one.rule, one.table) == ("no-user", "query") and one.rows == one.of for one in findings)
+    return any((row.rule, row.table) == ("no-user", "query") and row.rows == row.of for row in findings)
 
 
 EXCLUDED_LIMIT = 0.05
-"""More than this share of a table excluded or lost makes numbers doubtful."""
+"""A log is not fit if more than this share of a table is excluded or lost."""
 
 JOINED_LIMIT = 0.95
-"""Less than this share of the events that name a page on one makes numbers doubtful."""
+"""A log is not fit if less than this share of the events with a query ID are joined to a page."""
 
 
 REPAIRED_LIMIT = 0.05
-"""More than this share of the rows that a rule looks at repaired by it makes numbers doubtful."""
+"""A log is not fit if one rule repaired more than this share of the rows it applies to."""
 
-READINGS = ("zero-based-ranks", "mixed-rank-base", "dwell-on-every-event")
-"""What is called repaired, and is a way of writing that holds for all rows of an application: no row of it is wrong."""
+CONVENTION_RULES = ("zero-based-ranks", "mixed-rank-base", "dwell-on-every-event")
+"""Rules reported as "repaired" that only translate a convention of an application: no row is wrong."""
 
-NO_PAGES = ("current-query", "withheld-clicks")
-"""What a layout holds beside pages by its nature: that it is left out says nothing against the log."""
+NON_PAGE_RULES = ("current-query", "withheld-clicks")
+"""Rules that exclude records which are not pages by design of the layout. They do not make a log unfit."""
 
 
 def doubts(accounts: Iterable[Account], findings: Iterable[LogFinding]) -> tuple[str, ...]:
-    """Say why numbers of a log should not be trusted as they are: nothing where it is fit.
+    """Return the reasons why metrics of a log are not reliable; empty if the log is fit.
 
     Examples
     --------
     >>> doubts([Account("query", 100, 94, (("bot", 6),))], [])
     ('6 of 100 query rows (6.0 %) are left out, more than 5 %: bot 6',)
-    >>> found = LogFinding("unknown-query-id", "event", 30, 100, "kept", "events on pages that were not logged", "")
-    >>> doubts([], [found])
+    >>> unjoined = LogFinding("unknown-query-id", "event", 30, 100, "kept", "events on pages that were not logged", "")
+    >>> doubts([], [unjoined])
     ('only 70.0 % of the events that name a page are on one, less than 95 %: unknown-query-id 30',)
     """
-    said: list[str] = []
-    found = tuple(findings)
-    for one in accounts:
-        lost = [(each.rule, each.rows) for each in found if each.done == "lost" and each.table == one.table]
-        lost = [(rule, rows) for rule, rows in lost if rule not in NO_PAGES]
-        gone = [*one.excluded, *lost]
-        rows, of = sum(count for _, count in gone), one.read + sum(count for _, count in lost)
-        if one.table == "query" and not of:
-            said.append("no query was read, so there is no page")
-        if rows > EXCLUDED_LIMIT * of:
-            named = ", ".join(f"{rule} {count:,}" for rule, count in gone)
-            said.append(
-                f"{rows:,} of {of:,} {one.table} rows ({100 * rows / of:.1f} %) are left out, more than 5 %: {named}"
+    reasons: list[str] = []
+    findings = tuple(findings)
+    for account in accounts:
+        lost = [row for row in findings if row.done == "lost" and row.table == account.table]
+        # Rows that the reader lost are not part of `account.read`.
+        lost_rows = [(row.rule, row.rows) for row in lost if row.rule not in NON_PAGE_RULES]
+        dropped = [*account.excluded, *lost_rows]
+        rows, total = sum(count for _, count in dropped), account.read + sum(count for _, count in lost_rows)
+        if account.table == "query" and not total:
+            reasons.append("no query was read, so there is no page")
+        if rows > EXCLUDED_LIMIT * total:
+            counts = ", ".join(f"{rule} {count:,}" for rule, count in dropped)
+            reasons.append(
+                f"{rows:,} of {total:,} {account.table} rows ({100 * rows / total:.1f} %) are left out,"
+                f" more than 5 %: {counts}"
             )
-    said += [
-        f"{one.rows:,} of {one.of:,} records of a {one.table} could not be read, more than 5 %: {one.rule}"
-        for one in found
-        if one.done == "lost" and one.table not in {"query", "event"} and one.share > EXCLUDED_LIMIT
+    reasons += [
+        f"{row.rows:,} of {row.of:,} records of a {row.table} could not be read, more than 5 %: {row.rule}"
+        for row in findings
+        if row.done == "lost" and row.table not in {"query", "event"} and row.share > EXCLUDED_LIMIT
     ]
-    said += [
-        f"{one.rows:,} of {one.of:,} {one.table} rows ({100 * one.share:.1f} %) are repaired, more than 5 %: {one.rule}"
-        for one in found
-        if one.done == "repaired" and one.rule not in READINGS and one.share > REPAIRED_LIMIT
+    reasons += [
+        f"{row.rows:,} of {row.of:,} {row.table} rows ({100 * row.share:.1f} %) are repaired, more than 5 %: {row.rule}"
+        for row in findings
+        if row.done == "repaired" and row.rule not in CONVENTION_RULES and row.share > REPAIRED_LIMIT
     ]
-    astray = [one for one in found if one.rule in {"unknown-query-id", "excluded-page"} and one.table == "event"]
-    joined = 1 - sum(one.share for one in astray)
+    unjoined = [row for row in findings if row.rule in {"unknown-query-id", "excluded-page"} and row.table == "event"]
+    # Both rules have the events with a query ID as denominator, so their shares can be added.
+    joined = 1 - sum(row.share for row in unjoined)
     if joined < JOINED_LIMIT:
-        named = ", ".join(f"{one.rule} {one.rows:,}" for one in astray)
-        said.append(f"only {100 * joined:.1f} % of the events that name a page are on one, less than 95 %: {named}")
-    return tuple(said)
+        counts = ", ".join(f"{row.rule} {row.rows:,}" for row in unjoined)
+        reasons.append(f"only {100 * joined:.1f} % of the events that name a page are on one, less than 95 %: {counts}")
+    return tuple(reasons)
 
 
-_LONG = 60  # characters of the name of a log
-_COUNTED = ("row: ", "rows: ", "file: ", "files: ")
-"""What a problem begins with that says itself what there are so many of."""
-_BOTS = ("bots", "bot_rate")
+_MAX_NAME = 60  # maximum characters of a log's name
+_COUNTED_PREFIXES = ("row: ", "rows: ", "file: ", "files: ")
+"""Prefixes of problems that already contain the counted noun."""
+_BOT_POLICIES = ("bots", "bot_rate")
 
 
-def unfit(log: str, reasons: Iterable[str]) -> tuple[Note, ...]:
-    """Note that numbers of a log should not be trusted as they are, once a reason; nothing where it is fit.
+def unfit_log_notes(log: str, reasons: Iterable[str]) -> tuple[Note, ...]:
+    """Return one note per reason why metrics of a log are not reliable.
 
-    >>> str(unfit("a.csv", ["6 of 100 query rows (6.0 %) are left out, more than 5 %: bot 6"])[0])
+    >>> str(unfit_log_notes("a.csv", ["6 of 100 query rows (6.0 %) are left out, more than 5 %: bot 6"])[0])
     'a.csv is not fit: 6 of 100 query rows (6.0 %) are left out, more than 5 %: bot 6.'
     """
-    return tuple(Note("unfit-log", f"{shown(log, _LONG)} is not fit: {sentence(reason)}.") for reason in reasons)
+    return tuple(Note("unfit-log", f"{clip(log, _MAX_NAME)} is not fit: {clip_words(reason)}.") for reason in reasons)
 
 
-def told(chosen: Iterable[tuple[str, str]], findings: Iterable[LogFinding]) -> tuple[tuple[str, str], ...]:
-    """Give the choices of a log that make a difference: what was done with bots does where there are some."""
-    bots = any(one.rule == "bot" and one.rows for one in findings)
-    return tuple((name, value) for name, value in chosen if bots or name not in _BOTS)
+def relevant_policies(policies: Iterable[tuple[str, str]], findings: Iterable[LogFinding]) -> list[tuple[str, str]]:
+    """Return the policies that affect the metrics: without the bot policies if the log has no bots."""
+    bots = any(finding.rule == "bot" and finding.rows for finding in findings)
+    return [(name, value) for name, value in policies if bots or name not in _BOT_POLICIES]
 
 
-def problem(found: LogFinding) -> str:
-    """Say what a rule found, in one sentence.
+def format_finding(finding: LogFinding) -> str:
+    """Format a finding as one sentence.
 
-    >>> from judged.online.findings import LogFinding
-    >>> problem(LogFinding("bot", "query", 1, 9, "excluded", "pages of programs", "nothing, if that is right"))
+    >>> format_finding(LogFinding("bot", "query", 1, 9, "excluded", "pages of programs", "nothing, if that is right"))
     'bot (query): 1 row: pages of programs.'
     """
-    many = f"{found.rows:,} " if found.problem.startswith(_COUNTED) else f"{counted(found.rows, 'row')}: "
-    return f"{found.rule} ({found.table}): {many}{sentence(found.problem)}."
+    has_noun = finding.problem.startswith(_COUNTED_PREFIXES)
+    count = f"{finding.rows:,} " if has_noun else f"{counted(finding.rows, 'row')}: "
+    return f"{finding.rule} ({finding.table}): {count}{clip_words(finding.problem)}."
 
 
 def findings_table(findings: Sequence[LogFinding], *, folded: bool = False) -> Table:
-    """Lay out how much of the log met a rule, and what was done with it: one row a rule."""
-    shown = ("rule", TEXT), ("table", TEXT, "of"), ("done", TEXT), ("rows", UNITS), ("of", UNITS, "of rows")
-    columns = columns_of(findings, *shown, ("share", Show(_few, "float64")), "problem", "fix", "places")
-    return Table(
-        "findings", columns, "Findings, the worst first", labels=3, folded=folded, only="" if findings else "data"
-    )
+    """Build the table of findings, one row per rule."""
+    counts = ("rule", TEXT), ("table", TEXT, "of"), ("done", TEXT), ("rows", UNITS), ("of", UNITS, "of rows")
+    columns = columns_of(findings, *counts, ("share", Show(_format_share, "float64")), "problem", "fix", "places")
+    only: Literal["", "data"] = "" if findings else "data"
+    return Table("findings", columns, "Findings, the worst first", labels=3, folded=folded, only=only)
 
 
-def meanings(findings: Sequence[LogFinding]) -> tuple[tuple[str, ...], ...]:
-    """Say of each rule what it found, where, and how to mend it."""
-    return tuple(
-        tuple(filter(None, (problem(found), _places(found.places), found.fix and f"Fix: {sentence(found.fix)}.")))
-        for found in findings
-    )
+def describe_findings(findings: Sequence[LogFinding]) -> tuple[tuple[str, ...], ...]:
+    """Return for each finding its description, places, and fix."""
+    texts = ((format_finding(row), _places(row.places), row.fix and f"Fix: {clip_words(row.fix)}.") for row in findings)
+    return tuple(tuple(filter(None, text)) for text in texts)
 
 
 def _places(places: tuple[str, ...]) -> str:
-    """Name where something stands, a file once.
+    """Format the locations of rows; repeated file names are omitted.
 
     >>> _places(("a.ndjson:1", "a.ndjson:7", "b.ndjson:2"))
     'At a.ndjson:1, 7, b.ndjson:2.'
     """
-    files = ["", *(at.rpartition(":")[0] for at in places)]
-    named = [
-        shown(at.rpartition(":")[2]) if file and file == before else place(at)
-        for before, file, at in zip(files, files[1:], places, strict=False)
+    files = ["", *(location.rpartition(":")[0] for location in places)]
+    locations = [
+        clip(location.rpartition(":")[2]) if file and file == previous_file else clip_location(location)
+        for previous_file, file, location in zip(files, files[1:], places, strict=False)
     ]
-    return f"At {', '.join(named)}." if named else ""
+    return f"At {', '.join(locations)}." if locations else ""
 
 
-def _few(share: float) -> str:
+def _format_share(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.0005 or share == 0 else "<0.1 %"
 
 
-_WORDS = {"pages": "page", "events": "event", "sessions": "session", "users": "user"}
-_DONE = {"excluded": "left out", "lost": "not readable", "repaired": "put right", "kept": "odd and kept"}
-_MONEY = {"attribution": {"carts", "purchases", "values"}, "money": {"values"}}
-"""Choices that only metrics with one of these needs depend on."""
-_INTERVAL = {"delta": "by the delta method", "bootstrap": "by bootstrap"}
-_NAMED = 8  # metrics that are refused for one reason
-_REASONS = 6  # lines of why numbers are missing
-_BIAS = (
+_SINGULAR = {"pages": "page", "events": "event", "sessions": "session", "users": "user"}
+_ACTION_WORDS = {"excluded": "left out", "lost": "not readable", "repaired": "put right", "kept": "odd and kept"}
+_POLICY_NEEDS = {"attribution": {"carts", "purchases", "values"}, "money": {"values"}}
+"""Policies that only affect metrics which need one of these data."""
+_INTERVAL_WORDS = {"delta": "by the delta method", "bootstrap": "by bootstrap"}
+_MAX_METRICS = 8  # maximum number of metrics listed for one reason
+_MAX_REASONS = 6  # maximum number of lines about missing values
+_BIAS_TEXT = (
     "Position bias: users look at the top whatever stands there, so clicks say where a result stood as much as how good"
     " it was. Read metrics of clicks beside CTR by rank."
 )
 
 
-def bias(metrics: Iterable[OnlineMetric]) -> tuple[Note, ...]:
-    """Note how clicks must not be read, wherever a metric depends on rank."""
-    return (Note("position-bias", _BIAS),) if any(metric.biased for metric in metrics) else ()
+def position_bias_notes(metrics: Iterable[OnlineMetric]) -> tuple[Note, ...]:
+    """Return the note on position bias if a metric depends on rank."""
+    return (Note("position-bias", _BIAS_TEXT),) if any(metric.biased for metric in metrics) else ()
 
 
-_EQUAL, _MANY = 0.75, 1000.0  # share of the users, and number, from which on effective users are enough
+# Effective users are sufficient from this share of the users, or from this number.
+_SUFFICIENT_SHARE, _SUFFICIENT_USERS = 0.75, 1000.0
 
 
-def unequal_users(estimates: Iterable[OnlineEstimate], unit: str) -> tuple[Note, ...]:
-    """Warn of intervals of counts whose users are unequally active: they hold only if values do not depend on activity.
+def unequal_activity_notes(estimates: Iterable[OnlineEstimate], unit: str) -> tuple[Note, ...]:
+    """Return a warning if unequal user activity may make confidence intervals of counts too narrow.
 
-    The rates are those of the simulation in docs/calibration.md, "Intervals over users".
+    Source of the coverage rates: simulation in docs/calibration.md, "Intervals over users".
     """
     rows = [
         row
         for row in estimates
         if row.metric.unit == "count" and row.low < row.high and row.slice is None
-        if row.effective_units < min(_EQUAL * row.units, _MANY)
+        if row.effective_units < min(_SUFFICIENT_SHARE * row.units, _SUFFICIENT_USERS)
     ]
     if not rows:
         return ()
@@ -293,78 +295,85 @@ def unequal_users(estimates: Iterable[OnlineEstimate], unit: str) -> tuple[Note,
     return (Note("unequal-users", text, weight=worst.units / worst.effective_units, of="metrics"),)
 
 
-def counts(known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """Say how much there is of each, in their order.
+def format_counts(counts: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """Format counts with their nouns, in order.
 
-    >>> counts([("pages", 1), ("events on pages", 1), ("users", 2000)])
+    >>> format_counts([("pages", 1), ("events on pages", 1), ("users", 2000)])
     ('1 page', '1 event on pages', '2,000 users')
     """
-    parts = [(*name.partition(" "), count) for name, count in known]
-    return tuple(f"{counted(count, _WORDS.get(word, word.removesuffix('s')))}{gap}{rest}"
-                 for word, gap, rest, count in parts)  # fmt: skip
+    parts = [(*name.partition(" "), count) for name, count in counts]
+    return tuple(f"{counted(count, _SINGULAR.get(word, word.removesuffix('s')))}{space}{suffix}"
+                 for word, space, suffix, count in parts)  # fmt: skip
 
 
-def about(scores: OnlineScores) -> tuple[str, ...]:
-    """Say what this log is: how much of it counted, what it was read as, and which rows met a rule."""
-    known = [(name, count) for name, count in scores.counts if name != "users" or not are_of_nobody(scores.findings)]
-    return (f"{shown(scores.log, _LONG)} ({scores.layout}): {', '.join(counts(known))}", *rules(scores.findings))
+def describe_log(scores: OnlineScores) -> tuple[str, ...]:
+    """Describe the log: counts, layout, and findings."""
+    no_user_ids = has_no_user_ids(scores.findings)
+    counts = format_counts((name, count) for name, count in scores.counts if name != "users" or not no_user_ids)
+    return f"{clip(scores.log, _MAX_NAME)} ({scores.layout}): {', '.join(counts)}", *summarize_findings(scores.findings)
 
 
-def rules(findings: Sequence[LogFinding]) -> tuple[str, ...]:
-    """Say which rows met a rule, by what was done with them: one sentence each."""
-    met = {word: [one for one in findings if one.done == done and one.rows] for done, word in _DONE.items()}
-    return tuple(f"{word}: {', '.join(map(_share, found))}" for word, found in met.items() if found)
+def summarize_findings(findings: Sequence[LogFinding]) -> tuple[str, ...]:
+    """Summarize the findings, one sentence per action taken."""
+    by_action = {
+        word: [finding for finding in findings if finding.done == action and finding.rows]
+        for action, word in _ACTION_WORDS.items()
+    }
+    return tuple(f"{word}: {', '.join(map(_row_count, matches))}" for word, matches in by_action.items() if matches)
 
 
-def _share(found: LogFinding) -> str:
-    what = "file" if found.table == "folder" else f"{found.table} row"
-    return f"{found.rule} {found.rows:,} of {counted(found.of, what)}"
+def _row_count(finding: LogFinding) -> str:
+    unit = "file" if finding.table == "folder" else f"{finding.table} row"
+    return f"{finding.rule} {finding.rows:,} of {counted(finding.of, unit)}"
 
 
-def made(scores: OnlineScores) -> str:
-    """Say over what intervals are made and how, and what was chosen, where that makes a difference here."""
-    how = _INTERVAL.get(scores.interval, scores.interval)
-    needs = {need for metric in scores.metrics for need in metric.needs}
-    chosen = (
-        f"{name.replace('_', ' ')}: {shown(value, 2 * _LONG)}"
-        for name, value in told(scores.policies, scores.findings)
-        if not (name in _MONEY and needs.isdisjoint(_MONEY[name]))
+def describe_method(scores: OnlineScores) -> str:
+    """Describe how the confidence intervals were computed, and the policies that affect these metrics."""
+    method = _INTERVAL_WORDS.get(scores.interval, scores.interval)
+    needs = {name for metric in scores.metrics for name in metric.needs}
+    policies = (
+        f"{name.replace('_', ' ')}: {clip(value, 2 * _MAX_NAME)}"
+        for name, value in relevant_policies(scores.policies, scores.findings)
+        if not (name in _POLICY_NEEDS and needs.isdisjoint(_POLICY_NEEDS[name]))
     )
-    return "; ".join([f"{percent(scores.level)} intervals over {scores.over}s, {how}", *chosen])
+    return "; ".join([f"{percent(scores.level)} intervals over {scores.over}s, {method}", *policies])
 
 
-def missing(scores: OnlineScores) -> tuple[str, ...]:
-    """Say why numbers are missing, of the first few, and which metrics this log cannot tell."""
-    none = [f"{_named(scores, one)}: {_why_no_value(one)}" for one in scores.estimates if math.isnan(one.value)]
-    none += [
-        f"{_named(scores, one)}: no interval, "
-        + (f"it takes two {scores.over}s and there is {one.units}" if one.units < 2 else "none is known for this value")
-        for one in scores.estimates
-        if not math.isnan(one.value) and math.isnan(one.low)
+def describe_missing(scores: OnlineScores) -> tuple[str, ...]:
+    """Describe missing values and intervals (the first few), and unsupported metrics."""
+    estimates = scores.estimates
+    reasons = [f"{_metric_label(scores, row)}: {_no_value_reason(row)}" for row in estimates if math.isnan(row.value)]
+    reasons += [
+        f"{_metric_label(scores, row)}: no interval, "
+        + (f"it takes two {scores.over}s and there is {row.units}" if row.units < 2 else "none is known for this value")
+        for row in estimates
+        if not math.isnan(row.value) and math.isnan(row.low)
     ]
-    left = len(none) - _REASONS
-    return (*none[:_REASONS], *([f"and {left:,} more"] if left > 0 else []), *refusals(scores))
+    omitted = len(reasons) - _MAX_REASONS
+    more = [f"and {omitted:,} more"] if omitted > 0 else []
+    return *reasons[:_MAX_REASONS], *more, *_unsupported_metrics(scores)
 
 
-def _named(scores: OnlineScores, one: OnlineEstimate) -> str:
-    return str(one.metric) if one.slice is None else f"{one.metric} on {scores.labels[one.slice]}"
+def _metric_label(scores: OnlineScores, estimate: OnlineEstimate) -> str:
+    return str(estimate.metric) if estimate.slice is None else f"{estimate.metric} on {scores.labels[estimate.slice]}"
 
 
-def _why_no_value(one: OnlineEstimate) -> str:
-    if one.denominator > 0:
-        what = {"survival": "the curve does not come down so far", "quantile": "no value at this quantile"}
-        return what.get(one.metric.kind, "no value")
+def _no_value_reason(estimate: OnlineEstimate) -> str:
+    if estimate.denominator > 0:
+        reasons = {"survival": "the curve does not come down so far", "quantile": "no value at this quantile"}
+        return reasons.get(estimate.metric.kind, "no value")
     return "nothing to divide by, its denominator is 0"
 
 
-def refusals(scores: OnlineScores) -> tuple[str, ...]:
-    """Say which metrics this log cannot tell: one sentence a reason."""
+def _unsupported_metrics(scores: OnlineScores) -> tuple[str, ...]:
     by_reason: dict[str, list[str]] = {}
-    for metric, why in scores.refused:
-        by_reason.setdefault(why, []).append(str(metric))
-    return tuple(f"not shown, since {sentence(why)}: {_first(names)}" for why, names in by_reason.items())
+    for metric, reason in scores.refused:
+        by_reason.setdefault(reason, []).append(str(metric))
+    return tuple(f"not shown, since {clip_words(reason)}: {_first_names(names)}" for reason, names in by_reason.items())
 
 
-def _first(names: Sequence[str]) -> str:
-    left = len(names) - _NAMED
-    return ", ".join(names) if left < 2 else f"{', '.join(names[:_NAMED])} and {left:,} more"  # one more is no shorter
+def _first_names(names: Sequence[str]) -> str:
+    omitted = len(names) - _MAX_METRICS
+    if omitted < 2:  # "and 1 more" is not shorter than the name
+        return ", ".join(names)
+    return f"{', '.join(names[:_MAX_METRICS])} and {omitted:,} more"

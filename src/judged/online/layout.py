@@ -23,32 +23,32 @@ Method: TypeAlias = Literal["delta", "bootstrap", "exact", "woodruff", "greenwoo
 
 @dataclass(frozen=True)
 class OnlineEstimate:
-    """One metric on one slice.
+    """Estimate of a metric on one slice.
 
     Parameters
     ----------
     metric
         The metric.
     slice
-        Value of the slice; None: all rows.
+        Value of the slicing attribute; None: all rows.
     value
-        The estimate; NaN where there is nothing to divide by.
+        Point estimate; NaN if the denominator is 0.
     low, high
-        The interval; NaN where there is none (one user, or nothing).
+        Confidence interval; NaN if not available (fewer than two units).
     error
-        Standard error; NaN where there is none.
+        Standard error; NaN if not available.
     numerator, denominator
-        The two sums (for quantiles: rows at or below the value, and rows; for survival: NaN, and visits).
+        Sums of the ratio (quantiles: rows at or below the value, and rows; survival: NaN, and visits).
     units
-        How many users (or other units) the interval is made over.
+        Number of independent units (users or sessions).
     method
-        How the interval was made: ``delta``, ``bootstrap``, ``exact`` (shares that are 0 or 1 for all units:
-        Clopper and Pearson over units), ``woodruff`` (quantiles), ``greenwood`` (survival, clustered), ``none``.
+        Interval method: ``delta``, ``bootstrap``, ``exact`` (shares that are 0 or 1 for all units: Clopper-Pearson
+        over units), ``woodruff`` (quantiles), ``greenwood`` (survival, clustered), or ``none``.
     rank
-        The rank, for CTR by rank; else None.
+        Rank, for CTR by rank; otherwise None.
     effective_units
-        Effective number of units (Kish): as many units with equal denominators would have this weight; NaN where it is
-        not known.
+        Effective number of units (Kish): the number of units with equal denominators and the same precision; NaN if
+        unknown.
     """
 
     metric: OnlineMetric
@@ -66,81 +66,86 @@ class OnlineEstimate:
 
 
 ALL = "all"
-"""Stands for all rows where slices stand beside them."""
-_LEAST: dict[str, int] = {
+"""Label of the estimates over all rows, next to slices."""
+_MIN_DECIMALS: dict[str, int] = {
     "share": 1, "count": 2, "seconds": 1, "rank": 2, "reciprocal rank": 3, "money": 2, "rating": 2,
 }  # fmt: skip
-_MORE = 3  # decimals beyond the least
-_WORD, _SENTENCE, _PLACE = 60, 800, 120  # characters of what comes from a log
+_MAX_EXTRA_DECIMALS = 3
+_MAX_WORD, _MAX_SENTENCE, _MAX_LOCATION = 60, 800, 120  # characters of texts that come from a log
 
 
-def in_unit(unit: Unit, decimals: int | None = None, sign: str = "") -> Show:
-    """Write values of a unit with so many decimals, those of the percentage for a share; None: the least it has.
+def unit_show(unit: Unit, decimals: int | None = None, sign: str = "") -> Show:
+    """Return the number format of a unit. Decimals of shares are those of the percentage; None: the minimum.
 
-    With the sign ``+`` they are differences; of shares, in percentage points.
+    Use the sign ``+`` for differences; differences of shares are in percentage points.
 
-    >>> seconds = in_unit("seconds", 2)
-    >>> in_unit("share").write(0.3811), seconds.write(41.25), seconds.limit(40.1), seconds.write(float("nan"))
+    >>> seconds = unit_show("seconds", 2)
+    >>> unit_show("share").write(0.3811), seconds.write(41.25), seconds.limit(40.1), seconds.write(float("nan"))
     ('38.1%', '41.25 s', '40.10', '-')
-    >>> in_unit("share", 1, "+").write(0.02)
+    >>> unit_show("share", 1, "+").write(0.02)
     '+2.0 pp'
     """
-    places = _LEAST[unit] if decimals is None else decimals
-    after = {"share": " pp" if sign else "%", "seconds": " s"}.get(unit, "")
-    ends = (after, "" if sign else after.strip(" s"))
-    write, limit = (partial(_written, 100 if unit == "share" else 1, places, sign, end) for end in ends)
-    return Show(write, "float64", limit, None if after else lambda digits: in_unit(unit, digits, sign))
+    digits = _MIN_DECIMALS[unit] if decimals is None else decimals
+    suffix = {"share": " pp" if sign else "%", "seconds": " s"}.get(unit, "")
+    suffixes = (suffix, "" if sign else suffix.strip(" s"))  # the limits of an interval omit " s" and "pp"
+    write, limit = (partial(_format_value, 100 if unit == "share" else 1, digits, sign, text) for text in suffixes)
+    return Show(write, "float64", limit, None if suffix else lambda count: unit_show(unit, count, sign))
 
 
-def _written(times: int, decimals: int, sign: str, after: str, value: float) -> str:
+def _format_value(factor: int, decimals: int, sign: str, suffix: str, value: float) -> str:
     if math.isnan(value):
         return "-"
-    text = f"{times * value:{sign},.{decimals}f}"
-    return (text if text.strip("+-0.,") else text.lstrip("+-")) + after  # no sign before a zero
+    text = f"{factor * value:{sign},.{decimals}f}"
+    return (text if text.strip("+-0.,") else text.lstrip("+-")) + suffix  # no sign before a zero
 
 
-def decimals_of(estimate: OnlineEstimate) -> int:
-    """Say how many decimals an estimate deserves: as many as make two digits of half its interval.
+def estimate_decimals(estimate: OnlineEstimate) -> int:
+    """Return the number of decimals to show: two significant digits of the half-width of the interval.
 
-    Without an interval it is as many as make three digits of the value, so that a rare event is not shown as 0.
+    Without an interval, three significant digits of the value, so that a rate of a rare event is not shown as 0.
     """
-    times = 100.0 if estimate.metric.unit == "share" else 1.0
-    half, size = times * (estimate.high - estimate.low) / 2, abs(times * estimate.value)
-    least = _LEAST[estimate.metric.unit]
-    deserved = 1 - math.floor(math.log10(half)) if half > 0 else 2 - math.floor(math.log10(size)) if size > 0 else least
-    return min(max(deserved, least), least + _MORE)
+    factor = 100.0 if estimate.metric.unit == "share" else 1.0
+    # Two significant digits of the uncertainty, as is usual for measurements (GUM, section 7.2.6).
+    half_width, size = factor * (estimate.high - estimate.low) / 2, abs(factor * estimate.value)
+    minimum = _MIN_DECIMALS[estimate.metric.unit]
+    decimals = minimum
+    if half_width > 0:
+        decimals = 1 - math.floor(math.log10(half_width))
+    elif size > 0:
+        decimals = 2 - math.floor(math.log10(size))
+    return min(max(decimals, minimum), minimum + _MAX_EXTRA_DECIMALS)
 
 
-def value_of(estimate: OnlineEstimate) -> str:
-    """Write the value of an estimate, with as many decimals as it deserves."""
-    return in_unit(estimate.metric.unit, decimals_of(estimate)).write(estimate.value)
+def format_estimate(estimate: OnlineEstimate) -> str:
+    """Format the value of an estimate, with the decimals of `estimate_decimals`."""
+    return unit_show(estimate.metric.unit, estimate_decimals(estimate)).write(estimate.value)
 
 
-def span_of(estimate: OnlineEstimate) -> str:
-    """Write the interval of an estimate; its ends say no seconds."""
+def format_interval(estimate: OnlineEstimate) -> str:
+    """Format the confidence interval of an estimate, without the unit of durations."""
     if math.isnan(estimate.low):
         return "-"
-    show = in_unit(estimate.metric.unit, decimals_of(estimate))
+    show = unit_show(estimate.metric.unit, estimate_decimals(estimate))
     low, high = map(show.limit or show.write, (estimate.low, estimate.high))
     return f"[{low}, {high}]"
 
 
-def values(
+def estimate_column(
     estimates: Sequence[OnlineEstimate | None], name: str, title: str | None = None, *, decimals: int | None = None
 ) -> Column:
-    """Make a column of estimates with their intervals, each with its unit and as many decimals as it deserves."""
-    limits = [None if one is None or math.isnan(one.low) else (one.low, one.high) for one in estimates]
-    shows = [
-        NUMBER if one is None else in_unit(one.metric.unit, decimals_of(one) if decimals is None else decimals)
-        for one in estimates
+    """Build a column of estimates with intervals, each with its unit and number of decimals."""
+    limits = [None if row is None or math.isnan(row.low) else (row.low, row.high) for row in estimates]
+    formats = [
+        NUMBER if row is None else unit_show(row.metric.unit, estimate_decimals(row) if decimals is None else decimals)
+        for row in estimates
     ]
-    return Column(name, [None if one is None else one.value for one in estimates], NUMBER, title, limits, each=shows)
+    return Column(name, [None if row is None else row.value for row in estimates], NUMBER, title, limits, each=formats)
 
 
-def amount(value: float) -> str:
-    """Write a sum: whole numbers whole.
+def format_amount(value: float) -> str:
+    """Format a sum; integers have no decimals.
 
-    >>> amount(12345.0), amount(88.526), amount(float("nan"))
+    >>> format_amount(12345.0), format_amount(88.526), format_amount(float("nan"))
     ('12,345', '88.5', '-')
     """
     if math.isnan(value):
@@ -148,12 +153,12 @@ def amount(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
-AMOUNT = Show(amount, "float64")
-UNITS = Show(amount, "int64")
+AMOUNT = Show(format_amount, "float64")
+UNITS = Show(format_amount, "int64")
 
 
 def percent(level: float) -> str:
-    """Write a level: 0.95 is 95%.
+    """Format a confidence level as a percentage.
 
     >>> percent(0.95), percent(0.999), percent(0.9)
     ('95%', '99.9%', '90%')
@@ -161,70 +166,71 @@ def percent(level: float) -> str:
     return f"{100 * level:.4g}%"
 
 
-def shown(text: str, most: int = 40) -> str:
-    r"""Write a text of the log on one line, cut, and without characters that would steer a terminal.
+def clip(text: str, max_length: int = 40) -> str:
+    r"""Clip a text of the log to one line without control characters, which could inject terminal commands.
 
-    >>> shown("a\x1b[31m b\n c"), shown("x" * 50, 5)
+    >>> clip("a\x1b[31m b\n c"), clip("x" * 50, 5)
     ('a�[31m b c', 'xxxx…')
     """
     flat = _flat(text)
-    return flat if len(flat) <= most else flat[: most - 1] + "…"
+    return flat if len(flat) <= max_length else flat[: max_length - 1] + "…"
 
 
-def labels(slices: Iterable[str]) -> dict[str | None, str]:
-    """Name slices as they are shown; where two would look alike, or like "all" rows, the later one gets a number.
+def slice_labels(slices: Iterable[str]) -> dict[str | None, str]:
+    """Return the labels of slices. If a clipped label repeats another, or equals "all", a number is appended.
 
-    >>> labels(["x" * 50 + "1", "x" * 50 + "2", "all", "b"])["all"]
+    >>> slice_labels(["x" * 50 + "1", "x" * 50 + "2", "all", "b"])["all"]
     'all (2)'
-    >>> [name[-5:] for name in labels(["x" * 50 + "1", "x" * 50 + "2"]).values()]
+    >>> [name[-5:] for name in slice_labels(["x" * 50 + "1", "x" * 50 + "2"]).values()]
     ['all', 'xxxx…', '… (2)']
     """
-    seen = Counter({ALL: 1})
-    named: dict[str | None, str] = {None: ALL}
+    # "all" is taken by the estimates over all rows.
+    occurrences = Counter({ALL: 1})
+    labels: dict[str | None, str] = {None: ALL}
     for value in slices:
-        text = shown(value)
-        seen[text] += 1
-        named[value] = text if seen[text] == 1 else f"{text} ({seen[text]})"
-    return named
+        text = clip(value)
+        occurrences[text] += 1
+        labels[value] = text if occurrences[text] == 1 else f"{text} ({occurrences[text]})"
+    return labels
 
 
-def sentence(text: str) -> str:
-    r"""Write a sentence in which texts of the log stand: each of its words is cut, so that none hides the others.
+def clip_words(text: str) -> str:
+    r"""Clip each word of a sentence with texts of the log, so that a long text does not hide the others.
 
-    >>> sentence("of tables: a\nb " + "x" * 70 + " 3"), len(sentence("word " * 1000))
+    >>> clip_words("of tables: a\nb " + "x" * 70 + " 3"), len(clip_words("word " * 1000))
     ('of tables: a b xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… 3', 800)
     """
-    return shown(" ".join(shown(word, _WORD) for word in text.split()), _SENTENCE)
+    return clip(" ".join(clip(word, _MAX_WORD) for word in text.split()), _MAX_SENTENCE)
 
 
-def place(text: str) -> str:
-    r"""Write a file and a line, or an id: what is cut is the beginning, so that the line stays.
+def clip_location(text: str) -> str:
+    r"""Clip the beginning of a ``file:line`` or ID, so that the line number remains.
 
-    >>> place("a\tb.ndjson:7"), len(place("x" * 300 + ":7")), place("x" * 300 + ":7")[-3:]
+    >>> clip_location("a\tb.ndjson:7"), len(clip_location("x" * 300 + ":7")), clip_location("x" * 300 + ":7")[-3:]
     ('a b.ndjson:7', 120, 'x:7')
     """
     flat = _flat(text)
-    return flat if len(flat) <= _PLACE else "…" + flat[1 - _PLACE :]
+    return flat if len(flat) <= _MAX_LOCATION else "…" + flat[1 - _MAX_LOCATION :]
 
 
 def _flat(text: str) -> str:
-    return "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
+    return "".join(character if character.isprintable() else "\ufffd" for character in " ".join(text.split()))
 
 
 MARK = "*"
-"""Stands at metrics that depend on rank: CTR by rank is shown beside them."""
-_ACROSS = 30  # slices that stand beside one another; more of them stand below one another
+"""Mark of metrics that depend on rank, which must be read together with CTR by rank."""
+_MAX_SLICE_COLUMNS = 30  # with more slices, the slices are the rows of the table
 _OTHERS = "Others"
 _FAMILY = {metric.name: family for family, members in FAMILIES.items() for metric in members}
 
 
 def family_of(metric: OnlineMetric) -> str:
-    """Name the family of a metric."""
+    """Return the family of a metric."""
     return _FAMILY.get(metric.name, _OTHERS)
 
 
 def by_family(metrics: Iterable[OnlineMetric]) -> list[OnlineMetric]:
-    """Put metrics of a family together, in the order of the registry; within one the order stays.
+    """Sort metrics by family, in the order of the registry. The order within a family is unchanged.
 
     >>> from judged.online.metrics import online_metrics_named
     >>> list(map(str, by_family(online_metrics_named(["DwellOver", "PageCTR@3", "ImpressionCTR"]))))
@@ -235,119 +241,118 @@ def by_family(metrics: Iterable[OnlineMetric]) -> list[OnlineMetric]:
 
 
 def estimates_table(scores: OnlineScores, note: str = "") -> Table:
-    """Lay out one row an estimate; of a sliced result only for data."""
-    order = {metric: at for at, metric in enumerate(by_family(scores.metrics))}
-    estimates = sorted(scores.estimates, key=lambda one: order[one.metric])
-    metrics = [one.metric for one in estimates]
+    """Build the table of estimates, one row each; for sliced results only in the data."""
+    order = {metric: position for position, metric in enumerate(by_family(scores.metrics))}
+    estimates = sorted(scores.estimates, key=lambda estimate: order[estimate.metric])
+    metrics = [estimate.metric for estimate in estimates]
     columns = (
         Column("metric", list(map(str, metrics)), TEXT, mark=_marks(metrics)),
-        Column("slice", [one.slice for one in estimates], TEXT, only="data"),
-        *_numbers(scores, estimates),
+        Column("slice", [estimate.slice for estimate in estimates], TEXT, only="data"),
+        *_value_columns(scores, estimates),
     )
     groups = [family_of(metric) for metric in metrics]
     return Table("estimates", columns, note=note, only="data" if scores.by is not None else "", groups=groups)
 
 
 def by_slice(scores: OnlineScores, note: str) -> Table:
-    """Lay out one row a metric and one column a slice, all rows first; of many slices, as hours are, one row each."""
+    """Build a table with a row per metric and a column per slice; with many slices (such as hours), a row per slice."""
     metrics = by_family(scores.metrics)
     pages = [float(dict(scores.counts).get("pages", 0)), *(float(pages) for _, pages in scores.slices)]
-    known = {(one.metric, one.slice): one for one in scores.estimates}
-    name, *rest = _across(
-        scores, "metric", [f"{one} {MARK}" if one.biased else str(one) for one in metrics], metrics, known
-    )
+    estimates = {(estimate.metric, estimate.slice): estimate for estimate in scores.estimates}
+    labels = [f"{metric} {MARK}" if metric.biased else str(metric) for metric in metrics]
+    label_column, *columns = _columns_by_slice(scores, "metric", labels, metrics, estimates)
     groups: list[str] = []
-    if len(scores.slices) > _ACROSS:
-        rest = [Column("pages", pages, AMOUNT), *rest]
+    if len(scores.slices) > _MAX_SLICE_COLUMNS:
+        columns = [Column("pages", pages, AMOUNT), *columns]
     else:
-        name = replace(name, values=["pages", *map(str, metrics)], mark=["", *_marks(metrics)])
-        rest = [
+        label_column = replace(label_column, values=["pages", *map(str, metrics)], mark=["", *_marks(metrics)])
+        columns = [
             replace(column, values=[size, *column.values], ci=[None, *(column.ci or ())], each=[AMOUNT, *column.each])
-            for column, size in zip(rest, pages, strict=True)
+            for column, size in zip(columns, pages, strict=True)
         ]
         groups = ["", *map(family_of, metrics)]
-    return Table("by_slice", (name, *rest), note=note, only="people", groups=groups)
+    return Table("by_slice", (label_column, *columns), note=note, only="people", groups=groups)
 
 
 def ranks_table(scores: OnlineScores) -> Table:
-    """Lay out CTR by rank: one row a rank, for a terminal with bars; of a sliced result only for data."""
-    places = max(map(decimals_of, scores.ranks), default=1)
+    """Build the table of CTR by rank, with bars for a terminal; for sliced results only in the data."""
+    decimals = max(map(estimate_decimals, scores.ranks), default=1)
     columns = (
-        Column("rank", [one.rank for one in scores.ranks], UNITS),
-        Column("slice", [one.slice for one in scores.ranks], TEXT, only="data"),
-        *_numbers(scores, scores.ranks, places, ("CTR", "clicked", "shown")),
-        bars([one.value for one in scores.ranks]),
+        Column("rank", [estimate.rank for estimate in scores.ranks], UNITS),
+        Column("slice", [estimate.slice for estimate in scores.ranks], TEXT, only="data"),
+        *_value_columns(scores, scores.ranks, decimals, ("CTR", "clicked", "shown")),
+        bars([estimate.value for estimate in scores.ranks]),
     )
     return Table("ranks", columns, "CTR by rank", only="data" if scores.by is not None else "")
 
 
 def ranks_by_slice(scores: OnlineScores) -> Table:
-    """Lay out CTR by rank with a column a slice; of many slices with a row each."""
-    known = {(one.rank, one.slice): one for one in scores.ranks}
-    ranks = list(dict.fromkeys(one.rank for one in scores.ranks))
-    named = [f"rank {rank}" if len(scores.slices) > _ACROSS else str(rank) for rank in ranks]
-    return Table("ranks_by_slice", _across(scores, "rank", named, ranks, known), "CTR by rank", only="people")
+    """Build the table of CTR by rank with a column per slice, or a row per slice if there are many."""
+    estimates = {(estimate.rank, estimate.slice): estimate for estimate in scores.ranks}
+    ranks = list(dict.fromkeys(estimate.rank for estimate in scores.ranks))
+    labels = [f"rank {rank}" if len(scores.slices) > _MAX_SLICE_COLUMNS else str(rank) for rank in ranks]
+    columns = _columns_by_slice(scores, "rank", labels, ranks, estimates)
+    return Table("ranks_by_slice", columns, "CTR by rank", only="people")
 
 
 def _marks(metrics: Iterable[OnlineMetric]) -> list[str]:
     return [MARK if metric.biased else "" for metric in metrics]
 
 
-def _numbers(
+def _value_columns(
     scores: OnlineScores,
     estimates: Sequence[OnlineEstimate],
     decimals: int | None = None,
     titles: tuple[str, str, str] = ("value", "numerator", "denominator"),
 ) -> tuple[Column, ...]:
-    """Lay out values with their intervals, both sums, and how the intervals are made."""
     return (
-        values(estimates, "value", titles[0], decimals=decimals),
-        Column("error", [one.error for one in estimates], NUMBER, only="data"),
+        estimate_column(estimates, "value", titles[0], decimals=decimals),
+        Column("error", [estimate.error for estimate in estimates], NUMBER, only="data"),
         *columns_of(estimates, ("numerator", AMOUNT, titles[1]), ("denominator", AMOUNT, titles[2])),
         *columns_of(estimates, ("units", UNITS, f"{scores.over}s"), "method"),
     )
 
 
-def _across(
+def _columns_by_slice(
     scores: OnlineScores,
     name: str,
-    written: list[str],
+    key_labels: list[str],
     keys: Sequence[Any],
-    known: Mapping[tuple[Any, str | None], OnlineEstimate],
+    estimates: Mapping[tuple[Any, str | None], OnlineEstimate],
 ) -> tuple[Column, ...]:
-    """Lay estimates out by key and slice: a column a slice, or a row a slice where there are many."""
-    slices = scores.labels
-    rows = [[known.get((key, one)) for key in keys] for one in slices]
-    if len(slices) > _ACROSS + 1:
-        across = zip(*rows, strict=True)
-        named = Column(name, list(slices.values()), TEXT, shown(scores.by or ""))
-        return named, *(values(column, f"c{at}", written[at]) for at, column in enumerate(across))
-    labels = slices.values()
-    columns = (values(row, f"c{at}", label) for at, (row, label) in enumerate(zip(rows, labels, strict=True)))
-    return Column(name, written, TEXT), *columns
+    """Arrange estimates by key and slice: a column per slice, or a row per slice if there are many."""
+    labels = scores.labels
+    by_slice = [[estimates.get((key, value)) for key in keys] for value in labels]
+    if len(labels) > _MAX_SLICE_COLUMNS + 1:
+        by_key = zip(*by_slice, strict=True)
+        slice_column = Column(name, list(labels.values()), TEXT, clip(scores.by or ""))
+        return slice_column, *(estimate_column(row, f"c{i}", key_labels[i]) for i, row in enumerate(by_key))
+    pairs = zip(by_slice, labels.values(), strict=True)
+    columns = (estimate_column(row, f"c{i}", label) for i, (row, label) in enumerate(pairs))
+    return Column(name, key_labels, TEXT), *columns
 
 
 def definitions(metrics: Iterable[OnlineMetric], *, folded: bool = True) -> Table:
-    """Lay out what metrics are, and when they mislead."""
-    known = list(dict.fromkeys(metrics))
-    numerators, denominators = zip(*(metric.columns() for metric in known), strict=True) if known else ((), ())
+    """Build the table of metric definitions."""
+    distinct = list(dict.fromkeys(metrics))
+    numerators, denominators = zip(*(metric.columns() for metric in distinct), strict=True) if distinct else ((), ())
     columns = (
-        Column("metric", list(map(str, known)), TEXT),
-        *columns_of(known, ("title", TEXT, "what"), "kind", "row"),
+        Column("metric", list(map(str, distinct)), TEXT),
+        *columns_of(distinct, ("title", TEXT, "what"), "kind", "row"),
         Column("numerator", numerators, TEXT, only="data"),
         Column("denominator", denominators, TEXT, only="data"),
-        *columns_of(known, "unit", "better"),
-        Column("parameters", [dict(metric.parameters) for metric in known], ANY, only="json"),
-        *columns_of(known, ("formula", TEXT), ("window", TEXT), "attribution", "source"),
-        *columns_of(known, ("misleads", TEXT, "misleads when"), "needs", "biased"),
+        *columns_of(distinct, "unit", "better"),
+        Column("parameters", [dict(metric.parameters) for metric in distinct], ANY, only="json"),
+        *columns_of(distinct, ("formula", TEXT), ("window", TEXT), "attribution", "source"),
+        *columns_of(distinct, ("misleads", TEXT, "misleads when"), "needs", "biased"),
     )
     return Table("metrics", columns, "What each metric is", labels=5, folded=folded)
 
 
-MOST = 7
-"""So many slices are drawn, those with the most pages; tables have all of them."""
+MAX_CHART_SLICES = 7
+"""Maximum number of slices in a chart, those with the most pages. Tables show all slices."""
 _UNBOUNDED = {"count", "seconds", "money"}
-_FAR = 50  # times: who is so much smaller than another has an axis of its own
+_MAX_SIZE_RATIO = 50  # a metric this many times smaller than the largest gets a separate axis
 _TITLES = {
     "share": "Shares",
     "count": "Counts",
@@ -359,22 +364,24 @@ _TITLES = {
 
 
 def metric_charts(scores: OnlineScores, estimates: Table) -> tuple[Chart, ...]:
-    """Draw metrics that share an axis together, a dot and an interval each; hours of a week as a line a weekday."""
+    """Return one dot chart per group of metrics with a common axis, or line charts if sliced by hour of week."""
     if scores.by == "hour of week":
-        return tuple(_week(estimates, at, metric) for at, metric in enumerate(scores.metrics[:MOST], 1))
-    made: list[Chart] = []
+        # 168 hours on one axis are not readable: one chart per metric, with a line per weekday.
+        metrics = scores.metrics[:MAX_CHART_SLICES]
+        return tuple(_week_chart(estimates, number, metric) for number, metric in enumerate(metrics, 1))
+    charts: list[Chart] = []
     units: list[str] = []
-    for group in groups(scores):
+    for group in axis_groups(scores):
         unit, names = group[0].unit, set(map(str, group))
         units.append(unit)
-        nth = units.count(unit)
-        said = f"Each metric with its {percent(scores.level)} interval over {scores.over}s{_by(scores)}."
-        made.append(
+        repeat = units.count(unit)
+        caption = f"Each metric with its {percent(scores.level)} interval over {scores.over}s{_slices_note(scores)}."
+        charts.append(
             Chart(
-                "".join(unit.split()) + (str(nth) if nth > 1 else ""),
-                _TITLES.get(unit, "Reciprocal ranks") + (", the small ones" if nth > 1 else ""),
-                _drawn(scores, estimates, names),
-                said,
+                "".join(unit.split()) + (str(repeat) if repeat > 1 else ""),
+                _TITLES.get(unit, "Reciprocal ranks") + (", the small ones" if repeat > 1 else ""),
+                _chart_rows(scores, estimates, names),
+                caption,
                 y="metric",
                 x_title=unit,
                 color="series" if scores.by else "",
@@ -382,20 +389,19 @@ def metric_charts(scores: OnlineScores, estimates: Table) -> tuple[Chart, ...]:
                 numbers=estimates,
             )
         )
-    return tuple(made)
+    return tuple(charts)
 
 
-def _week(estimates: Table, at: int, metric: OnlineMetric) -> Chart:
-    """Draw a metric over the hours of a day, a line a weekday."""
-    slices, of = estimates.column("slice").values, estimates.columns[0].values
-    rows = [row for row, name in enumerate(slices) if name is not None and of[row] == str(metric)]
+def _week_chart(estimates: Table, number: int, metric: OnlineMetric) -> Chart:
+    slices, metrics = estimates.column("slice").values, estimates.columns[0].values
+    rows = [row for row, hour in enumerate(slices) if hour is not None and metrics[row] == str(metric)]
     days, hours = zip(*(slices[row].split() for row in rows), strict=True) if rows else ((), ())
-    named = (Column("weekday", list(days), TEXT), Column("hour", list(map(int, hours)), UNITS))
-    kept = replace(estimates.take(rows), only="people", groups=())
+    axes = (Column("weekday", list(days), TEXT), Column("hour", list(map(int, hours)), UNITS))
+    table = replace(estimates.take(rows), only="people", groups=())
     return Chart(
-        f"week{at}",
+        f"week{number}",
         f"{metric} by hour and weekday",
-        replace(kept, columns=(*kept.columns, *named)),
+        replace(table, columns=(*table.columns, *axes)),
         f"{metric} of each hour (UTC), a line a weekday; the table has intervals.",
         kind="lines",
         x="hour",
@@ -411,14 +417,14 @@ def _week(estimates: Table, at: int, metric: OnlineMetric) -> Chart:
 
 
 def ranks_chart(scores: OnlineScores, ranks: Table) -> Chart:
-    """Draw CTR over rank from 0 upwards, a line a slice."""
-    first = next((one for one in scores.ranks if one.slice is None and not math.isnan(one.value)), None)
+    """Build the line chart of CTR by rank from 0 upwards, one line per slice."""
+    first = next((row for row in scores.ranks if row.slice is None and not math.isnan(row.value)), None)
     top = "" if first is None else f"At rank {first.rank}, {first.value:.1%} of what was shown was clicked. "
     return Chart(
         "ranks",
         "CTR by rank: position bias",
-        _drawn(scores, ranks),
-        f"{top}{steepness(scores.ranks)} {WHAT_FALLS}",
+        _chart_rows(scores, ranks),
+        f"{top}{describe_decline(scores.ranks)} {RANK_CAVEAT}",
         kind="lines",
         x="rank",
         y="value",
@@ -432,70 +438,65 @@ def ranks_chart(scores: OnlineScores, ranks: Table) -> Chart:
     )
 
 
-def groups(scores: OnlineScores) -> tuple[tuple[OnlineMetric, ...], ...]:
-    """Give the metrics that share an axis: those of one unit, the small ones apart.
-
-    Latencies of milliseconds beside minutes of searching would all stand at 0.
-    """
+def axis_groups(scores: OnlineScores) -> tuple[tuple[OnlineMetric, ...], ...]:
+    """Group metrics by axis: those of one unit, split if their sizes differ so much that small ones look like 0."""
     by_unit: dict[str, dict[OnlineMetric, float]] = {}
-    for one in scores.estimates:
-        if not math.isnan(one.value):
-            sizes = by_unit.setdefault(one.metric.unit, {})
-            sizes[one.metric] = max(sizes.get(one.metric, 0.0), abs(one.value))
-    return tuple(group for unit, sizes in by_unit.items() for group in _by_size(unit, sizes))
+    for estimate in scores.estimates:
+        if not math.isnan(estimate.value):
+            sizes = by_unit.setdefault(estimate.metric.unit, {})
+            sizes[estimate.metric] = max(sizes.get(estimate.metric, 0.0), abs(estimate.value))
+    return tuple(group for unit, sizes in by_unit.items() for group in _split_by_size(unit, sizes))
 
 
-def _by_size(unit: str, sizes: dict[OnlineMetric, float]) -> list[tuple[OnlineMetric, ...]]:
-    """Part metrics of one unit where one is so much smaller than the largest that its interval could not be seen."""
-    tops: list[float] = []
+def _split_by_size(unit: str, sizes: dict[OnlineMetric, float]) -> list[tuple[OnlineMetric, ...]]:
+    maxima: list[float] = []
     for size in sorted(sizes.values(), reverse=True):
-        if not tops or (unit in _UNBOUNDED and 0 < size < tops[-1] / _FAR):
-            tops.append(size)
-    place = {metric: max(at for at, top in enumerate(tops) if size <= top) for metric, size in sizes.items()}
-    return [tuple(metric for metric in sizes if place[metric] == at) for at in range(len(tops))]
+        if not maxima or (unit in _UNBOUNDED and 0 < size < maxima[-1] / _MAX_SIZE_RATIO):
+            maxima.append(size)
+    group_of = {metric: max(i for i, top in enumerate(maxima) if size <= top) for metric, size in sizes.items()}
+    return [tuple(metric for metric in sizes if group_of[metric] == i) for i in range(len(maxima))]
 
 
-def _drawn(scores: OnlineScores, table: Table, metrics: set[str] | None = None) -> Table:
-    """Leave the rows that are drawn: of some metrics, over all rows and of the slices with the most pages."""
-    kept, slices, of = drawn_slices(scores), table.column("slice").values, table.columns[0].values
-    rows = [at for at, name in enumerate(slices) if name in {None, *kept} and (not metrics or of[at] in metrics)]
-    left = replace(table.take(rows), only="people", groups=())
-    series = [scores.labels[slices[row]] for row in rows]
-    named = [Column("series", series, TEXT, shown(scores.by))] if scores.by is not None else []
-    return replace(left, columns=(*left.columns, *named))
+def _chart_rows(scores: OnlineScores, table: Table, metrics: set[str] | None = None) -> Table:
+    """Select the rows of a chart: estimates over all rows and of the slices with the most pages."""
+    slices, names = table.column("slice").values, table.columns[0].values
+    in_chart = {None, *chart_slices(scores)}
+    rows = [i for i, value in enumerate(slices) if value in in_chart and (not metrics or names[i] in metrics)]
+    selection = replace(table.take(rows), only="people", groups=())
+    labels = [scores.labels[slices[row]] for row in rows]
+    series = [Column("series", labels, TEXT, clip(scores.by))] if scores.by is not None else []
+    return replace(selection, columns=(*selection.columns, *series))
 
 
-def drawn_slices(scores: OnlineScores) -> set[str]:
-    """Name the slices that are drawn: those with the most pages."""
-    return {name for name, _ in sorted(scores.slices, key=lambda sized: -sized[1])[:MOST]}
+def chart_slices(scores: OnlineScores) -> set[str]:
+    """Return the slices that are drawn in charts: those with the most pages."""
+    return {name for name, _ in sorted(scores.slices, key=lambda slice_pages: -slice_pages[1])[:MAX_CHART_SLICES]}
 
 
-def _by(scores: OnlineScores) -> str:
+def _slices_note(scores: OnlineScores) -> str:
     if scores.by is None:
         return ""
-    left = len(scores.slices) - MOST
-    few = f"; the {MOST} values with the most pages, {counted(left, 'other')} in the table" if left > 0 else ""
-    return f", over all pages and by {shown(scores.by)}{few}"
+    omitted = len(scores.slices) - MAX_CHART_SLICES
+    most = f"; the {MAX_CHART_SLICES} values with the most pages"
+    selection = f"{most}, {counted(omitted, 'other')} in the table" if omitted > 0 else ""
+    return f", over all pages and by {clip(scores.by)}{selection}"
 
 
-WHAT_FALLS = (
+RANK_CAVEAT = (
     "What falls with rank is both how good results are and how often users look there: the log alone does not part the"
     " two."
 )
-"""Said below CTR by rank."""
+"""Caveat below CTR by rank."""
 
 
-def steepness(ranks: Sequence[OnlineEstimate]) -> str:
-    """Say how much less the last of the ranks is clicked than the first.
-
-    What of this is attention and what is quality, the log alone does not tell.
-    """
-    known = [one for one in ranks if one.rank is not None and one.slice is None and not math.isnan(one.value)]
-    if len(known) < 2 or known[0].value <= 0:
+def describe_decline(ranks: Sequence[OnlineEstimate]) -> str:
+    """Compare the CTR at the first and last rank in a sentence, which may be due to attention or to quality."""
+    overall = [row for row in ranks if row.rank is not None and row.slice is None and not math.isnan(row.value)]
+    if len(overall) < 2 or overall[0].value <= 0:
         return ""
-    first, last = known[0], known[-1]
+    first, last = overall[0], overall[-1]
     if not last.value:
         return f"What stood at rank {first.rank} was clicked, and nothing was at rank {last.rank}."
     more, less = (first, last) if first.value >= last.value else (last, first)
-    times = f"{more.value / less.value:.1f} times as often"
-    return f"What stood at rank {more.rank} was clicked {times} as what stood at rank {less.rank}."
+    ratio = f"{more.value / less.value:.1f} times as often"
+    return f"What stood at rank {more.rank} was clicked {ratio} as what stood at rank {less.rank}."

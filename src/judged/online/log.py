@@ -1,4 +1,4 @@
-"""An interaction log: its typed tables, its actions, and what is known of how it was read."""
+"""Typed tables and actions of an interaction log, and the validation of arguments about logs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 from judged.errors import InputError
-from judged.online.findings import Account, LogFinding, are_of_nobody, doubts, unfit
+from judged.online.findings import Account, LogFinding, doubts, has_no_user_ids, unfit_log_notes
 from judged.results import Answer, Sentences
 from judged.results.decimals import counted
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine, Relation
+    from judged.online.engine import Database, Relation
     from judged.results.blocks import Note
 
 
@@ -27,8 +27,8 @@ Type: TypeAlias = Literal[
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a typed table: its name, its type, whether it may be null, and what it means."""
+class LogColumn:
+    """LogColumn of a typed table: name, type, whether it is nullable, and meaning."""
 
     name: str
     type: Type
@@ -37,130 +37,125 @@ class Column:
 
 
 def arrow_type(type: Type) -> Any:
-    """Give one of our types in Arrow's words."""
+    """Return the Arrow type of a column type."""
     import pyarrow as pa
 
-    inner = pa.type_for_alias(type.removeprefix("array<").removesuffix(">"))
-    return pa.list_(inner) if type.startswith("array<") else inner
+    value_type = pa.type_for_alias(type.removeprefix("array<").removesuffix(">"))
+    return pa.list_(value_type) if type.startswith("array<") else value_type
 
 
-_FILE = tomllib.loads((resources.files("judged.online") / "tables.toml").read_text(encoding="utf-8"))
+_DEFINITIONS = tomllib.loads((resources.files("judged.online") / "tables.toml").read_text(encoding="utf-8"))
 
 
-def _columns(table: dict[str, tuple[str, str]]) -> tuple[Column, ...]:
+def _columns(table: dict[str, tuple[str, str]]) -> tuple[LogColumn, ...]:
     return tuple(
-        Column(name, cast("Type", kind.removesuffix("?")), kind.endswith("?"), meaning)
+        LogColumn(name, cast("Type", kind.removesuffix("?")), kind.endswith("?"), meaning)
         for name, (kind, meaning) in table.items()
     )
 
 
-SERP, SHOWN, EVENT, SESSION = (_columns(_FILE[name]) for name in ("serp", "shown", "event", "session"))
-"""One row a page of results; a result on a page; an event; a session."""
+SERP, SHOWN, EVENT, SESSION = (_columns(_DEFINITIONS[name]) for name in ("serp", "shown", "event", "session"))
+"""Typed tables with one row per result page, per result on a page, per event, and per session."""
 
-RAW_QUERY, RAW_EVENT = (_columns(_FILE["raw"][name]) for name in ("query", "event"))
-"""One row a logged query, or page of its results; one row a logged event."""
+RAW_QUERY, RAW_EVENT = (_columns(_DEFINITIONS["raw"][name]) for name in ("query", "event"))
+"""Raw tables with one row per logged query (or result page), and per logged event."""
 
-ACTIONS: tuple[str, ...] = tuple(_FILE["actions"])
-"""The actions that metrics know. Readers map the log's own names onto them."""
+ACTIONS: tuple[str, ...] = tuple(_DEFINITIONS["actions"])
+"""Actions that metrics use. Readers map the names in a log to them."""
 
-CONVENTIONS = ("marginal", "conditional", "independent")
-"""What a logged propensity is the probability of: the document at its rank over all pages that the policy may show
-(marginal), or given the documents at higher ranks (conditional). If each rank is filled on its own (independent), both
-are the same."""
+PROPENSITY_CONVENTIONS = ("marginal", "conditional", "independent")
+"""Meanings of a logged propensity: the probability of the document at its rank over all pages that the policy may show
+(marginal), or given the documents at higher ranks (conditional). If ranks are filled independently, both are equal."""
 
-AFTER_THE_CLICK = ("heartbeat", "add_to_cart", "purchase")
-"""What a user does on an opened result: none of it ends the visit."""
+ACTIONS_ON_RESULT = ("heartbeat", "add_to_cart", "purchase")
+"""Actions on an opened result, which do not end the visit."""
 
-RETURNS = ("click", "impression", "hover", "copy", "search")
-"""What shows that a user is back from an opened result; so does a ``page_exit`` that names what was opened."""
+RETURN_ACTIONS = ("click", "impression", "hover", "copy", "search")
+"""Actions that end a visit, because the user is back on the result page; so does a ``page_exit`` of the result."""
 
 ATTRIBUTE_LIMIT = 50
-"""So many columns of a log's own are kept for slicing."""
+"""Maximum number of additional log columns that are kept for slicing."""
 
 
-NAMES: dict[str, str] = {action: names for action, (_, names) in _FILE["actions"].items() if names}
-"""The names by which logs call each action."""
+NAMES: dict[str, str] = {action: names for action, (_, names) in _DEFINITIONS["actions"].items() if names}
+"""Known synonyms of each action, separated by blanks."""
 
-_KNOWN = {name: action for action, names in NAMES.items() for name in names.split()}
+_ACTION_OF_SYNONYM = {name: action for action, names in NAMES.items() for name in names.split()}
 
 
 def action_of(name: str, actions: Mapping[str, str] | None = None) -> str | None:
-    """Tell what a log's name of an action means.
+    """Return the action that a name in a log stands for.
 
     Parameters
     ----------
     name
-        As the log has it. Case does not matter, and blanks and hyphens are as good as underscores.
+        Name in the log. Case is ignored; blanks and hyphens equal underscores.
     actions
-        What this log says itself, which goes first.
+        Names that this log defines. They take precedence.
 
     Returns
     -------
     str or None
-        One of ACTIONS; None: nobody knows.
+        One of ACTIONS; None if the name is unknown.
 
     Examples
     --------
     >>> action_of("Item-Click"), action_of("view"), action_of("view", {"view": "click"})
     ('click', None, 'click')
     """
-    given = actions or {}
-    if name in given:
-        return given[name]
-    plain = name.strip().lower().replace("-", "_").replace(" ", "_")
-    return plain if plain in ACTIONS else _KNOWN.get(plain)
+    if actions and name in actions:
+        return actions[name]
+    normalized = name.strip().lower().replace("-", "_").replace(" ", "_")
+    return normalized if normalized in ACTIONS else _ACTION_OF_SYNONYM.get(normalized)
 
 
-def checked(actions: Mapping[str, str]) -> dict[str, str]:
-    """Check that names mean actions that there are.
+def check_actions(actions: Mapping[str, str]) -> dict[str, str]:
+    """Check that all values are actions, and return a copy.
 
     Raises
     ------
     InputError
-        If one does not.
+        If a value is not in ACTIONS.
     """
     for name, action in actions.items():
         if action not in ACTIONS:
-            raise InputError(
-                f"{name!r} is said to mean {action!r}, which is no action", fix=f"one of {', '.join(ACTIONS)}"
-            )
+            raise InputError(f"{name!r} maps to the unknown action {action!r}", fix=f"use one of {', '.join(ACTIONS)}")
     return dict(actions)
 
 
 @dataclass(frozen=True, repr=False)
 class InteractionLog:
-    """What users did on result pages: the narrow waist of online evaluation.
+    """Interactions of users with result pages: the common data model of all log readers and metrics.
 
-    The tables are those of one database, with the columns that `judged.online.log` describes; whatever reads logs
-    ends here, and every metric begins here.
+    The tables are in one database. Their columns are described in `judged.online.log`.
 
     Parameters
     ----------
     serp, shown, event, session
         The typed tables.
     name
-        What to call it in results.
+        Name in results.
     layout
-        What it was read as.
+        Layout that it was read as.
     files
-        From where.
+        Files that were read.
     has_time
-        False: the order of things is known and the clock is not, so that nothing is said about durations.
+        False: only the order of events is known, so that metrics of durations are not supported.
     dated
-        False: days are made up, and nothing is said of days or of what changes over them.
+        False: dates are artificial, so that analyses over days are not supported.
     has
-        What this log can tell: of `judged.online.metrics.TELLS`. A metric that needs something else is
-        refused with a reason, not reported as 0.
+        Data that the log contains: of `judged.online.metrics.CAPABILITIES`. A metric that needs other data is
+        refused with a reason and not reported as 0.
     findings
-        What was wrong with it, and what was done about that.
+        Problems of the log, and the actions taken.
     accounts
-        Where every row went.
+        Numbers of rows that were read, kept, and excluded.
     attributes
-        Columns of `serp` that are the log's own, to slice by.
+        Additional columns of `serp`, for slicing.
     policies
-        The choices made while it was made (session gap, bots, rank base), name to value, printed with results.
+        Names and values of preparation options (session gap, bots, rank base), shown with results.
     propensity_convention
-        What propensities are probabilities of, one of `judged.online.log.CONVENTIONS`; empty: not declared.
+        One of `judged.online.log.PROPENSITY_CONVENTIONS`; empty: not declared.
     """
 
     serp: Relation
@@ -180,12 +175,12 @@ class InteractionLog:
     propensity_convention: str = ""
 
     @property
-    def engine(self) -> Engine:
-        """The database that the tables live in: it is given up when nothing refers to it any more."""
+    def engine(self) -> Database:
+        """Database of the tables, which is deleted when nothing refers to it any more."""
         return self.serp.engine
 
     def __repr__(self) -> str:
-        """Say what it is in one line: its tables would be thousands of characters, and are not run for this."""
+        # The generated repr would contain the SQL of all tables.
         files = "no file" if not self.files else counted(len(self.files), "file")
         has = ", ".join(sorted(self.has)) or "nothing"
         clock = "" if self.has_time else ", no clock"
@@ -195,37 +190,37 @@ class InteractionLog:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FieldAnswer(Answer):
-    """An answer whose title and facts are made of its fields."""
+    """Answer whose title and facts are built from its fields."""
 
-    asked: ClassVar[tuple[str, ...]] = ()
-    """Fields that JSON repeats."""
-    answers: ClassVar[str] = ""
-    """The title, over its fields."""
+    fact_fields: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields that are included in JSON."""
+    title_format: ClassVar[str] = ""
+    """Format string of the title, with field names as placeholders."""
 
     @property
     def title(self) -> str:
-        """What it answers."""
-        return self.answers.format_map(vars(self))
+        """Title of the result."""
+        return self.title_format.format_map(vars(self))
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was asked for."""
-        return {name: getattr(self, name) for name in self.asked}
+        """Return the fields named in `fact_fields`."""
+        return {name: getattr(self, name) for name in self.fact_fields}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LogAnswer(FieldAnswer):
-    """An answer about a log.
+    """Result about a log.
 
     Parameters
     ----------
     log
-        The log's name.
+        Name of the log.
     unit, level
-        What intervals are made over, and how wide they are.
+        Independent unit of confidence intervals, and confidence level.
     policies
-        What was chosen, name to value.
+        Options, name to value.
     notes
-        Why the log should not be trusted as it is.
+        Reasons why the log is not reliable.
     """
 
     log: str
@@ -235,96 +230,98 @@ class LogAnswer(FieldAnswer):
     notes: tuple[Note, ...] = ()
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was asked for."""
-        own = {"unit": self.unit, "level": self.level, "policies": dict(self.policies)}
-        return {"log": self.log, **super().facts(), **own}
+        """Return the log, the options, and the fields named in `fact_fields`."""
+        options = {"unit": self.unit, "level": self.level, "policies": dict(self.policies)}
+        return {"log": self.log, **super().facts(), **options}
 
-    def made(self, *said: str) -> Sentences:
-        """Say how it was made, for those who ask."""
-        rules = (*said, *(f"{name}: {value}" for name, value in self.policies))
+    def method_block(self, *sentences: str) -> Sentences:
+        """Build the folded block about the method."""
+        rules = (*sentences, *(f"{name}: {value}" for name, value in self.policies))
         return Sentences(rules, "rules", "How this was made", folded=True)
 
 
-def about(
-    log: InteractionLog, unit: str, level: float, first: Mapping[str, str], settings: Any = None
+def answer_fields(
+    log: InteractionLog, unit: str, level: float, options: Mapping[str, str], settings: Any = None
 ) -> dict[str, Any]:
-    """Give the fields that every answer about a log has; policies that are empty are none."""
-    chosen = [(name, value) for name, value in first.items() if value]
-    policies = (*chosen, *log.policies, *(settings.policies() if settings else ()), *taken_as_users(log))
-    over = "session" if are_of_nobody(log.findings) else unit
-    notes = unfit(log.name, doubts(log.accounts, log.findings))
-    return {"log": log.name, "unit": over, "level": level, "policies": policies, "notes": notes}
+    """Return the fields that all results about logs share; empty policies are omitted."""
+    used = [(name, value) for name, value in options.items() if value]
+    policies = (*used, *log.policies, *(settings.policies() if settings else ()), *user_substitute_policy(log))
+    interval_unit = "session" if has_no_user_ids(log.findings) else unit
+    notes = unfit_log_notes(log.name, doubts(log.accounts, log.findings))
+    return {"log": log.name, "unit": interval_unit, "level": level, "policies": policies, "notes": notes}
 
 
 def user_counts(log: InteractionLog, users: int) -> tuple[tuple[str, int], ...]:
-    """Return how many of the users that have a page are named, and how many are sessions or pages without a name.
+    """Count users with an ID, and sessions or pages without a user ID that serve as users.
 
-    Empty where the log names none; `users` is the number of both together.
+    `users` is the total of both. The result is empty if the log has no user IDs.
     """
-    if are_of_nobody(log.findings):
+    if has_no_user_ids(log.findings):
         return ()
-    if not any((one.rule, one.table) == ("no-user", "query") for one in log.findings):
+    if not any((finding.rule, finding.table) == ("no-user", "query") for finding in log.findings):
         return (("users", users),)
-    named = log.engine.rows(
+    identified = log.engine.rows(
         f"""SELECT count(DISTINCT s."user") AS users FROM {log.serp} AS s JOIN {log.session} AS v
             ON v.session = s.session WHERE v.user_id IS NOT NULL"""
     )[0]["users"]
-    return (("users", named), ("users without a name", users - named))
+    return (("users", identified), ("users without a name", users - identified))
 
 
-def taken_as_users(log: InteractionLog) -> tuple[tuple[str, str], ...]:
-    """Say what stands for users where the log names none: a choice that intervals hang on."""
-    taken = "each session" if "sessions" in log.has else "each page"
-    return (("users", f"none is logged, so {taken} counts as one"),) if are_of_nobody(log.findings) else ()
+def user_substitute_policy(log: InteractionLog) -> tuple[tuple[str, str], ...]:
+    """Return the policy of using sessions or pages as users, if the log has no user IDs."""
+    substitute = "each session" if "sessions" in log.has else "each page"
+    return (("users", f"none is logged, so {substitute} counts as one"),) if has_no_user_ids(log.findings) else ()
 
 
 class _Rule(NamedTuple):
-    """What a value must be, and what to give instead."""
+    """Predicate for valid values, and the fix for invalid ones."""
 
-    holds: Callable[[Any], bool]
+    is_valid: Callable[[Any], bool]
     fix: str
 
 
-def _number(least: float, most: float, fix: str, *, ends: tuple[bool, bool] = (False, False)) -> _Rule:
-    """Take a number between two, which may be taken themselves."""
+def _number(minimum: float, maximum: float, fix: str, *, ends: tuple[bool, bool] = (False, False)) -> _Rule:
+    # `ends`: whether the minimum and the maximum are valid
 
-    def holds(value: Any) -> bool:
+    def is_valid(value: Any) -> bool:
         number = float(value) if isinstance(value, Real) else math.nan
-        return least <= number <= most and (ends[0] or number > least) and (ends[1] or number < most)
+        return minimum <= number <= maximum and (ends[0] or number > minimum) and (ends[1] or number < maximum)
 
-    return _Rule(holds, fix)
+    return _Rule(is_valid, fix)
 
 
-def _whole(least: float, fix: str) -> _Rule:
-    return _Rule(lambda value: isinstance(value, Integral) and int(value) >= least, f"give a whole number{fix}")
+def _integer(minimum: float, description: str) -> _Rule:
+    return _Rule(lambda value: isinstance(value, Integral) and int(value) >= minimum, f"use {description}")
 
 
 def _one_of(*names: str) -> _Rule:
-    return _Rule(lambda value: isinstance(value, str) and value in names, f"take {' or '.join(names)}")
+    return _Rule(lambda value: isinstance(value, str) and value in names, f"use {' or '.join(names)}")
 
 
-_TEXT = _Rule(lambda value: isinstance(value, str | None), "give a text")
-_MANY = _Rule(lambda value: isinstance(value, str | Iterable | None), "give a name, or a list of names")
-_SHARE = _number(0, 1, "give a number between 0 and 1, such as 0.95")
-_SECONDS = _number(0, 1e9, "give a number of seconds, from 0 to 1e9", ends=(True, True))
+_TEXT = _Rule(lambda value: isinstance(value, str | None), "use a string")
+_NAMES = _Rule(lambda value: isinstance(value, str | Iterable | None), "use a name or a list of names")
+_PROBABILITY = _number(0, 1, "use a number between 0 and 1, such as 0.95")
+_SECONDS = _number(0, 1e9, "use a number of seconds from 0 to 1e9", ends=(True, True))
 _RULES = {
     **dict.fromkeys(("by", "where", "baseline", "since", "layout", "name", "memory", "tables"), _TEXT),
-    **dict.fromkeys(("metrics", "measures", "lists", "rules", "outcomes"), _MANY),
-    **dict.fromkeys(("level", "alpha", "fdr", "power"), _SHARE),
+    **dict.fromkeys(("metrics", "measures", "lists", "rules", "outcomes"), _NAMES),
+    **dict.fromkeys(("level", "alpha", "fdr", "power"), _PROBABILITY),
     **dict.fromkeys(("reformulation_gap", "attribution_window", "success", "dwell"), _SECONDS),
-    **dict.fromkeys(("session_gap", "bot_minutes"), _number(0, math.inf, "give a number above 0")),
-    **dict.fromkeys(("bins", "least_pages", "min_users", "bot_pages", "threads", "expected"), _whole(1, ", 1 or more")),
-    **dict.fromkeys(("seed", "warm_up", "now_ms"), _whole(-math.inf, "")),
-    "winsorize": _number(0, 1, "give a number above 0 and at most 1, such as 0.999", ends=(False, True)),
-    "least_judged": _number(0, 1, "give a number from 0 to 1, such as 0.8", ends=(True, True)),
-    "window_days": _number(0, 1e5, "give a number of days above 0, such as 7"),
-    "before_days": _number(0, 1e5, "give a number of days from 0, such as 14", ends=(True, False)),
-    "margin_relative": _number(0, 1, "give a share from 0, such as 0.02 for 2%", ends=(True, False)),
-    **dict.fromkeys(("resamples", "splits"), _whole(100, ", 100 or more")),
-    "depth": _whole(2, ", 2 or more"),
-    "rank_base": _Rule(lambda value: isinstance(value, Integral) and value in {0, 1}, "give a whole number, 0 or 1"),
-    "actions": _Rule(lambda value: isinstance(value, Mapping), "give {the log's name: one of ACTIONS}"),
-    "mapping": _Rule(lambda value: isinstance(value, str | Path), "give a text: a path, or the name of a mapping"),
+    **dict.fromkeys(("session_gap", "bot_minutes"), _number(0, math.inf, "use a number above 0")),
+    **dict.fromkeys(
+        ("bins", "least_pages", "min_users", "bot_pages", "threads", "expected"), _integer(1, "an integer of 1 or more")
+    ),
+    **dict.fromkeys(("seed", "warm_up", "now_ms"), _integer(-math.inf, "an integer")),
+    "winsorize": _number(0, 1, "use a number above 0 and at most 1, such as 0.999", ends=(False, True)),
+    "least_judged": _number(0, 1, "use a number from 0 to 1, such as 0.8", ends=(True, True)),
+    "window_days": _number(0, 1e5, "use a number of days above 0, such as 7"),
+    "before_days": _number(0, 1e5, "use a number of days of 0 or more, such as 14", ends=(True, False)),
+    "margin_relative": _number(0, 1, "use a share from 0 to below 1, such as 0.02 for 2%", ends=(True, False)),
+    **dict.fromkeys(("resamples", "splits"), _integer(100, "an integer of 100 or more")),
+    "depth": _integer(2, "an integer of 2 or more"),
+    "rank_base": _Rule(lambda value: isinstance(value, Integral) and value in {0, 1}, "use 0 or 1"),
+    "actions": _Rule(lambda value: isinstance(value, Mapping), "use a dict from names in the log to names in ACTIONS"),
+    "mapping": _Rule(lambda value: isinstance(value, str | Path), "use a path or the name of a mapping"),
     "unit": _one_of("user", "session"),
     "interval": _one_of("delta", "bootstrap"),
     "row": _one_of("page", "session"),
@@ -332,75 +329,79 @@ _RULES = {
     "pages": _one_of("first", "all"),
     "bots": _one_of("exclude", "keep"),
 }
+# None is a valid value of these.
 _OPTIONAL = frozenset({"warm_up", "now_ms", "threads", "rank_base", "actions", "mapping", "window_days"})
 
 
-def need(**given: object) -> None:
-    """Refuse what is not as the rule of its name says.
+def validate(**arguments: object) -> None:
+    """Validate arguments by the rules of their names.
 
-    >>> need(level=2)
+    >>> validate(level=2)
     Traceback (most recent call last):
-    judged.errors.InputError: level is 2. Fix: give a number between 0 and 1, such as 0.95.
+    judged.errors.InputError: level is 2. Fix: use a number between 0 and 1, such as 0.95.
     """
-    for name, value in given.items():
+    for name, value in arguments.items():
         if name == "log":
             if not isinstance(value, InteractionLog):
                 path = f'"{value}"' if isinstance(value, str) and len(value) < 80 else "path"
-                raise InputError(f"a {type(value).__name__} is no log", fix=f"read it first: read_log({path})")
+                raise InputError(f"expected a log, got {type(value).__name__}", fix=f"read the log: read_log({path})")
         elif name in _OPTIONAL and value is None:
             continue
-        elif (isinstance(value, bool) and _RULES[name] not in {_TEXT, _MANY}) or not _RULES[name].holds(value):
+        # bool is a subclass of int, so that True would be accepted as a number.
+        elif (isinstance(value, bool) and _RULES[name] not in {_TEXT, _NAMES}) or not _RULES[name].is_valid(value):
             raise InputError(f"{name} is {value!r:.60}", fix=_RULES[name].fix)
 
 
-def need_column(log: InteractionLog, name: str) -> None:
-    """Refuse what is no column of a log's pages."""
+def check_column(log: InteractionLog, name: str) -> None:
+    """Check that the log's pages have a column."""
     if name not in log.serp.columns:
-        fix = f"take one of {', '.join(log.serp.columns)}"
+        fix = f"use one of {', '.join(log.serp.columns)}"
         raise InputError(f"the log has no column {name!r}", fix=fix, path=log.name)
 
 
-def names_of(**values: object) -> list[str]:
-    """Give names, one or several, each once; anything else is refused.
+def parse_names(**arguments: object) -> list[str]:
+    """Return the unique names in arguments that are a name or several names.
 
-    >>> names_of(rules="above"), names_of(rules=["above", "next", "above"])
+    >>> parse_names(rules="above"), parse_names(rules=["above", "next", "above"])
     (['above'], ['above', 'next'])
     """
-    need(**values)
-    found: list[str] = []
-    for name, value in values.items():
-        for one in [value] if isinstance(value, str) else list(cast("Iterable[object]", value or ())):
-            if not isinstance(one, str):
-                raise InputError(f"{name} is {one!r:.60}", fix="give a name, or a list of names")
-            found.append(one)
-    return list(dict.fromkeys(found))
+    validate(**arguments)
+    names: list[str] = []
+    for parameter, value in arguments.items():
+        for name in [value] if isinstance(value, str) else list(cast("Iterable[object]", value or ())):
+            if not isinstance(name, str):
+                raise InputError(f"{parameter} is {name!r:.60}", fix="use a name or a list of names")
+            names.append(name)
+    return list(dict.fromkeys(names))
 
 
-def need_records(log: InteractionLog) -> None:
-    """Refuse a log in which nothing stands: whatever is said of it would be said of nothing.
+def check_has_records(log: InteractionLog) -> None:
+    """Raise InputError if a log has no records.
 
     Parameters
     ----------
     log
-        The log, as `read_log` gives it.
+        Log as returned by `read_log`.
 
     Raises
     ------
     InputError
         If no query and no event was read, and none was lost.
     """
-    if not log.accounts or any(one.read for one in log.accounts) or any(one.done == "lost" for one in log.findings):
+    if not log.accounts or any(account.read for account in log.accounts):
+        return
+    if any(finding.done == "lost" for finding in log.findings):
         return
     if log.files and all(map(_is_blank, log.files)):
-        many = len(log.files)
-        empty = "the file is empty" if many == 1 else f"the file is empty, and so are all {many} of this log"
-        raise InputError(empty, fix="name a log with queries and events", path=log.files[0])
-    fix = "see that it is not empty, and that its layout or mapping fits"
-    raise InputError("no query and no event stands in it", fix=fix, path=log.files[0] if log.files else log.name)
+        count = len(log.files)
+        problem = "the file is empty" if count == 1 else f"all {count} files of this log are empty"
+        raise InputError(problem, fix="use a log with queries and events", path=log.files[0])
+    fix = "check the file, and the layout or mapping"
+    raise InputError("the log has no queries and no events", fix=fix, path=log.files[0] if log.files else log.name)
 
 
 def _is_blank(name: str) -> bool:
-    """Whether nothing but white space stands in a file; what cannot be looked at again is not said to be empty."""
+    """Return whether a file contains only white space. Standard input cannot be read again and is not blank."""
     from judged.online.readers.files import LogFile, read_head
 
     file = Path(name)

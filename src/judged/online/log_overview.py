@@ -1,4 +1,4 @@
-"""The five numbers of a log that matter, each against the period before, with what moved them."""
+"""Headline metrics of a log compared with the previous period, with a decomposition of each change."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from judged.online.differences import (
     BEFORE,
     MetricDifference,
     Periods,
-    comparable,
-    compared,
+    comparable_metrics,
     difference_columns,
-    in_metric,
+    difference_format,
     periods,
+    slice_differences,
 )
 from judged.online.engine import Relation, identifier
 from judged.online.estimation.online_metrics import Unit
 from judged.online.estimation.sums import is_session_metric, metric_pages, numerator_scale
 from judged.online.facts.pages import FactSettings, PageFacts
-from judged.online.findings import are_of_nobody
-from judged.online.layout import percent, values
-from judged.online.log import LogAnswer, about, need, need_column
+from judged.online.findings import has_no_user_ids
+from judged.online.layout import estimate_column, percent
+from judged.online.log import LogAnswer, answer_fields, check_column, validate
 from judged.online.metrics import OnlineMetric
 from judged.online.slicing import pages_where
 from judged.online.statistics.changes import decomposition, part_interval
@@ -40,24 +40,25 @@ if TYPE_CHECKING:
     from judged.results import Block
     from judged.results.types import Floats
 
-_FEWEST = 20  # of a denominator in both periods, from which on a query is a stratum of its own
-_FIRST = 3  # queries named for each number
-_PARTS = 2**30  # in which influences are counted: sums of whole numbers are the same in any order
-_REST = "all others"
+_MIN_DENOMINATOR = 20  # in both periods; queries with less share one stratum
+_MAX_QUERIES = 3  # listed for each metric
+_RESOLUTION = 2**30  # Influences are rounded to integers, so that sums do not depend on the order of rows.
+_OTHER_QUERIES = "all others"
 
 
 @dataclass(frozen=True)
-class Movement:
-    """What moved one number.
+class MetricChange:
+    """Change of a metric and its causes.
 
     Parameters
     ----------
     change
-        The number before and since, and its difference.
+        Difference between the two periods.
     mix, within
-        The parts of the difference: other queries were asked, or queries fared otherwise; None of numbers of sessions.
+        Parts of the difference due to another mix of queries, and to changes within queries; None for metrics of
+        sessions.
     queries
-        Those whose faring moved it most, with by how much, the largest first.
+        Queries with the largest contribution to `within`, and their contribution.
     """
 
     change: MetricDifference
@@ -65,82 +66,83 @@ class Movement:
     within: RatioDifference | None
     queries: tuple[tuple[str, float], ...]
 
-    def changed(self, alpha: float) -> bool:
-        """Return whether the change is significant; never with too few units on either side for a verdict."""
+    def is_significant(self, alpha: float) -> bool:
+        """Return whether the change is significant, and both periods have enough units for a verdict."""
         units = min(self.change.baseline.units, self.change.other.units)
         return self.change.p <= alpha and insufficiency(units, "verdict") is None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overview(LogAnswer):
-    """The numbers of a log that matter, and what moved them.
+    """Changes of the headline metrics of a log, and their causes.
 
     Parameters
     ----------
     periods
-        What is compared.
+        Compared periods.
     counts
-        Pages and users before, and since.
-    movements
-        The numbers.
+        Pages and users in the first and second period.
+    changes
+        Changes of the metrics.
     alpha
-        As asked for.
+        Significance level.
     """
 
     kind: ClassVar[str] = "overview"
-    answers: ClassVar[str] = "What changed: {log}"
-    asked: ClassVar[tuple[str, ...]] = ("alpha",)
+    title_format: ClassVar[str] = "What changed: {log}"
+    fact_fields: ClassVar[tuple[str, ...]] = ("alpha",)
 
     periods: Periods
     counts: tuple[tuple[str, int, int], ...]
-    movements: tuple[Movement, ...]
+    changes: tuple[MetricChange, ...]
     alpha: float
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Which numbers changed, and which part of that can be told."""
-        changed = [one for one in self.movements if one.changed(self.alpha)]
-        way = {True: "higher", False: "lower"}
-        said = (f"{one.change.metric} is {way[one.change.difference.value > 0]}{_why(one)}." for one in changed)
-        return tuple(said) or ("None of these numbers can be told to have changed.",)
+        """Significant changes, and their causes."""
+        changes = [row for row in self.changes if row.is_significant(self.alpha)]
+        words = {True: "higher", False: "lower"}
+        rows = (f"{row.change.metric} is {words[row.change.difference.value > 0]}{_cause(row)}." for row in changes)
+        return tuple(rows) or ("None of these numbers can be told to have changed.",)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the numbers, what moved them, and what it rests on."""
-        moved = self.movements
-        changes = [one.change for one in moved]
+        """Return the tables of changes, parts, and queries, and the block about the method."""
+        differences = [row.change for row in self.changes]
         table = Table(
             "numbers",
             (
-                Column("metric", [str(one.metric) for one in changes], TEXT),
-                values([one.other for one in changes], "value", "since"),
-                values([one.baseline for one in changes], "before"),
-                *difference_columns([(one.other, one.difference) for one in changes]),
-                Column("p", [one.p for one in changes], title="p"),
+                Column("metric", [str(row.metric) for row in differences], TEXT),
+                estimate_column([row.other for row in differences], "value", "since"),
+                estimate_column([row.baseline for row in differences], "before"),
+                *difference_columns([(row.other, row.difference) for row in differences]),
+                Column("p", [row.p for row in differences], title="p"),
             ),
             note=f"{percent(self.level)} intervals over {self.unit}s;"
-            f" p adjusted by holm for {counted(len(moved), 'number')}",
+            f" p adjusted by holm for {counted(len(differences), 'number')}",
         )
-        parted = [one for one in moved if one.mix is not None]
+        decomposed = [row for row in self.changes if row.mix is not None]
         parts = Table(
             "parts",
             (
-                Column("metric", [str(one.change.metric) for one in parted], TEXT),
+                Column("metric", [str(row.change.metric) for row in decomposed], TEXT),
                 *(
-                    difference_columns([(one.change.other, getattr(one, name)) for one in parted], name, title)[0]
+                    difference_columns([(row.change.other, getattr(row, name)) for row in decomposed], name, title)[0]
                     for name, title in (("mix", "by which queries are asked"), ("within", "by how queries fare"))
                 ),
             ),
             "What moved them",
             note="both parts add up to the difference (Kitagawa 1955)",
         )
-        rows = [(one.change, query, value) for one in parted for query, value in one.queries]
+        rows = [(row.change, query, value) for row in decomposed for query, value in row.queries]
         queries = Table(
             "queries",
             (
                 Column("metric", [str(change.metric) for change, _, _ in rows], TEXT),
                 Column("query", [query for _, query, _ in rows], truncated(60)),
                 Column(
-                    "moved", [value for _, _, value in rows], each=[in_metric(change.other) for change, _, _ in rows]
+                    "moved",
+                    [value for _, _, value in rows],
+                    each=[difference_format(change.other) for change, _, _ in rows],
                 ),
             ),
             "Queries that moved them most by how they fare",
@@ -148,24 +150,24 @@ class Overview(LogAnswer):
             labels=2,
             folded=True,
         )
-        seen = ", ".join(f"{since:,} {name} (before: {before:,})" for name, before, since in self.counts)
-        said = Sentences((*self.sentences, f"{seen}."))
-        return (said, table, *([parts, queries] if parted else []), self.made(self.periods.compared))
+        counts = ", ".join(f"{since:,} {name} (before: {before:,})" for name, before, since in self.counts)
+        sentences = Sentences((*self.sentences, f"{counts}."))
+        return sentences, table, *([parts, queries] if decomposed else []), self.method_block(self.periods.compared)
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was asked for."""
+        """Return the options, periods, and counts."""
         counts = {name: {"before": before, "since": since} for name, before, since in self.counts}
         return {**super().facts(), "periods": vars(self.periods), "counts": counts}
 
 
-def _why(one: Movement) -> str:
-    """Say which part of a change can be told."""
-    if one.mix is None or one.within is None:
+def _cause(change: MetricChange) -> str:
+    """Describe which part of a change is significant."""
+    if change.mix is None or change.within is None:
         return ""
-    parts = {"other queries are asked": one.mix, "queries fare otherwise than before": one.within}
-    told = [why for why, part in parts.items() if part.low > 0 or part.high < 0]
+    parts = {"other queries are asked": change.mix, "queries fare otherwise than before": change.within}
+    causes = [cause for cause, part in parts.items() if part.low > 0 or part.high < 0]
     unknown = ", and whether other queries are asked or queries fare otherwise cannot be told"
-    return f": {' and '.join(told)}" if told else unknown
+    return f": {' and '.join(causes)}" if causes else unknown
 
 
 def overview(
@@ -180,153 +182,156 @@ def overview(
     alpha: float = 0.05,
     settings: FactSettings | None = None,
 ) -> Overview:
-    """Compare the numbers that matter with the period before, and say what moved them.
+    """Compare headline metrics with the previous period, and decompose each change.
 
-    A number over pages moves for two reasons: other queries are asked (the mix), or the same queries fare otherwise
-    (within). Queries with fewer than 20 in the denominator in one of the periods are one stratum together.
+    A metric over pages changes because the mix of queries changes, or because it changes within queries. Queries with
+    a denominator below 20 in one of the periods form one stratum.
 
     Parameters
     ----------
     log
         The log.
     metrics
-        Ratios; None: the five first of `judged.online.difference.HEADLINES` that the log can tell.
+        Ratios; None: the first five of `judged.online.differences.HEADLINES` that the log supports.
     since
-        When the later period begins, a date (UTC): see `judged.online.difference.periods`.
+        Start of the second period, a date (UTC): see `judged.online.differences.periods`.
     by
-        What tells queries apart: ``query_norm`` or another column.
+        Column that identifies queries, such as ``query_norm``.
     where
-        Only pages that meet this condition count: see `judged.online.online_metrics`.
+        Condition for pages: see `judged.online.online_metrics`.
     unit
-        What intervals are made over.
+        Independent unit of the confidence intervals.
     level
-        Of the intervals.
+        Confidence level.
     alpha
-        Significance: which changes sentences speak of.
+        Significance level of the changes in the sentences.
     settings
-        What counts as belonging together.
+        Gaps and windows that define sessions, visits, and reformulations.
 
     Raises
     ------
     MeasureError
-        If there is no metric of that name.
+        If a metric is unknown.
     InputError
-        If the log has no dates, or an option makes no sense.
+        If the log has no dates, or an option is invalid.
     """
-    need(log=log, since=since, by=by, where=where, unit=unit, level=level, alpha=alpha)
-    need_column(log, by)
+    validate(log=log, since=since, by=by, where=where, unit=unit, level=level, alpha=alpha)
+    check_column(log, by)
     settings = settings or FactSettings()
     span = periods(log, since)
-    told, refused = comparable(metrics, log, unit)
+    supported, refused = comparable_metrics(metrics, log, unit)
     with log.engine.scratch():
-        chosen, said = (None, "") if where is None else pages_where(log, where)
-        pages = metric_pages(log, told, settings, slices=span.slices(log), chosen=chosen)
-        changes = compared(pages, told, (BEFORE, AFTER), BEFORE, unit, level, "holm")
-        of_pages = [one for one in told if not is_session_metric(one)]
-        parts = _parts(pages, of_pages, by, unit, level) if of_pages else {}
-        of = f'SELECT slice, count(*) AS pages, count(DISTINCT "user") AS users FROM {pages.joined} GROUP BY slice'
-        counts = {row["slice"]: row for row in log.engine.rows(of)}
+        selection, condition = (None, "") if where is None else pages_where(log, where)
+        pages = metric_pages(log, supported, settings, slices=span.slices(log), chosen=selection)
+        differences = slice_differences(pages, supported, (BEFORE, AFTER), BEFORE, unit, level, "holm")
+        page_metrics = [metric for metric in supported if not is_session_metric(metric)]
+        parts = _decompose(pages, page_metrics, by, unit, level) if page_metrics else {}
+        sql = f'SELECT slice, count(*) AS pages, count(DISTINCT "user") AS users FROM {pages.joined} GROUP BY slice'
+        counts = {row["slice"]: row for row in log.engine.rows(sql)}
 
     def count(period: str, name: str) -> int:
         return int(counts.get(period, {}).get(name, 0))
 
-    left_out = {str(one): f"not here: {why}" for one, why in refused.items()}
-    counted = ("pages", *([] if are_of_nobody(log.findings) else ["users"]))
+    unsupported = {str(metric): f"not here: {reason}" for metric, reason in refused.items()}
+    names = ("pages", *([] if has_no_user_ids(log.findings) else ["users"]))
     return Overview(
         periods=span,
-        counts=tuple((name, count(BEFORE, name), count(AFTER, name)) for name in counted),
-        movements=tuple(Movement(one, *parts.get(one.metric, (None, None, ()))) for one in changes),
+        counts=tuple((name, count(BEFORE, name), count(AFTER, name)) for name in names),
+        changes=tuple(MetricChange(row, *parts.get(row.metric, (None, None, ()))) for row in differences),
         alpha=alpha,
-        **about(log, unit, level, {"where": said, **left_out}, settings),
+        **answer_fields(log, unit, level, {"where": condition, **unsupported}, settings),
     )
 
 
-_Parts = tuple[RatioDifference, RatioDifference, tuple[tuple[str, float], ...]]
+_MetricParts = tuple[RatioDifference, RatioDifference, tuple[tuple[str, float], ...]]
 
 
-def _parts(
+def _decompose(
     pages: PageFacts, metrics: Sequence[OnlineMetric], by: str, unit: Unit, level: float
-) -> dict[OnlineMetric, _Parts]:
-    """Part each change into mix and within, over queries."""
-    columns = sorted({name for one in metrics for name in one.columns()})
+) -> dict[OnlineMetric, _MetricParts]:
+    columns = sorted({name for metric in metrics for name in metric.columns()})
     sums = ", ".join(f"CAST(sum({pages.columns[name]}) AS BIGINT) AS {identifier(name)}" for name in columns)
     text = f"coalesce(CAST(t.{identifier(by)} AS VARCHAR), '')"
-    keyed = pages.log.engine.keep(
+    by_query = pages.log.engine.keep(
         f"""
         SELECT p.{identifier(unit)} AS unit, p.slice, {text} AS text, {sums}
         FROM {pages.joined} AS p JOIN (SELECT serp, {identifier(by)} FROM {pages.log.serp}) AS t ON t.serp = p.serp
         GROUP BY p.{identifier(unit)}, p.slice, {text}""",
         "asked",
     )
-    return {metric: _part(keyed, metric, level) for metric in metrics}
+    return {metric: _decompose_metric(by_query, metric, level) for metric in metrics}
 
 
-def _part(keyed: Relation, metric: OnlineMetric, level: float) -> _Parts:
-    """Part the change of one metric; its influences are added up by unit in the database."""
-    engine, (numerator, denominator) = keyed.engine, map(identifier, metric.columns())
-    sides = [(what, of, when) for what, of in (("n", numerator), ("d", denominator)) for when in (BEFORE, AFTER)]
+def _decompose_metric(by_query: Relation, metric: OnlineMetric, level: float) -> _MetricParts:
+    """Decompose the change of a metric into mix and within (Kitagawa 1955)."""
+    engine, (numerator, denominator) = by_query.engine, map(identifier, metric.columns())
     sums = (
-        f"CAST(sum(CASE WHEN slice = '{when}' THEN {of} ELSE 0 END) AS BIGINT) AS {what}_{when}"
-        for what, of, when in sides
+        f"CAST(sum(CASE WHEN slice = '{period}' THEN {column} ELSE 0 END) AS BIGINT) AS {side}_{period}"
+        for side, column in (("n", numerator), ("d", denominator))
+        for period in (BEFORE, AFTER)
     )
-    by_text = engine.keep(f"SELECT text, {', '.join(sums)} FROM {keyed} GROUP BY text", "texts")
-    alone = f"CASE WHEN least(d_{BEFORE}, d_{AFTER}) >= {_FEWEST} THEN text END"
+    by_text = engine.keep(f"SELECT text, {', '.join(sums)} FROM {by_query} GROUP BY text", "texts")
+    stratum = f"CASE WHEN least(d_{BEFORE}, d_{AFTER}) >= {_MIN_DENOMINATOR} THEN text END"
     strata = engine.arrow(f"""
-        SELECT {alone} AS text, {", ".join(f"CAST(sum({name}) AS DOUBLE) AS {name}" for name in by_text.columns[1:])}
-        FROM {by_text} GROUP BY {alone} ORDER BY text NULLS LAST""")
+        SELECT {stratum} AS text, {", ".join(f"CAST(sum({name}) AS DOUBLE) AS {name}" for name in by_text.columns[1:])}
+        FROM {by_text} GROUP BY {stratum} ORDER BY text NULLS LAST""")
     numerators, denominators = (
-        np.stack([strata[f"{what}_{period}"].to_numpy() for period in (BEFORE, AFTER)]) for what in "nd"
+        np.stack([strata[f"{side}_{period}"].to_numpy() for period in (BEFORE, AFTER)]) for side in "nd"
     )
     scale, texts = numerator_scale(metric), strata["text"].to_pylist()
     if not (denominators.sum(axis=1) > 0).all():
-        nothing = RatioDifference(math.nan, math.nan, math.nan, math.nan)
-        return nothing, nothing, ()
-    made = decomposition(numerators / scale, denominators)
-    of = {"mix": made.mix_weights, "within": made.within_weights}
-    parts = float(denominators.sum()) * _PARTS
-    weights = {name: np.rint(part * parts / np.array([scale, 1.0])[None, :, None]) for name, part in of.items()}
-    effective, units, squares = _influences(keyed, metric, texts, weights, by_text, alone)
-    found = {
-        name: RatioDifference(value, *part_interval(value, squares[name] / parts**2, units, effective, level), math.nan)
-        for name, value in (("mix", made.mix), ("within", made.within))
-    }
-    order = np.argsort(-np.abs(made.by_stratum), kind="stable")[:_FIRST]
-    moved = tuple((texts[at] or _REST, float(made.by_stratum[at])) for at in order.tolist() if made.by_stratum[at])
-    return found["mix"], found["within"], moved
+        undefined = RatioDifference(math.nan, math.nan, math.nan, math.nan)
+        return undefined, undefined, ()
+    # Kitagawa (1955): mix = changes of shares at mean rates, within = changes of rates at mean shares.
+    parts = decomposition(numerators / scale, denominators)
+    resolution = float(denominators.sum()) * _RESOLUTION
+    scales = np.array([scale, 1.0])[None, :, None]
+    part_weights = {"mix": parts.mix_weights, "within": parts.within_weights}
+    weights = {name: np.rint(weight * resolution / scales) for name, weight in part_weights.items()}
+    effective, units, squares = _influences(by_query, metric, texts, weights, by_text, stratum)
+    mix, within = (
+        RatioDifference(value, *part_interval(value, squares[name] / resolution**2, units, effective, level), math.nan)
+        for name, value in (("mix", parts.mix), ("within", parts.within))
+    )
+    order = np.argsort(-np.abs(parts.by_stratum), kind="stable")[:_MAX_QUERIES]
+    largest = ((texts[row] or _OTHER_QUERIES, float(parts.by_stratum[row])) for row in order.tolist())
+    return mix, within, tuple((query, value) for query, value in largest if value)
 
 
 def _influences(
-    keyed: Relation,
+    by_query: Relation,
     metric: OnlineMetric,
     texts: list[str | None],
     weights: Mapping[str, Floats],
     by_text: Relation,
-    alone: str,
+    stratum: str,
 ) -> tuple[float, float, dict[str, float]]:
-    """Give effective units of the smaller period, units, and the squares of their influences on mix and within."""
-    engine, (numerator, denominator) = keyed.engine, map(identifier, metric.columns())
-    columns: dict[str, Any] = {"text": pa.array([one for _ in range(2) for one in texts], pa.string())}
+    """Return effective units of the smaller period, units, and sums of squared influences on mix and within."""
+    engine, (numerator, denominator) = by_query.engine, map(identifier, metric.columns())
+    columns: dict[str, Any] = {"text": pa.array([*texts, *texts], pa.string())}
     columns["slice"] = [period for period in (BEFORE, AFTER) for _ in texts]
-    for name, part in weights.items():
-        for at, what in enumerate("nd"):
-            columns[f"{name}_{what}"] = pa.array(part[:, at].reshape(-1).astype(np.int64))
-    given = engine.register(pa.table(columns))
-    moved = ", ".join(
+    for name, weight in weights.items():
+        for i, side in enumerate("nd"):
+            columns[f"{name}_{side}"] = pa.array(weight[:, i].reshape(-1).astype(np.int64))
+    weight_table = engine.register(pa.table(columns))
+    # HUGEINT: sums of products of 64-bit integers overflow BIGINT.
+    influences = ", ".join(
         f"sum(CAST(k.{numerator} AS HUGEINT) * w.{name}_n + CAST(k.{denominator} AS HUGEINT) * w.{name}_d) AS {name}"
         for name in weights
     )
     row = engine.rows(f"""
-        WITH stratum AS (SELECT text, {alone} AS alone FROM {by_text}),
+        WITH stratum AS (SELECT text, {stratum} AS stratum FROM {by_text}),
         unit AS (
-            SELECT k.unit, {moved},
+            SELECT k.unit, {influences},
                 CAST(sum(CASE WHEN k.slice = '{BEFORE}' THEN k.{denominator} ELSE 0 END) AS HUGEINT) AS d_before,
                 CAST(sum(CASE WHEN k.slice = '{AFTER}' THEN k.{denominator} ELSE 0 END) AS HUGEINT) AS d_after
-            FROM {keyed} AS k JOIN stratum AS s ON s.text = k.text
-            JOIN {given} AS w ON w.slice = k.slice AND w.text IS NOT DISTINCT FROM s.alone
+            FROM {by_query} AS k JOIN stratum AS s ON s.text = k.text
+            JOIN {weight_table} AS w ON w.slice = k.slice AND w.text IS NOT DISTINCT FROM s.stratum
             GROUP BY k.unit)
         SELECT count(*) AS units, {", ".join(f"CAST(sum({name} * {name}) AS VARCHAR) AS {name}" for name in weights)},
             CAST(sum(d_before) AS DOUBLE) * sum(d_before) / nullif(sum(d_before * d_before), 0) AS before,
             CAST(sum(d_after) AS DOUBLE) * sum(d_after) / nullif(sum(d_after * d_after), 0) AS after
         FROM unit WHERE d_before + d_after > 0""")[0]
+    # The smaller period limits the precision of the difference.
     effective = min(float(row["before"] or 0), float(row["after"] or 0))
     return effective, float(row["units"]), {name: float(int(row[name] or 0)) for name in weights}

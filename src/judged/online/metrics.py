@@ -1,4 +1,4 @@
-"""Metrics of user behavior, each a ratio of two sums over rows, written down as data; and how their names are read."""
+"""Definitions of metrics of user behavior, each a ratio of two sums over rows, and the parsing of their names."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from judged.errors import MeasureError
 Row: TypeAlias = Literal["page", "query", "click", "session", "user", "purchase", "rating"]
 Kind: TypeAlias = Literal["ratio", "total", "quantile", "survival", "survival mean", "survival quantile"]
 Unit: TypeAlias = Literal["share", "count", "seconds", "rank", "reciprocal rank", "money", "rating"]
+# A parameter q changes the aggregation from a ratio or mean to a quantile of the same rows.
 _QUANTILE: dict[Kind, Kind] = {"ratio": "quantile", "survival mean": "survival quantile"}
 
 
 @dataclass(frozen=True)
 class OnlineMetric:
-    """A metric: what is counted, of what, over which rows, and when it misleads.
+    """Definition of a metric.
 
     Its value is ``sum(numerator) / sum(denominator)`` over the rows (kind ``ratio``), the sum of the numerator
     (``total``), a quantile of the numerator over rows whose denominator is not 0 (``quantile``), or a share, a mean up
@@ -32,38 +33,37 @@ class OnlineMetric:
     Parameters
     ----------
     name
-        Its name, without parameters.
+        Name without parameters.
     title
-        What it is, in a few words.
+        Short description.
     row
-        What a row is: a page of results, the first page of a query, an opened result, a session, a user, a purchase, a
-        rating.
+        Row type: result page, first page of a query, opened result, session, user, purchase, or rating.
     numerator, denominator
         Columns of the facts (`judged.online.facts`), with parameters in braces: ``clicked_to_{k}``.
     unit
-        Of the value.
+        Unit of the value.
     better
-        1: more is better, -1: less is, 0: it depends.
+        1: higher is better, -1: lower is better, 0: it depends.
     formula
-        The formula in words.
+        Formula in words.
     window
-        What time a row looks at.
+        Time window of a row.
     attribution
-        What counts as belonging to a page.
+        Rule that attributes events to a page.
     source
-        Where it is from.
+        Publication.
     misleads
-        When it misleads.
+        Conditions under which it misleads.
     parameters
         Names and default values; ``k`` is the cutoff, written behind an ``@``.
     needs
-        What the log must tell: of `InteractionLog.has`.
+        Required data: of `InteractionLog.has`.
     biased
-        Clicks depend on rank: the value must not be read as quality without CTR by rank beside it.
+        Whether the value depends on rank, so that it must be read together with CTR by rank.
     kind
-        As above.
+        Aggregation, see above.
     changed
-        The parameters that were given: they stand in the name.
+        Parameters that were set explicitly, which are part of the name.
 
     Examples
     --------
@@ -90,35 +90,36 @@ class OnlineMetric:
     kind: Kind = "ratio"
     changed: tuple[str, ...] = ()
 
-    def needed(self) -> tuple[str, ...]:
-        """Name what the log must tell, with these parameters: of `InteractionLog.has`."""
+    def required_data(self) -> tuple[str, ...]:
+        """Return the data that the log must contain for this metric with its parameters."""
         return self.needs if self.parameters.get("k") is None else (*self.needs, "ranks")
 
     def columns(self) -> tuple[str, str]:
-        """Name the two columns, parameters filled in; a cutoff counts what is at ranks 1 to k."""
-        values = {name: written(value) for name, value in self.parameters.items()}
-        behind = "" if self.parameters.get("k") is None else f"_to_{values['k']}"
-        return self.numerator.format(**values) + behind, self.denominator.format(**values) + behind
+        """Return the numerator and denominator columns with parameters; a cutoff k selects those of ranks 1 to k."""
+        values = {name: format_parameter(value) for name, value in self.parameters.items()}
+        suffix = "" if self.parameters.get("k") is None else f"_to_{values['k']}"
+        return self.numerator.format(**values) + suffix, self.denominator.format(**values) + suffix
 
-    def given(self, **values: float) -> OnlineMetric:
-        """Give the same metric with other parameters."""
+    def with_parameters(self, **values: float) -> OnlineMetric:
+        """Return a copy with other parameters."""
         kind = _QUANTILE.get(self.kind, self.kind) if "q" in values else self.kind
         changed = tuple(dict.fromkeys((*self.changed, *values)))
         return replace(self, parameters={**self.parameters, **values}, changed=changed, kind=kind)
 
     def __str__(self) -> str:
-        inside = ",".join(f"{name}={written(self.parameters[name])}" for name in self.changed if name != "k")
+        explicit = ",".join(f"{name}={format_parameter(self.parameters[name])}" for name in self.changed if name != "k")
         cutoff = self.parameters.get("k")
-        return f"{self.name}{f'({inside})' if inside else ''}{'' if cutoff is None else f'@{written(cutoff)}'}"
+        suffix = "" if cutoff is None else f"@{format_parameter(cutoff)}"
+        return f"{self.name}{f'({explicit})' if explicit else ''}{suffix}"
 
     def __hash__(self) -> int:
         return hash(str(self))
 
 
-def written(value: float | None) -> str:
-    """Write a parameter: whole numbers whole.
+def format_parameter(value: float | None) -> str:
+    """Format a parameter; integers have no decimals.
 
-    >>> written(30.0), written(0.95), written(None)
+    >>> format_parameter(30.0), format_parameter(0.95), format_parameter(None)
     ('30', '0.95', 'all')
     """
     if value is None:
@@ -126,85 +127,86 @@ def written(value: float | None) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
-_FILE = tomllib.loads((resources.files("judged.online") / "metrics.toml").read_text(encoding="utf-8"))
-NAMES: tuple[tuple[str, str, str], ...] = tuple(map(tuple, _FILE.pop("called")))
-"""Names that people type, the metric, and what another metric of that name is called here."""
+_DEFINITIONS = tomllib.loads((resources.files("judged.online") / "metrics.toml").read_text(encoding="utf-8"))
+SYNONYM_ROWS: tuple[tuple[str, str, str], ...] = tuple(map(tuple, _DEFINITIONS.pop("called")))
+"""Synonyms (comma-separated), the metric, and a note on another metric with the same name."""
 
-_NEEDS: dict[str, dict[str, str]] = _FILE.pop("needs")
-TELLS = {need: words["tells"] for need, words in _NEEDS.items() if "tells" in words}
-"""What a log can tell, and what for: of `InteractionLog.has`."""
+_NEEDS: dict[str, dict[str, str]] = _DEFINITIONS.pop("needs")
+CAPABILITIES = {need: words["tells"] for need, words in _NEEDS.items() if "tells" in words}
+"""Kinds of data in a log (of `InteractionLog.has`), and the metrics that need them."""
 
 
-def _metric(name: str, given: dict[str, Any], said: Mapping[str, str]) -> OnlineMetric:
-    """Make a metric of its table: sentences that several share stand there by name."""
-    texts = {key: Template(text).substitute(said) for key, text in given.items() if isinstance(text, str)}
-    numerator, denominator = given.pop("ratio")
-    parameters = given.pop("parameters", {}) | dict.fromkeys(given.pop("optional", ()))
+def _metric(name: str, definition: dict[str, Any], shared_texts: Mapping[str, str]) -> OnlineMetric:
+    texts = {key: Template(text).substitute(shared_texts) for key, text in definition.items() if isinstance(text, str)}
+    numerator, denominator = definition.pop("ratio")
+    parameters = definition.pop("parameters", {}) | dict.fromkeys(definition.pop("optional", ()))
     columns = {"numerator": numerator, "denominator": denominator, "parameters": parameters}
-    fields: dict[str, Any] = {**given, **texts, **columns, "needs": tuple(given["needs"])}
+    fields: dict[str, Any] = {**definition, **texts, **columns, "needs": tuple(definition["needs"])}
     return OnlineMetric(name, **fields)
 
 
-def _families(said: dict[str, str]) -> dict[str, tuple[OnlineMetric, ...]]:
-    said = {key: Template(text).safe_substitute(said) for key, text in said.items()}
+def _families(shared_texts: dict[str, str]) -> dict[str, tuple[OnlineMetric, ...]]:
+    # A shared text may contain another shared text.
+    shared_texts = {key: Template(text).safe_substitute(shared_texts) for key, text in shared_texts.items()}
     return {
-        family: tuple(_metric(name, given, said) for name, given in members.items())
-        for family, members in _FILE.items()
+        family: tuple(_metric(name, definition, shared_texts) for name, definition in members.items())
+        for family, members in _DEFINITIONS.items()
     }
 
 
-FAMILIES = _families(_FILE.pop("said"))
-"""The metrics by family, in the order in which they are shown."""
+FAMILIES = _families(_DEFINITIONS.pop("said"))
+"""Metrics by family, in display order."""
 
-ONLINE_METRICS: dict[str, OnlineMetric] = {one.name: one for family in FAMILIES.values() for one in family}
-"""Name to metric, with its default parameters."""
+ONLINE_METRICS: dict[str, OnlineMetric] = {metric.name: metric for family in FAMILIES.values() for metric in family}
+"""Metrics with default parameters, by name."""
 
-USUAL = (
+DEFAULT_NAMES = (
     *(name for name in ONLINE_METRICS if name not in {"CTRAtRank", "LastClickAtRank"}),
     *("ImpressionCTR@3", "ImpressionCTR@10", "PageCTR@1", "PageCTR@3"),
     *("LastClickAtRank(r=1)", "LastClickAtRank(r=2)", "LastClickAtRank(r=3)"),
     *("TimeToFirstClick(q=0.5)", "DwellTime(q=0.5)", "Latency(q=0.5)", "Latency(q=0.95)"),
 )
-"""What is computed when nothing is asked for: every metric, and the cutoffs and quantiles that people look at."""
+"""Metrics that are computed by default: all metrics, and common cutoffs and quantiles."""
 
 
-def plain(name: str) -> str:
-    """Give a name without what people write differently: case, blanks, hyphens, underscores.
+def normalize_name(name: str) -> str:
+    """Normalize a name: lower case, without blanks, hyphens, and underscores.
 
-    >>> plain("Click-Through Rate"), plain("add_to_cart")
+    >>> normalize_name("Click-Through Rate"), normalize_name("add_to_cart")
     ('clickthroughrate', 'addtocart')
     """
     return re.sub(r"[\s_-]", "", name).lower()
 
 
-MEANT: Mapping[str, tuple[str, str]] = {
-    plain(name): (metric, other) for names, metric, other in NAMES for name in names.split(", ")
+SYNONYMS: Mapping[str, tuple[str, str]] = {
+    normalize_name(name): (metric, note) for names, metric, note in SYNONYM_ROWS for name in names.split(", ")
 }
-"""The metric that is meant, and what another one of that name is called, by the plain name."""
+"""Metric, and note on another metric with the same name, by normalized synonym."""
 
 
-def called(metric: str) -> tuple[str, ...]:
-    """Name what people call a metric.
+def synonyms_of(metric: str) -> tuple[str, ...]:
+    """Return the synonyms of a metric.
 
-    >>> called("PageCTR")[:2]
+    >>> synonyms_of("PageCTR")[:2]
     ('CTR', 'click-through rate')
     """
-    return tuple(name for names, meant, _ in NAMES if meant == metric for name in names.split(", "))
+    return tuple(name for names, target, _ in SYNONYM_ROWS if target == metric for name in names.split(", "))
 
 
-_NAME = re.compile(r"\s*(?P<name>[A-Za-z][\w -]*?)\s*(?:\((?P<inside>[^()]*)\))?\s*(?:@\s*(?P<k>\d{1,4}))?\s*")
-_KEYS = {plain(name): name for name in ONLINE_METRICS}
+# NAME, optionally with (PARAMETERS) and @CUTOFF
+_NAME = re.compile(r"\s*(?P<name>[A-Za-z][\w -]*?)\s*(?:\((?P<parameters>[^()]*)\))?\s*(?:@\s*(?P<k>\d{1,4}))?\s*")
+_KEYS = {normalize_name(name): name for name in ONLINE_METRICS}
 
 
 def online_metric(name: str | OnlineMetric) -> OnlineMetric:
-    """Read the name of a metric: ``PageCTR``, ``ImpressionCTR@5``, ``SatisfiedClicks(t=20)``, ``Latency(q=0.95)``.
+    """Parse the name of a metric: ``PageCTR``, ``ImpressionCTR@5``, ``SatisfiedClicks(t=20)``, ``Latency(q=0.95)``.
 
-    What a metric is called elsewhere (``CTR``, ``zero result rate``) is understood. A metric is given back as it is.
+    Synonyms (``CTR``, ``zero result rate``) are accepted. A metric is returned unchanged.
 
     Raises
     ------
     MeasureError
-        If it is no name, there is no such metric, or it has no such parameter; the message names the nearest.
+        If the metric or parameter is unknown; the message suggests similar names.
 
     Examples
     --------
@@ -214,108 +216,108 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
     ('PageCTR@3', 'DwellTime(q=0.5)')
     >>> online_metric("Latenzy")
     Traceback (most recent call last):
-    judged.errors.MeasureError: there is no online metric 'Latenzy'. Fix: did you mean Latency?
+    judged.errors.MeasureError: unknown online metric 'Latenzy'. Fix: did you mean Latency?
     """
     if isinstance(name, OnlineMetric):
         return name
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise MeasureError(f"{name!r:.60} names no online metric. Fix: give a name such as 'PageCTR'")
+        raise MeasureError(f"{name!r:.60} is not the name of an online metric. Fix: use a name such as 'PageCTR'")
     match = _NAME.fullmatch(name)
-    metric = _named(match["name"]) if match else None
+    metric = _find_metric(match["name"]) if match else None
     if match is None or metric is None:
-        raise MeasureError(f"there is no online metric {name!r:.60}. Fix: {_nearest(match['name'] if match else name)}")
-    given = dict(_parameter(one, metric) for one in (match["inside"] or "").split(",") if one.strip())
+        suggestion = _similar_names(match["name"] if match else name)
+        raise MeasureError(f"unknown online metric {name!r:.60}. Fix: {suggestion}")
+    parameters = dict(_parse_parameter(text, metric) for text in (match["parameters"] or "").split(",") if text.strip())
     if match["k"] is not None:
-        given["k"] = float(match["k"])
-    unknown = [key for key in given if key not in metric.parameters]
+        parameters["k"] = float(match["k"])
+    unknown = [key for key in parameters if key not in metric.parameters]
     if unknown:
         possible = ", ".join("@k" if key == "k" else key for key in metric.parameters) or "none"
-        raise MeasureError(f"{metric.name} has no parameter {unknown[0]!r}. Fix: it has {possible}")
-    return _checked(metric.given(**given)) if given else metric
+        raise MeasureError(f"{metric.name} has no parameter {unknown[0]!r}. Fix: its parameters: {possible}")
+    return _check_parameters(metric.with_parameters(**parameters)) if parameters else metric
 
 
-def _named(name: str) -> OnlineMetric | None:
-    key = plain(name)
+def _find_metric(name: str) -> OnlineMetric | None:
+    key = normalize_name(name)
     if key in _KEYS:
         return ONLINE_METRICS[_KEYS[key]]
-    return online_metric(MEANT[key][0]) if key in MEANT else find("online_metrics", name)
+    return online_metric(SYNONYMS[key][0]) if key in SYNONYMS else find("online_metrics", name)
 
 
-def understood(names: Iterable[str | OnlineMetric]) -> tuple[tuple[str, str], ...]:
-    """Say of each name that is another one here which metric was meant, and what else is called so.
+def resolved_synonyms(names: Iterable[str | OnlineMetric]) -> tuple[tuple[str, str], ...]:
+    """Return for each synonym in `names` the metric, with a note on other metrics of that name.
 
-    >>> understood(["CTR", "PageCTR", "abandonment rate"])
+    >>> resolved_synonyms(["CTR", "PageCTR", "abandonment rate"])
     (('CTR', 'PageCTR; of shown results it is ImpressionCTR'),
      ('abandonment rate', 'Abandonment; in vain alone it is BadAbandonment'))
     """
-    said = dict[str, str]()
+    resolved = dict[str, str]()
     for name in names:
         match = _NAME.fullmatch(name) if isinstance(name, str) else None
-        if match is not None and (key := plain(match["name"])) in MEANT:
-            said[match[0].strip()] = "; ".join(filter(None, (str(online_metric(name)), MEANT[key][1])))
-    return tuple(said.items())
+        if match is not None and (key := normalize_name(match["name"])) in SYNONYMS:
+            resolved[match[0].strip()] = "; ".join(filter(None, (str(online_metric(name)), SYNONYMS[key][1])))
+    return tuple(resolved.items())
 
 
 def online_metrics_named(names: Iterable[str | OnlineMetric]) -> tuple[OnlineMetric, ...]:
-    """Read several names, each once.
+    """Parse several names and remove duplicates.
 
-    >>> [str(one) for one in online_metrics_named(["PageCTR", "PageCTR@1", "pagectr"])]
+    >>> [str(metric) for metric in online_metrics_named(["PageCTR", "PageCTR@1", "pagectr"])]
     ['PageCTR', 'PageCTR@1']
     """
-    return tuple({str(one): one for one in map(online_metric, names)}.values())
+    return tuple({str(metric): metric for metric in map(online_metric, names)}.values())
 
 
-def usual_metrics() -> tuple[OnlineMetric, ...]:
-    """Give the metrics of `USUAL` in the order of the registry, variants behind their metric."""
-    order = {name: at for at, name in enumerate(ONLINE_METRICS)}
-    return tuple(sorted(online_metrics_named(USUAL), key=lambda one: order[one.name]))
+def default_metrics() -> tuple[OnlineMetric, ...]:
+    """Return the metrics of `DEFAULT_NAMES` in the order of the registry, variants after their metric."""
+    order = {name: i for i, name in enumerate(ONLINE_METRICS)}
+    return tuple(sorted(online_metrics_named(DEFAULT_NAMES), key=lambda metric: order[metric.name]))
 
 
-def missing(metric: OnlineMetric, has: frozenset[str]) -> str:
-    """Say what a log lacks for a metric, in words; empty where nothing.
+def lacking_data(metric: OnlineMetric, has: frozenset[str]) -> str:
+    """Describe the data that a log lacks for a metric; empty if it lacks none.
 
-    >>> missing(online_metric("HoverRate"), frozenset({"clicks"}))
+    >>> lacking_data(online_metric("HoverRate"), frozenset({"clicks"}))
     'the log holds no hovers'
     """
-    return next((_NEEDS[need]["lacking"] for need in metric.needed() if need not in has), "")
+    return next((_NEEDS[need]["lacking"] for need in metric.required_data() if need not in has), "")
 
 
-def _parameter(text: str, metric: OnlineMetric) -> tuple[str, float]:
-    key, _, value = (part.strip() for part in text.partition("="))
+def _parse_parameter(text: str, metric: OnlineMetric) -> tuple[str, float]:
+    key, _, value = (side.strip() for side in text.partition("="))
     try:
         number = float(value)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
         raise MeasureError(
-            f"{metric.name}: {text.strip()!r} is no parameter. Fix: write it as in SatisfiedClicks(t=30)"
+            f"{metric.name}: invalid parameter {text.strip()!r}. Fix: write it as in SatisfiedClicks(t=30)"
         )
     return key, number
 
 
-_SENSIBLE: dict[str, tuple[Callable[[float], bool], str]] = {
-    "r": (lambda r: r >= 1 and r.is_integer(), "a rank is a whole number from 1, not {:g}. Fix: give one such as r=1"),
-    "k": (lambda k: k >= 1, "a cutoff is 1 or more, not {:g}. Fix: give one such as @10"),
-    "t": (lambda t: t >= 0, "t is {:g}. Fix: give seconds, 0 or more"),
-    "look": (lambda look: look >= 0, "look is {:g}. Fix: give seconds, 0 or more"),
-    "d": (lambda d: 0 < d <= 3650, "d is {:g}. Fix: give days, above 0 and at most 3650"),
-    "q": (lambda q: 0 < q < 1, "q is {:g}. Fix: give a quantile between 0 and 1, such as q=0.95"),
+_PARAMETER_RULES: dict[str, tuple[Callable[[float], bool], str]] = {
+    "r": (lambda r: r >= 1 and r.is_integer(), "r must be a positive integer, got {:g}. Fix: use a rank, as in r=1"),
+    "k": (lambda k: k >= 1, "a cutoff must be 1 or more, got {:g}. Fix: use a cutoff such as @10"),
+    "t": (lambda t: t >= 0, "t must not be negative, got {:g}. Fix: use seconds, 0 or more"),
+    "look": (lambda look: look >= 0, "look must not be negative, got {:g}. Fix: use seconds, 0 or more"),
+    "d": (lambda d: 0 < d <= 3650, "d must be above 0 and at most 3650, got {:g}. Fix: use a number of days"),
+    "q": (lambda q: 0 < q < 1, "q must be between 0 and 1, got {:g}. Fix: use a quantile such as q=0.95"),
 }
 
 
-def _checked(metric: OnlineMetric) -> OnlineMetric:
-    """Refuse values that make no sense."""
-    for name, (is_sensible, problem) in _SENSIBLE.items():
+def _check_parameters(metric: OnlineMetric) -> OnlineMetric:
+    for name, (is_valid, problem) in _PARAMETER_RULES.items():
         value = metric.parameters.get(name)
-        if value is not None and not is_sensible(float(value)):
+        if value is not None and not is_valid(float(value)):
             raise MeasureError(f"{metric.name}: {problem.format(value)}")
     if metric.kind == "survival mean" and not metric.parameters["t"]:
-        raise MeasureError(f"{metric.name}: t is 0. Fix: give seconds above 0, up to which the mean is taken")
+        raise MeasureError(f"{metric.name}: t must be above 0, got 0. Fix: use seconds up to which to compute the mean")
     return metric
 
 
-def _nearest(name: str) -> str:
-    for known in (_KEYS, {key: metric for key, (metric, _) in MEANT.items()}):
-        if near := difflib.get_close_matches(plain(name), known, n=3, cutoff=0.5):
-            return f"did you mean {' or '.join(dict.fromkeys(known[one] for one in near))}?"
-    return f"there are {', '.join(ONLINE_METRICS)}"
+def _similar_names(name: str) -> str:
+    for names_by_key in (_KEYS, {key: metric for key, (metric, _) in SYNONYMS.items()}):
+        if keys := difflib.get_close_matches(normalize_name(name), names_by_key, n=3, cutoff=0.5):
+            return f"did you mean {' or '.join(dict.fromkeys(names_by_key[key] for key in keys))}?"
+    return f"use one of {', '.join(ONLINE_METRICS)}"

@@ -1,4 +1,4 @@
-"""The pages of clicks, and their twins in JSON."""
+"""Web pages about clicks and users, and their JSON equivalents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TABS = {
 
 
 def files_of_log(workspace: Workspace, *_: Any) -> dict[str, Any]:
-    """Name the files of the open log."""
+    """Return the file names of the open log."""
     return {"names": [Path(path).name for path in workspace.parts.get("log", ())]}
 
 
@@ -39,27 +39,27 @@ _page = partial(answer_page, router, "of_log.html", page_values=files_of_log, la
 @_page("/clicks", _TABS["/clicks"], "Which model of clicks fits")
 @cached_in_workspace
 def models_of_clicks(workspace: CurrentWorkspace) -> Answer:
-    """Compare models by what they say of users whom they never saw."""
+    """Compare click models on held-out users."""
     return clicks.compare_models(log_of(workspace))
 
 
 @_page("/clicks/ranks", _TABS["/clicks/ranks"], "How often ranks are looked at")
 @cached_in_workspace
 def looks_at_ranks(workspace: CurrentWorkspace) -> Answer:
-    """Find position bias from documents that stood at several ranks, without a model."""
+    """Estimate position bias from documents shown at several ranks."""
     return clicks.propensities(log_of(workspace))
 
 
 @_page("/clicks/people", _TABS["/clicks/people"], "Clicks against judgments")
 @cached_in_workspace
 def clicks_against_people(workspace: CurrentWorkspace) -> Answer:
-    """Set judgments made of clicks against those that are open."""
+    """Compare judgments derived from clicks with the open judgments."""
     runs = [judged.run for judged in workspace.lists.values()]
     return clicks.against_people(clicks.judge_clicks(log_of(workspace)), workspace.qrels, runs)
 
 
 def log_of(workspace: Workspace) -> InteractionLog:
-    """Read the log; anew for each answer, as a database serves one thread."""
+    """Read the open log. Each request reads it again, because a DuckDB connection serves one thread."""
     from judged.online import read_log
 
     if "log" not in workspace.parts:
@@ -75,22 +75,22 @@ _users_page = partial(answer_page, users_router, "of_log.html", label="Users", t
 @_users_page("/users", _USERS_TABS["/users"], "What an A/B test says", files_of_log)
 @cached_in_workspace
 def ab_test(workspace: CurrentWorkspace) -> ABTest:
-    """Say of the arms of the open log whether the test is sound, what differs, and what follows."""
+    """Analyze the A/B test in the open log."""
     from judged.online import abtest
 
     return abtest(log_of(workspace))
 
 
-def _file_of_watch(workspace: Workspace, *_: Any) -> dict[str, Any]:
+def _watch_file_name(workspace: Workspace, *_: Any) -> dict[str, Any]:
     return {"names": [Path(workspace.parts["watch"]).name]}
 
 
-@_users_page("/users/watch", _USERS_TABS["/users/watch"], "What is off in production", _file_of_watch)
+@_users_page("/users/watch", _USERS_TABS["/users/watch"], "What is off in production", _watch_file_name)
 @cached_in_workspace
 def watched(workspace: CurrentWorkspace) -> Watch:
-    """Hold the series of the open watch against their baseline."""
+    """Compare the series of the open watch with their baseline."""
     from judged.online.watch import watch
 
     if "watch" not in workspace.parts:
         raise NotOpenError("no watch is open", "judged serve QRELS RUN --watch CONFIG")
-    return watch(workspace.parts["watch"], keep=False)  # as its state remembers it; nothing is written
+    return watch(workspace.parts["watch"], keep=False)  # read-only: does not update the state of the watch

@@ -1,4 +1,4 @@
-"""Metrics of a log as an answer: what `online_metrics` returns; and CTR by rank alone."""
+"""Metrics of a log: results of `online_metrics`, and CTR by rank."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judged import __version__
 from judged.errors import InputError
 from judged.online import findings, layout
-from judged.online import findings as words
-from judged.online.findings import are_of_nobody
+from judged.online.findings import has_no_user_ids
 from judged.online.layout import (
     MARK,
+    RANK_CAVEAT,
     UNITS,
-    WHAT_FALLS,
     OnlineEstimate,
     by_slice,
+    clip,
     definitions,
+    describe_decline,
     estimates_table,
-    labels,
     ranks_by_slice,
     ranks_table,
-    shown,
-    steepness,
+    slice_labels,
 )
-from judged.online.metrics import understood
+from judged.online.metrics import resolved_synonyms
 from judged.results import TEXT, Answer, Column, Sentences, Table
 
 if TYPE_CHECKING:
@@ -36,38 +35,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OnlineScores(Answer):
-    """Metrics of one log: what `online_metrics` returns.
+    """Metrics of a log: result of `online_metrics`.
 
-    Its main table, ``estimates``, has one row a metric and slice; ``ranks`` has CTR by rank.
+    The main table, ``estimates``, has one row per metric and slice; ``ranks`` has CTR by rank.
 
     Attributes
     ----------
     log, layout : str
-        Its name, and what it was read as.
+        Name, and layout it was read as.
     estimates : tuple of OnlineEstimate
-        By metric, then slice; those over all rows (slice None) come first for each metric.
+        Estimates by metric, then slice; the one over all rows (slice None) is first for each metric.
     by : str or None
-        What it was sliced by; None: nothing.
+        Slicing attribute; None: not sliced.
     slices : tuple of (str, int)
-        The values of the slice in order, and pages in each.
+        Slices in order, and number of pages in each.
     unit : str
-        ``user`` or ``session``: what intervals are made over.
+        Independent unit of the confidence intervals: ``user`` or ``session``.
     level : float
-        Of the intervals.
+        Confidence level.
     interval : str
-        ``delta`` or ``bootstrap``, as asked.
+        Interval method: ``delta`` or ``bootstrap``.
     counts : tuple of (str, int)
-        ``pages``, ``events``, ``sessions``, ``users`` that were counted.
+        Number of ``pages``, ``events``, ``sessions``, ``users``.
     ranks : tuple of OnlineEstimate
-        CTR by rank, shown wherever a click metric is: position bias is visible there.
+        CTR by rank, which shows position bias. It is part of every result with click metrics.
     refused : tuple of (OnlineMetric, str)
-        Metrics asked for that this log cannot tell, with the reason.
+        Requested metrics that the log does not support, with the reason.
     policies : tuple of (str, str)
-        What was chosen: of the log and of the call, name to value.
+        Options of the log and of the call, name to value.
     findings : tuple of LogFinding
-        What is wrong with the log.
+        Problems of the log.
     notes : tuple of Note
-        Why its numbers should not be trusted as they are, and how those of clicks must not be read.
+        Reasons why metrics are not reliable, and the caveat about position bias.
     """
 
     kind: ClassVar[str] = "online"
@@ -91,89 +90,91 @@ class OnlineScores(Answer):
 
     @property
     def title(self) -> str:
-        """What it answers."""
-        return f"What users did: {shown(self.log, 80)}"
+        """Title of the result."""
+        return f"What users did: {clip(self.log, 80)}"
 
     @property
     def over(self) -> str:
-        """What intervals are made over: `unit`, and ``session`` where no page names a user."""
-        return "session" if are_of_nobody(self.findings) else self.unit
+        """Independent unit of the intervals: `unit`, or ``session`` if no page has a user ID."""
+        return "session" if has_no_user_ids(self.findings) else self.unit
 
     @property
     def metrics(self) -> tuple[OnlineMetric, ...]:
-        """The metrics that were computed, in order."""
-        return tuple(dict.fromkeys(one.metric for one in self.estimates))
+        """Computed metrics, in order."""
+        return tuple(dict.fromkeys(estimate.metric for estimate in self.estimates))
 
     @property
     def biased(self) -> bool:
-        """Whether a metric is among them that depends on rank."""
+        """Whether a metric depends on rank."""
         return any(metric.biased for metric in self.metrics)
 
     @property
     def labels(self) -> dict[str | None, str]:
-        """The slices as they are shown; None stands for all rows."""
-        return labels(name for name, _ in self.slices)
+        """Display labels of the slices; None is the key of all rows."""
+        return slice_labels(name for name, _ in self.slices)
 
     def of(self, metric: str | OnlineMetric, slice: str | None = None) -> OnlineEstimate:
-        """Give one estimate, by the name of its metric or what it is called elsewhere.
+        """Return the estimate of a metric, by its name or a synonym.
 
         Raises
         ------
         KeyError
-            If there is none.
+            If there is no such estimate.
         """
-        names = {str(metric), *(meant.split(";")[0] for _, meant in understood([metric]))}
+        # A synonym resolves to the name with its parameters, before the note after the semicolon.
+        names = {str(metric), *(resolved.split(";")[0] for _, resolved in resolved_synonyms([metric]))}
         for estimate in self.estimates:
             if str(estimate.metric) in names and estimate.slice == slice:
                 return estimate
         raise KeyError(f"{metric} on {slice or 'all'}")
 
     def value(self, metric: str | OnlineMetric, slice: str | None = None) -> float:
-        """Give one value: see `of`."""
+        """Return the value of a metric: see `of`."""
         return self.of(metric, slice).value
 
     def unsliced(self) -> OnlineScores:
-        """Give what is known over all rows."""
-        whole, ranks = (tuple(one for one in many if one.slice is None) for many in (self.estimates, self.ranks))
-        policies = tuple(chosen for chosen in self.policies if chosen[0] != "slices")
-        return replace(self, estimates=whole, ranks=ranks, by=None, slices=(), policies=policies)
+        """Return the estimates over all rows only."""
+        estimates = tuple(estimate for estimate in self.estimates if estimate.slice is None)
+        ranks = tuple(estimate for estimate in self.ranks if estimate.slice is None)
+        policies = tuple((name, value) for name, value in self.policies if name != "slices")
+        return replace(self, estimates=estimates, ranks=ranks, by=None, slices=(), policies=policies)
 
     def by_rank(self) -> ClicksByRank:
-        """Give CTR by rank as an answer of its own.
+        """Return CTR by rank as a separate result.
 
         Raises
         ------
         InputError
-            If the log cannot tell it.
+            If the log does not support it.
         """
         if not self.ranks:
-            why = self.refused[0][1] if self.refused else "nothing was shown"
-            raise InputError(f"there is no CTR by rank: {why}", fix="see 'judged online list CTRAtRank'", path=self.log)
+            reason = self.refused[0][1] if self.refused else "nothing was shown"
+            raise InputError(f"no CTR by rank: {reason}", fix="see 'judged online list CTRAtRank'", path=self.log)
         return ClicksByRank(self, self.notes)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what the log is, every metric with its interval, CTR by rank beside clicks, and what is missing."""
+        """Return the description of the log, metrics, CTR by rank, missing values, and background."""
         mark = f"{MARK} depends on rank: read it beside CTR by rank; " if self.biased else ""
-        note = f"{mark}{words.made(self)}"
-        estimates, (chart, *ranks) = estimates_table(self, note), self.ranks_blocks()
+        note = f"{mark}{findings.describe_method(self)}"
+        estimates = estimates_table(self, note)
         return (
-            Sentences(words.about(self)),
+            Sentences(findings.describe_log(self)),
             *layout.metric_charts(self, estimates),
             estimates,
             *([by_slice(self, note)] if self.by is not None else []),
-            *([chart, *ranks] if self.biased and self.ranks else [replace(ranks_table(self), only="data")]),
-            Sentences(words.missing(self), "missing"),
+            *(self.ranks_blocks() if self.biased and self.ranks else [replace(ranks_table(self), only="data")]),
+            Sentences(findings.describe_missing(self), "missing"),
             *self.background(),
         )
 
     def ranks_blocks(self) -> tuple[Block, ...]:
-        """Give CTR by rank: drawn, and as tables."""
+        """Return CTR by rank as a chart and tables."""
         table = ranks_table(self)
-        by = [ranks_by_slice(self)] if self.by is not None else []
-        return layout.ranks_chart(self, table), table, *by
+        slice_table = [ranks_by_slice(self)] if self.by is not None else []
+        return layout.ranks_chart(self, table), table, *slice_table
 
     def facts(self) -> dict[str, Any]:
-        """Give what the log is, and what was chosen."""
+        """Return the log and the options."""
         return {
             "judged": __version__,
             "log": {"name": self.log, "layout": self.layout, **dict(self.counts)},
@@ -185,24 +186,24 @@ class OnlineScores(Answer):
         }
 
     def background(self) -> tuple[Block, ...]:
-        """Give what metrics are, what this log cannot tell, and what is wrong with it."""
+        """Return slices, unsupported metrics, definitions, and findings."""
         slices = [Column("slice", [name for name, _ in self.slices], TEXT)]
         slices.append(Column("pages", [pages for _, pages in self.slices], UNITS))
         refused = [Column("metric", [str(metric) for metric, _ in self.refused], TEXT)]
-        refused.append(Column("reason", [why for _, why in self.refused], TEXT))
-        meant = tuple(map(" ".join, findings.meanings(self.findings)))
+        refused.append(Column("reason", [reason for _, reason in self.refused], TEXT))
+        descriptions = tuple(map(" ".join, findings.describe_findings(self.findings)))
         return (
             Table("slices", tuple(slices), only="data"),
             Table("refused", tuple(refused), only="data", labels=2),
             definitions([*self.metrics, *(metric for metric, _ in self.refused)]),
             findings.findings_table(self.findings, folded=True),
-            *([Sentences(meant, "meaning", "What was found in the log", folded=True)] if meant else []),
+            *([Sentences(descriptions, "meaning", "What was found in the log", folded=True)] if descriptions else []),
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClicksByRank(Answer):
-    """CTR by rank of one log: position bias."""
+    """CTR by rank of a log, which shows position bias."""
 
     kind: ClassVar[str] = "clicks-by-rank"
 
@@ -211,34 +212,34 @@ class ClicksByRank(Answer):
 
     @property
     def title(self) -> str:
-        """What it answers."""
-        return f"CTR by rank: {shown(self.scores.log, 80)}"
+        """Title of the result."""
+        return f"CTR by rank: {clip(self.scores.log, 80)}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """How steep it is, and what that does not say."""
-        return tuple(filter(None, (steepness(self.scores.ranks), WHAT_FALLS)))
+        """Decline of CTR with rank, and its caveat."""
+        return tuple(filter(None, (describe_decline(self.scores.ranks), RANK_CAVEAT)))
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what the log is, and CTR by rank."""
-        said = Sentences((*self.sentences, f"{words.made(self.scores)}."), "steepness")
-        about = Sentences(words.about(self.scores))
-        return about, *self.scores.ranks_blocks(), said, *self.scores.background()
+        """Return the description of the log, and CTR by rank."""
+        sentences = Sentences((*self.sentences, f"{findings.describe_method(self.scores)}."), "steepness")
+        summary = Sentences(findings.describe_log(self.scores))
+        return summary, *self.scores.ranks_blocks(), sentences, *self.scores.background()
 
     def facts(self) -> dict[str, Any]:
-        """Give what the log is, and what was chosen."""
+        """Return the log and the options."""
         return self.scores.facts()
 
 
-def need_metrics(scores: OnlineScores) -> OnlineScores:
-    """Refuse a result without a single metric: a table or a page of it would say nothing.
+def check_has_estimates(scores: OnlineScores) -> OnlineScores:
+    """Return the scores if they have at least one estimate.
 
     Raises
     ------
     InputError
-        If there is none, with the first reason.
+        If they have none, with the first reason.
     """
     if not scores.estimates:
-        why = f": {scores.refused[0][1]}" if scores.refused else ""
-        raise InputError(f"no metric can be told{why}", fix="see 'judged logs check'", path=scores.log)
+        reason = f": {scores.refused[0][1]}" if scores.refused else ""
+        raise InputError(f"no metric can be computed{reason}", fix="see 'judged logs check'", path=scores.log)
     return scores

@@ -1,4 +1,4 @@
-"""The funnel of a log: how many searches come to a click, to the cart, to a purchase, and where they stop."""
+"""Search funnel: how many sessions or pages reach a click, the cart, and a purchase."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from judged.online.engine import identifier
 from judged.online.estimation.online_metrics import Unit, ratios
 from judged.online.estimation.sums import UnitSums
 from judged.online.facts.pages import FactSettings, page_facts
-from judged.online.layout import UNITS, percent, values
-from judged.online.log import LogAnswer, about, need
+from judged.online.layout import UNITS, estimate_column, percent
+from judged.online.log import LogAnswer, answer_fields, validate
 from judged.online.metrics import OnlineMetric, online_metric
 from judged.online.slicing import pages_where, slice_pages
 from judged.results import TEXT, Chart, Column, Sentences, Table
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 Row: TypeAlias = Literal["page", "session"]
 
 _STEPS = {"search": "", "click": "clicks", "cart": "carts", "purchase": "purchases"}
-"""The steps, and what a log must hold for each."""
+"""Steps, and the required data of each."""
 
 _REACHED = {"search": "1", "click": "clicked", "cart": "cart", "purchase": "purchased"}
 
 
 @dataclass(frozen=True)
 class FunnelStep:
-    """One step of one slice.
+    """Step of the funnel on one slice.
 
     Parameters
     ----------
     step
         ``search``, ``click``, ``cart`` or ``purchase``.
     slice
-        The slice; None: all rows.
+        Slice; None: all rows.
     reached
-        How many rows came to it, or to a later step.
+        Number of rows that reached this or a later step.
     of_all, of_last
-        Those as shares of all rows, and of those that came to the step before it.
+        Share of all rows, and of the rows that reached the previous step.
     """
 
     step: str
@@ -56,22 +56,22 @@ class FunnelStep:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Funnel(LogAnswer):
-    """How far searches come.
+    """Search funnel of a log.
 
     Parameters
     ----------
     row
-        What is followed: ``session`` or ``page``.
+        Unit of the funnel: ``session`` or ``page``.
     by
-        What it is sliced by; None: nothing.
+        Slicing attribute; None: not sliced.
     steps
-        By slice, all rows first, then step.
+        Steps by slice (all rows first), then in order.
     missing
-        Steps of which the log holds nothing.
+        Steps that the log has no data for.
     """
 
     kind: ClassVar[str] = "funnel"
-    asked: ClassVar[tuple[str, ...]] = ("row", "by", "missing")
+    fact_fields: ClassVar[tuple[str, ...]] = ("row", "by", "missing")
 
     row: Row
     by: str | None
@@ -80,32 +80,32 @@ class Funnel(LogAnswer):
 
     @property
     def title(self) -> str:
-        """What is followed."""
+        """Title of the result."""
         return f"From {self.row} to {self.steps[-1].step}: {self.log}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Where most is lost."""
-        own = [step for step in self.steps if step.slice is None]
-        lost = [(before.reached - step.reached, before, step) for before, step in itertools.pairwise(own)]
-        if not lost:
+        """Rows that reach the last step, and the largest loss."""
+        steps = [step for step in self.steps if step.slice is None]
+        losses = [(previous.reached - step.reached, previous, step) for previous, step in itertools.pairwise(steps)]
+        if not losses:
             return ()
-        most, before, step = max(lost, key=lambda one: one[0])
-        where = f" Most are lost between {before.step} and {step.step}: {most:,}." if len(lost) > 1 else ""
-        return (f"Of {own[0].reached:,} {self.row}s, {own[-1].reached:,} came to a {own[-1].step}.{where}",)
+        loss, previous, step = max(losses, key=lambda row: row[0])
+        largest = f" Most are lost between {previous.step} and {step.step}: {loss:,}." if len(losses) > 1 else ""
+        return (f"Of {steps[0].reached:,} {self.row}s, {steps[-1].reached:,} came to a {steps[-1].step}.{largest}",)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the steps, and the picture."""
+        """Return the table and chart of the steps."""
         steps = self.steps
         table = Table(
             "funnel",
             (
-                *([Column("slice", [one.slice or "all" for one in steps], TEXT, self.by)] if self.by else []),
-                Column("step", [one.step for one in steps], TEXT),
-                Column("reached", [one.reached for one in steps], UNITS, f"{self.row}s"),
-                values([None if one.step == "search" else one.of_all for one in steps], "of_all", "of all"),
-                values(
-                    [None if one.step == "search" else one.of_last for one in steps], "of_last", "of the step before"
+                *([Column("slice", [step.slice or "all" for step in steps], TEXT, self.by)] if self.by else []),
+                Column("step", [step.step for step in steps], TEXT),
+                Column("reached", [step.reached for step in steps], UNITS, f"{self.row}s"),
+                estimate_column([None if step.step == "search" else step.of_all for step in steps], "of_all", "of all"),
+                estimate_column(
+                    [None if step.step == "search" else step.of_last for step in steps], "of_last", "of the step before"
                 ),
             ),
             labels=2 if self.by else 1,
@@ -138,78 +138,80 @@ def funnel(
     level: float = 0.95,
     settings: FactSettings | None = None,
 ) -> Funnel:
-    """Follow searches to a click, to the cart, and to a purchase.
+    """Count sessions or pages that reach a click, the cart, and a purchase.
 
     Parameters
     ----------
     log
         The log.
     row
-        What is followed: a ``session``, or a result ``page``. Carts and purchases belong to the page that they name, or
-        to the last one of the session.
+        Unit of the funnel: ``session``, or result ``page``. Carts and purchases without a page are attributed to the
+        last page of the session.
     by
-        What to slice by: see `judged.online.slicing.slice_pages`. A session is in each slice in which it has a page.
+        Slicing attribute: see `judged.online.slicing.slice_pages`. A session is in each slice of its pages.
     where
-        Only pages that meet this condition count: see `judged.online.online_metrics`.
+        Condition for pages: see `judged.online.online_metrics`.
     objects
-        When results were made, to slice by ``freshness``.
+        Creation dates of results, for slicing by ``freshness``.
     unit
-        What intervals are made over.
+        Independent unit of the confidence intervals.
     level
-        Of the intervals.
+        Confidence level.
     settings
-        What counts as belonging together.
+        Gaps and windows that define sessions, visits, and reformulations.
 
     Raises
     ------
     InputError
-        If the log holds no step behind the search, there is no such slice, or an option makes no sense.
+        If the log has no step after the search, the attribute is unknown, or an option is invalid.
     """
-    need(log=log, row=row, by=by, where=where, unit=unit, level=level)
+    validate(log=log, row=row, by=by, where=where, unit=unit, level=level)
     names = [name for name, need in _STEPS.items() if not need or need in log.has]
     missing = tuple(need for need in _STEPS.values() if need and need not in log.has)
     if len(names) < 2:
-        raise InputError("the log holds nothing behind the search", fix="log clicks, carts or purchases", path=log.name)
+        raise InputError("the log has only searches", fix="log clicks, carts or purchases", path=log.name)
     with log.engine.scratch():
-        cut = slice_pages(log, by, objects=objects) if by is not None else None
-        chosen, said = (None, "") if where is None else pages_where(log, where)
-        of = ["clicked", "cart", "purchased"]
-        pages = page_facts(log, of, settings or FactSettings(), slices=cut and cut.table, chosen=chosen)
+        slicing = slice_pages(log, by, objects=objects) if by is not None else None
+        selection, condition = (None, "") if where is None else pages_where(log, where)
+        facts = ["clicked", "cart", "purchased"]
+        pages = page_facts(log, facts, settings or FactSettings(), slices=slicing and slicing.table, chosen=selection)
         reached = [f"({pages.columns[_REACHED[name]] if name != 'search' else 1})" for name in names]
-        later = {name: f"greatest({', '.join(reached[at:])}, 0)" for at, name in enumerate(names)}
-        common = pages.joined, names, later, row, unit, level
-        found = [step for sliced in ((False, True) if cut else (False,)) for step in _steps(*common, sliced=sliced)]
-    order = {name: at for at, name in enumerate((None, *(cut.values if cut else ())))}
-    steps = sorted(found, key=lambda step: order[step.slice])
-    first = {"where": said, "slices": cut.note if cut else ""}
-    return Funnel(row=row, by=by, steps=tuple(steps), missing=missing, **about(log, unit, level, first))
+        # A row that reaches a later step counts in the earlier steps too.
+        reached_or_later = {name: f"greatest({', '.join(reached[i:])}, 0)" for i, name in enumerate(names)}
+        arguments = pages.joined, names, reached_or_later, row, unit, level
+        steps = _steps(*arguments, sliced=False) + (_steps(*arguments, sliced=True) if slicing else [])
+    order = {name: i for i, name in enumerate((None, *(slicing.values if slicing else ())))}
+    steps.sort(key=lambda step: order[step.slice])
+    options = {"where": condition, "slices": slicing.note if slicing else ""}
+    return Funnel(row=row, by=by, steps=tuple(steps), missing=missing, **answer_fields(log, unit, level, options))
 
 
 def _steps(
-    joined: Any, names: list[str], later: Mapping[str, str], row: Row, unit: Unit, level: float, *, sliced: bool
+    joined: Any, names: list[str], flags_sql: Mapping[str, str], row: Row, unit: Unit, level: float, *, sliced: bool
 ) -> list[FunnelStep]:
-    """Count rows by step, and estimate shares over units."""
+    """Count rows by step and estimate the shares."""
     slice_key = ["slice"] if sliced else []
     rows = ", ".join(["serp" if row == "page" else "session", *slice_key])
-    flags = ", ".join(f"max({sql}) AS {name}" for name, sql in later.items())
+    flags = ", ".join(f"max({sql}) AS {name}" for name, sql in flags_sql.items())
     sums = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in names)
     keys = ", ".join([identifier(unit), *slice_key])
     unit_of = f"min({identifier(unit)}) AS {identifier(unit)}, " if unit != row else ""
-    kept = joined.engine.keep(
+    by_unit = joined.engine.keep(
         f"SELECT {keys}, {sums} FROM (SELECT {rows}, {unit_of}{flags} FROM {joined} GROUP BY {rows}) GROUP BY {keys}",
         "funnel",
     )
-    metrics = [_share(name, before) for at, name in enumerate(names) for before in {names[0], names[max(at - 1, 0)]}]
-    found = ratios(UnitSums(kept, sliced), metrics, level)
-    of = {(one.slice, one.metric.numerator, one.metric.denominator): one for one in found}
+    previous = {name: names[max(i - 1, 0)] for i, name in enumerate(names)}
+    # A set, since the first and the previous step may be the same.
+    metrics = [_share(name, denominator) for name in names for denominator in {names[0], previous[name]}]
+    estimates = ratios(UnitSums(by_unit, sliced), metrics, level)
+    shares = {(row.slice, row.metric.numerator, row.metric.denominator): row for row in estimates}
     return [
-        FunnelStep(name, part, round(of_all.numerator), of_all, of[part, name, names[max(at - 1, 0)]])
-        for part in dict.fromkeys(one.slice for one in found)
-        for at, name in enumerate(names)
-        for of_all in [of[part, name, names[0]]]
+        FunnelStep(name, value, round(of_all.numerator), of_all, shares[value, name, previous[name]])
+        for value in dict.fromkeys(row.slice for row in estimates)
+        for name in names
+        for of_all in [shares[value, name, names[0]]]
     ]
 
 
-def _share(step: str, before: str) -> OnlineMetric:
-    """Give the share of what came to one step that came to another."""
-    return replace(online_metric("PageCTR"), name=f"{step} of {before}", numerator=step, denominator=before)
+def _share(step: str, previous: str) -> OnlineMetric:
+    return replace(online_metric("PageCTR"), name=f"{step} of {previous}", numerator=step, denominator=previous)

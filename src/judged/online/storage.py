@@ -1,4 +1,4 @@
-"""A typed log as a folder: four Parquet tables, and what was found while it was made."""
+"""Reading of logs, and storage of typed logs as a folder of four Parquet tables and a JSON file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from judged.components import find
 from judged.data.spark import to_spark_sql, translate_errors
 from judged.errors import InputError
-from judged.online.engine import Engine, Relation, duckdb_library, identifier, literal, whole_files
+from judged.online.engine import Database, Relation, duckdb_library, identifier, literal, translate_parquet_errors
 from judged.online.findings import Account, LogFinding
-from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog, need
+from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog, validate
 from judged.results.files import atomic_folder
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 VERSION = 4
-"""Of the layout of the folder: a later one may not be understood by an earlier judged."""
+"""Version of the folder layout; another version of judged may not be able to read it."""
 
 ABOUT = "log.json"
 TABLES = {"serp": SERP, "shown": SHOWN, "event": EVENT, "session": SESSION}
@@ -32,65 +32,68 @@ _ROW_GROUP = 250_000
 
 
 def is_stored(path: Path | str) -> bool:
-    """Tell whether a path is the folder of a typed log."""
+    """Return whether a path is the folder of a typed log."""
     return (Path(path) / ABOUT).is_file() and (Path(path) / "serp.parquet").is_file()
 
 
 def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
-    """Write a log into a folder: it opens again in a moment, with nothing to judge anew.
+    """Write a prepared log to a folder, from which it opens without another preparation.
 
     Parameters
     ----------
     log
         The log.
     folder
-        Is made where it does not exist. An older log in it is replaced when the new one is complete.
+        Output folder, created if needed. An older log in it is replaced when the new one is complete.
 
     Returns
     -------
     tuple of Path
-        The files.
+        Written files.
 
     Raises
     ------
     InputError
-        If the folder holds other things, or cannot be made.
+        If the folder contains other files, or cannot be created.
     OutputError
-        If it does not take the tables: the disk is full.
+        If the disk is full.
     """
     folder = Path(folder)
-    ours = {ABOUT, *(f"{name}.parquet" for name in TABLES)}
+    expected = {ABOUT, *(f"{name}.parquet" for name in TABLES)}
     try:
-        strange = sorted(one.name for one in folder.iterdir() if one.name not in ours) if folder.exists() else []
+        unexpected = sorted({path.name for path in folder.iterdir()} - expected) if folder.exists() else []
     except OSError as error:
-        problem = f"no folder can be made here ({error.strerror})"
-        raise InputError(problem, fix="name another", path=str(folder)) from None
-    if strange:
-        problem = f"there are other files in this folder, such as {strange[0]}"
-        raise InputError(problem, fix="name a new folder", path=str(folder))
-    kept: dict[str, Any] = {"judged_log": VERSION, **{name: getattr(log, name) for name in _ABOUT}}
-    kept |= {"has": sorted(log.has), **{name: list(map(asdict, kept[name])) for name in ("findings", "accounts")}}
-    about = json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
-    with atomic_folder(folder) as part:
+        problem = f"the folder cannot be created ({error.strerror})"
+        raise InputError(problem, fix="use another folder", path=str(folder)) from None
+    if unexpected:
+        problem = f"the folder contains other files, such as {unexpected[0]}"
+        raise InputError(problem, fix="use a new folder", path=str(folder))
+    fields: dict[str, Any] = {"judged_log": VERSION, **{name: getattr(log, name) for name in _ABOUT}}
+    fields |= {"has": sorted(log.has), **{name: list(map(asdict, fields[name])) for name in ("findings", "accounts")}}
+    text = json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
+    # An interrupted conversion leaves the previous log unchanged.
+    with atomic_folder(folder) as new_folder:
         for name in TABLES:
-            _write(getattr(log, name), part / f"{name}.parquet")
-        (part / ABOUT).write_text(about, encoding="utf-8")
-    return tuple(sorted(folder / name for name in ours))
+            _write(getattr(log, name), new_folder / f"{name}.parquet")
+        (new_folder / ABOUT).write_text(text, encoding="utf-8")
+    return tuple(sorted(folder / name for name in expected))
 
 
 def _write(table: Relation, path: Path) -> None:
-    """Write a table by the batch: it may be larger than memory."""
+    """Write a table in batches, since it may be larger than memory."""
+    # ENUM types of DuckDB are stored as text, which other programs can read.
     columns = [f"CAST({identifier(name)} AS VARCHAR) AS {identifier(name)}" if kind.startswith("ENUM") else
                identifier(name) for name, kind in table.types.items()]  # fmt: skip
     options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_ROW_GROUP}"
     try:
         table.engine.con.execute(f"COPY (SELECT {', '.join(columns)} FROM {table}) TO {literal(str(path))} ({options})")
+    # Usually a full disk, which the caller reports as an OutputError.
     except duckdb_library().IOException as error:
         raise OSError(errno.EIO, str(error).split("\n")[0]) from None
 
 
-def open_stored(folder: Path | str, engine: Engine, tables: Mapping[str, Relation] | None = None) -> InteractionLog:
-    """Read a log that `store_log` wrote; its tables may be elsewhere.
+def open_stored(folder: Path | str, engine: Database, tables: Mapping[str, Relation] | None = None) -> InteractionLog:
+    """Open a log that `store_log` wrote; `tables` replaces its Parquet files.
 
     Raises
     ------
@@ -98,16 +101,16 @@ def open_stored(folder: Path | str, engine: Engine, tables: Mapping[str, Relatio
         If a file is missing or damaged, or was written by a later version.
     """
     folder = Path(folder)
-    about = _read_about(folder)
+    fields = _read_about(folder)
     tables = tables or {name: _open(folder / f"{name}.parquet", engine) for name in TABLES}
     try:
-        return InteractionLog(**tables, **{name: _ABOUT[name](about[name]) for name in _ABOUT})
+        return InteractionLog(**tables, **{name: _ABOUT[name](fields[name]) for name in _ABOUT})
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise _damaged("what stands in it is not what 'judged logs convert' writes", folder / ABOUT) from None
+        raise _damaged("the file was not written by 'judged logs convert'", folder / ABOUT) from None
 
 
 def _damaged(problem: str, path: Path) -> InputError:
-    return InputError(problem, fix="convert the log anew", path=str(path))
+    return InputError(problem, fix="convert the log again", path=str(path))
 
 
 def _as_it_is(stored: Any) -> Any:
@@ -136,35 +139,35 @@ _ABOUT: dict[str, Callable[[Any], Any]] = {
     "has": frozenset, "attributes": tuple, "policies": _pairs, "propensity_convention": _as_it_is,
     "findings": lambda stored: tuple(map(_finding, stored)), "accounts": lambda stored: tuple(map(_account, stored)),
 }  # fmt: skip
-"""What is kept beside the tables, and how each of it is made of what stands in JSON."""
+"""Fields in the JSON file, and the functions that convert them from JSON."""
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
     path = folder / ABOUT
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-        version = about["judged_log"]
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        version = fields["judged_log"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise _damaged("this is not what 'judged logs convert' writes", path) from None
+        raise _damaged("the file was not written by 'judged logs convert'", path) from None
     if version != VERSION:
-        problem = f"this log was written by another version of judged (layout {version}, not {VERSION})"
+        problem = f"the log was written by another version of judged (layout {version}, not {VERSION})"
         raise _damaged(problem, path)
-    if missing := _ABOUT.keys() - set(about):
-        raise _damaged(f"there is no {min(missing)}", path)
-    return about
+    if missing := _ABOUT.keys() - set(fields):
+        raise _damaged(f"missing field {min(missing)!r}", path)
+    return fields
 
 
-def _open(path: Path, engine: Engine) -> Relation:
+def _open(path: Path, engine: Database) -> Relation:
     import pyarrow.parquet as pq
 
     try:
         names = set(pq.read_schema(path).names)
-    except (OSError, ValueError):  # Arrow's own are among them, and names that are no UTF-8
-        raise _damaged("this table is missing or damaged", path) from None
-    missing = [one.name for one in TABLES[path.stem] if one.name not in names]
+    except (OSError, ValueError):  # includes Arrow errors and column names that are not UTF-8
+        raise _damaged("the table is missing or damaged", path) from None
+    missing = [column.name for column in TABLES[path.stem] if column.name not in names]
     if missing:
-        raise _damaged(f"there is no column {missing[0]}", path)
-    with whole_files([path]):
+        raise _damaged(f"missing column {missing[0]!r}", path)
+    with translate_parquet_errors([path]):
         return engine.query(f"FROM read_parquet({literal(str(path))})")
 
 
@@ -186,45 +189,44 @@ def read_log(
     tables: str | None = None,
     progress: Callable[[str, float | None], None] | None = None,
 ) -> InteractionLog:
-    r"""Read what users did on result pages, whatever wrote it.
+    r"""Read an interaction log in any supported layout.
 
-    No row is dropped without a name: `InteractionLog.accounts` says where each went, and `InteractionLog.findings` what
-    was wrong with it.
+    `InteractionLog.accounts` counts kept and excluded rows, and `InteractionLog.findings` lists the problems.
 
     Parameters
     ----------
     paths
-        Files of one log, packed or not, folders of them, or ``-`` for standard input; or a folder that ``judged logs
-        convert`` wrote, for which nothing else needs saying. What is no log in a folder is left out and counted.
+        Files of one log, compressed or not, folders of them, or ``-`` for standard input; or a folder that ``judged
+        logs convert`` wrote. Other files in a folder are skipped and counted.
     layout
-        One of ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``; None: it is found from the first bytes.
+        One of ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``; None: detected from the first bytes.
     mapping
-        A TOML file that says which columns of any other log mean what.
+        TOML file that maps the columns of a log with another layout.
     session_gap
-        Minutes of inactivity that end a session, where the log names none.
+        Minutes of inactivity that end a session, if the log has no session IDs.
     bots
-        ``exclude``: leave out users who are programs; ``keep``: count them, and say how many.
+        ``exclude`` or ``keep`` users that are programs.
     bot_pages, bot_minutes
-        A user with more than so many pages in so many minutes, or in one session of the log, is a program.
+        A user with more than `bot_pages` pages in `bot_minutes` minutes, or in one session, is a program.
     rank_base
-        0 or 1: what the first position is called. None: as the layout says, or found for each application.
+        Number of the first position, 0 or 1. None: defined by the layout, or detected for each application.
     now_ms
-        Milliseconds since 1970: what is more than a day later cannot be. None: now.
+        Milliseconds since 1970; times more than a day later are invalid. None: the current time.
     actions
-        What the log's names of actions mean: one of `judged.online.log.ACTIONS` by name.
+        Names of actions in the log, mapped to names in `judged.online.log.ACTIONS`.
     name
-        What to call it. None: the name of its first file.
+        Name of the log. None: name of the first file.
     memory, threads
-        The most that the process may take, such as ``1GB``, and how many threads: see `judged.online.engine.Engine`.
+        Memory limit of the process, such as ``1GB``, and number of threads: see `judged.online.engine.Database`.
     tables
-        Where on Spark the tables of a converted log are, ``sc://HOST:PORT/SCHEMA``: see `judged.online.storage`.
+        Spark schema with the tables of a converted log, ``sc://HOST:PORT/SCHEMA``: see `judged.online.storage`.
     progress
-        Called with what is being done and the share of it that is done, None where that is not known.
+        Called with the name of each step and the finished share, None if unknown.
 
     Raises
     ------
     InputError
-        If the layout is not known, a file cannot be read, or a choice makes no sense.
+        If the layout is unknown, a file cannot be read, or an option is invalid.
     MissingExtraError
         If DuckDB is not installed.
 
@@ -242,49 +244,49 @@ def read_log(
     ...     path = Path(folder) / "log.ndjson"
     ...     _ = path.write_text("\n".join(map(json.dumps, records)))
     ...     log = read_log(path)
-    ...     print([(one.table, one.read, one.kept) for one in log.accounts])
-    ...     print([(one.rule, one.rows) for one in log.findings])
+    ...     print([(account.table, account.read, account.kept) for account in log.accounts])
+    ...     print([(finding.rule, finding.rows) for finding in log.findings])
     ...     print(log.event.where("serp IS NOT NULL").to_arrow("action", "object_id", "rank").to_pylist()[0])
     [('query', 1, 1), ('event', 2, 2)]
     [('unknown-query-id', 1)]
     {'action': 'click', 'object_id': 'b', 'rank': 2}
     """
-    given = _named(paths)
-    made: dict[str, Any] = {
+    sources = _path_list(paths)
+    options: dict[str, Any] = {
         "session_gap": session_gap, "bots": bots, "bot_pages": bot_pages, "bot_minutes": bot_minutes,
         "rank_base": rank_base, "actions": actions, "now_ms": now_ms, "name": name,
     }  # fmt: skip
-    need(layout=layout, mapping=mapping, memory=memory, threads=threads, tables=tables, **made)
-    if tables is not None or (len(given) == 1 and is_stored(given[0])):
-        asked = (layout, mapping, session_gap, bots, bot_pages, bot_minutes, rank_base, actions)
-        if asked != (None, None, 30.0, "exclude", 100, 60.0, None, None):
-            problem = "a converted log was made already: how sessions, bots, ranks and actions are read cannot change"
-            raise InputError(problem, fix="convert the log anew with these options", path=str(given[0]))
+    validate(layout=layout, mapping=mapping, memory=memory, threads=threads, tables=tables, **options)
+    if tables is not None or (len(sources) == 1 and is_stored(sources[0])):
+        # Options with an effect on preparation must have their defaults.
+        preparation = (layout, mapping, session_gap, bots, bot_pages, bot_minutes, rank_base, actions)
+        if preparation != (None, None, 30.0, "exclude", 100, 60.0, None, None):
+            problem = "options for sessions, bots, ranks, and actions have no effect on a converted log"
+            raise InputError(problem, fix="convert the log again with these options", path=str(sources[0]))
         if tables is not None:
             from judged.data.spark import connect
             from judged.online.storage import open_on_spark
 
-            return open_on_spark(given[0], *connect(tables))
-        return open_stored(given[0], Engine(memory=memory, threads=threads))
-    from judged.online.engine import whole_files
+            return open_on_spark(sources[0], *connect(tables))
+        return open_stored(sources[0], Database(memory=memory, threads=threads))
+    from judged.online.engine import translate_parquet_errors
     from judged.online.preparation.make import make_log
 
-    engine = Engine(memory=memory, threads=threads)
-    with whole_files(given):
-        raw = read_raw(given, engine, layout=layout, mapping=mapping, progress=progress)
-        return make_log(raw, engine, **made, progress=progress and (lambda step: progress(step, None)))
+    engine = Database(memory=memory, threads=threads)
+    with translate_parquet_errors(sources):
+        raw = read_raw(sources, engine, layout=layout, mapping=mapping, progress=progress)
+        return make_log(raw, engine, **options, progress=progress and (lambda step: progress(step, None)))
 
 
-def _named(paths: Any) -> list[str | Path]:
-    """Give the paths of a log, one or several."""
-    several = isinstance(paths, Iterable) and not isinstance(paths, (str, bytes))
-    given: list[Any] = list(cast("Iterable[Any]", paths)) if several else [paths]
-    for one in given:
-        if not isinstance(one, (str, Path)):
-            raise InputError(f"a {type(one).__name__} names no log", fix="give the path of a file or a folder")
-    if not given:
-        raise InputError("no log was named", fix="give one file or more")
-    return given
+def _path_list(paths: Any) -> list[str | Path]:
+    is_list = isinstance(paths, Iterable) and not isinstance(paths, (str, bytes))
+    path_list: list[Any] = list(cast("Iterable[Any]", paths)) if is_list else [paths]
+    for path in path_list:
+        if not isinstance(path, (str, Path)):
+            raise InputError(f"expected a path, got {type(path).__name__}", fix="use the path of a file or folder")
+    if not path_list:
+        raise InputError("no files", fix="use at least one file")
+    return path_list
 
 
 _TYPES = {"string": "VARCHAR", "large_string": "VARCHAR", "bool": "BOOLEAN", "int32": "INTEGER", "int64": "BIGINT",
@@ -292,61 +294,62 @@ _TYPES = {"string": "VARCHAR", "large_string": "VARCHAR", "bool": "BOOLEAN", "in
 _IN_SPARK = {"int64": "BIGINT", "int32": "INT", "double": "DOUBLE", "bool": "BOOLEAN"}
 
 
-class SparkEngine(Engine):
-    """A session of Spark, classic or Connect, in the place of DuckDB."""
+class SparkEngine(Database):
+    """Spark session, classic or Connect, as a replacement for DuckDB."""
 
     def __init__(self, session: Any) -> None:  # pyright: ignore[reportMissingSuperCall]
         self.session = session
-        self._made = 0
-        self._given_up = []
+        self._table_count = 0
+        self._cleanups = []
 
-    def keep(self, sql: str, name: str = "kept") -> Relation:
-        """Run a query and keep its rows in the cluster."""
+    def keep(self, sql: str, name: str = "stored") -> Relation:
+        """Run a query and cache its rows in the cluster."""
         with translate_errors("<spark>"):
-            return self._view(self.session.sql(to_spark_sql(sql)).persist(), name)
+            return self._create_view(self.session.sql(to_spark_sql(sql)).persist(), name)
 
-    def register(self, rows: Table, name: str = "given") -> Relation:
-        """Send a table of Arrow."""
-        nothing = ", ".join(f"CAST(NULL AS {_spark(field.type)}) AS `{field.name}`" for field in rows.schema)
+    def register(self, rows: Table, name: str = "registered") -> Relation:
+        """Send an Arrow table to the cluster."""
+        columns = ", ".join(f"CAST(NULL AS {_spark(field.type)}) AS `{field.name}`" for field in rows.schema)
+        empty = f"SELECT {columns} WHERE false"
         with translate_errors("<spark>"):
-            sent = len(rows) > 0  # of a table without rows it would not know the types
-            frame = self.session.createDataFrame(rows) if sent else self.session.sql(f"SELECT {nothing} WHERE false")
-            return self._view(frame, name)
+            # Spark cannot infer the types of a table without rows.
+            frame = self.session.createDataFrame(rows) if len(rows) else self.session.sql(empty)
+            return self._create_view(frame, name)
 
-    def _view(self, frame: Any, name: str) -> Relation:
-        self._made += 1
-        made = f"{name}_{id(self)}_{self._made}"
-        frame.createOrReplaceTempView(made)
-        self._given_up.append(lambda: (self.session.catalog.dropTempView(made), frame.unpersist()))
-        return self.table(made)
+    def _create_view(self, frame: Any, name: str) -> Relation:
+        self._table_count += 1
+        view = f"{name}_{id(self)}_{self._table_count}"
+        frame.createOrReplaceTempView(view)
+        self._cleanups.append(lambda: (self.session.catalog.dropTempView(view), frame.unpersist()))
+        return self.table(view)
 
     def types(self, table: str) -> dict[str, str]:
-        """Name the columns of what stands behind FROM, and their types."""
+        """Return the column names and types of a table or query."""
         fields = self.arrow(f"SELECT * FROM {table} LIMIT 0").schema
         return {field.name: _TYPES.get(str(field.type), str(field.type)) for field in fields}
 
     def arrow(self, sql: str) -> Table:
-        """Run a query and give its rows as a table of Arrow."""
+        """Run a query and return an Arrow table."""
         with translate_errors("<spark>"):
             return self.session.sql(to_spark_sql(sql)).toArrow()
 
 
 def open_on_spark(folder: Path | str, session: Any, schema: str) -> InteractionLog:
-    """Open a typed log whose tables are on Spark; metrics over it are computed there.
+    """Open a typed log whose tables are on Spark, which then computes the metrics.
 
     Parameters
     ----------
     folder
-        What ``judged logs convert`` wrote; its ``log.json`` alone is read here.
+        Folder written by ``judged logs convert``; only its ``log.json`` is read.
     session
-        A session of Spark, classic or Connect.
+        Spark session, classic or Connect.
     schema
-        Where its four Parquet files were made into tables: ``serp``, ``shown``, ``event``, ``session``.
+        Schema with the tables ``serp``, ``shown``, ``event``, ``session``, loaded from the four Parquet files.
 
     Raises
     ------
     InputError
-        If the folder is no log, or Spark lacks a table.
+        If the folder is not a log, or Spark lacks a table.
     """
     engine = SparkEngine(session)
     place = ".".join(map(identifier, schema.split(".")))
@@ -361,7 +364,7 @@ def _spark(kind: Any) -> str:
 
 def read_raw(
     paths: Sequence[str | Path],
-    engine: Engine,
+    engine: Database,
     *,
     layout: str | None = None,
     mapping: str | Path | None = None,
@@ -372,30 +375,30 @@ def read_raw(
     Parameters
     ----------
     paths
-        Files, packed or not, folders of them, or ``-`` for standard input. They are one log. What is no log in a
-        folder is left out and counted; what is named must be one.
+        Files of one log, compressed or not, folders of them, or ``-`` for standard input. Other files in a folder are
+        skipped and counted.
     engine
-        Where the rows go.
+        Database for the rows.
     layout
-        One of ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``; None: it is found from the first bytes.
+        One of ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``; None: detected from the first bytes.
     mapping
-        A TOML file that says which columns of any other log mean what.
+        TOML file that maps the columns of a log with another layout.
     progress
-        Called now and then with what is being done and the share of it that is done, None where that is not known.
+        Called with the name of each step and the finished share, None if unknown.
 
     Raises
     ------
     InputError
-        If the layout is not known, or a file is missing, damaged, or not of that layout.
+        If the layout is unknown, or a file is missing, damaged, or has another layout.
 
     Examples
     --------
     >>> import tempfile
-    >>> from judged.online.engine import Engine
+    >>> from judged.online.engine import Database
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     log = Path(folder) / "log.ndjson"
     ...     _ = log.write_text('{"query_id": "q", "user_query": "car", "timestamp": "2026-01-05T10:00:00Z"}\n')
-    ...     raw = read_raw([log], Engine())
+    ...     raw = read_raw([log], Database())
     ...     (raw.layout, raw.queries.to_arrow("query", "time_ms").to_pylist())
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
@@ -405,32 +408,33 @@ def read_raw(
     if isinstance(paths, (str, Path)):
         paths = [paths]
     if layout is not None and layout not in LAYOUTS and not find("log_readers", layout):
-        raise InputError(f"there is no layout {layout!r}", fix=f"use one of {', '.join(LAYOUTS)}")
+        raise InputError(f"unknown layout {layout!r}", fix=f"use one of {', '.join(LAYOUTS)}")
     if mapping is not None and layout not in {None, "mapping"}:
-        raise InputError(f"a mapping and the layout {layout!r}", fix="give one of them")
+        raise InputError(f"`mapping` and the layout {layout!r} cannot be combined", fix="use one of them")
     if mapping is None and layout == "mapping":
-        raise InputError("the layout 'mapping' needs a mapping file", fix="give one: it names the columns")
-    said = "mapping" if mapping is not None else layout
-    parts, beside = skip_non_logs(find_log_files(paths), has_layout=said is not None)
-    known = said or detect_layout(parts)
-    if mapping is None and known not in packaged_mappings():
-        raw = _by_reader(known, parts, engine, progress)
+        raise InputError("the layout 'mapping' requires a mapping file", fix="use --mapping FILE")
+    requested = "mapping" if mapping is not None else layout
+    parts, skipped = skip_non_logs(find_log_files(paths), has_layout=requested is not None)
+    resolved = requested or detect_layout(parts)
+    # Packaged mappings are layouts without a reader of their own.
+    if mapping is None and resolved not in packaged_mappings():
+        raw = _read_with_plugin(resolved, parts, engine, progress)
     else:
         from judged.online.readers.mapping import read
 
-        by = read_mapping(mapping) if mapping is not None else read_mapping(known, packaged_only=True)
-        raw = read(parts, engine, mapping=by, layout=known, progress=progress)
-    return replace(raw, findings=(*raw.findings, *beside))
+        columns = read_mapping(mapping) if mapping is not None else read_mapping(resolved, packaged_only=True)
+        raw = read(parts, engine, mapping=columns, layout=resolved, progress=progress)
+    return replace(raw, findings=(*raw.findings, *skipped))
 
 
-def _by_reader(
-    layout: str, parts: Sequence[LogFile], engine: Engine, progress: Callable[[str, float | None], None] | None
+def _read_with_plugin(
+    layout: str, parts: Sequence[LogFile], engine: Database, progress: Callable[[str, float | None], None] | None
 ) -> RawLog:
     from judged.online.readers.files import read_head, unreadable_reason
 
-    # XML says itself how it is encoded, and a layout of another package may be no text.
+    # XML declares its encoding, and a layout of a plugin may be binary.
     for part in parts if layout in {"wscd", "clickmodels"} else ():
-        if why := unreadable_reason(read_head(part)):
-            raise InputError(why[0], fix=why[1], path=part.name)
-    read: Any = find("log_readers", layout)
-    return read(parts, engine, progress=progress)
+        if error := unreadable_reason(read_head(part)):
+            raise InputError(error[0], fix=error[1], path=part.name)
+    read_log: Any = find("log_readers", layout)
+    return read_log(parts, engine, progress=progress)

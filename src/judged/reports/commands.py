@@ -217,7 +217,7 @@ def report_command(
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
     slicing_options = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
     print_warnings(map(str, slicing_options.notes(cut_by)))
-    of_log = logs.known_layout(_CONVERT) if options["log"] is not None else nullcontext()
+    of_log = logs.layout_errors(_CONVERT) if options["log"] is not None else nullcontext()
     with of_log, arguments.progress_bar(given) as progress:
         made = report(
             judgments,

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.online.layout import percent, span_of, value_of
+from judged.online.layout import format_estimate, format_interval, percent
 from judged.reports.material import ReportPart, quoted
 from judged.results import Chart, Section, Table, counted
 
@@ -48,22 +48,22 @@ def headline(scores: OnlineScores) -> str:
     title = first.metric.title[:1].lower() + first.metric.title[1:]
     counts = dict(scores.counts)
     where = " of ".join(counted(counts.get(f"{unit}s", 0), unit) for unit in ("page", scores.over))
-    interval = span_of(first).strip("[]").replace(", ", " to ")
+    interval = format_interval(first).strip("[]").replace(", ", " to ")
     limits = "" if math.isnan(first.low) else f" ({percent(scores.level)} interval {interval})"
-    return f"In {where}, {title} ({first.metric}): {value_of(first)}{limits}."
+    return f"In {where}, {title} ({first.metric}): {format_estimate(first)}{limits}."
 
 
 def measured(log: Any) -> tuple[OnlineScores, tuple[Block, ...]]:
     """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits."""
     from judged.online import online_metrics
     from judged.online.dwell import dwell_times
-    from judged.online.log import InteractionLog, need_records
-    from judged.online.scores import OnlineScores, need_metrics
+    from judged.online.log import InteractionLog, check_has_records
+    from judged.online.scores import OnlineScores, check_has_estimates
     from judged.online.storage import read_log
 
     if isinstance(log, OnlineScores):
-        return need_metrics(log), ()
+        return check_has_estimates(log), ()
     read = log if isinstance(log, InteractionLog) else read_log(log)
-    need_records(read)
-    scores = need_metrics(online_metrics(read))
+    check_has_records(read)
+    scores = check_has_estimates(online_metrics(read))
     return scores, dwell_times(read).curves() if "dwell" in read.has else ()

@@ -8,7 +8,7 @@ from scipy.stats import kstest, norm
 
 from judged.online import FactSettings, read_log
 from judged.online.ab_tests.differences import EQUAL_USERS
-from judged.online.differences import comparable, headlines
+from judged.online.differences import comparable_metrics, headline_metrics
 from judged.online.estimation.online_metrics import sums_of_units
 from judged.online.estimation.sums import metric_pages, unit_sums
 from judged.stats.ratio import ratio_errors
@@ -22,7 +22,7 @@ from shared_data import SHARED, needs_shared
 )
 def test_p_values_of_equal_arms_are_uniform(name: str, metrics_tested: int) -> None:
     log = read_log(SHARED / "logs" / name)
-    supported = comparable(["PageCTR", "ImpressionCTR", *headlines(log)], log, "user")[0]
+    supported = comparable_metrics(["PageCTR", "ImpressionCTR", *headline_metrics(log)], log, "user")[0]
     rng, tested = np.random.default_rng(0), 0
     for sums, metrics in unit_sums(metric_pages(log, supported, FactSettings()), supported, "user", sliced=False):
         for n, d in zip(*(sums_of_side.T for sums_of_side in sums_of_units(sums, metrics)), strict=True):

@@ -1,4 +1,4 @@
-"""What people read of a log: exact tables, reasons for what is missing, and CTR by rank beside clicks."""
+"""Metrics of a log as text, Markdown, CSV, and JSON, with reasons for missing values and CTR by rank."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from judged.errors import InputError, MeasureError
 from judged.online import catalog
-from judged.online import findings as words
+from judged.online import findings as log_findings
 from judged.online.findings import LogFinding
-from judged.online.layout import decimals_of, in_unit, steepness, value_of
+from judged.online.layout import describe_decline, estimate_decimals, format_estimate, unit_show
 from judged.online.metrics import ONLINE_METRICS, online_metric, online_metrics_named
 from judged.results.escaping import markdown_text
 from online_scores_made import CARTS, CTR, DWELL, NAN, WEIRD, ZERO, estimate, ranks, scores
@@ -34,20 +34,20 @@ Outcomes
 
 
 def test_the_table() -> None:
-    shown = scores().text()
-    assert shown.split("\n\n")[0] == TABLE.split("\n\n", maxsplit=1)[0]
-    assert [line.split() for line in shown.split("\n\n")[1].splitlines()] == [
+    text = scores().text()
+    assert text.split("\n\n")[0] == TABLE.split("\n\n", maxsplit=1)[0]
+    assert [line.split() for line in text.split("\n\n")[1].splitlines()] == [
         line.split() for line in TABLE.split("\n\n")[1].splitlines()
     ]
-    assert "* depends on rank: read it beside CTR by rank; 95% intervals over users, by the delta method" in shown
-    assert "session gap: 30 min; rank base: 1 (found)" in " ".join(shown.split())
-    assert "DeepestClickRank: nothing to divide by, its denominator is 0\n" in shown
-    assert "ZeroResults: no interval, it takes two users and there is 1\n" in shown
-    assert shown.endswith("not shown, since no add_to_cart event is in this log: AddToCart")
-    assert "\n1     30.0% [28.0%, 32.0%]      300  1,000     40  ████████████████████████\n" in shown
+    assert "* depends on rank: read it beside CTR by rank; 95% intervals over users, by the delta method" in text
+    assert "session gap: 30 min; rank base: 1 (found)" in " ".join(text.split())
+    assert "DeepestClickRank: nothing to divide by, its denominator is 0\n" in text
+    assert "ZeroResults: no interval, it takes two users and there is 1\n" in text
+    assert text.endswith("not shown, since no add_to_cart event is in this log: AddToCart")
+    assert "\n1     30.0% [28.0%, 32.0%]      300  1,000     40  ████████████████████████\n" in text
 
 
-def test_numbers_stand_under_numbers() -> None:
+def test_numbers_are_aligned() -> None:
     lines = [line for line in scores().text().splitlines() if re.match(r"  (PageCTR|TimeTo|ZeroRes)", line)]
     assert len({re.search(r" [\d.]+(%| s) ", line).end() for line in lines}) == 1  # type: ignore[union-attr]
 
@@ -73,76 +73,76 @@ def test_slices_are_columns() -> None:
     assert max(map(len, scores(sliced=True).text(width=60).splitlines())) <= 60
 
 
-def test_ranks_by_slice_stand_beside_slices() -> None:
-    by = tuple(replace(one, slice="desktop") for one in ranks(0.4, 0.2))
-    shown = scores(sliced=True, slices=(("desktop", 500),), ranks=(*ranks(0.3, 0.15), *by)).text()
-    assert "rank                   all               desktop\n1     30.0% [28.0%, 32.0%]  40.0% [38.0%, 42.0%]" in shown
+def test_ctr_by_rank_by_slice() -> None:
+    slice_ranks = tuple(replace(estimate, slice="desktop") for estimate in ranks(0.4, 0.2))
+    text = scores(sliced=True, slices=(("desktop", 500),), ranks=(*ranks(0.3, 0.15), *slice_ranks)).text()
+    assert "rank                   all               desktop\n1     30.0% [28.0%, 32.0%]  40.0% [38.0%, 42.0%]" in text
 
 
-def test_the_warning_is_there_with_every_metric_of_clicks_and_only_then() -> None:
+def test_only_click_metrics_have_the_position_bias_warning() -> None:
     for metric in ONLINE_METRICS.values():
-        one = scores(estimates=(estimate(metric, 10, 100, 0.05),))
-        for shown in (one.text(), one.markdown()):
-            assert ("depends on rank: read it beside" in shown) == metric.biased
-            assert bool(re.search(r"^(\| )?1 .*30\.0%", shown, re.MULTILINE)) == metric.biased
-        assert [note.rule for note in one.notes] == ["unfit-log", *["position-bias"] * metric.biased]
-        assert ("ranks" in one.charts()) == metric.biased
+        answer = scores(estimates=(estimate(metric, 10, 100, 0.05),))
+        for text in (answer.text(), answer.markdown()):
+            assert ("depends on rank: read it beside" in text) == metric.biased
+            assert bool(re.search(r"^(\| )?1 .*30\.0%", text, re.MULTILINE)) == metric.biased
+        assert [note.rule for note in answer.notes] == ["unfit-log", *["position-bias"] * metric.biased]
+        assert ("ranks" in answer.charts()) == metric.biased
 
 
-def test_texts_of_the_log_steer_no_terminal() -> None:
-    made = scores(log="a\x1b[31m\nlog", slices=(("\x07bell", 3),), by="device").text()
-    assert "\x1b" not in made
-    assert "\x07" not in made
-    assert made.startswith("a\ufffd[31m log (ubi)")
+def test_control_characters_of_the_log_are_removed() -> None:
+    text = scores(log="a\x1b[31m\nlog", slices=(("\x07bell", 3),), by="device").text()
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert text.startswith("a\ufffd[31m log (ubi)")
 
 
 def test_markdown_and_csv() -> None:
-    made = scores(sliced=True)
-    assert r"|   PageCTR<sup>*</sup> | 38.1% [36.9%, 39.3%] | 40.0% [38.0%, 42.0%] | 36.2%" in made.markdown()
-    assert "| facet-request | query | excluded | 60 | 1,060 | 5.7 % |" in made.markdown(unfold=["findings"])
-    assert "facet-request (query): 60 rows: facet requests are no searches. Fix: do not log them" in made.markdown()
-    assert markdown_text(WEIRD) in made.markdown()
-    assert "<script>" not in made.markdown()
-    head, first, *rest = made.csv().splitlines()
+    answer = scores(sliced=True)
+    assert r"|   PageCTR<sup>*</sup> | 38.1% [36.9%, 39.3%] | 40.0% [38.0%, 42.0%] | 36.2%" in answer.markdown()
+    assert "| facet-request | query | excluded | 60 | 1,060 | 5.7 % |" in answer.markdown(unfold=["findings"])
+    assert "facet-request (query): 60 rows: facet requests are no searches. Fix: do not log them" in answer.markdown()
+    assert markdown_text(WEIRD) in answer.markdown()
+    assert "<script>" not in answer.markdown()
+    head, first, *lines = answer.csv().splitlines()
     assert head == "metric,slice,value,ci_low,ci_high,error,numerator,denominator,units,method"
     assert first == f"PageCTR,,0.381,{0.381 - 0.0123!r},{0.381 + 0.0123!r},{0.0123 / 1.96!r},381,1000,40,delta"
-    assert rest[-1] == "ZeroResults,," + f"{6 / 84!r},,,,6,84,1,none"
-    assert len(rest) == 5
-    assert made.csv("ranks").splitlines()[1].startswith("1,,0.3,")
+    assert lines[-1] == "ZeroResults,," + f"{6 / 84!r},,,,6,84,1,none"
+    assert len(lines) == 5
+    assert answer.csv("ranks").splitlines()[1].startswith("1,,0.3,")
 
 
 def test_json() -> None:
-    made = scores(sliced=True).to_dict()
-    assert made["schema"] == "judged.online/1"
-    assert made["log"] == {
+    data = scores(sliced=True).to_dict()
+    assert data["schema"] == "judged.online/1"
+    assert data["log"] == {
         "name": "ubi.ndjson", "layout": "ubi", "pages": 1000, "events": 2345, "sessions": 120, "users": 40,
     }  # fmt: skip
-    assert made["slices"] == [{"slice": "desktop", "pages": 500}, {"slice": WEIRD, "pages": 500}]
-    assert {one["metric"] for one in made["metrics"]} == {
+    assert data["slices"] == [{"slice": "desktop", "pages": 500}, {"slice": WEIRD, "pages": 500}]
+    assert {row["metric"] for row in data["metrics"]} == {
         "PageCTR", "ZeroResults", "TimeToFirstClick", "DeepestClickRank", "AddToCart",
     }  # fmt: skip
-    assert made["estimates"][0]["ci"] == [0.381 - 0.0123, 0.381 + 0.0123]  # as it is, not as it is shown
-    assert made["estimates"][-1] == {
+    assert data["estimates"][0]["ci"] == [0.381 - 0.0123, 0.381 + 0.0123]  # as it is, not as it is shown
+    assert data["estimates"][-1] == {
         "metric": "ZeroResults", "slice": None, "value": 6 / 84, "ci": None, "error": None, "numerator": 6,
         "denominator": 84, "units": 1, "method": "none",
     }  # fmt: skip
-    assert [one["rank"] for one in made["ranks"]] == [1, 2, 3]
-    assert made["refused"] == [{"metric": "AddToCart", "reason": "no add_to_cart event is in this log"}]
-    assert made["policies"] == {"session_gap": "30 min", "rank_base": "1 (found)", "bots": "exclude"}
-    assert made["findings"][0]["fix"] == "do not log them as searches"
+    assert [row["rank"] for row in data["ranks"]] == [1, 2, 3]
+    assert data["refused"] == [{"metric": "AddToCart", "reason": "no add_to_cart event is in this log"}]
+    assert data["policies"] == {"session_gap": "30 min", "rank_base": "1 (found)", "bots": "exclude"}
+    assert data["findings"][0]["fix"] == "do not log them as searches"
 
 
-def test_ranks_alone() -> None:
-    made = scores().by_rank()
-    assert "\n1     30.0% [28.0%, 32.0%]      300  1,000     40  ████████████████████████\n" in made.text()
-    assert "What stood at rank 1 was clicked 3.0 times as often as what stood at rank 3." in made.text()
-    assert "| 3 | 10.0%  [8.0%, 12.0%] | 100 | 1,000 | 40 |" in made.markdown()
-    with pytest.raises(InputError, match="there is no CTR by rank: no add_to_cart event"):
+def test_ctr_by_rank() -> None:
+    answer = scores().by_rank()
+    assert "\n1     30.0% [28.0%, 32.0%]      300  1,000     40  ████████████████████████\n" in answer.text()
+    assert "What stood at rank 1 was clicked 3.0 times as often as what stood at rank 3." in answer.text()
+    assert "| 3 | 10.0%  [8.0%, 12.0%] | 100 | 1,000 | 40 |" in answer.markdown()
+    with pytest.raises(InputError, match="no CTR by rank: no add_to_cart event"):
         scores(ranks=()).by_rank()
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "sentence"),
     [
         ((0.3, 0.0), "What stood at rank 1 was clicked, and nothing was at rank 2."),
         ((0.1, 0.2), "What stood at rank 2 was clicked 2.0 times as often as what stood at rank 1."),
@@ -151,66 +151,67 @@ def test_ranks_alone() -> None:
         ((NAN, 0.3, 0.1), "What stood at rank 2 was clicked 3.0 times as often as what stood at rank 3."),
     ],
 )
-def test_steepness(values: tuple[float, ...], said: str) -> None:
-    assert steepness(ranks(*values)) == said
+def test_describe_decline(values: tuple[float, ...], sentence: str) -> None:
+    assert describe_decline(ranks(*values)) == sentence
 
 
 @pytest.mark.parametrize(
-    ("half", "shown"),
+    ("half", "text"),
     [(0.05, "12.3%"), (0.005, "12.35%"), (0.0005, "12.345%"), (0.000005, "12.3453%"), (NAN, "12.3%"), (0.5, "12.3%")],
 )
-def test_as_many_decimals_as_are_known(half: float, shown: str) -> None:
-    assert value_of(estimate(CTR, 0, 1, half, value=0.123453)) == shown
+def test_decimals_depend_on_the_interval(half: float, text: str) -> None:
+    assert format_estimate(estimate(CTR, 0, 1, half, value=0.123453)) == text
 
 
-def test_a_rare_event_is_not_shown_as_nothing() -> None:
-    assert value_of(estimate(ZERO, 46, 1_000_000, NAN)) == "0.0046%"
-    assert in_unit("share").write(-1e-9) == "0.0%"
+def test_the_rate_of_a_rare_event_is_not_shown_as_0() -> None:
+    assert format_estimate(estimate(ZERO, 46, 1_000_000, NAN)) == "0.0046%"
+    assert unit_show("share").write(-1e-9) == "0.0%"
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_decimals_stay_within_bounds(value: float, half: float) -> None:
-    assert 1 <= decimals_of(estimate(CTR, 0, 1, half, value=value)) <= 4
+    assert 1 <= estimate_decimals(estimate(CTR, 0, 1, half, value=value)) <= 4
 
 
-def test_choices_are_named_where_they_matter() -> None:
+def test_policies_are_shown_where_they_matter() -> None:
     money = ("money", "winsorized at 99.9 %"), ("attribution", "same page")
     bots = ("bots", "exclude"), ("bot_rate", "more than 100 pages")
-    chosen = (("session_gap", "30 minutes"), *bots, *money)
-    robot = LogFinding("bot", "query", 1, 1000, "excluded", "pages of programs", "")
-    spent = estimate(online_metric("RevenuePerSearch"), 50, 100, 1.0)
-    cart = estimate(CARTS, 5, 100, 0.01)
-    for estimates, findings, said in (
-        ((cart,), (), ["session gap", "attribution"]),
-        ((spent,), (), ["session gap", "money", "attribution"]),
-        ((estimate(CTR, 1, 2, 0.1),), (robot,), ["session gap", "bots", "bot rate"]),
+    policies = (("session_gap", "30 minutes"), *bots, *money)
+    bot_finding = LogFinding("bot", "query", 1, 1000, "excluded", "pages of programs", "")
+    revenue = estimate(online_metric("RevenuePerSearch"), 50, 100, 1.0)
+    cart_rate = estimate(CARTS, 5, 100, 0.01)
+    for estimates, findings, expected in (
+        ((cart_rate,), (), ["session gap", "attribution"]),
+        ((revenue,), (), ["session gap", "money", "attribution"]),
+        ((estimate(CTR, 1, 2, 0.1),), (bot_finding,), ["session gap", "bots", "bot rate"]),
     ):
-        made = words.made(scores(policies=chosen, estimates=estimates, findings=findings)).split("; ")[1:]
-        assert [one.partition(":")[0] for one in made] == said
+        answer = scores(policies=policies, estimates=estimates, findings=findings)
+        shown_policies = log_findings.describe_method(answer).split("; ")[1:]
+        assert [text.partition(":")[0] for text in shown_policies] == expected
 
 
-def test_many_metrics_and_reasons_are_cut() -> None:
+def test_long_lists_of_metrics_and_reasons_are_truncated() -> None:
     names = [f"PageCTR@{k}" for k in range(1, 12)]
-    refused = tuple((one, "the log holds no clicks") for one in online_metrics_named(names))
-    (said,) = words.refusals(scores(refused=refused))
-    assert said == f"not shown, since the log holds no clicks: {', '.join(names[:8])} and 3 more"
-    nothing = tuple(estimate(CTR, 0, 0, NAN, slice=f"s{at}") for at in range(20))
-    made = scores(estimates=nothing, by="device", slices=tuple((f"s{at}", 1) for at in range(20)))
-    assert words.missing(made)[0] == "PageCTR on s0: nothing to divide by, its denominator is 0"
-    assert words.missing(made)[6] == "and 14 more"
+    refused = tuple((metric, "the log holds no clicks") for metric in online_metrics_named(names))
+    sentence = log_findings.describe_missing(scores(refused=refused))[-1]
+    assert sentence == f"not shown, since the log holds no clicks: {', '.join(names[:8])} and 3 more"
+    undefined = tuple(estimate(CTR, 0, 0, NAN, slice=f"s{i}") for i in range(20))
+    answer = scores(estimates=undefined, by="device", slices=tuple((f"s{i}", 1) for i in range(20)))
+    assert log_findings.describe_missing(answer)[0] == "PageCTR on s0: nothing to divide by, its denominator is 0"
+    assert log_findings.describe_missing(answer)[6] == "and 14 more"
 
 
-def test_a_quantile_and_a_curve_say_why_they_have_no_value() -> None:
-    unknown = estimate(DWELL, 0, 5, NAN, value=NAN)
-    assert words.missing(scores(estimates=(unknown,)))[0] == "TimeToFirstClick: no value"
-    known = scores(estimates=(estimate(CARTS, 1, 5, NAN, units=5, slice="a"),), slices=(("a", 5),), by="device")
-    assert words.missing(known)[0] == "AddToCart on a: no interval, none is known for this value"
+def test_reasons_for_missing_values() -> None:
+    undefined = estimate(DWELL, 0, 5, NAN, value=NAN)
+    assert log_findings.describe_missing(scores(estimates=(undefined,)))[0] == "TimeToFirstClick: no value"
+    answer = scores(estimates=(estimate(CARTS, 1, 5, NAN, units=5, slice="a"),), slices=(("a", 5),), by="device")
+    assert log_findings.describe_missing(answer)[0] == "AddToCart on a: no interval, none is known for this value"
 
 
-def test_the_list_has_every_metric_and_one_of_them_has_everything() -> None:
-    shown = catalog.text()
+def test_the_catalog_lists_all_metrics_with_their_definitions() -> None:
+    text = catalog.text()
     for metric in ONLINE_METRICS.values():
-        assert re.search(rf"^  {metric.name}\b.* {re.escape(metric.title)} ", shown, re.MULTILINE)
+        assert re.search(rf"^  {metric.name}\b.* {re.escape(metric.title)} ", text, re.MULTILINE)
     page = catalog.page("satisfiedclicks(t=20)", width=80)
     assert page.startswith("# SatisfiedClicks(t=20)\n\nClicks that satisfied.\n\n- formula: ")
     labels = re.findall(r"^- ([a-z ]+):", page, re.MULTILINE)
@@ -225,17 +226,17 @@ def test_the_list_has_every_metric_and_one_of_them_has_everything() -> None:
         catalog.page("SatisfyedClicks")
 
 
-def test_many_slices_stand_below_one_another() -> None:
-    hours = [f"h{at:02}" for at in range(31)]
-    rates = tuple(estimate(CTR, at, 100, 0.02, slice=hour) for at, hour in enumerate(hours))
+def test_many_slices_are_rows() -> None:
+    hours = [f"h{hour:02}" for hour in range(31)]
+    rates = tuple(estimate(CTR, clicks, 100, 0.02, slice=hour) for clicks, hour in enumerate(hours))
     top = (replace(ranks(0.3)[0], slice="h00"),)
     many = scores(
         estimates=(estimate(CTR, 465, 3100, 0.02), *rates), by="hour", slices=tuple((hour, 100) for hour in hours),
         ranks=(*ranks(0.2, 0.1), *top),
     )  # fmt: skip
-    written = many.text()
-    assert max(map(len, written.splitlines())) <= 100
-    first, second = (block.splitlines() for block in written.split("\n\n") if block.startswith("hour"))
+    text = many.text()
+    assert max(map(len, text.splitlines())) <= 100
+    first, second = (block.splitlines() for block in text.split("\n\n") if block.startswith("hour"))
     assert (len(first), len(second)) == (33, 33)  # a header, all of them, and 31
     assert first[0].split() == ["hour", "pages", "PageCTR", "*"]
     assert first[1].split() == ["all", "1,000", "15.0%", "[13.0%,", "17.0%]"]

@@ -1,4 +1,4 @@
-"""Metrics over time: limits, signals and changes in words, numbers and pictures."""
+"""Metrics over time: limits, signals, and changes in text, data, and charts."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from judged.online.estimation.over_time import Series, SeriesPoint
 
 FIRST = "2024-10-04"
-ONE = series().series[0]
+SERIES = series().series[0]
 
 
-def test_the_table_and_what_is_said() -> None:
+def test_the_table_and_the_sentences() -> None:
     rows = series().tables()["periods"].records()
     notes = [row["note"] for row in rows]
     assert (rows[0]["metric"], rows[0]["start"], rows[0]["value"]) == ("PageCTR", FIRST, 404 / 1000)
-    assert [at for at, note in enumerate(notes) if "what is usual" in note] == [9, *range(22, 29)]
+    assert [i for i, note in enumerate(notes) if "what is usual" in note] == [9, *range(22, 29)]
     assert notes[9] == "below what is usual"
     assert notes[22].endswith("level 39.1% to 30.0%")
     assert (notes[29], rows[29]["usual_ci"]) == ("incomplete", None)
     assert [row["kind"] for row in rows] == ["usual"] * 9 + ["not usual"] + ["usual"] * 12 + ["not usual"] * 7 + [
         "incomplete"
     ]
-    said = series().sentences
-    assert said[0].startswith("PageCTR is usually 40.0%, the mean of 9 days; days differ ")
-    assert said[1] == "Not usual: 2024-10-13, 2024-10-26, 2024-10-27, 2024-10-28, 2024-10-29 and 3 more."
-    assert said[2] == "The level changed at 2024-10-26: 39.1% before, 30.0% after."
+    sentences = series().sentences
+    assert sentences[0].startswith("PageCTR is usually 40.0%, the mean of 9 days; days differ ")
+    assert sentences[1] == "Not usual: 2024-10-13, 2024-10-26, 2024-10-27, 2024-10-28, 2024-10-29 and 3 more."
+    assert sentences[2] == "The level changed at 2024-10-26: 39.1% before, 30.0% after."
     lines = series().text().splitlines()
     assert f"{FIRST}  40.4% [39.4%, 41.4%]" in next(line for line in lines if line.startswith(FIRST))
 
 
-def test_ctr_by_rank_stands_beside_a_metric_of_clicks_alone() -> None:
+def test_ctr_by_rank_is_shown_for_click_metrics_only() -> None:
     assert "CTR by rank" in series().text()
     zero = estimate(online_metric("ZeroResults"), 30, 100, 0.05)
     assert "CTR by rank" not in replace(series(), scores=scores(estimates=(zero,))).text()
@@ -47,16 +47,16 @@ def test_ctr_by_rank_stands_beside_a_metric_of_clicks_alone() -> None:
 
 def test_several_metrics_share_the_axis_of_time() -> None:
     zero = online_metric("ZeroResults")
-    points = tuple(replace(one, estimate=replace(one.estimate, metric=zero)) for one in ONE.points[4:])
-    both = OverTime(scores(), (ONE, replace(ONE, metric=zero, points=points, signals=(), changes=())))
-    assert [row["metric"] for row in both.tables()["periods"].records()] == ["PageCTR"] * 30 + ["ZeroResults"] * 26
-    reach = [chart.reach["x"] for name, chart in both.charts().items() if name.startswith("series")]
+    points = tuple(replace(point, estimate=replace(point.estimate, metric=zero)) for point in SERIES.points[4:])
+    result = OverTime(scores(), (SERIES, replace(SERIES, metric=zero, points=points, signals=(), changes=())))
+    assert [row["metric"] for row in result.tables()["periods"].records()] == ["PageCTR"] * 30 + ["ZeroResults"] * 26
+    reach = [chart.reach["x"] for name, chart in result.charts().items() if name.startswith("series")]
     assert reach[0] == reach[1]
-    assert (min(reach[0]), max(reach[0])) == (ONE.points[0].start_ms, ONE.points[-1].start_ms)
-    assert len(both.chart().to_dict()["vconcat"]) == 2
-    assert both.of(zero).points == points
+    assert (min(reach[0]), max(reach[0])) == (SERIES.points[0].start_ms, SERIES.points[-1].start_ms)
+    assert len(result.chart().to_dict()["vconcat"]) == 2
+    assert result.of(zero).points == points
     with pytest.raises(KeyError):
-        both.of("Latency")
+        result.of("Latency")
 
 
 def test_csv_and_json() -> None:
@@ -64,39 +64,39 @@ def test_csv_and_json() -> None:
     assert head.startswith("metric,start,start_ms,complete,value,ci_low,ci_high,usual,usual_low,usual_high,error")
     assert first.startswith(f"PageCTR,{FIRST},1728000000000,true,0.404,")
     assert last.endswith(",40,incomplete,incomplete")
-    read = series().to_dict()
-    assert read["changes"] == [
-        {"metric": "PageCTR", "start_ms": 86_400_000 * 20_022, **{name: getattr(ONE.changes[0], name)
+    data = series().to_dict()
+    assert data["changes"] == [
+        {"metric": "PageCTR", "start_ms": 86_400_000 * 20_022, **{name: getattr(SERIES.changes[0], name)
                                                                 for name in ("before", "after", "p")}}
     ]  # fmt: skip
-    assert read["estimates"][0]["value"] == 0.37
+    assert data["estimates"][0]["value"] == 0.37
 
 
-def test_a_short_series_says_that_it_has_no_limits() -> None:
-    made = without_limits(ONE.points[-4:], base=3)
-    assert sentences_of(made, "user") == ("No limits: they take at least 8 complete days, and there are 3.",)
+def test_a_short_series_has_no_limits() -> None:
+    short = without_limits(SERIES.points[-4:], base=3)
+    assert sentences_of(short, "user") == ("No limits: they take at least 8 complete days, and there are 3.",)
 
 
-def test_a_long_series_says_what_else_limits_lack() -> None:
-    errors = zip(ONE.points, [0.0, NAN] * 15, strict=True)
-    alone = [replace(one, estimate=replace(one.estimate, error=error)) for one, error in errors]
-    assert sentences_of(without_limits(alone, base=0), "session") == (
+def test_other_reasons_for_missing_limits() -> None:
+    errors = zip(SERIES.points, [0.0, NAN] * 15, strict=True)
+    points = [replace(point, estimate=replace(point.estimate, error=error)) for point, error in errors]
+    assert sentences_of(without_limits(points, base=0), "session") == (
         "No limits: they are made of errors, and in none of 29 complete days two sessions differ.",
     )
-    assert sentences_of(without_limits(ONE.points, base=29), "user") == (
+    assert sentences_of(without_limits(SERIES.points, base=29), "user") == (
         "No limits: PageCTR is the same in all of 29 complete days.",
     )
-    assert sentences_of(without_limits(ONE.points, base=7), "user") == (
+    assert sentences_of(without_limits(SERIES.points, base=7), "user") == (
         "No limits: they take at least 8 complete days at the beginning, and 7 of these have a value.",
     )
 
 
 def test_the_chart_marks_the_mean_and_the_change() -> None:
     chart = series().charts()["series1"]
-    assert [(line.axis, line.value) for line in chart.lines] == [("x", 86_400_000 * 20_022), ("y", ONE.center)]
+    assert [(line.axis, line.value) for line in chart.lines] == [("x", 86_400_000 * 20_022), ("y", SERIES.center)]
     assert chart.table.column("usual").ci[29] is None  # type: ignore[index]
     assert str(CTR) == chart.y_title
 
 
 def without_limits(points: Sequence[SeriesPoint], base: int) -> Series:
-    return replace(ONE, points=tuple(points), center=NAN, base=base, signals=(), changes=())
+    return replace(SERIES, points=tuple(points), center=NAN, base=base, signals=(), changes=())

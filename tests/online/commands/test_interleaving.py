@@ -1,4 +1,4 @@
-"""The sample's mixed lists through the command line, and beside its A/B test."""
+"""Interleaving commands on the sample, and the comparison with its A/B test."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 LOG = str(sample.INTERLEAVED)
 
 
-def test_exit_codes_say_what_follows(run: Callable[..., Ended]) -> None:
+def test_exit_codes(run: Callable[..., Ended]) -> None:
     assert run("online", "interleaving", LOG).code == 1
     assert run("online", "interleaving", LOG, "--one-day").code == 0
     assert run("online", "interleaving", LOG, "--one-day", "--baseline", "bm25").code == 1
     assert run("online", "interleaving", str(sample.LOG)).code == 2
 
 
-def test_slices_and_conditions_part_the_lists(run: Callable[..., Ended]) -> None:
-    made = json.loads(run("online", "interleaving", LOG, "--by", "device", "--format", "json").out)
-    whole, parts = made["preferences"][0], made["slices"]
-    assert sum(row["lists"] for row in parts) == whole["lists"]
-    assert sum(row["wins"] for row in parts) == whole["wins"]
+def test_slices_and_conditions(run: Callable[..., Ended]) -> None:
+    data = json.loads(run("online", "interleaving", LOG, "--by", "device", "--format", "json").out)
+    overall, slices = data["preferences"][0], data["slices"]
+    assert sum(row["lists"] for row in slices) == overall["lists"]
+    assert sum(row["wins"] for row in slices) == overall["wins"]
     mobile = json.loads(run("online", "interleaving", LOG, "--where", "device == 'mobile'", "--format", "json").out)[
         "preferences"
     ][0]
-    assert mobile["wins"] == next(row["wins"] for row in parts if row["slice"] == "mobile")
+    assert mobile["wins"] == next(row["wins"] for row in slices if row["slice"] == "mobile")
 
 
-def test_what_an_ab_test_of_the_same_change_took() -> None:
-    mixed, parted = interleaving(read_log(sample.INTERLEAVED)), abtest(read_log(sample.LOG), "SessionSuccess")
-    pair = plan_interleaving(read_log(sample.INTERLEAVED), past=[(mixed, parted)]).pairs[0]
-    goal, seen, z2 = parted.differences[0], mixed.overall, 2.801585**2
-    assert (pair.preference, pair.gain) == (seen.value, -goal.relative.value)  # the test's baseline is bm25
-    assert round(pair.users_interleaving) == round(z2 * mixed.users * (seen.error / seen.value) ** 2)
-    assert round(pair.users_abtest) == round(z2 * 300 * (goal.adjusted.error / goal.difference.value) ** 2)
+def test_comparison_with_an_ab_test_of_the_same_change() -> None:
+    interleaved, test = interleaving(read_log(sample.INTERLEAVED)), abtest(read_log(sample.LOG), "SessionSuccess")
+    pair = plan_interleaving(read_log(sample.INTERLEAVED), past=[(interleaved, test)]).pairs[0]
+    primary, preference, z2 = test.differences[0], interleaved.overall, 2.801585**2
+    assert (pair.preference, pair.gain) == (preference.value, -primary.relative.value)  # the test's baseline is bm25
+    assert round(pair.users_interleaving) == round(z2 * interleaved.users * (preference.error / preference.value) ** 2)
+    assert round(pair.users_abtest) == round(z2 * 300 * (primary.adjusted.error / primary.difference.value) ** 2)
     assert pair.agree not in {"yes", "no"}

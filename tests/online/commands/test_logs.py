@@ -1,4 +1,4 @@
-"""`judged logs`: what it prints, how it ends, and what it refuses."""
+"""`judged logs`: output, exit codes, and errors."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 DAY = "2026-01-05T10:"
 
 
-def page(query_id: str, at: str, hits: list[str], **more: object) -> dict[str, object]:
-    record = {"query_id": query_id, "client_id": "ann", "user_query": "Lamp", "timestamp": f"{DAY}{at}Z"}
-    return {**record, "query_response_hit_ids": hits, **more}
+def page(query_id: str, time: str, hits: list[str], **fields: object) -> dict[str, object]:
+    record = {"query_id": query_id, "client_id": "ann", "user_query": "Lamp", "timestamp": f"{DAY}{time}Z"}
+    return {**record, "query_response_hit_ids": hits, **fields}
 
 
-def click(query_id: str, at: str, name: str, place: int) -> dict[str, object]:
-    what = {"object": {"object_id": name}, "position": {"ordinal": place}}
-    record = {"query_id": query_id, "client_id": "ann", "action_name": "click", "timestamp": f"{DAY}{at}Z"}
-    return {**record, "event_attributes": what}
+def click(query_id: str, time: str, name: str, place: int) -> dict[str, object]:
+    attributes = {"object": {"object_id": name}, "position": {"ordinal": place}}
+    record = {"query_id": query_id, "client_id": "ann", "action_name": "click", "timestamp": f"{DAY}{time}Z"}
+    return {**record, "event_attributes": attributes}
 
 
 CLEAN = [
@@ -50,7 +50,7 @@ CLEAN = [
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _log_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     lines = {
         "clean.ndjson": CLEAN,
@@ -72,12 +72,17 @@ def test_a_clean_log(run: Callable[..., Ended]) -> None:
         ["event", "2", "2"],
     ]
     assert done.lines[-1].startswith("fit:")
-    told = {line.split()[0]: line.split()[1] for line in done.lines if " yes " in line or " no " in line}
-    assert (told["clicks"], told["zero_results"], told["impressions"], told["values"]) == ("yes", "yes", "no", "no")
+    capabilities = {line.split()[0]: line.split()[1] for line in done.lines if " yes " in line or " no " in line}
+    assert (
+        capabilities["clicks"],
+        capabilities["zero_results"],
+        capabilities["impressions"],
+        capabilities["values"],
+    ) == ("yes", "yes", "no", "no")
 
 
 @pytest.mark.parametrize("size", ["banana", "-1GB", "1MB", "4"])
-def test_sizes_of_memory_that_are_none(run: Callable[..., Ended], size: str) -> None:
+def test_invalid_memory_sizes(run: Callable[..., Ended], size: str) -> None:
     done = run("logs", "check", "clean.ndjson", "--memory", size)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: ")
@@ -93,37 +98,39 @@ def test_a_log_beyond_the_memory(run: Callable[..., Ended], monkeypatch: pytest.
     monkeypatch.setattr("judged.online.check.check_log", full)
     done = run("logs", "check", "clean.ndjson")
     assert (done.code, done.out) == (2, "")
-    assert "Fix: give more, such as 4GB." in done.err
+    assert "Fix: use more memory, such as 4GB." in done.err
 
 
 @pytest.mark.parametrize("length", ["nan", "inf"])
 @pytest.mark.parametrize("option", ["--bot-minutes", "--session-gap"])
-def test_lengths_of_time_that_are_none(run: Callable[..., Ended], option: str, length: str) -> None:
+def test_invalid_durations(run: Callable[..., Ended], option: str, length: str) -> None:
     done = run("logs", "check", "clean.ndjson", option, length)
     assert done.code == 2
     assert "Fix: " in done.err
 
 
-def test_a_file_of_nothing_is_said_to_be_empty(run: Callable[..., Ended]) -> None:
+def test_empty_files(run: Callable[..., Ended]) -> None:
     Path("empty.ndjson").write_text(" \n")
     Path("packed.ndjson.gz").write_bytes(gzip.compress(b""))
     for command in (("logs", "check"), ("logs", "convert", "--to", "made"), ("online", "metrics"), ("online", "dwell")):
         for name in ("empty.ndjson", "packed.ndjson.gz"):
             done = run(*command, name)
             assert (done.code, done.out) == (2, "")
-            assert done.err == f"error: {name}: the file is empty. Fix: name a log with queries and events.\n"
-    both = run("logs", "check", "empty.ndjson", "packed.ndjson.gz")
-    assert "empty.ndjson: the file is empty, and so are all 2 of this log" in both.err
+            assert done.err == f"error: {name}: the file is empty. Fix: use a log with queries and events.\n"
+    two_files = run("logs", "check", "empty.ndjson", "packed.ndjson.gz")
+    assert "empty.ndjson: all 2 files of this log are empty" in two_files.err
     assert not Path("made").exists()
 
 
-def test_a_mapping_that_meets_no_row_is_not_an_empty_file(run: Callable[..., Ended]) -> None:
+def test_a_mapping_without_matching_rows(run: Callable[..., Ended]) -> None:
     Path("rows.jsonl").write_text('{"id": "1", "who": "ann", "words": "a", "kind": "page"}\n')
     columns = '[queries.columns]\nquery_id = "id"\nuser_id = "who"\nquery = "words"\n'
     Path("none.toml").write_text(f'[queries]\nwhere = {{ kind = "serp" }}\n{columns}')
     done = run("logs", "check", "rows.jsonl", "--mapping", "none.toml")
     assert done.code == 2
-    assert "rows.jsonl: no query and no event stands in it. Fix: see that it is not empty, and that its" in done.err
+    assert (
+        "rows.jsonl: the log has no queries and no events. Fix: check the file, and the layout or mapping" in done.err
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +138,7 @@ def test_a_mapping_that_meets_no_row_is_not_an_empty_file(run: Callable[..., End
     [("logs", "check"), ("logs", "convert", "--to", "made"), ("online", "metrics"), ("online", "ranks"),
      ("online", "dwell"), ("online", "time", "-m", "PageCTR")],
 )  # fmt: skip
-def test_without_the_database_there_is_a_sentence(
+def test_error_without_duckdb(
     run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     Path("clean.ndjson").write_text("\n".join(map(json.dumps, CLEAN)))
@@ -143,7 +150,7 @@ def test_without_the_database_there_is_a_sentence(
     )
 
 
-def test_what_a_track_publishes_beside_its_pages_is_not_lost(run: Callable[..., Ended]) -> None:
+def test_current_queries_of_a_track_do_not_make_a_log_unfit(run: Callable[..., Ended]) -> None:
     session = (
         '<session num="1" starttime="10:00:00.0"><topic num="7"><desc>d</desc></topic><interaction num="1"'
         ' starttime="10:00:01.0"><query>tax</query><results><result rank="1"><url>u</url><clueweb09id>d</clueweb09id>'
@@ -157,28 +164,28 @@ def test_what_a_track_publishes_beside_its_pages_is_not_lost(run: Callable[..., 
 
 
 def test_no_share_is_above_one(run: Callable[..., Ended]) -> None:
-    own = {f"name{at}": 1 for at in range(300)}
+    attributes = {f"name{i}": 1 for i in range(300)}
     Path("many.ndjson").write_text(
-        "\n".join(map(json.dumps, [page("3", "02:00", ["a"], query_attributes=own), *CLEAN]))
+        "\n".join(map(json.dumps, [page("3", "02:00", ["a"], query_attributes=attributes), *CLEAN]))
     )
     assert run("logs", "check", "many.ndjson", "--format", "json", "-o", "many.json").code == 0
-    found = {one["rule"]: one for one in json.loads(Path("many.json").read_text())["findings"]}
-    assert found["attributes-left-out"]["share"] == 1
+    findings = {row["rule"]: row for row in json.loads(Path("many.json").read_text())["findings"]}
+    assert findings["attributes-left-out"]["share"] == 1
 
 
 def test_a_mistake_in_a_mapping_of_deep_records(run: Callable[..., Ended]) -> None:
     Path("deep.ndjson").write_text('{"id": "1", "x": ' + "[" * 20_000 + "]" * 20_000 + '}\n{"id": "2", "words": "a"}\n')
     Path("deep.toml").write_text('[queries.columns]\nquery_id = "id"\nuser_id = "id"\nquery = "word"\n')
-    gc.collect()  # what earlier tests left behind would warn if it went away in the depth of this recursion
+    gc.collect()  # objects of earlier tests could otherwise be collected within the recursion, with a warning
     done = run("logs", "check", "deep.ndjson", "--mapping", "deep.toml")
     assert done.code == 2
     assert "did you mean 'words'?" in done.err
 
 
-@pytest.mark.parametrize("choice", [{"bots": "no"}, {"rank_base": 7}])
-def test_choices_that_there_are_not(choice: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"take exclude or keep|0 or 1"):
-        read_log("clean.ndjson", **choice)
+@pytest.mark.parametrize("options", [{"bots": "no"}, {"rank_base": 7}])
+def test_invalid_options(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"use exclude or keep|use 0 or 1"):
+        read_log("clean.ndjson", **options)
 
 
 def test_standard_input_is_read_once(run: Callable[..., Ended]) -> None:
@@ -200,20 +207,20 @@ def test_a_log_that_is_not_fit(run: Callable[..., Ended]) -> None:
     ]
 
 
-LONG = "n" * 300
-WEIRD = [
-    *({**one, "application": f"shop\n\x1b[31m|{LONG}"} for one in CLEAN),
-    {**click("1", "00:30", "c", 1), "action_name": f"leap\n\x1b[2J|{LONG}"},
-    {**click("1", "00:31", "c", 0), "application": f"\u202eother|{LONG}"},
+LONG_NAME = "n" * 300
+HOSTILE = [
+    *({**record, "application": f"shop\n\x1b[31m|{LONG_NAME}"} for record in CLEAN),
+    {**click("1", "00:30", "c", 1), "action_name": f"leap\n\x1b[2J|{LONG_NAME}"},
+    {**click("1", "00:31", "c", 0), "application": f"\u202eother|{LONG_NAME}"},
 ]
 
 
-def test_names_of_the_log_break_no_table_and_steer_no_terminal(run: Callable[..., Ended]) -> None:
-    Path("weird.ndjson").write_text("\n".join(map(json.dumps, WEIRD)))
+def test_control_characters_and_long_names_of_the_log_are_clipped(run: Callable[..., Ended]) -> None:
+    Path("weird.ndjson").write_text("\n".join(map(json.dumps, HOSTILE)))
     for form in ("table", "markdown"):
         done = run("logs", "check", "weird.ndjson", "--format", form)
         assert done.code == 0
-        assert all(one.isprintable() for one in done.out.replace("\n", ""))
+        assert all(character.isprintable() for character in done.out.replace("\n", ""))
         assert "n" * 40 in done.out
         assert "n" * 60 not in done.out
         assert "leap \ufffd[2J" in " ".join(done.out.split())
@@ -228,167 +235,174 @@ def test_sentences_fit_a_terminal(run: Callable[..., Ended], monkeypatch: pytest
     assert "At astray.ndjson:5." in lines
 
 
-def test_bots_are_spoken_of_where_there_are_some(run: Callable[..., Ended]) -> None:
-    robot = {"user_agent": "Googlebot/2.1"}
-    robots = [page("7", "20:00", ["a"], client_id="bob", query_attributes=robot, **robot)]
+def test_bot_policies_are_shown_if_there_are_bots(run: Callable[..., Ended]) -> None:
+    agent = {"user_agent": "Googlebot/2.1"}
+    robots = [page("7", "20:00", ["a"], client_id="bob", query_attributes=agent, **agent)]
     Path("robots.ndjson").write_text("\n".join(map(json.dumps, [*CLEAN, *robots])))
-    with_bots, without = run("logs", "check", "robots.ndjson"), run("logs", "check", "clean.ndjson")
+    with_bots, without_bots = run("logs", "check", "robots.ndjson"), run("logs", "check", "clean.ndjson")
     assert "\nbot " in with_bots.out
     assert "bots exclude, bot_rate more than 100 pages in 60 minutes" in " ".join(with_bots.out.split())
-    assert "Chosen: session_gap 30 minutes, rank_base 1 (found)." in without.out
+    assert "Chosen: session_gap 30 minutes, rank_base 1 (found)." in without_bots.out
 
 
-def test_every_step_is_told_on_a_terminal(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+def test_progress_on_a_terminal(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
 
     @contextmanager
-    def line(step: str = "reading") -> Iterator[Callable[[str, float | None], None]]:
-        told.append(step)
-        yield lambda step, _share: told.append(step)
+    def recorded_progress(step: str = "reading") -> Iterator[Callable[[str, float | None], None]]:
+        steps.append(step)
+        yield lambda step, _share: steps.append(step)
 
     with logs.progress_line() as silent:
-        assert silent is None  # this is no terminal
-    monkeypatch.setattr(logs, "progress_line", line)
-    making = ["events", "pages", "events on pages", "sessions"]
-    asked = {
-        ("logs", "check"): [*making, "counting"],
-        ("online", "metrics", "-m", "PageCTR"): [*making, "counting", "pages", "users"],
-        ("online", "dwell"): [*making, "counting", "visits"],
+        assert silent is None  # stderr is not a terminal
+    monkeypatch.setattr(logs, "progress_line", recorded_progress)
+    preparation_steps = ["events", "pages", "events on pages", "sessions"]
+    commands = {
+        ("logs", "check"): [*preparation_steps, "counting"],
+        ("online", "metrics", "-m", "PageCTR"): [*preparation_steps, "counting", "pages", "users"],
+        ("online", "dwell"): [*preparation_steps, "counting", "visits"],
     }
-    for command, steps in asked.items():
-        told.clear()
+    for command, expected in commands.items():
+        steps.clear()
         assert run(*command, "clean.ndjson").code == 0
-        assert told[0] == "reading"
-        assert [step for step in told if not step.startswith("reading")] == steps
+        assert steps[0] == "reading"
+        assert [step for step in steps if not step.startswith("reading")] == expected
 
 
 def test_threads_reach_the_database(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
-    inside = read_log
+    options_used: list[object] = []
+    original = read_log
 
-    def kept(paths: Any, **options: Any) -> Any:
-        asked.append((options["threads"], options["memory"]))
-        return inside(paths, **options)
+    def recording(paths: Any, **options: Any) -> Any:
+        options_used.append((options["threads"], options["memory"]))
+        return original(paths, **options)
 
-    monkeypatch.setattr("judged.online.storage.read_log", kept)
+    monkeypatch.setattr("judged.online.storage.read_log", recording)
     assert run("logs", "check", "clean.ndjson", "--threads", "1", "--memory", "600MB").code == 0
     assert run("logs", "check", "clean.ndjson", "--threads", "0").code == 2
-    assert asked == [(1, "600MB")]
+    assert options_used == [(1, "600MB")]
 
 
-def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
+def test_formats(run: Callable[..., Ended], tmp_path: Path) -> None:
     done = run("logs", "check", "astray.ndjson", "-o", "out.json")
     assert (done.code, done.out, done.err) == (1, "", "")
-    found = json.loads((tmp_path / "out.json").read_text())
-    assert found["accounts"][0] == {"table": "query", "read": 3, "kept": 2, "excluded": {"facet-request": 1}}
-    assert [(one["rule"], one["rows"], one["of"], one["share"]) for one in found["findings"]] == [
+    data = json.loads((tmp_path / "out.json").read_text())
+    assert data["accounts"][0] == {"table": "query", "read": 3, "kept": 2, "excluded": {"facet-request": 1}}
+    assert [(row["rule"], row["rows"], row["of"], row["share"]) for row in data["findings"]] == [
         ("facet-request", 1, 3, 1 / 3), ("unknown-query-id", 1, 3, 1 / 3),
     ]  # fmt: skip
-    assert found["counts"]["events on pages"] == 2
-    tells = {one["name"]: one["has"] for one in found["tells"]}
-    assert (tells["clicks"], tells["values"]) == (True, False)
+    assert data["counts"]["events on pages"] == 2
+    capabilities = {row["name"]: row["has"] for row in data["tells"]}
+    assert (capabilities["clicks"], capabilities["values"]) == (True, False)
     markdown = run("logs", "check", "astray.ndjson", "--format", "markdown").out
     assert "| facet-request | query | excluded | 1 | 3 | 33.3 % |" in markdown
     assert "### What this log can tell" in markdown
 
 
-def test_a_converted_log_is_the_same_log(run: Callable[..., Ended], tmp_path: Path) -> None:
+def test_a_converted_log_equals_the_original(run: Callable[..., Ended], tmp_path: Path) -> None:
     done = run("logs", "convert", "astray.ndjson", "--to", "made/log")
     assert done.code == 0
-    assert sorted(one.name for one in (tmp_path / "made/log").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "made/log").iterdir()) == [
         "event.parquet", "log.json", "serp.parquet", "session.parquet", "shown.parquet",
     ]  # fmt: skip
     assert run("logs", "check", "made/log").out == run("logs", "check", "astray.ndjson").out
     first, second = read_log("astray.ndjson"), read_log(tmp_path / "made/log")
     for name, columns in (("serp", SERP), ("shown", SHOWN), ("event", EVENT), ("session", SESSION)):
-        one, two = getattr(first, name), getattr(second, name)
+        original, converted = getattr(first, name), getattr(second, name)
         expected = [(column.name, DUCKDB_TYPES[column.type]) for column in columns]
-        assert list(two.types.items())[: len(columns)] == expected
-        found = [(column, "VARCHAR" if kind.startswith("ENUM") else kind) for column, kind in one.types.items()]
-        assert found[: len(columns)] == expected
-        assert sorted(map(repr, one.to_arrow().to_pylist())) == sorted(map(repr, two.to_arrow().to_pylist()))
+        assert list(converted.types.items())[: len(columns)] == expected
+        types = [(column, "VARCHAR" if kind.startswith("ENUM") else kind) for column, kind in original.types.items()]
+        assert types[: len(columns)] == expected
+        assert sorted(map(repr, original.to_arrow().to_pylist())) == sorted(map(repr, converted.to_arrow().to_pylist()))
     assert (second.findings, second.accounts, second.policies) == (first.findings, first.accounts, first.policies)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("check", "none.ndjson"), "none.ndjson"),
-        (("check", "clean.ndjson", "--layout", "csv"), "no layout 'csv'"),
+        (("check", "clean.ndjson", "--layout", "csv"), "unknown layout 'csv'"),
         (("check", "clean.ndjson", "--session-gap", "0"), "session-gap"),
         (("check", "clean.ndjson", "-o", "clean.ndjson", "--format", "json"), "this file is an input"),
-        (("check", "broken"), "this is not what 'judged logs convert' writes"),
-        (("convert", "clean.ndjson", "--to", "."), "there are other files in this folder"),
+        (("check", "broken"), "the file was not written by 'judged logs convert'"),
+        (("convert", "clean.ndjson", "--to", "."), "the folder contains other files"),
         (("convert", "clean.ndjson"), "--to"),
     ],
 )
-def test_what_is_refused(run: Callable[..., Ended], tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_errors(run: Callable[..., Ended], tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "broken").mkdir()
     for name in ("log.json", "serp.parquet"):
         (tmp_path / "broken" / name).write_text("{}")
     done = run("logs", *arguments)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
     assert "Fix:" in done.err
 
 
 @needs_shared
 def test_the_official_sample_with_its_seven_defects() -> None:
     log = read_log(SHARED / "logs" / "ubi_esci" / "ubi_queries_events.ndjson.gz", now_ms=1_790_000_000_000)
-    found = {one.rule: (one.rows, one.of) for one in log.findings}
-    assert found["unknown-query-id"] == (944, 3446)
-    assert found["facet-request"] == (186, 473)
-    assert found["mixed-rank-base"] == (1060, 2866)
+    counts = {finding.rule: (finding.rows, finding.of) for finding in log.findings}
+    assert counts["unknown-query-id"] == (944, 3446)
+    assert counts["facet-request"] == (186, 473)
+    assert counts["mixed-rank-base"] == (1060, 2866)
     # 41 of the 287 clicks have no impression, nor have the 11 of item_click; 12 more are not in the list of their page
-    assert found["click-without-impression"] == (41 + 11 + 12, 287 + 11)
-    (repeated,) = [one for one in log.findings if one.rule == "repeated-query-id"]
+    assert counts["click-without-impression"] == (41 + 11 + 12, 287 + 11)
+    (repeated,) = [finding for finding in log.findings if finding.rule == "repeated-query-id"]
     assert "(84 query_ids stand in several rows, up to 6" in repeated.problem
     pages = log.serp.where("zero_results IS NOT NULL").to_arrow().num_rows
     empty = log.serp.where("zero_results").to_arrow().num_rows
     assert (empty, pages) == (6, 84)  # 7.1 %, and not the 70.3 % of all 273 rows with a list
-    listed = log.accounts[0].read - 200
-    assert round(100 * (186 + empty) / listed, 1) == 70.3
+    rows_with_list = log.accounts[0].read - 200
+    assert round(100 * (186 + empty) / rows_with_list, 1) == 70.3
 
 
-@pytest.mark.parametrize(("records", "more"), [(CLEAN, ("-m", "RevenuePerSearch")), (CLEAN, ("--metric", "HoverRate"))])
-def test_metrics_of_which_none_can_be_told(
-    run: Callable[..., Ended], records: list[object], more: Sequence[str]
+@pytest.mark.parametrize(
+    ("records", "metric_options"), [(CLEAN, ("-m", "RevenuePerSearch")), (CLEAN, ("--metric", "HoverRate"))]
+)
+def test_error_if_no_metric_is_supported(
+    run: Callable[..., Ended], records: list[object], metric_options: Sequence[str]
 ) -> None:
-    Path("asked.ndjson").write_text("".join(json.dumps(one) + "\n" for one in records))
-    done = run("online", "metrics", "asked.ndjson", *more)
+    Path("asked.ndjson").write_text("".join(json.dumps(record) + "\n" for record in records))
+    done = run("online", "metrics", "asked.ndjson", *metric_options)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: asked.ndjson: no metric can be told: the log ")
+    assert done.err.startswith("error: asked.ndjson: no metric can be computed: the log ")
 
 
-def test_a_strange_file_is_named_by_its_first_words(run: Callable[..., Ended]) -> None:
+def test_the_error_about_an_unknown_layout_quotes_the_file(run: Callable[..., Ended]) -> None:
     Path("LICENSE.txt").write_text("\n\n    The license\n")
     done = run("logs", "check", "LICENSE.txt")
     assert done.code == 2
     assert "LICENSE.txt: a file that begins with 'The license' has no known log layout" in done.err
-    assert "Fix: say what it is: --layout NAME, or --mapping FILE for a log of your own" in done.err
+    assert "Fix: use --layout NAME, or --mapping FILE for another layout" in done.err
     assert len(done.err) < 250
 
 
-def test_the_age_of_results_from_a_file(run: Callable[..., Ended]) -> None:
-    made = [{"doc_id": "a", "title": "a", "date": "2026-01-05"}, {"doc_id": "b", "title": "b", "date": "2025-12-01"}]
-    Path("docs.jsonl").write_text("\n".join(map(json.dumps, made)))
-    asked = ("clean.ndjson", "--by", "freshness")
-    done = run("online", "metrics", *asked, "-m", "PageCTR", "--documents", "docs.jsonl", "--format", "json")
+def test_slices_by_the_age_of_results(run: Callable[..., Ended]) -> None:
+    documents = [
+        {"doc_id": "a", "title": "a", "date": "2026-01-05"},
+        {"doc_id": "b", "title": "b", "date": "2025-12-01"},
+    ]
+    Path("docs.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    arguments = ("clean.ndjson", "--by", "freshness")
+    done = run("online", "metrics", *arguments, "-m", "PageCTR", "--documents", "docs.jsonl", "--format", "json")
     assert done.code == 0
-    sizes = {one["slice"]: one["pages"] for one in json.loads(done.out)["slices"]}
-    assert sizes == {"0-1": 1, "unknown": 1}  # a is of that day; the other page shows nothing
+    sizes = {row["slice"]: row["pages"] for row in json.loads(done.out)["slices"]}
+    assert sizes == {"0-1": 1, "unknown": 1}  # "a" is from that day; the other page has no results
     for command in (("metrics",), ("ranks",)):
-        done = run("online", *command, *asked)
+        done = run("online", *command, *arguments)
         assert done.code == 2
-        assert done.err.endswith("Fix: give --documents FILE: documents with a column date.\n")
+        assert done.err.endswith("Fix: use --documents FILE with documents that have a column date.\n")
     done = run("online", "metrics", "clean.ndjson", "--documents", "docs.jsonl")
-    assert (done.code, "give --by freshness as well" in done.err) == (2, True)
-    over = run("online", "metrics", *asked, "--documents", "docs.jsonl", "-o", "docs.jsonl", "--format", "csv")
-    assert (over.code, "docs.jsonl: this file is an input" in over.err) == (2, True)
-    gc.collect()  # errors keep what they came from, and that is to go before its database does
+    assert (done.code, "add --by freshness" in done.err) == (2, True)
+    overwriting = run(
+        "online", "metrics", *arguments, "--documents", "docs.jsonl", "-o", "docs.jsonl", "--format", "csv"
+    )
+    assert (overwriting.code, "docs.jsonl: this file is an input" in overwriting.err) == (2, True)
+    gc.collect()  # errors refer to frames with tables, which must be freed before their database
 
 
-def test_a_disk_that_is_full_leaves_the_log_that_was_there(
+def test_a_full_disk_does_not_change_the_existing_log(
     run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("logs", "convert", "clean.ndjson", "--to", "made").code == 0
@@ -408,14 +422,14 @@ def test_a_disk_that_is_full_leaves_the_log_that_was_there(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("x = [[[" * 40_000, "line of more than"), ("x = " + "1" * 4_900, "cannot be read"), ("a = 1\na = 2", ":2:"),
         ("\n".join(["["] * 9_000), "mapping.toml"),
     ],
 )  # fmt: skip
-def test_a_mapping_that_is_no_toml(run: Callable[..., Ended], text: str, said: str) -> None:
+def test_invalid_toml_mappings(run: Callable[..., Ended], text: str, message: str) -> None:
     Path("mapping.toml").write_text(text)
     done = run("logs", "check", "clean.ndjson", "--mapping", "mapping.toml")
     assert (done.code, done.err[:20]) == (2, "error: mapping.toml:")
-    assert said in done.err
+    assert message in done.err

@@ -141,6 +141,8 @@ def test_refusals() -> None:
     with pytest.raises(InputError, match="in order of time"):
         build_series([points[1], points[0]], period="day")
     with pytest.raises(InputError, match="the same metric"):
-        build_series([points[0], (points[1][0], estimate(0.1, online_metric=metric().given(k=5)))], period="day")
+        build_series(
+            [points[0], (points[1][0], estimate(0.1, online_metric=metric().with_parameters(k=5)))], period="day"
+        )
     with pytest.raises(InputError, match="`warm_up` must be at least 8 periods, got 5"):
         build_series(points, period="day", warm_up=5)

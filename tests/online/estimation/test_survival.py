@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from judged import InputError
-from judged.online.engine import Engine, Relation
+from judged.online.engine import Database, Relation
 from judged.online.estimation import survival
 from judged.online.estimation.survival import CurveStatistic, SurvivalEstimate, estimate_survival
 from judged.online.statistics.survival import clustered_error, kaplan_meier
@@ -35,7 +35,7 @@ def clicks(rows: int = 800, users: int = 60) -> dict[str, np.ndarray]:
 
 
 def table_of(columns: dict[str, object]) -> Relation:
-    return Engine().register(pa.table(columns))
+    return Database().register(pa.table(columns))
 
 
 def row_by_row(columns: dict[str, np.ndarray], time_ms: float | None) -> tuple[float, float, float, float]:

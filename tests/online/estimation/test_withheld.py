@@ -10,7 +10,7 @@ import pytest
 from judged.errors import InputError
 from judged.online import online_metrics, over_time
 from judged.online.findings import LogFinding
-from judged.online.metrics import missing, online_metric
+from judged.online.metrics import lacking_data, online_metric
 from typed_logs import EVERYTHING, typed_log
 
 WAIT, MEDIAN = "TimeToFirstClick", "TimeToFirstClick(q=0.5)"
@@ -53,7 +53,7 @@ def test_users_that_nobody_named_are_refused_and_said_to_be_sessions() -> None:
         typed_log(pages, [], has=unnamed, findings=(all_unnamed,)), ["SessionsPerUser", "ZeroResults"]
     )
     assert [(str(metric), reason) for metric, reason in scores.refused] == [
-        ("SessionsPerUser", missing(online_metric("SessionsPerUser"), unnamed))
+        ("SessionsPerUser", lacking_data(online_metric("SessionsPerUser"), unnamed))
     ]
     assert dict(scores.policies)["users"] == "none is logged, so each session counts as one"
     without_sessions = typed_log(pages, [click(0, 5)], has=unnamed - {"sessions"}, findings=(all_unnamed,))

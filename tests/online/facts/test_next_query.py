@@ -6,7 +6,7 @@ import random
 
 import pyarrow as pa
 
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from judged.online.facts import reformulation as module
 from judged.online.facts.reformulation import begin_next_queries, reformulation_kind
 
@@ -20,7 +20,7 @@ def next_queries(pages, within_ms=2**62):
     """Return the next queries by key (from 1) of pages as (session, time_ms, page, text, optionally filtered)."""
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TYPES.items()])
     rows = [dict(zip(TYPES, (key, *page, False)[: len(TYPES)], strict=True)) for key, page in enumerate(pages, 1)]
-    engine = Engine()
+    engine = Database()
     serp = engine.register(pa.Table.from_pylist(rows, schema))
     next_rows = engine.rows(f"FROM {begin_next_queries(serp, within_ms=within_ms)()}")
     assert len({row["serp"] for row in next_rows}) == len(next_rows)

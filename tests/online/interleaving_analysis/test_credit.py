@@ -17,10 +17,10 @@ from judged.online import InteractionLog, interleaving, plan_interleaving, read_
 from judged.online.interleaving_analysis.credit import win_probabilities
 from judged.online.mixed_lists import METHODS, Interleaved, interleave
 from judged.online.simulation import (
-    Arm,
-    Collection,
-    Interleaving,
+    InterleavingPlan,
     PositionBased,
+    SimulatedArm,
+    SimulatedCollection,
     SimulationPlan,
     Users,
     simulate,
@@ -167,11 +167,13 @@ def plan(method: str, users: int, *, noises: tuple[float, float], position_only:
 
     `position_only`: whether attractiveness does not depend on the document, so that only the rank matters.
     """
-    collection = Collection(short=0.25, attractiveness=(0.4,) * 4 if position_only else Collection().attractiveness)
-    arms = tuple(Arm(name, name, noise, 0.5) for name, noise in zip(("old", "new"), noises, strict=True))
+    collection = SimulatedCollection(
+        short=0.25, attractiveness=(0.4,) * 4 if position_only else SimulatedCollection().attractiveness
+    )
+    arms = tuple(SimulatedArm(name, name, noise, 0.5) for name, noise in zip(("old", "new"), noises, strict=True))
     return SimulationPlan(
         collection=collection, arms=arms, browsing=PositionBased(), users=Users(number=users),
-        interleaving=Interleaving(method, "longer"),
+        interleaving=InterleavingPlan(method, "longer"),
     )  # fmt: skip
 
 

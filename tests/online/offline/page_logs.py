@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def log_of(pages: Sequence[dict[str, Any]], *, has_time: bool = True, **log_fiel
 
 
 @cache
-def _engine() -> Engine:
-    return Engine(threads=1)
+def _engine() -> Database:
+    return Database(threads=1)
 
 
 def _table(rows: list[dict[str, Any]], columns: Any, attributes: Sequence[str] = ()) -> pa.Table:

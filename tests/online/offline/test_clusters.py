@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from judged.errors import InputError
-from judged.online.log import need
+from judged.online.log import validate
 from judged.online.offline import agreement, concordance
 from judged.online.offline.concordance import (
     IntervalEstimate,
@@ -239,7 +239,7 @@ def test_influences_on_expected_agreement_are_derivatives(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("level", [0, 1, 95, math.nan])
 def test_level_must_be_between_0_and_1(level: float) -> None:
     with pytest.raises(InputError, match="level"):
-        need(level=level)
+        validate(level=level)
 
 
 def test_perfect_order_has_probability_1() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import judged.online
 from judged.data import Qrels
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from judged.online.log import InteractionLog
 from judged.online.offline import against_qrels, preference_agreement
 from judged.online.offline.page_topics import find_page_topics, list_codes
@@ -22,7 +22,7 @@ def other_keys(log: InteractionLog) -> InteractionLog:
         keys = ("serp", "session", "user")
         columns = [f'1000 - 7 * "{key}" AS "{key}"' if key in keys else f'"{key}"' for key in table.columns]
         tables.append(table.engine.arrow(f"SELECT {', '.join(columns)} FROM {table} ORDER BY 1 DESC"))
-    engine = Engine()
+    engine = Database()
     return InteractionLog(*map(engine.register, tables), name=log.name)
 
 

@@ -1,4 +1,4 @@
-"""Pages of clicks as a person uses them, and their twins."""
+"""Pages about clicks in the browser, and their JSON equivalents."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from judged.web.app import make_app
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_from_models_to_people(serve: Any, tab: Any, sample: Any, width: int) -> None:
-    shown = tab(serve(sample) + "/", width)
-    page = shown.page
+def test_navigation_between_click_pages(serve: Any, tab: Any, sample: Any, width: int) -> None:
+    browser_tab = tab(serve(sample) + "/", width)
+    page = browser_tab.page
     page.get_by_label("Workbench").get_by_role("link", name="Clicks").click()
     for name in ("How often ranks are looked at", "Clicks against people's judgments"):
         expect(page.locator("table").first).to_be_visible()
-        shown.accessible()
-        shown.fits()
+        browser_tab.accessible()
+        browser_tab.fits()
         page.get_by_role("link", name=name).click()
         expect(page.locator("h1")).to_have_text(name)
     expect(page.locator("table").first).to_be_visible()
-    shown.accessible()
-    shown.fits()
-    shown.clean()
+    browser_tab.accessible()
+    browser_tab.fits()
+    browser_tab.clean()
 
 
-def test_twins_say_what_functions_say(sample: Any) -> None:
+def test_json_equals_the_functions(sample: Any) -> None:
     client, log = TestClient(make_app(sample)), read_log(LOG)
     assert client.get("/api/v1/clicks").json() == clicks.compare_models(log).to_dict()
     assert client.get("/api/v1/clicks/ranks").json() == clicks.propensities(log).to_dict()
 
 
-def test_without_a_log_the_page_says_how_to_open_one(sample: Any, tmp_path: Any) -> None:
+def test_pages_without_a_log(sample: Any, tmp_path: Any) -> None:
     client = TestClient(make_app(replace(sample, parts={})))
     assert "--log LOG" in client.get("/clicks").text
     assert client.get("/api/v1/clicks/people").status_code == 400

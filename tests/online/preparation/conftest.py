@@ -1,4 +1,4 @@
-"""The tests of a module share a database, which is closed behind them."""
+"""A database that the tests of a module share."""
 
 from __future__ import annotations
 

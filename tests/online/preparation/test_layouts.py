@@ -1,4 +1,4 @@
-"""Every layout becomes a log whose rows all have a place, and in which what stands twice is found."""
+"""All layouts: every row is accounted for, and duplicate events are excluded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyarrow import parquet
 from judged.online.preparation.make import make_log
 from judged.online.storage import read_raw
 from made_log import excluded
-from raw_made import Engine
+from raw_made import Database
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 QUERY = {"query_id": "q", "client_id": "u", "user_query": "car", "timestamp": 1767607200000}
 CLICK = {"action_name": "click", "query_id": "q", "client_id": "u", "timestamp": 1767607201000}
 EVENTS = [CLICK | {"event_id": "1"}, CLICK | {"event_id": "1"}, CLICK, CLICK, CLICK | {"timestamp": 1767607202000}]
-"""Of five events one is named twice and one is equal to another without a name."""
+"""Five events with one repeated event ID, and one equal pair without IDs."""
 
 
 def _lines(path: Path, records: list[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
 def _ubi(folder: Path) -> None:
@@ -36,7 +36,9 @@ def _ubi(folder: Path) -> None:
 
 def _bulk(folder: Path) -> None:
     index = [{"index": {"_index": "ubi_queries"}}, QUERY]
-    _lines(folder / "bulk", [*index, *(one for each in EVENTS for one in ({"index": {"_index": "ubi_events"}}, each))])
+    _lines(
+        folder / "bulk", [*index, *(line for event in EVENTS for line in ({"index": {"_index": "ubi_events"}}, event))]
+    )
 
 
 def _csv(folder: Path) -> None:
@@ -55,19 +57,17 @@ def _parquet(folder: Path) -> None:
 def _zip(folder: Path) -> None:
     _parquet(folder)
     with zipfile.ZipFile(folder / "all.zip", "w") as archive:
-        for one in sorted(folder.glob("*.parquet")):
-            archive.write(one, one.name)
-            one.unlink()
+        for path in sorted(folder.glob("*.parquet")):
+            archive.write(path, path.name)
+            path.unlink()
 
 
 def _mapping(folder: Path) -> None:
     _lines(folder / "log.ndjson", [{"id": "q", "who": "u", "text": "car", "at": 1767607200000}])
-    renamed = [{"what": one["action_name"], "id": "q", "who": "u", "at": one["timestamp"]} for one in EVENTS]
-    named = [
-        {**one, "event": each["event_id"]} if "event_id" in each else one
-        for one, each in zip(renamed, EVENTS, strict=True)
-    ]
-    _lines(folder / "events.ndjson", named)
+    records = [{"what": event["action_name"], "id": "q", "who": "u", "at": event["timestamp"]} for event in EVENTS]
+    for record, event in zip(records, EVENTS, strict=True):
+        record.update({"event": event["event_id"]} if "event_id" in event else {})
+    _lines(folder / "events.ndjson", records)
 
 
 def _wscd(folder: Path) -> None:
@@ -115,15 +115,15 @@ query_id = "id"
 user_id = "who"
 time = "at"
 """
-TWICE = {"duplicate-event": 2}
+DUPLICATES = {"duplicate-event": 2}
 LOGS: dict[str, tuple[Callable[[Path], None], dict[str, Any], tuple[int, int], dict[str, int]]] = {
-    "ubi": (_ubi, {}, (1, 5), TWICE),
-    "bulk": (_bulk, {}, (1, 5), TWICE),
-    "csv": (_csv, {}, (1, 5), TWICE),
-    "parquet": (_parquet, {}, (1, 5), TWICE),
-    "zip": (_zip, {}, (1, 5), TWICE),
-    "mapping": (_mapping, {"mapping": MAPPING}, (1, 5), TWICE),
-    "wscd": (_wscd, {}, (1, 2), {}),  # without a clock, equal rows prove nothing
+    "ubi": (_ubi, {}, (1, 5), DUPLICATES),
+    "bulk": (_bulk, {}, (1, 5), DUPLICATES),
+    "csv": (_csv, {}, (1, 5), DUPLICATES),
+    "parquet": (_parquet, {}, (1, 5), DUPLICATES),
+    "zip": (_zip, {}, (1, 5), DUPLICATES),
+    "mapping": (_mapping, {"mapping": MAPPING}, (1, 5), DUPLICATES),
+    "wscd": (_wscd, {}, (1, 2), {}),  # without timestamps, equal rows are not duplicates
     "trec-session": (_trec, {}, (1, 1), {}),
     "open-bandit": (_bandit, {}, (2, 1), {}),
     "clickmodels": (_clickmodels, {"layout": "clickmodels"}, (1, 1), {}),
@@ -132,18 +132,18 @@ LOGS: dict[str, tuple[Callable[[Path], None], dict[str, Any], tuple[int, int], d
 
 @pytest.mark.parametrize("name", LOGS)
 def test_every_layout(tmp_path: Path, name: str) -> None:
-    write, options, counts, twice = LOGS[name]
+    write, options, counts, duplicates = LOGS[name]
     folder = tmp_path / "log"
     folder.mkdir()
     write(folder)
     if "mapping" in options:
         (tmp_path / "mapping.toml").write_text(options["mapping"])
         options = {"mapping": tmp_path / "mapping.toml"}
-    engine = Engine(threads=2)
+    engine = Database(threads=2)
     log = make_log(read_raw([folder], engine, **options), engine)
     assert not excluded(log, "query")
-    assert excluded(log, "event") == twice
-    assert tuple(one.read for one in log.accounts) == counts
-    assert len(log.event.to_arrow()) == counts[1] - sum(twice.values())
-    assert not [one for one in log.findings if one.done == "lost"]
+    assert excluded(log, "event") == duplicates
+    assert tuple(account.read for account in log.accounts) == counts
+    assert len(log.event.to_arrow()) == counts[1] - sum(duplicates.values())
+    assert not [finding for finding in log.findings if finding.done == "lost"]
     engine.con.close()

@@ -1,4 +1,4 @@
-"""Logs by hand in which each rule is met by a known number of rows."""
+"""Small logs in which a known number of rows match each rule."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from judged.errors import InputError
-from made_log import excluded, found, made, rows
+from made_log import excluded, findings_by_rule, prepared_log, rows
 from raw_made import NOW, event, query
 
 DAY = 86_400_000
 
 
-def test_each_rule_of_the_queries_that_excludes() -> None:
-    log = made([
+def test_rules_that_exclude_queries() -> None:
+    log = prepared_log([
         query("1"), query(None), query(""), query("2", time_ms=None), query("3", time_ms=NOW + DAY),
         query("4", time_ms=NOW + DAY + 1), query("5", size=0, hits=[]), query("5", 1), query("6", hits=[]),
         query("6", 1, ["x"]), query("7", 9, ["late"]), query("7", 5, ["first"]), query("7", 7, ["x"]),
@@ -29,22 +29,22 @@ def test_each_rule_of_the_queries_that_excludes() -> None:
     ]  # fmt: skip
     assert ("first",) in rows(log.shown, "object_id")
     assert ("late",) not in rows(log.shown, "object_id")
-    (repeated,) = [one for one in log.findings if one.rule == "repeated-query-id"]
+    (repeated,) = [finding for finding in log.findings if finding.rule == "repeated-query-id"]
     assert repeated.places == ("log.ndjson:11", "log.ndjson:13")
     assert "3 query_ids stand in several rows, up to 3" in repeated.problem
-    (facets,) = [one for one in log.findings if one.rule == "facet-request"]
+    (facets,) = [finding for finding in log.findings if finding.rule == "facet-request"]
     assert "1 of size 0, 1 with an empty list beside a full one" in facets.problem
 
 
-def test_a_page_asked_for_twice_began_with_the_first_request_that_was_no_facet() -> None:
-    log = made([query("1", 3, ["b"]), query("1", 2, ["a"]), query("1", 1, size=0, hits=[])])
+def test_a_repeated_page_has_the_time_of_its_first_request_with_results() -> None:
+    log = prepared_log([query("1", 3, ["b"]), query("1", 2, ["a"]), query("1", 1, size=0, hits=[])])
     assert rows(log.serp, "time_ms") == [(NOW + 2000,)]
-    empty = made([query("1", 3, []), query("1", 2, [])])
+    empty = prepared_log([query("1", 3, []), query("1", 2, [])])
     assert rows(empty.serp, "time_ms", "zero_results") == [(NOW + 2000, True)]
 
 
-def test_each_rule_of_the_events_that_excludes_or_keeps() -> None:
-    log = made(
+def test_rules_of_events() -> None:
+    log = prepared_log(
         [query("1"), query("f", time_ms=NOW + 2 * DAY)],
         [
             event("1", "click", 1, "a", position=1, event_id="x"),
@@ -60,7 +60,7 @@ def test_each_rule_of_the_events_that_excludes_or_keeps() -> None:
         ],
     )  # fmt: skip
     assert excluded(log, "event") == {"odd-time": 1, "future-time": 1, "duplicate-event": 2}
-    assert found(log) == {
+    assert findings_by_rule(log) == {
         ("query", "future-time"): (1, 2, "excluded"), ("event", "odd-time"): (1, 15, "excluded"),
         ("event", "future-time"): (1, 15, "excluded"), ("event", "duplicate-event"): (2, 15, "excluded"),
         ("event", "no-query-id"): (1, 11, "kept"), ("event", "unknown-query-id"): (1, 10, "kept"),
@@ -73,112 +73,115 @@ def test_each_rule_of_the_events_that_excludes_or_keeps() -> None:
     assert sorted(ranks) == [
         (-5000, 3), (1000, 1), (3000, 1), (6000, 3), (7000, 9), (8000, None), (12000, None), (13000, None),
     ]  # fmt: skip
-    assert "by 5 s at the median" in next(one.problem for one in log.findings if one.rule == "clock-skew")
-    assert len(rows(log.session)) == 1  # nothing leaves its session for having no page
+    assert "by 5 s at the median" in next(finding.problem for finding in log.findings if finding.rule == "clock-skew")
+    assert len(rows(log.session)) == 1  # events without a page stay in their session
 
 
-def test_equal_rows_prove_nothing_without_a_clock_or_of_an_unknown_action() -> None:
+def test_equal_rows_without_timestamps_or_with_unknown_actions_are_not_duplicates() -> None:
     twice = [event("1", "click", 3, "a"), event("1", "click", 3, "a")]
-    assert not excluded(made([query("1")], twice, has_time=False), "event")
-    assert not excluded(made([query("1")], [event("1", "wink", 3, "a")] * 2), "event")
-    assert excluded(made([query("1")], twice), "event") == {"duplicate-event": 1}
+    assert not excluded(prepared_log([query("1")], twice, has_time=False), "event")
+    assert not excluded(prepared_log([query("1")], [event("1", "wink", 3, "a")] * 2), "event")
+    assert excluded(prepared_log([query("1")], twice), "event") == {"duplicate-event": 1}
 
 
 @pytest.mark.parametrize(("base", "ranks"), [(None, {1, 2}), (0, {1, 2}), (1, {1})])
-def test_positions_from_0_are_repaired_unless_said_otherwise(base: Any, ranks: set[int]) -> None:
-    events = [event("1", "click", at, f"x{at}", position=at) for at in (0, 1)]
-    log = made([query("1", hits=None)], events, base=base)
+def test_positions_from_0_are_repaired_unless_the_rank_base_is_set(base: Any, ranks: set[int]) -> None:
+    events = [event("1", "click", position, f"x{position}", position=position) for position in (0, 1)]
+    log = prepared_log([query("1", hits=None)], events, base=base)
     assert {row[0] for row in rows(log.event, "rank")} - {None} == ranks
-    assert (("event", "zero-based-ranks") in found(log)) == (base is None)
+    assert (("event", "zero-based-ranks") in findings_by_rule(log)) == (base is None)
 
 
-def test_each_application_has_its_own_way_of_counting() -> None:
-    events = [event("1", "click", at, f"x{at}", position=at, application="old") for at in range(5)]
-    events += [event("1", "click", at, f"y{at}", position=at, application="new") for at in range(1, 40)]
-    log = made([query("1", hits=None)], events)
-    assert found(log)["event", "mixed-rank-base"] == (5, 44, "repaired")
+def test_the_rank_base_is_detected_by_application() -> None:
+    events = [event("1", "click", i, f"x{i}", position=i, application="old") for i in range(5)]
+    events += [event("1", "click", i, f"y{i}", position=i, application="new") for i in range(1, 40)]
+    log = prepared_log([query("1", hits=None)], events)
+    assert findings_by_rule(log)["event", "mixed-rank-base"] == (5, 44, "repaired")
     ranks = rows(log.event, "object_id", "rank")
     assert ("x0", 1) in ranks
     assert ("x4", 5) in ranks
     assert ("y1", 1) in ranks
-    (mixed,) = [one for one in log.findings if one.rule == "mixed-rank-base"]
+    (mixed,) = [finding for finding in log.findings if finding.rule == "mixed-rank-base"]
     assert "old from 0 (1 of 5 positions are 0, 1 are 1, not sure)" in mixed.problem
 
 
-def test_a_stray_0_is_an_accident_among_positions_from_1() -> None:
-    events = [event("1", "click", at, f"x{at}", position=1) for at in range(20)] + [
+def test_a_rare_position_0_does_not_change_the_rank_base() -> None:
+    events = [event("1", "click", i, f"x{i}", position=1) for i in range(20)] + [
         event("1", "click", 30, "z", position=0)
     ]
-    log = made([query("1", hits=None)], events)
-    assert found(log)["event", "negative-rank"] == (1, 21, "repaired")
-    assert ("event", "zero-based-ranks") not in found(log)
+    log = prepared_log([query("1", hits=None)], events)
+    assert findings_by_rule(log)["event", "negative-rank"] == (1, 21, "repaired")
+    assert ("event", "zero-based-ranks") not in findings_by_rule(log)
 
 
-def test_ranks_go_on_over_pages() -> None:
+def test_ranks_continue_over_pages() -> None:
     queries = [query("1", size=3), query("2", 9, ["d", "e"], page=2, size=3), query("3", 20, ["x"], first_rank=41)]
     events = [
         event("2", "click", 10, "e", position=2),
         event("2", "click", 11, "e", position=5),
         event("3", "click", 21, "x"),
     ]
-    log = made(queries, events)
+    log = prepared_log(queries, events)
     assert rows(log.event, "rank") == [(41,), (5,), (5,)]
     assert rows(log.shown, "object_id", "rank")[3:] == [("d", 4), ("e", 5), ("x", 41)]
-    assert not log.findings  # a position on the page is as good as one in the whole list
+    assert not log.findings  # positions may count within the page or within the list
 
 
-def test_programs_go_with_all_that_they_did() -> None:
-    def by(user: str, **more: Any) -> dict[str, Any]:
-        return {"user_id": user, "session_id": f"s-{user}", **more}
+def test_all_rows_of_bots_are_excluded() -> None:
+    def row_of(user: str, **fields: Any) -> dict[str, Any]:
+        return {"user_id": user, "session_id": f"s-{user}", **fields}
 
-    queries = [query("1", **by("ann"))]
-    queries += [query("b1", **by("flag", bot=True)), query("b2", 5, **by("flag"))]
-    queries += [query("c1", **by("agent", user_agent="Mozilla (compatible; Googlebot/2.1)"))]
-    queries += [query(f"d{at}", at * 20, **by("fast")) for at in range(5)]  # 5 in 80 s
-    queries += [query(f"e{at}", at * 3600, user_id="slow", session_id=f"{at}") for at in range(5)]
-    queries += [query("g", **by("told"))]
-    events = [event("1", "click", 2, "a", **by("ann")), event("b2", "click", 6, "a", **by("flag"))]
-    events += [event("g", "click", 3, "a", **by("told", bot=True)), event("?", "click", 9, "a", **by("fast"))]
-    log = made(queries, events, bot_pages=4, bot_minutes=1.5)
+    queries = [query("1", **row_of("ann"))]
+    queries += [query("b1", **row_of("flag", bot=True)), query("b2", 5, **row_of("flag"))]
+    queries += [query("c1", **row_of("agent", user_agent="Mozilla (compatible; Googlebot/2.1)"))]
+    queries += [query(f"d{i}", i * 20, **row_of("fast")) for i in range(5)]  # 5 in 80 s
+    queries += [query(f"e{i}", i * 3600, user_id="slow", session_id=f"{i}") for i in range(5)]
+    queries += [query("g", **row_of("event-only"))]
+    events = [event("1", "click", 2, "a", **row_of("ann")), event("b2", "click", 6, "a", **row_of("flag"))]
+    events += [
+        event("g", "click", 3, "a", **row_of("event-only", bot=True)),
+        event("?", "click", 9, "a", **row_of("fast")),
+    ]
+    log = prepared_log(queries, events, bot_pages=4, bot_minutes=1.5)
     assert excluded(log, "query") == {"bot": 2 + 1 + 5 + 1}
     assert excluded(log, "event") == {"bot": 3}
     assert {row[0] for row in rows(log.session, "user_id")} == {"ann", "slow"}
-    kept = made(queries, events, bot_pages=4, bot_minutes=1.5, bots="keep")
-    assert found(kept)["query", "bot"] == (9, 15, "kept")
-    assert not excluded(kept, "query") | excluded(kept, "event")
-    once = made(queries[4:9], bot_pages=4, bot_minutes=0.001)
-    assert excluded(once, "query") == {"bot": 5}  # more than 4 in one session of the log
+    with_bots = prepared_log(queries, events, bot_pages=4, bot_minutes=1.5, bots="keep")
+    assert findings_by_rule(with_bots)["query", "bot"] == (9, 15, "kept")
+    assert not excluded(with_bots, "query") | excluded(with_bots, "event")
+    one_session = prepared_log(queries[4:9], bot_pages=4, bot_minutes=0.001)
+    assert excluded(one_session, "query") == {"bot": 5}  # more than 4 in one session of the log
 
 
-def test_clicks_on_what_never_came_into_view() -> None:
+def test_clicks_without_an_impression() -> None:
     events = [
         event("1", "impression", 1, "a"), event("1", "click", 2, "a"), event("1", "click", 3, "b"),
         event("1", "click", 4, "z"), event("?", "impression", 5, "k"), event("?", "click", 6, "k"),
         event("?", "click", 7, "l"),
     ]  # fmt: skip
-    log = made([query("1")], events)
-    assert found(log)["event", "click-without-impression"] == (
+    log = prepared_log([query("1")], events)
+    assert findings_by_rule(log)["event", "click-without-impression"] == (
         3,
         5,
         "kept",
     )  # b, z, and l on a page that was not logged
     assert "(1 not in the list of their page, 2 in it" in next(
-        one.problem for one in log.findings if one.rule == "click-without-impression"
+        finding.problem for finding in log.findings if finding.rule == "click-without-impression"
     )
     assert rows(log.shown, "object_id", "seen") == [("a", True), ("b", False), ("c", False)]
 
 
-def test_what_was_shown_comes_from_impressions_where_no_list_is_logged() -> None:
-    events = [event("1", "impression", at, name, position=at) for at, name in enumerate("pqp", 1)]
-    log = made([query("1", hits=None), query("2")], events)
+def test_impressions_are_the_shown_results_of_pages_without_a_list() -> None:
+    events = [event("1", "impression", rank, name, position=rank) for rank, name in enumerate("pqp", 1)]
+    log = prepared_log([query("1", hits=None), query("2")], events)
     assert rows(log.shown, "object_id", "rank", "seen") == [
         ("a", 1, False), ("b", 2, False), ("c", 3, False), ("p", 1, True), ("q", 2, True),
     ]  # fmt: skip
     assert rows(log.serp, "query_id", "n_shown", "zero_results") == [("1", 2, None), ("2", 3, False)]
 
 
-def test_teams_and_propensities_stand_beside_the_list() -> None:
-    log = made(
+def test_teams_and_propensities_of_shown_results() -> None:
+    log = prepared_log(
         [query("1", hits=["a", "b"], teams=["A", "B"], propensities=[0.5, 0.25]), query("2", hits=["c"], teams=None)]
     )
     assert rows(log.shown, "object_id", "rank", "team", "propensity") == [
@@ -186,130 +189,132 @@ def test_teams_and_propensities_stand_beside_the_list() -> None:
     ]  # fmt: skip
 
 
-def test_dwell_on_every_event_is_the_age_of_the_page() -> None:
-    page = [
+def test_a_dwell_time_on_all_events_is_ignored() -> None:
+    events = [
         event("1", "search", 1, dwell_ms=10),
         event("1", "hover", 2, dwell_ms=20),
         event("1", "click", 3, "a", dwell_ms=30),
     ]
-    log = made([query("1")], page)
-    assert found(log)["event", "dwell-on-every-event"] == (3, 3, "repaired")
+    log = prepared_log([query("1")], events)
+    assert findings_by_rule(log)["event", "dwell-on-every-event"] == (3, 3, "repaired")
     assert {row[0] for row in rows(log.event, "dwell_ms")} == {None}
-    honest = made([query("1")], [event("1", "search", 1), event("1", "click", 3, "a", dwell_ms=30)])
-    assert rows(honest.event, "dwell_ms") == [(30,), (None,)]
+    log_of_visits = prepared_log([query("1")], [event("1", "search", 1), event("1", "click", 3, "a", dwell_ms=30)])
+    assert rows(log_of_visits.event, "dwell_ms") == [(30,), (None,)]
 
 
-def test_names_of_actions_are_what_the_log_says_first() -> None:
+def test_the_action_mapping_takes_precedence() -> None:
     events = [event("1", "Item-Click", 1, "a"), event("1", "view", 2, "a"), event("1", "buy", 3, "a", value=9.5)]
-    log = made([query("1")], events, actions={"buy": "add_to_cart"})
+    log = prepared_log([query("1")], events, actions={"buy": "add_to_cart"})
     assert rows(log.event, "action", "value") == [("add_to_cart", 9.5), ("click", None), ("other", None)]
-    with pytest.raises(InputError, match="'gaze', which is no action"):
-        made([query("1")], events, actions={"buy": "gaze"})
+    with pytest.raises(InputError, match="unknown action 'gaze'"):
+        prepared_log([query("1")], events, actions={"buy": "gaze"})
 
 
-@pytest.mark.parametrize("wrong", [{"session_gap": 0}, {"bot_pages": 0}, {"bot_minutes": -1}])
-def test_choices_that_make_no_sense(wrong: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [{"session_gap": 0}, {"bot_pages": 0}, {"bot_minutes": -1}])
+def test_invalid_options(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"above 0|1 or more"):
-        made([query("1")], **wrong)
+        prepared_log([query("1")], **options)
 
 
-def test_texts_are_compared_in_lower_case_with_single_blanks() -> None:
-    log = made([query("1", query="  Two\tRed  CATS\u00a0now "), query("2", query=None)])
+def test_query_texts_are_normalized() -> None:
+    log = prepared_log([query("1", query="  Two\tRed  CATS\u00a0now "), query("2", query=None)])
     assert rows(log.serp, "query_norm") == [("two red cats now",), (None,)]
 
 
-def test_nothing_at_all_is_a_log_too() -> None:
-    log = made([])
-    assert [(one.read, one.kept) for one in log.accounts] == [(0, 0), (0, 0)]
+def test_an_empty_log() -> None:
+    log = prepared_log([])
+    assert [(account.read, account.kept) for account in log.accounts] == [(0, 0), (0, 0)]
     assert not log.has
     assert not log.findings
     assert not rows(log.shown)
 
 
-def test_attributes_follow_and_can_have_any_name() -> None:
-    own = {'the "$shop"': "A", "named": "x", "session": "y"}
-    log = made([query("1", **own)], attributes=[*own])
+def test_attributes_can_have_any_name() -> None:
+    attributes = {'the "$shop"': "A", "named": "x", "session": "y"}
+    log = prepared_log([query("1", **attributes)], attributes=[*attributes])
     assert log.attributes == ('the "$shop"', "named", "session_attribute")
     assert rows(log.serp, *log.attributes) == [("A", "x", "y")]
 
 
-def test_what_a_log_can_tell() -> None:
-    assert made([query("1", hits=None, n_total=0)]).has == {"zero_results", "sessions", "queries", "users"}
+def test_capabilities() -> None:
+    assert prepared_log([query("1", hits=None, n_total=0)]).has == {"zero_results", "sessions", "queries", "users"}
     events = [event("1", "click", 1, "a"), event("1", "purchase", 2, "a", value=3.0), event("1", "copy", 3)]
-    assert made([query("1", latency_ms=3.0, rescued=False)], events).has == {
+    assert prepared_log([query("1", latency_ms=3.0, rescued=False)], events).has == {
         "shown", "clicks", "dwell", "zero_results", "purchases", "values", "reading", "latency", "rescues", "sessions",
         "queries", "users", "ranks", "unclicked",
     }  # fmt: skip
-    assert "dwell" not in made([query("1")], events, has_time=False).has
+    assert "dwell" not in prepared_log([query("1")], events, has_time=False).has
 
 
-def test_duplicates_are_found_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judged.online.preparation.events._PARTS", 3)
-    named = [event("1", "click", at, "a", event_id=f"e{at % 7}") for at in range(10)]
-    log = made([query("1")], named + [event("1", "click", 50 + at % 2, "a") for at in range(4)])
+def test_duplicates_are_searched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judged.online.preparation.events._PART_SIZE", 3)
+    with_id = [event("1", "click", i, "a", event_id=f"e{i % 7}") for i in range(10)]
+    log = prepared_log([query("1")], with_id + [event("1", "click", 50 + i % 2, "a") for i in range(4)])
     assert excluded(log, "event") == {"duplicate-event": 3 + 2}
 
 
-def test_any_number_of_names_of_actions_is_counted_and_few_are_told() -> None:
-    events = [event("1", f"act {at}", 1 + at / 1e4, "a") for at in range(50_000)]
+def test_many_unknown_actions_are_counted_and_few_are_listed() -> None:
+    events = [event("1", f"act {i}", 1 + i / 1e4, "a") for i in range(50_000)]
     events += [event("1", "act 7", 9, "a"), event("1", None, 9), event("1", "", 9), event("1", "(none)", 9)]
-    clicks = [event("1", name, 10 + at, "a") for at, name in enumerate(("click", "Item-Click", "my click", " CLICK "))]
-    log = made([query("1")], events + clicks, actions={"my click": "click"})
-    assert found(log)["event", "unknown-action"] == (50_004, 50_008, "kept")
-    (unknown,) = [one for one in log.findings if one.rule == "unknown-action"]
+    clicks = [event("1", name, 10 + i, "a") for i, name in enumerate(("click", "Item-Click", "my click", " CLICK "))]
+    log = prepared_log([query("1")], events + clicks, actions={"my click": "click"})
+    assert findings_by_rule(log)["event", "unknown-action"] == (50_004, 50_008, "kept")
+    (unknown,) = [finding for finding in log.findings if finding.rule == "unknown-action"]
     assert "((none) 3, act 7 2, act 0 1, act 1 1, act 10 1, act 100 1, act 1000 1, act 10000 1 and 49,993 more)" in (
         unknown.problem
     )
     assert Counter(row[0] for row in rows(log.event, "action")) == {"click": 4, "other": 50_004}
 
 
-def test_names_that_all_mean_nothing() -> None:
-    log = made([query("1")], [event("1", "wink", 1), event("1", "it's $x", 2)])
-    assert found(log)["event", "unknown-action"] == (2, 2, "kept")
+def test_only_unknown_actions() -> None:
+    log = prepared_log([query("1")], [event("1", "wink", 1), event("1", "it's $x", 2)])
+    assert findings_by_rule(log)["event", "unknown-action"] == (2, 2, "kept")
 
 
-def test_any_number_of_applications_counts_in_its_own_way() -> None:
+def test_the_rank_base_of_many_applications() -> None:
     events = [
-        event("1", "click", at / 100, f"x{at}", position=at % 2 + at // 2 % 2, application=f"app {at // 2}")
-        for at in range(8000)
+        event("1", "click", i / 100, f"x{i}", position=i % 2 + i // 2 % 2, application=f"app {i // 2}")
+        for i in range(8000)
     ]
     events += [
         event("1", "click", 90, "none", position=0),
         event("1", "click", 90, "empty", position=1, application=""),
     ]
-    log = made([query("1", hits=None)], events)
-    # Every other application has a 0 and a 1, and counts from 0; the others have a 1 and a 2. Without a name: a 0.
-    assert found(log)["event", "mixed-rank-base"] == (4001, 8002, "repaired")
+    log = prepared_log([query("1", hits=None)], events)
+    # Every second application has positions 0 and 1, and counts from 0; the others have 1 and 2. Unnamed: 0.
+    assert findings_by_rule(log)["event", "mixed-rank-base"] == (4001, 8002, "repaired")
     ranks = {row["object_id"]: row["rank"] for row in log.event.to_arrow("object_id", "rank").to_pylist()}
     assert [ranks.pop(name) for name in ("none", "empty")] == [1, 1]
     assert set(ranks.values()) == {1, 2}
-    assert all(ranks[f"x{at}"] == at % 2 + 1 for at in range(8000))
-    (mixed,) = [one for one in log.findings if one.rule == "mixed-rank-base"]
+    assert all(ranks[f"x{i}"] == i % 2 + 1 for i in range(8000))
+    (mixed,) = [finding for finding in log.findings if finding.rule == "mixed-rank-base"]
     assert mixed.problem.count(" positions are 0") == 8
     assert "; 3,994 more)" in mixed.problem
 
 
-def test_numbers_that_no_rank_can_be() -> None:
-    far = [event("1", "click", at, "a", position=position) for at, position in enumerate((2**53, -(2**53), 2**31 - 1))]
+def test_numbers_that_are_too_large_for_a_rank() -> None:
+    events = [
+        event("1", "click", time, "a", position=position) for time, position in enumerate((2**53, -(2**53), 2**31 - 1))
+    ]
     pages = [
         query("1"), query("2", page=2**31 - 1, size=2**53), query("3", first_rank=2**31 - 1),
         query("4", hits=None, n_total=2**53), query("5", hits=None, n_total=2**53, size=3),
     ]  # fmt: skip
-    log = made(pages, [*far, event("2", "click", 5, "a"), event("3", "click", 5, "b")])
+    log = prepared_log(pages, [*events, event("2", "click", 5, "a"), event("3", "click", 5, "b")])
     assert rows(log.event, "time_ms", "rank")[:3] == [(NOW, 1), (NOW + 1000, 1), (NOW + 2000, 1)]
     assert sorted(row[0] for row in rows(log.event, "rank"))[3:] == [10**9, 10**9 + 1]
-    assert found(log)["event", "rank-disagrees"] == (3, 5, "repaired")
+    assert findings_by_rule(log)["event", "rank-disagrees"] == (3, 5, "repaired")
     assert rows(log.serp, "query_id", "n_shown")[3:] == [("4", 2**31 - 1), ("5", 3)]
 
 
-def test_what_fails_beside_the_search_for_duplicates_is_what_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_during_the_search_for_duplicates(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: Any, **__: Any) -> None:
         raise MemoryError("no more")
 
-    monkeypatch.setattr("judged.online.preparation.events._make_acts", failing)
+    monkeypatch.setattr("judged.online.preparation.events._create_events", failing)
     with pytest.raises(MemoryError, match="no more"):
-        made([query("1")], [event("1", "click", event_id="x")] * 2)
+        prepared_log([query("1")], [event("1", "click", event_id="x")] * 2)
     monkeypatch.undo()
-    monkeypatch.setattr("judged.online.preparation.events._twice", failing)
+    monkeypatch.setattr("judged.online.preparation.events._duplicate_keys", failing)
     with pytest.raises(MemoryError, match="no more"):
-        made([query("1")], [event("1", "click", event_id="x")] * 2)
+        prepared_log([query("1")], [event("1", "click", event_id="x")] * 2)

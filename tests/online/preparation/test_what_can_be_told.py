@@ -1,4 +1,4 @@
-"""What a log can tell is what was logged, and not what would be 0 or 1 since nobody logged the rest."""
+"""Capabilities of a log: only logged data count, not values that would be 0 or 1 because data are missing."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import pytest
 
 from judged.online import online_metrics
 from judged.online.check import check_log
-from judged.online.metrics import missing, online_metric
-from made_log import excluded, found, made, rows
+from judged.online.metrics import lacking_data, online_metric
+from made_log import excluded, findings_by_rule, prepared_log, rows
 from raw_made import event, query
 
 
 def lacking(log: Any, name: str) -> str:
-    return missing(online_metric(name), log.has | {"clock"})
+    return lacking_data(online_metric(name), log.has | {"clock"})
 
 
-def clicked_pages(pages: int, *, left: int = 0, hits: tuple[str, ...] | None = ("a",)) -> Any:
-    queries = [query(str(at), at * 60, hits) for at in range(pages)]
-    return made(queries, [event(str(at), "click", at * 60 + 5, "a", position=1) for at in range(pages - left)])
+def clicked_pages(pages: int, *, abandoned: int = 0, hits: tuple[str, ...] | None = ("a",)) -> Any:
+    queries = [query(str(i), i * 60, hits) for i in range(pages)]
+    clicks = [event(str(i), "click", i * 60 + 5, "a", position=1) for i in range(pages - abandoned)]
+    return prepared_log(queries, clicks)
 
 
 OF_PAGES = (
@@ -34,13 +35,13 @@ OF_PAGES = (
 
 
 @pytest.mark.parametrize("name", OF_PAGES)
-def test_of_a_log_of_clicks_alone_no_share_of_clicked_pages_is_told(name: str) -> None:
+def test_a_log_of_clicked_pages_does_not_support_shares_of_clicked_pages(name: str) -> None:
     assert "every page of the log has a click" in lacking(clicked_pages(20), name)
-    assert not lacking(clicked_pages(20, left=1), name)
+    assert not lacking(clicked_pages(20, abandoned=1), name)
     assert not lacking(clicked_pages(19), name)
 
 
-def test_of_a_log_of_clicked_results_nothing_was_shown() -> None:
+def test_a_log_of_clicked_results_does_not_contain_shown_results() -> None:
     assert "shown" not in clicked_pages(20).has
     assert "shown" in clicked_pages(20, hits=("a", "b")).has
     assert {"SkipRate", "DeepestClickRank"} <= {
@@ -48,90 +49,92 @@ def test_of_a_log_of_clicked_results_nothing_was_shown() -> None:
     }
 
 
-def test_ranks_of_clicks_are_told_where_a_click_has_one() -> None:
-    nowhere = made([query("1", hits=None)], [event("1", "click", 1, "a")])
+def test_rank_metrics_require_a_click_with_a_rank() -> None:
+    without_rank = prepared_log([query("1", hits=None)], [event("1", "click", 1, "a")])
     for name in ("FirstClickRR", "TopmostClickRR", "MeanRR", "DeepestClickRank", "PageCTR@3"):
-        assert "at which rank" in lacking(nowhere, name)
-    assert not lacking(nowhere, "PageCTR")
-    assert not lacking(made([query("1")], [event("1", "click", 1, "a")]), "PageCTR@3")
+        assert "at which rank" in lacking(without_rank, name)
+    assert not lacking(without_rank, "PageCTR")
+    assert not lacking(prepared_log([query("1")], [event("1", "click", 1, "a")]), "PageCTR@3")
 
 
 @pytest.mark.parametrize("action", ["copy", "hover", "page_scroll"])
-def test_an_answer_without_a_click_is_told_by_what_shows_that_it_is_read(action: str) -> None:
+def test_good_abandonment_requires_reading_actions(action: str) -> None:
     pages = [query("1"), query("2", 60)]
-    assert "copies" in lacking(made(pages, [event("1", "click", 1, "a")]), "GoodAbandonment")
-    read = made(pages, [event("1", "click", 1, "a"), event("2", action, 61)])
-    assert not lacking(read, "GoodAbandonment")
+    assert "copies" in lacking(prepared_log(pages, [event("1", "click", 1, "a")]), "GoodAbandonment")
+    log = prepared_log(pages, [event("1", "click", 1, "a"), event("2", action, 61)])
+    assert not lacking(log, "GoodAbandonment")
 
 
-def test_feedback_filters_suggestions_and_further_pages_are_told_where_they_are_logged() -> None:
+def test_feedback_filters_suggestions_and_later_pages_must_be_logged() -> None:
     names = ("PositiveFeedback", "MeanRating", "FilterUse", "SuggestionUse", "SecondPageRate")
-    plain = made([query("1"), query("2", 60)], [event("1", "click", 1, "a"), event("1", "rating", 2)])
+    plain = prepared_log([query("1"), query("2", 60)], [event("1", "click", 1, "a"), event("1", "rating", 2)])
     assert [bool(lacking(plain, name)) for name in names] == [True] * 5
     pages = [query("1", suggested=False), query("2", 60, filtered=True), query("3", 70, page=2)]
-    done = [event("1", "thumbs_down", 1), event("2", "star_rating", 61, value=3.0)]
-    log = made(pages, done)
+    events = [event("1", "thumbs_down", 1), event("2", "star_rating", 61, value=3.0)]
+    log = prepared_log(pages, events)
     assert not any(lacking(log, name) for name in names)
     scores = online_metrics(log, names)
     assert [scores.value(name) for name in names] == [0, 3, 1 / 3, 0, 1 / 2]
 
 
-def test_where_no_session_has_a_second_page_nothing_is_worded_anew() -> None:
-    apart = [query(str(at), at, session_id=f"s{at}") for at in range(3)]
+def test_reformulation_requires_a_session_with_two_pages() -> None:
+    single_pages = [query(str(i), i, session_id=f"s{i}") for i in range(3)]
     for name in ("Reformulation", "SpellingReformulation"):
-        assert "second page" in lacking(made(apart), name)
-        assert not lacking(made([*apart, query("9", 20, session_id="s1")]), name)
+        assert "second page" in lacking(prepared_log(single_pages), name)
+        assert not lacking(prepared_log([*single_pages, query("9", 20, session_id="s1")]), name)
 
 
-def test_pages_without_results_that_cannot_be_in_a_log_are_not_counted() -> None:
-    assert "zero_results" not in made([query("1")], logs_empty_pages=False).has
-    assert "zero_results" in made([query("1", n_total=3)], logs_empty_pages=False).has
+def test_zero_results_require_logged_empty_lists() -> None:
+    assert "zero_results" not in prepared_log([query("1")], logs_empty_pages=False).has
+    assert "zero_results" in prepared_log([query("1", n_total=3)], logs_empty_pages=False).has
 
 
-def test_a_session_is_no_user() -> None:
-    nobodys = made([query(str(at), at, user_id=None, session_id=f"s{at}") for at in range(4)])
-    assert "users" not in nobodys.has
-    assert found(nobodys)["query", "no-user"] == (4, 4, "kept")
-    scores = online_metrics(nobodys, ["QueriesPerSession", "SessionsPerUser"])
-    assert [str(one) for one, _ in scores.refused] == ["SessionsPerUser"]
+def test_a_session_is_not_a_user() -> None:
+    log = prepared_log([query(str(i), i, user_id=None, session_id=f"s{i}") for i in range(4)])
+    assert "users" not in log.has
+    assert findings_by_rule(log)["query", "no-user"] == (4, 4, "kept")
+    scores = online_metrics(log, ["QueriesPerSession", "SessionsPerUser"])
+    assert [str(metric) for metric, _ in scores.refused] == ["SessionsPerUser"]
     assert ("users", "none is logged, so each session counts as one") in scores.policies
 
 
-@pytest.mark.parametrize(("nobodies", "told"), [(1, True), (2, False)])
-def test_users_are_told_where_nearly_every_page_has_one(nobodies: int, told: bool) -> None:
-    queries = [query(str(at), at, user_id=None if at < nobodies else "ann", session_id=f"s{at}") for at in range(20)]
-    assert ("users" in made(queries).has) is told
+@pytest.mark.parametrize(("without_user", "supported"), [(1, True), (2, False)])
+def test_user_metrics_require_a_user_id_on_nearly_all_pages(without_user: int, supported: bool) -> None:
+    queries = [query(str(i), i, user_id=None if i < without_user else "ann", session_id=f"s{i}") for i in range(20)]
+    assert ("users" in prepared_log(queries).has) is supported
 
 
-def test_two_purchases_of_one_second_are_two_unless_the_records_are_equal() -> None:
-    def bought(record: int | None) -> dict[str, Any]:
+def test_simultaneous_purchases_are_duplicates_only_if_the_records_are_equal() -> None:
+    def purchase(record: int | None) -> dict[str, Any]:
         return event("1", "purchase", 5, "a", value=9.0, record=record)
 
-    assert not excluded(made([query("1")], [bought(1), bought(2)]), "event")
-    assert excluded(made([query("1")], [bought(1), bought(2), bought(1)]), "event") == {"duplicate-event": 1}
-    log = made([query("1")], [bought(None), bought(None)])
+    assert not excluded(prepared_log([query("1")], [purchase(1), purchase(2)]), "event")
+    assert excluded(prepared_log([query("1")], [purchase(1), purchase(2), purchase(1)]), "event") == {
+        "duplicate-event": 1
+    }
+    log = prepared_log([query("1")], [purchase(None), purchase(None)])
     assert excluded(log, "event") == {"duplicate-event": 1}
-    assert found(log)["event", "duplicate-event"] == (1, 2, "excluded")
+    assert findings_by_rule(log)["event", "duplicate-event"] == (1, 2, "excluded")
     assert len(rows(log.event)) == 1
 
 
-def test_where_nobody_is_named_intervals_are_over_sessions_and_say_so() -> None:
-    nobodys = made([query(str(at), at, user_id=None, session_id=f"s{at}") for at in range(4)])
-    scores = online_metrics(nobodys, ["ZeroResults"])
+def test_intervals_are_over_sessions_without_user_ids() -> None:
+    log = prepared_log([query(str(i), i, user_id=None, session_id=f"s{i}") for i in range(4)])
+    scores = online_metrics(log, ["ZeroResults"])
     assert scores.over == scores.facts()["unit"] == "session"
-    assert "users" not in dict(check_log(nobodys).counts)
-    assert "users" in dict(check_log(made([query("1")])).counts)
+    assert "users" not in dict(check_log(log).counts)
+    assert "users" in dict(check_log(prepared_log([query("1")])).counts)
 
 
-def test_sessions_without_a_user_are_not_counted_as_named_users() -> None:
-    """Ann has two sessions, three sessions have no user: one named user."""
-    who = [("s1", "ann"), ("s2", "ann"), ("s3", None), ("s4", None), ("s5", None)]
+def test_sessions_without_a_user_id_are_counted_separately() -> None:
+    """Ann has two sessions, three sessions have no user ID: one user with an ID."""
+    sessions = [("s1", "ann"), ("s2", "ann"), ("s3", None), ("s4", None), ("s5", None)]
     pages = [
-        query(str(at), 60 * at, ("a",), session_id=session, user_id=user) for at, (session, user) in enumerate(who)
+        query(str(i), 60 * i, ("a",), session_id=session, user_id=user) for i, (session, user) in enumerate(sessions)
     ]
-    counts = dict(check_log(made(pages, [])).counts)
+    counts = dict(check_log(prepared_log(pages, [])).counts)
     assert (counts["sessions"], counts["users"], counts["users without a name"]) == (5, 1, 3)
-    named = dict(check_log(made([query("1", 0, ("a",), session_id="s", user_id="ann")], [])).counts)
-    assert (named["users"], "users without a name" in named) == (1, False)
-    nobody = [query(str(at), 60 * at, ("a",), session_id=f"s{at}", user_id=None) for at in range(2)]
-    assert "users" not in dict(check_log(made(nobody, [])).counts)
+    ann_only = dict(check_log(prepared_log([query("1", 0, ("a",), session_id="s", user_id="ann")], [])).counts)
+    assert (ann_only["users"], "users without a name" in ann_only) == (1, False)
+    without_user = [query(str(i), 60 * i, ("a",), session_id=f"s{i}", user_id=None) for i in range(2)]
+    assert "users" not in dict(check_log(prepared_log(without_user, [])).counts)

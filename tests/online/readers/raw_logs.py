@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from judged.online.log import RAW_EVENT, RAW_QUERY
 from judged.online.readers.raw import DUCKDB_TYPES
 from judged.online.storage import read_raw
@@ -13,7 +13,7 @@ from judged.online.storage import read_raw
 
 @cache
 def shared_engine():
-    return Engine(memory="900MB", threads=2)
+    return Database(memory="900MB", threads=2)
 
 
 def rows(table, *, full=False):

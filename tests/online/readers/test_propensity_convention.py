@@ -8,7 +8,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.online import read_log
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from judged.online.mixed_lists import METHODS, interleave
 from judged.online.readers.draft import draft_mapping
 from judged.online.storage import open_stored, store_log
@@ -100,7 +100,7 @@ def test_open_bandit_is_marginal(tmp_path):
 
 def test_it_is_stored_with_the_log(tmp_path):
     store_log(ubi(tmp_path, "marginal"), tmp_path / "folder")
-    assert open_stored(tmp_path / "folder", Engine()).propensity_convention == "marginal"
+    assert open_stored(tmp_path / "folder", Database()).propensity_convention == "marginal"
 
 
 def test_a_draft_leaves_it_open(tmp_path):

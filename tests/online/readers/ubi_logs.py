@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import compute, parquet
 
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from judged.online.readers.raw import RawLog
 from judged.online.storage import read_raw
 
@@ -175,9 +175,9 @@ def write_csv(folder: Path, *, nested: bool, delimiter: str = ",") -> Path:
 
 
 @cache
-def engine() -> Engine:
+def engine() -> Database:
     """Return one database for all tests. All tables that are read have different names."""
-    return Engine(memory="900MB", threads=1)
+    return Database(memory="900MB", threads=1)
 
 
 def read(*paths: Path, **options: Any) -> RawLog:

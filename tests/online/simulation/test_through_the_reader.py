@@ -1,4 +1,4 @@
-"""A simulated log through the reader, the maker and the metrics: every number is the truth, damaged or not."""
+"""Simulated logs read and prepared like any log: all metrics equal the true values, with and without damage."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from judged.online import online_metrics
 from judged.online.simulation import (
-    Arm,
     Bots,
-    Broken,
-    OnThePage,
+    LogDamage,
+    PageBehavior,
+    SimulatedArm,
     SimulatedLog,
     SimulationPlan,
     Users,
@@ -23,19 +23,19 @@ from judged.online.simulation import (
 if TYPE_CHECKING:
     from judged.online import InteractionLog
 
-SOUND = SimulationPlan(
-    arms=(Arm("control", "a", 1.0, 0.6), Arm("treatment", "b", 0.3, 0.4)),
+UNDAMAGED = SimulationPlan(
+    arms=(SimulatedArm("control", "a", 1.0, 0.6), SimulatedArm("treatment", "b", 0.3, 0.4)),
     users=Users(number=120),
     visits=Visits(next_page=0.2, churn=0.1),
-    page=OnThePage(filtered=0.1, copy=0.1, heartbeat=20.0),
+    page=PageBehavior(filtered=0.1, copy=0.1, heartbeat=20.0),
     applications={"primary-search": 0.7, "type-ahead": 0.3},
 )
-HEALED = replace(
-    SOUND,
+REPAIRABLE = replace(
+    UNDAMAGED,
     bots=Bots(rate=0.02),
-    broken=Broken(duplicated_events=0.03, duplicated_queries=0.05, facet_requests=0.2, zero_based="type-ahead"),
+    damage=LogDamage(duplicated_events=0.03, duplicated_queries=0.05, facet_requests=0.2, zero_based="type-ahead"),
 )
-UNLOGGED = {"SatisfiedPages"}  # no log shows what satisfied
+UNLOGGED = {"SatisfiedPages"}  # satisfaction is not observable
 RULES = {
     "facet-request": "facet_requests",
     "repeated-query-id": "duplicated_queries",
@@ -44,51 +44,46 @@ RULES = {
 }
 
 
-@pytest.fixture(scope="module", params=[SOUND, HEALED], ids=["sound", "healed"])
-def both(request: pytest.FixtureRequest) -> tuple[SimulatedLog, InteractionLog]:
-    made = simulate(request.param, 5)
-    log = made.log()
-    return made, log
+@pytest.fixture(scope="module", params=[UNDAMAGED, REPAIRABLE], ids=["undamaged", "repairable"])
+def logs(request: pytest.FixtureRequest) -> tuple[SimulatedLog, InteractionLog]:
+    simulated = simulate(request.param, 5)
+    log = simulated.log()
+    return simulated, log
 
 
-def test_what_is_shown_can_still_be_read(both: tuple[SimulatedLog, InteractionLog]) -> None:
-    _, log = both
+def test_shown_results_can_be_read_lazily(logs: tuple[SimulatedLog, InteractionLog]) -> None:
+    _, log = logs
     assert len(log.shown.to_arrow()) == sum(log.serp.to_arrow()["n_shown"].to_pylist())
 
 
-def test_metrics_are_the_truth(both: tuple[SimulatedLog, InteractionLog]) -> None:
-    """What was broken here can be put right without a loss: so every sum must be exact."""
-    simulated, log = both
+def test_metrics_equal_the_true_values(logs: tuple[SimulatedLog, InteractionLog]) -> None:
+    """All damage in this test can be repaired without loss, so every sum must be exact."""
+    simulated, log = logs
     truth = simulated.truth
     scores = online_metrics(log, sorted(set(truth.ratios) - UNLOGGED))
     assert not scores.refused
-    for one in scores.estimates:
-        wanted = truth.ratios[one.metric.name]
-        assert one.denominator == wanted.denominator, one.metric
-        assert one.numerator == pytest.approx(wanted.numerator, rel=1e-12), one.metric
-    for one in scores.ranks:
-        assert one.rank is not None
-        assert (one.numerator, one.denominator) == (
-            truth.ctr_by_rank[one.rank - 1].numerator,
-            truth.ctr_by_rank[one.rank - 1].denominator,
-        )
+    for estimate in scores.estimates:
+        expected = truth.ratios[estimate.metric.name]
+        assert estimate.denominator == expected.denominator, estimate.metric
+        assert estimate.numerator == pytest.approx(expected.numerator, rel=1e-12), estimate.metric
+    for estimate in scores.ranks:
+        assert estimate.rank is not None
+        expected = truth.ctr_by_rank[estimate.rank - 1]
+        assert (estimate.numerator, estimate.denominator) == (expected.numerator, expected.denominator)
     assert {name: dict(scores.counts)[name] for name in truth.counts} == truth.counts
 
 
-def test_findings_count_the_damage(both: tuple[SimulatedLog, InteractionLog]) -> None:
-    simulated, log = both
-    found = {one.rule: one.rows for one in log.findings}
-    broken = simulated.truth.broken
-    assert found.pop("bot", 0) == simulated.truth.bot_queries - _odd_rows_of_bots(simulated)
-    assert {rule: found.get(rule, 0) for rule in RULES} == {rule: broken[name] for rule, name in RULES.items()}
-    assert set(found) == {rule for rule, name in RULES.items() if broken[name]}
+def test_findings_count_the_damage(logs: tuple[SimulatedLog, InteractionLog]) -> None:
+    simulated, log = logs
+    counts = {finding.rule: finding.rows for finding in log.findings}
+    damage = simulated.truth.damage_counts
+    assert counts.pop("bot", 0) == simulated.truth.bot_queries - _otherwise_excluded_bot_rows(simulated)
+    assert {rule: counts.get(rule, 0) for rule in RULES} == {rule: damage[name] for rule, name in RULES.items()}
+    assert set(counts) == {rule for rule, name in RULES.items() if damage[name]}
 
 
-def _odd_rows_of_bots(simulated: SimulatedLog) -> int:
-    """Rows of bots that another rule leaves out first: requests for facets, and copies."""
-    rows = [
-        one["query_id"]
-        for one in simulated.queries.select(["query_id", "client_id"]).to_pylist()
-        if one["client_id"] in simulated.truth.bots
-    ]
+def _otherwise_excluded_bot_rows(simulated: SimulatedLog) -> int:
+    """Count the rows of bots that another rule excludes first: facet requests and copies."""
+    queries = simulated.queries.select(["query_id", "client_id"]).to_pylist()
+    rows = [query["query_id"] for query in queries if query["client_id"] in simulated.truth.bots]
     return len(rows) - len(set(rows))

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog
 from judged.online.slicing import slice_pages
 
@@ -41,7 +41,7 @@ def logs(pages, *, events=(), shown=(), attributes=None, has=("clicks", "shown")
         "event": table(clicks, EVENT),
         "session": table([], SESSION),
     }
-    engine = Engine()
+    engine = Database()
     relations = {name: engine.register(table, name) for name, table in tables.items()}
     return InteractionLog(**relations, attributes=tuple(attributes or ()), has=frozenset(has), **fields)
 

@@ -16,10 +16,10 @@ from judged.data.expression import Expression
 from judged.errors import InputError
 from judged.online import online_metrics, over_time
 from judged.online.dwell import dwell_times
-from judged.online.engine import Engine
+from judged.online.engine import Database
 from typed_logs import typed_log
 
-ENGINE = Engine()
+ENGINE = Database()
 TEXTS = st.sampled_from(["law", "it's", 'a "b"', "new law", "", "Z", "é"])
 VALUES = st.fixed_dictionaries({}, optional={
     "kind": TEXTS, "other kind": TEXTS, "words": st.integers(-2, 4).map(float),

@@ -431,7 +431,7 @@ def test_the_first_configuration_has_four_weeks_at_most(
     start = 1_772_409_600_000 + 3_600_000
     period = (start, start + int((days - 1 / 24) * 86_400_000))
     monkeypatch.setattr(module, "check_log", lambda _: SimpleNamespace(period=period))
-    monkeypatch.setattr(module, "headlines", lambda *_: ("one", "two", "three", "four", "five"))
+    monkeypatch.setattr(module, "headline_metrics", lambda *_: ("one", "two", "three", "four", "five"))
     log: Any = SimpleNamespace(name="log")
     if last_day is None:
         with pytest.raises(InputError, match="got 8"):

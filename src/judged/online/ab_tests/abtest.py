@@ -24,11 +24,11 @@ from judged.online.ab_tests.differences import (
     verdict,
     with_correction,
 )
-from judged.online.differences import comparable, difference_columns, headlines
+from judged.online.differences import comparable_metrics, difference_columns, headline_metrics
 from judged.online.estimation.sums import metric_pages
 from judged.online.facts.pages import FactSettings
-from judged.online.layout import in_unit, percent, values
-from judged.online.log import LogAnswer, about, need
+from judged.online.layout import estimate_column, percent, unit_show
+from judged.online.log import LogAnswer, answer_fields, validate
 from judged.online.metrics import OnlineMetric, online_metric, online_metrics_named
 from judged.online.slicing import slice_pages
 from judged.online.statistics.users import AdjustedDifference
@@ -153,8 +153,8 @@ class ABTest(LogAnswer):
     """
 
     kind: ClassVar[str] = "abtest"
-    answers: ClassVar[str] = "A/B test: {log}"
-    asked: ClassVar[tuple[str, ...]] = ("margin_relative", "any_day", "by")
+    title_format: ClassVar[str] = "A/B test: {log}"
+    fact_fields: ClassVar[tuple[str, ...]] = ("margin_relative", "any_day", "by")
 
     assignment: Assignment
     differences: tuple[ArmDifference, ...]
@@ -180,7 +180,7 @@ class ABTest(LogAnswer):
             self._arms(),
             *self._by_slice(),
             *self._by_day(),
-            self.made(*(f"not compared, {metric}: {reason}" for metric, reason in self.refused)),
+            self.method_block(*(f"not compared, {metric}: {reason}" for metric, reason in self.refused)),
         )
 
     def facts(self) -> Mapping[str, Any]:
@@ -211,11 +211,11 @@ class ABTest(LogAnswer):
                 Column("metric", [str(row.metric) for row in rows], TEXT),
                 *((Column("slice", [row.slice_name for row in rows], TEXT),) if name != "differences" else ()),
                 *columns_of(rows, ("arm", TEXT), ("role", TEXT)),
-                values([row.baseline for row in rows], "baseline", self.assignment.arms[0]),
-                values([row.other for row in rows], "value", "value"),
+                estimate_column([row.baseline for row in rows], "baseline", self.assignment.arms[0]),
+                estimate_column([row.other for row in rows], "value", "value"),
                 *difference_columns([(row.other, row.difference) for row in rows]),
                 Column(
-                    "relative", [row.value for row in relative], in_unit("share", 1), ci=[row[1:] for row in relative]
+                    "relative", [row.value for row in relative], unit_show("share", 1), ci=[row[1:] for row in relative]
                 ),
                 Column("p", [row.p for row in rows], P_VALUE),
                 Column("better", [row.chance_better for row in rows], SHARE, "chance better"),
@@ -350,8 +350,8 @@ def abtest(
     InputError
         If the log has no arms or does not support a declared metric, or an option is out of range.
     """
-    need(log=log, unit=unit, level=level, baseline=baseline, min_users=min_users, by=by, expected=expected)
-    need(window_days=window_days, before_days=before_days, margin_relative=margin_relative)
+    validate(log=log, unit=unit, level=level, baseline=baseline, min_users=min_users, by=by, expected=expected)
+    validate(window_days=window_days, before_days=before_days, margin_relative=margin_relative)
     one_of("correction", correction, CORRECTIONS)
     settings = settings or FactSettings()
     roles, refused = _roles(log, primary, guardrails, metrics, unit, better or {})
@@ -394,7 +394,7 @@ def abtest(
         "a user counts": f"from the first page of an arm {window}",
         "adjusted by": f"what users did in the {before_days:g} days before",
     }
-    fields = about(log, unit, level, policies, settings)
+    fields = answer_fields(log, unit, level, policies, settings)
     notes = (*fields.pop("notes"), *_direction_notes(declared, better or {}), *_ramp_note(assignment),
              *(() if any_day else _unequal_note(differences, unit)))  # fmt: skip
     return ABTest(
@@ -462,17 +462,17 @@ def _roles(
             raise InputError(problem, fix=f"remove {metric} from better (--better)")
         return replace(metric, better=metric.better or direction)
 
-    headline_metrics = [directed(metric) for metric in headlines(log, unit)]
-    first_directed = next((metric for metric in headline_metrics if metric.better), None)
+    candidates = [directed(metric) for metric in headline_metrics(log, unit)]
+    first_directed = next((metric for metric in candidates if metric.better), None)
     primary_metric = first_directed if primary is None else directed(online_metric(primary))
     # A metric has one role, the most important of those that it was passed for.
     roles: dict[OnlineMetric, Role] = {} if primary_metric is None else {primary_metric: "primary"}
     for metric in online_metrics_named([guardrails] if isinstance(guardrails, (str, OnlineMetric)) else guardrails):
         roles.setdefault(directed(metric), "guardrail")
     others = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
-    for metric in headline_metrics if others is None else map(directed, online_metrics_named(others)):
+    for metric in candidates if others is None else map(directed, online_metrics_named(others)):
         roles.setdefault(metric, "other")
-    supported, refused = comparable(list(roles), log, unit, kinds=("ratio", "quantile"))
+    supported, refused = comparable_metrics(list(roles), log, unit, kinds=("ratio", "quantile"))
     for metric, role in roles.items():
         if role == "other":
             continue

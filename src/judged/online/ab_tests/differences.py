@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from judged.online.ab_tests.assignment import BROKEN_P, Assignment, slice_of
-from judged.online.differences import in_metric
+from judged.online.differences import difference_format
 from judged.online.estimation.online_metrics import moments, ratio_sums, ratios, shared_products
 from judged.online.estimation.sums import UnitSums, quantiles, unit_sums
 from judged.online.layout import percent
@@ -458,5 +458,5 @@ def _days_left(open_rows: Sequence[ArmDifference], assignment: Assignment, margi
 
 
 def _interval_text(row: ArmDifference) -> str:
-    show = in_metric(row.other)
+    show = difference_format(row.other)
     return f"{show.write(row.difference.low)} to {show.write(row.difference.high)}"

@@ -12,12 +12,12 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.online.ab_tests.differences import Inference
-from judged.online.differences import comparable, headlines
+from judged.online.differences import comparable_metrics, headline_metrics
 from judged.online.estimation.online_metrics import sums_of_units
 from judged.online.estimation.sums import metric_pages, unit_sums
 from judged.online.facts.pages import FactSettings
-from judged.online.layout import in_unit, percent
-from judged.online.log import LogAnswer, about, need
+from judged.online.layout import percent, unit_show
+from judged.online.log import LogAnswer, answer_fields, validate
 from judged.online.metrics import OnlineMetric
 from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, columns_of, number
 from judged.stats.ratio import ratio_error, ratio_errors
@@ -67,8 +67,8 @@ class ABTestPlan(LogAnswer):
     """
 
     kind: ClassVar[str] = "abtest-plan"
-    answers: ClassVar[str] = "Before an A/B test: {log}"
-    asked: ClassVar[tuple[str, ...]] = ("differences", "power", "splits", "a_day")
+    title_format: ClassVar[str] = "Before an A/B test: {log}"
+    fact_fields: ClassVar[tuple[str, ...]] = ("differences", "power", "splits", "a_day")
 
     plans: tuple[MetricPlan, ...]
     differences: tuple[float, ...]
@@ -85,7 +85,7 @@ class ABTestPlan(LogAnswer):
             "plans",
             (
                 Column("metric", [str(plan.metric) for plan, _ in cells], TEXT),
-                Column("relative", [self.differences[i] for _, i in cells], in_unit("share", 1), "difference"),
+                Column("relative", [self.differences[i] for _, i in cells], unit_show("share", 1), "difference"),
                 Column("users", [plan.users[i] for plan, i in cells], COUNT, "users, one day"),
                 Column("users_any_day", [plan.users_any_day[i] for plan, i in cells], COUNT, "users, any day"),
                 Column("days", [plan.days[i] for plan, i in cells], number(0), "days, any day"),
@@ -96,7 +96,7 @@ class ABTestPlan(LogAnswer):
             f"{self.a_day:,.0f} new users a day; not adjusted for the time before, which makes it shorter",
         )
         error = math.sqrt(alpha * (1.0 - alpha) / self.splits)
-        shows = [in_unit(plan.metric.unit) for plan in self.plans]
+        shows = [unit_show(plan.metric.unit) for plan in self.plans]
         aa = Table(
             "aa",
             (
@@ -110,7 +110,7 @@ class ABTestPlan(LogAnswer):
         )
         miscalibrated = [str(plan.metric) for plan in self.plans if abs(plan.false_alarms - alpha) > 4 * error]
         warning = f"Splits of the same users differ too often or too seldom by {', '.join(miscalibrated)}."
-        rules = self.made(*(f"{metric}: {reason}" for metric, reason in self.refused))
+        rules = self.method_block(*(f"{metric}: {reason}" for metric, reason in self.refused))
         return (*((Sentences((warning,)),) if miscalibrated else ()), plans, aa, rules)
 
     def facts(self) -> Mapping[str, Any]:
@@ -152,12 +152,12 @@ def plan_abtest(
     InputError
         If the log supports no metric or has fewer than two users, or an option is out of range.
     """
-    need(log=log, unit=unit, level=level, seed=seed, power=power, splits=splits)
+    validate(log=log, unit=unit, level=level, seed=seed, power=power, splits=splits)
     targets = differences_of(differences)
     if not targets or not all(0 < float(target) < math.inf for target in targets):
         raise InputError(f"`differences` must be positive numbers, got {targets}", fix="use 0.02, for example")
     settings = settings or FactSettings()
-    supported, refused = comparable(headlines(log, unit) if metrics is None else metrics, log, unit)
+    supported, refused = comparable_metrics(headline_metrics(log, unit) if metrics is None else metrics, log, unit)
     if not supported:
         problem = "the log supports none of the metrics that were passed"
         raise InputError(problem, fix="see 'judged online metrics' for those that it supports", path=log.name)
@@ -174,7 +174,7 @@ def plan_abtest(
     plans = [_plan(metric, arrays[metric], targets, power, splits, a_day, inference, rng) for metric in supported]
     return ABTestPlan(
         plans=tuple(plans), differences=targets, power=power, splits=splits, a_day=a_day,
-        refused=tuple(refused.items()), **about(log, unit, level, {}, settings),
+        refused=tuple(refused.items()), **answer_fields(log, unit, level, {}, settings),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.online.clicks.examination import match_own_estimate, read_single_curve
 from judged.online.clicks.impression_counts import count_impressions
-from judged.online.log import FieldAnswer, need
+from judged.online.log import FieldAnswer, validate
 from judged.results import COUNT, TEXT, Column, Sentences, Table, columns_of, counted, number
 from judged.results.blocks import Note
 from judged.results.decimals import decimal
@@ -208,8 +208,8 @@ class Coec(FieldAnswer):
     """Result of `coec`: ratios of pairs, and click-through rates of ranks."""
 
     kind: ClassVar[str] = "coec"
-    answers: ClassVar[str] = "{log}: clicks over expected clicks"
-    asked: ClassVar[tuple[str, ...]] = ("log", "counting", "level", "prior")
+    title_format: ClassVar[str] = "{log}: clicks over expected clicks"
+    fact_fields: ClassVar[tuple[str, ...]] = ("log", "counting", "level", "prior")
 
     log: str
     counting: str
@@ -305,7 +305,7 @@ def coec(
     Intervals (`estimate_ratios`) include the error of expected clicks: of click-through rates, and of propensities that
     were estimated from the same log. Other propensities are treated as known.
     """
-    need(log=log, level=level, dwell=dwell)
+    validate(log=log, level=level, dwell=dwell)
     cells = count_impressions(select_clicks(log, counting, dwell), **selection)
     curve, replicates = read_curve_and_replicates(log, propensities, selection.get("where"))
     return compute_coec(cells, log.name, counting, level, propensities=curve, replicates=replicates)

@@ -14,8 +14,8 @@ from judged.online.clicks.impression_counts import count_page_patterns
 from judged.online.clicks.model_fit import check_integers, convergence_notes, examination_blocks
 from judged.online.clicks.posteriors import totals
 from judged.online.clicks.rank_models import MODELS, model_of
-from judged.online.layout import UNITS, percent, sentence
-from judged.online.log import LogAnswer, about, names_of, need
+from judged.online.layout import UNITS, clip_words, percent
+from judged.online.log import LogAnswer, answer_fields, parse_names, validate
 from judged.online.offline.concordance import NO_ESTIMATE, IntervalEstimate, ratio_estimate, unit_sums
 from judged.results import COUNT, TEXT, Chart, Column, Sentences, Table, columns_of, counted, number
 from judged.stats.sufficiency import insufficiency
@@ -116,9 +116,9 @@ class ModelComparison(LogAnswer):
     """
 
     kind: ClassVar[str] = "click-models"
-    answers: ClassVar[str] = "Which click model fits: {log}"
+    title_format: ClassVar[str] = "Which click model fits: {log}"
     main: ClassVar[str] = "models"
-    asked: ClassVar[tuple[str, ...]] = ("by", "folds", "pages", "units")
+    fact_fields: ClassVar[tuple[str, ...]] = ("by", "folds", "pages", "units")
 
     by: str
     folds: int
@@ -189,7 +189,7 @@ class ModelComparison(LogAnswer):
             sentences.append(f"Every model with fewer parameters predicts less well: {best.model} is worth its own.")
         impossible = [(row.model, f"{row.impossible:,} of the held-out pages") for row in self.rows if row.impossible]
         sentences += [f"{model} cannot explain {pages}, and has no likelihood." for model, pages in impossible]
-        sentences += [f"Not fitted: {sentence(reason)}." for _, reason in self.refused]
+        sentences += [f"Not fitted: {clip_words(reason)}." for _, reason in self.refused]
         sentences.append(
             "That a model predicts better than the others does not make its assumption true, nor what it calls"
             " attractive relevant."
@@ -296,9 +296,9 @@ def compare_models(
     >>> comparison.chosen
     'RCTR'
     """
-    names = names_of(rules=models) if models else list(MODELS)
+    names = parse_names(rules=models) if models else list(MODELS)
     selected = [model_of(name) for name in names]
-    need(unit=unit, level=level, bins=bins)
+    validate(unit=unit, level=level, bins=bins)
     check_integers(0, seed=seed)
     check_integers(1, iterations=iterations)
     check_integers(2, folds=folds)
@@ -331,11 +331,11 @@ def compare_models(
         held_out[model.name] = _cross_validate(model, patterns, unit_folds, folds, fitted, iterations, report)
     if not held_out:
         raise InputError(refused[0][1], fix="use a model without examination parameters, such as DBN", path=log.name)
-    answer_fields = about(log, unit, level, {"queries": f"told apart by {patterns.by}", "where": where or ""})
-    answer_fields["notes"] += tuple(notes)
+    fields = answer_fields(log, unit, level, {"queries": f"told apart by {patterns.by}", "where": where or ""})
+    fields["notes"] += tuple(notes)
     rows = _model_rows(patterns, held_out, fits, level)
     return ModelComparison(
-        **answer_fields, by=patterns.by, folds=folds, pages=len(patterns.pattern), units=patterns.n_units, rows=rows,
+        **fields, by=patterns.by, folds=folds, pages=len(patterns.pattern), units=patterns.n_units, rows=rows,
         ranks=tuple(rank for row in rows for rank in _rank_rows(row.model, held_out[row.model])),
         calibration=tuple(
             group for row in rows for group in _calibration_rows(row.model, held_out[row.model].groups, bins)

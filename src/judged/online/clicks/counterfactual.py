@@ -21,7 +21,7 @@ from judged.online.clicks.impression_counts import (
     replace_queries_by_topics,
     topic_column_and_texts,
 )
-from judged.online.log import FieldAnswer, need
+from judged.online.log import FieldAnswer, validate
 from judged.online.offline.concordance import IntervalEstimate, influence_estimate, ratio_estimate
 from judged.results import CHANGE, NUMBER, TEXT, Column, Sentences, Table, columns_of, counted
 from judged.results.blocks import Note
@@ -61,8 +61,8 @@ class IpsScores(FieldAnswer):
     """Result of `ips`."""
 
     kind: ClassVar[str] = "ips"
-    answers: ClassVar[str] = "{log}: what its clicks say of rankings"
-    asked: ClassVar[tuple[str, ...]] = (
+    title_format: ClassVar[str] = "{log}: what its clicks say of rankings"
+    fact_fields: ClassVar[tuple[str, ...]] = (
         "log", "level", "clip", "pages", "other", "clicks", "clipped", "effective", "units", "estimated",
     )  # fmt: skip
 
@@ -156,7 +156,7 @@ def ips(
     groups of users then includes their error; with fewer than 10 users there is no interval. Other propensities are
     treated as known.
     """
-    need(log=log, level=level)
+    validate(log=log, level=level)
     if propensities is None:
         propensities = estimate_propensities(log, stratum=stratum, where=where, depth=depth)
     curves, selected_runs = read_propensities(propensities), runs_of(runs)

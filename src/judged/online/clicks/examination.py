@@ -17,7 +17,7 @@ from judged.data.records import records_of
 from judged.errors import InputError
 from judged.online.clicks.impression_counts import count_page_patterns
 from judged.online.engine import identifier, literal
-from judged.online.log import FieldAnswer, need, need_column
+from judged.online.log import FieldAnswer, check_column, validate
 from judged.results import COUNT, TEXT, Chart, Sentences, Table, columns_of, counted, listed, number
 from judged.results.blocks import Note
 from judged.stats.student import student_quantile
@@ -124,8 +124,8 @@ class Propensities(FieldAnswer):
     """Result of `propensities`. `read_propensities` reads its CSV or JSON."""
 
     kind: ClassVar[str] = "propensities"
-    answers: ClassVar[str] = "{log}: how often each rank is looked at"
-    asked: ClassVar[tuple[str, ...]] = ("log", "randomized", "stratum", "level")
+    title_format: ClassVar[str] = "{log}: how often each rank is looked at"
+    fact_fields: ClassVar[tuple[str, ...]] = ("log", "randomized", "stratum", "level")
 
     log: str
     randomized: bool  # whether only randomized results count
@@ -208,7 +208,7 @@ def propensities(
     of a document depends on its current relevance (as with a ranker that learns from clicks), the estimates are biased
     without randomization.
     """
-    need(log=log, level=level)
+    validate(log=log, level=level)
     selected_log, randomized = _randomized_results(log, randomized)
     strata = {"": selected_log} if stratum is None else split_by_column(selected_log, stratum)
     ranks: list[Propensity] = []
@@ -233,7 +233,7 @@ def _randomized_results(log: InteractionLog, randomized: bool | None = None) -> 
 
 def split_by_column(log: InteractionLog, column: str) -> dict[str, InteractionLog]:
     """Split a log by a column of its pages. The key of null is the empty string."""
-    need_column(log, column)
+    check_column(log, column)
     expression = f"coalesce(CAST({identifier(column)} AS VARCHAR), '')"
     rows = log.engine.rows(f"SELECT DISTINCT {expression} AS value FROM {log.serp} ORDER BY value")
     return {row["value"]: replace(log, serp=log.serp.where(f"{expression} = {literal(row['value'])}")) for row in rows}

@@ -73,8 +73,8 @@ class ClickAgreement(FieldAnswer):
     """Result of `against_people`."""
 
     kind: ClassVar[str] = "click-agreement"
-    answers: ClassVar[str] = "{log}: judgments made of clicks ({by}) against people's"
-    asked: ClassVar[tuple[str, ...]] = (
+    title_format: ClassVar[str] = "{log}: judgments made of clicks ({by}) against people's"
+    fact_fields: ClassVar[tuple[str, ...]] = (
         "log", "by", "level", "shared", "measure", "systems", "tau", "within_topics", "worth", "worth_ci",
         "clicks_a_label",
     )  # fmt: skip

@@ -12,8 +12,8 @@ from judged.data.compute import pc
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.online.engine import identifier
-from judged.online.log import need, need_column
-from judged.online.metrics import missing, online_metric
+from judged.online.log import check_column, validate
+from judged.online.metrics import lacking_data, online_metric
 from judged.online.offline.page_topics import HASH_RANGE, read_topics, topic_ids_by_text
 from judged.online.slicing import pages_where
 from judged.results.types import ReadOnly
@@ -212,7 +212,7 @@ def count_page_patterns(
     InputError
         As in `count_impressions`.
     """
-    need(unit=unit)
+    validate(unit=unit)
     orders = "rank, object_id", "object_id, rank"
     # Two 50-bit hashes per list, so that no lists are fetched; equal hashes of different lists are negligible.
     hashes = [f"CAST(sum(hash({columns}) % {HASH_RANGE}) AS BIGINT)" for columns in orders]
@@ -252,13 +252,13 @@ def _page_query(
     unit_column: str = "NULL",
 ) -> tuple[str, str]:
     """Return the query column, and SQL for the selected pages with query codes and clicks as bits."""
-    need(log=log, by=by, pages=pages, where=where, depth=depth)
+    validate(log=log, by=by, pages=pages, where=where, depth=depth)
     by = by or ("topic" if "topic" in log.serp.columns else "query_norm")
     for column in (by, *([stratum] if stratum else [])):
-        need_column(log, column)
+        check_column(log, column)
     if depth > MAX_DEPTH:
         raise InputError(f"depth is {depth}", fix=f"use at most {MAX_DEPTH}")
-    if problem := missing(online_metric("CTRAtRank"), log.has):
+    if problem := lacking_data(online_metric("CTRAtRank"), log.has):
         raise InputError(
             f"clicks at ranks cannot be counted: {problem}", path=log.name, fix="use a log with ranks and clicks"
         )

@@ -18,7 +18,7 @@ from judged.errors import InputError
 from judged.labels.labels import Labels
 from judged.online.clicks.clicks_over_expected import compute_coec, read_curve_and_replicates, select_clicks
 from judged.online.clicks.impression_counts import count_impressions, replace_queries_by_topics, topic_column_and_texts
-from judged.online.log import FieldAnswer, need
+from judged.online.log import FieldAnswer, validate
 from judged.results import COUNT, SHARE, TEXT, Column, Sentences, Table, counted, number
 from judged.results.blocks import Note
 
@@ -57,8 +57,8 @@ class ClickJudgments(FieldAnswer):
     """Result of `judge_clicks`. Its CSV can be read as judgments, and as labels of kind ``click``."""
 
     kind: ClassVar[str] = "click-judgments"
-    answers: ClassVar[str] = "{log}: judgments made of clicks ({by})"
-    asked: ClassVar[tuple[str, ...]] = (
+    title_format: ClassVar[str] = "{log}: judgments made of clicks ({by})"
+    fact_fields: ClassVar[tuple[str, ...]] = (
         "log", "by", "grading", "level", "min_shown", "cuts", "left_out", "nameless", "shared",
     )  # fmt: skip
 
@@ -215,7 +215,7 @@ def judge_clicks(
     >>> judgments.qrels.table.column_names
     ['query_id', 'doc_id', 'relevance', 'sd', 'weight', 'value', 'se']
     """
-    need(log=log, level=level, dwell=dwell)
+    validate(log=log, level=level, dwell=dwell)
     grading_rule: Grading = grading or ("value" if gold is None else "people")
     if grading_rule not in {"value", "lower", "people"}:
         raise InputError(f"grading is {grading_rule!r}", fix="take value, lower or people")

@@ -16,7 +16,7 @@ from judged.online.clicks.impression_counts import count_impressions, count_page
 from judged.online.clicks.posteriors import PairPosterior, totals
 from judged.online.clicks.rank_models import RankModelCounts, model_of
 from judged.online.layout import UNITS, percent
-from judged.online.log import LogAnswer, about, need
+from judged.online.log import LogAnswer, answer_fields, validate
 from judged.results import COUNT, TEXT, Chart, Column, Sentences, Table, counted, number
 from judged.results.blocks import Note
 
@@ -71,9 +71,9 @@ class ModelFit(LogAnswer):
     """
 
     kind: ClassVar[str] = "click-model"
-    answers: ClassVar[str] = "{model.name}, {model.title}: {log}"
+    title_format: ClassVar[str] = "{model.name}, {model.title}: {log}"
     main: ClassVar[str] = "attractiveness"
-    asked: ClassVar[tuple[str, ...]] = (
+    fact_fields: ClassVar[tuple[str, ...]] = (
         "by", "shrink", "results", "clicks", "iterations", "converged", "loglik", "resamples",
     )  # fmt: skip
 
@@ -299,11 +299,11 @@ def fit_model(
     (True, 'query_norm', ['attractiveness', 'continuation', 'satisfaction'])
     """
     click_model = model_of(model)
-    need(unit=unit, level=level, depth=depth)
+    validate(unit=unit, level=level, depth=depth)
     check_integers(1, iterations=iterations)
     check_integers(0, seed=seed)
     if resamples:
-        need(resamples=resamples)
+        validate(resamples=resamples)
     if shrink not in {"empirical", "none"}:
         raise InputError(f"unknown shrink {shrink!r:.60}", fix="use empirical or none")
     report = None if progress is None else lambda share: progress(f"fitting {click_model.name}", share)
@@ -330,11 +330,11 @@ def fit_model(
         posteriors = pair_posteriors(data, fitted, level)
         errors = data.information(fitted.parameters).standard_errors(fitted.parameters, fitted.priors)
         errors |= {name: posterior.sd for name, posterior in posteriors.items()}
-    answer_fields = about(log, unit, level, {"queries": f"told apart by {query_column}", "where": where or ""})
-    answer_fields["notes"] += convergence_notes(fitted)
+    fields = answer_fields(log, unit, level, {"queries": f"told apart by {query_column}", "where": where or ""})
+    fields["notes"] += convergence_notes(fitted)
     examinations, rank_impressions = data.examination_counts(fitted.parameters)
     return ModelFit(
-        **answer_fields, model=click_model, by=query_column, shrink=shrink, results=int(impressions.sum()),
+        **fields, model=click_model, by=query_column, shrink=shrink, results=int(impressions.sum()),
         clicks=int(clicks.sum()), iterations=fitted.iterations, converged=fitted.converged, values=fitted.parameters,
         errors=errors, loglik=data.log_likelihood(fitted.parameters) / float(impressions.sum()), priors=fitted.priors,
         pairs=pairs, impressions=impressions, pair_clicks=clicks, examinations=examinations,

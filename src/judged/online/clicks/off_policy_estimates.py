@@ -32,7 +32,7 @@ from judged.online.clicks.importance_weighting import (
     whole_list,
 )
 from judged.online.layout import percent
-from judged.online.log import LogAnswer, about, need
+from judged.online.log import LogAnswer, answer_fields, validate
 from judged.online.offline.concordance import unit_sums
 from judged.results import CHANGE, COUNT, NUMBER, TEXT, Column, Sentences, Table, columns_of, counted, listed
 from judged.stats.ratio import UnitRatio, student_quantiles
@@ -123,8 +123,8 @@ class OffPolicyEstimates(LogAnswer):
     """
 
     kind: ClassVar[str] = "off-policy"
-    answers: ClassVar[str] = "{run}: what users of {log} would have clicked"
-    asked: ClassVar[tuple[str, ...]] = (
+    title_format: ClassVar[str] = "{run}: what users of {log} would have clicked"
+    fact_fields: ClassVar[tuple[str, ...]] = (
         "run", "convention", "pages", "users", "logged", "bare", "other", "depth", "clip",
     )  # fmt: skip
     main: ClassVar[str] = "estimates"
@@ -194,7 +194,7 @@ class OffPolicyEstimates(LogAnswer):
                 note=("of the list down to each rank" if self.convention == "conditional" else "of each rank")
                 + "; their mean is 1, less at most the probability of what was never shown",
             ),
-            self.made(),
+            self.method_block(),
         )  # fmt: skip
 
 
@@ -253,7 +253,7 @@ def off_policy(
     Unsupported documents may get any number of clicks: upper limits of intervals include them. The module
     `judged.online.clicks.importance_weighting` has the assumptions of each estimator.
     """
-    need(log=log, unit=unit, level=level)
+    validate(log=log, unit=unit, level=level)
     # `not clip >= 1` also rejects NaN.
     if not clip >= 1:
         raise InputError(f"clip must be 1 or more, got {clip:g}", fix="use clip=10, or another weight of at least 1")
@@ -272,7 +272,7 @@ def off_policy(
     return OffPolicyEstimates(
         run=target.name, convention=convention, pages=len(pages.unit), users=int(pages.unit.max()) + 1,
         logged=logged_clicks, bare=pages.n_without_propensity, other=pages.n_without_topic, depth=depth, clip=clip,
-        rows=rows, weights=by_rank, **about(log, unit, level, policies),
+        rows=rows, weights=by_rank, **answer_fields(log, unit, level, policies),
     )  # fmt: skip
 
 

@@ -54,8 +54,8 @@ class UncertainScores(FieldAnswer):
     """Result of `evaluate_uncertain`."""
 
     kind: ClassVar[str] = "uncertain-scores"
-    answers: ClassVar[str] = "Scores by {qrels}, whose judgments are uncertain"
-    asked: ClassVar[tuple[str, ...]] = ("qrels", "n", "judgments", "level", "resamples", "seed")
+    title_format: ClassVar[str] = "Scores by {qrels}, whose judgments are uncertain"
+    fact_fields: ClassVar[tuple[str, ...]] = ("qrels", "n", "judgments", "level", "resamples", "seed")
 
     qrels: str
     n: int

@@ -1,4 +1,4 @@
-"""`judged clicks`: what clicks tell of documents, once position and what stood above are taken out."""
+"""`judged clicks`: click models, position bias, and judgments derived from clicks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ judging = with_options(
     depth,
     logs.where,
 )
-"""The options of how judgments are made of clicks."""
+"""Options for deriving judgments from clicks."""
 
 fitting = with_options(
     logs.by(
@@ -69,10 +69,10 @@ fitting = with_options(
     logs.log_options,
     answer_options(),
 )
-"""The options of click models: which pages count, and what a query is."""
+"""Options of click models: selection of pages, and definition of a query."""
 
 estimating = with_options(depth, logs.where, shared("confidence"), logs.log_options, answer_options())
-"""The options of estimates by rank."""
+"""Options of estimates by rank."""
 
 by_text = click.option(
     "--by", metavar="COLUMN", help="What tells queries apart.  [default: the column topic, or texts]"
@@ -97,8 +97,8 @@ def models_command(paths: tuple[str, ...], output: OutputOptions, models: tuple[
     from judged.online.clicks import compare_models
 
     with logs.opened_with_progress(paths, output, options) as (log, tell):
-        found = compare_models(log, models or None, progress=tell, **options)
-    output(found)
+        result = compare_models(log, models or None, progress=tell, **options)
+    output(result)
 
 
 @clicks.command("fit", short_help="Fit a click model to a LOG: attractiveness, examination, satisfaction.")
@@ -123,8 +123,8 @@ def fit_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -
     from judged.online.clicks import fit_model
 
     with logs.opened_with_progress(paths, output, options) as (log, tell):
-        found = fit_model(log, progress=tell, **options)
-    output(found)
+        result = fit_model(log, progress=tell, **options)
+    output(result)
 
 
 @clicks.command("propensities", short_help="How often each rank is looked at, without a model of clicks.")
@@ -147,8 +147,8 @@ def propensities_command(paths: tuple[str, ...], output: OutputOptions, **option
     from judged.online.clicks import propensities
 
     with logs.opened(paths, output, options) as log:
-        found = propensities(log, **options)
-    output(found)
+        result = propensities(log, **options)
+    output(result)
 
 
 @clicks.command("coec", short_help="Clicks over those that ranks let expect, by query and document.")
@@ -171,8 +171,8 @@ def coec_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) 
 
     output.keep(options["propensities"])
     with logs.opened(paths, output, options) as log:
-        found = coec(log, **options)
-    output(found)
+        result = coec(log, **options)
+    output(result)
 
 
 @clicks.command("ips", short_help="What logged clicks say of runs that users did not see.")
@@ -206,12 +206,12 @@ def ips_command(
     """
     from judged.online.clicks import ips
 
-    given = arguments.runs_at(runs, options.pop("run_format"))
-    output.keep(propensities, options["topics"], *(run.where for run in given))
-    asked = {"measures": measure} if measure else {}
+    run_list = arguments.runs_at(runs, options.pop("run_format"))
+    output.keep(propensities, options["topics"], *(run.where for run in run_list))
+    measure_options = {"measures": measure} if measure else {}
     with logs.opened((path,), output, options) as log:
-        found = ips(log, given, propensities, **asked, **options)
-    output(found)
+        result = ips(log, run_list, propensities, **measure_options, **options)
+    output(result)
 
 
 @clicks.command("off-policy", short_help="What another ranker would have got, by how likely each result was shown.")
@@ -235,9 +235,9 @@ def off_policy_command(path: str, run: str, output: OutputOptions, **options: An
 
     output.keep(run, options["topics"])
     with logs.opened((path,), output, options) as log:
-        found = off_policy(log, run, **options)
-    output(found)
-    if not found.overlaps:
+        result = off_policy(log, run, **options)
+    output(result)
+    if not result.overlaps:
         raise SystemExit(1)
 
 
@@ -269,10 +269,10 @@ def judge_command(
     output.keep(gold, options["propensities"], options["topics"])
     people = None if gold is None else Qrels.read(gold, format=qrels_format)
     with logs.opened(paths, output, options) as log:
-        found = judge_clicks(log, gold=people, **options)
-    output(found)
+        result = judge_clicks(log, gold=people, **options)
+    output(result)
     if output.out is not None and output.format in {"trec", "csv"}:
-        write_origin(found.qrels.origin, output.out)
+        write_origin(result.qrels.origin, output.out)
 
 
 @clicks.command("evaluate", short_help="Score runs by uncertain judgments, and allow for that.")
@@ -298,12 +298,12 @@ def evaluate_command(
     """
     from judged.online.clicks import evaluate_uncertain
 
-    given = arguments.runs_at(runs, run_format)
-    output.keep(qrels, *(run.where for run in given))
-    output(evaluate_uncertain(qrels, given, measure or None, **options))
+    run_list = arguments.runs_at(runs, run_format)
+    output.keep(qrels, *(run.where for run in run_list))
+    output(evaluate_uncertain(qrels, run_list, measure or None, **options))
 
 
-@clicks.command("against", short_help="Set judgments made of clicks against people's.")
+@clicks.command("against", short_help="Set judgments click_judgments of clicks against people's.")
 @click.argument("path", metavar="LOG")
 @click.argument("gold", metavar="QRELS")
 @shared("some_runs")
@@ -329,7 +329,7 @@ def against_command(
     output: OutputOptions,
     **options: Any,
 ) -> None:
-    """Set judgments that are made of the clicks of LOG against those of people in QRELS.
+    """Set judgments that are click_judgments of the clicks of LOG against those of people in QRELS.
 
     Whether both order documents alike, more so than raw clicks do; whether the logged rank is still in them; and with
     RUNs, whether both order systems alike and how many clicks are worth one label.
@@ -338,9 +338,9 @@ def against_command(
     from judged.online.clicks import against_people, judge_clicks
 
     slicing = arguments.slicing_by(by_attribute, attributes, "--slice")
-    given = arguments.runs_at(runs, run_format)
-    output.keep(gold, options["propensities"], options["topics"], attributes, *(run.where for run in given))
+    run_list = arguments.runs_at(runs, run_format)
+    output.keep(gold, options["propensities"], options["topics"], attributes, *(run.where for run in run_list))
     people = Qrels.read(gold, format=qrels_format)
     with logs.opened((path,), output, options) as log:
-        made = judge_clicks(log, **options)
-    output(against_people(made, people, given, measure, slicing=slicing, level=options["level"]))
+        click_judgments = judge_clicks(log, **options)
+    output(against_people(click_judgments, people, run_list, measure, slicing=slicing, level=options["level"]))

@@ -1,4 +1,4 @@
-"""`judged online abtest`: what a test on users says; exit code 0: an arm may be shipped, 1: none may, or not yet."""
+"""`judged online abtest`, `interleaving`, and `offline`, and `judged watch`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from judged.results import Answer
 
 
-def _deciding(least: str) -> Callable[..., Any]:
-    """Give a command the options of when a test may be decided, and of its plan."""
+def _verdict_options(min_users_help: str) -> Callable[..., Any]:
+    """Return the options for the verdict and the plan of a test."""
     return with_options(
         click.option(
             "--any-day/--one-day", default=True, show_default=True, help="When intervals hold: on one day, set before."
@@ -37,7 +37,7 @@ def _deciding(least: str) -> Callable[..., Any]:
             metavar="USERS",
             help="Where intervals are narrowest.",
         ),
-        click.option("--min-users", type=int, default=200, show_default=True, help=least),
+        click.option("--min-users", type=int, default=200, show_default=True, help=min_users_help),
         click.option("--plan", is_flag=True, help="Before a test: LOG is of the past; how long would one take?"),
     )
 
@@ -69,7 +69,7 @@ def _deciding(least: str) -> Callable[..., Any]:
     "--before-days", type=float, default=14.0, show_default=True, metavar="DAYS", help="Adjust by so much before."
 )
 @click.option("--margin-relative", type=float, default=0.02, show_default=True, help="What a guardrail may lose.")
-@_deciding("No verdict before each arm has as many.")
+@_verdict_options("No verdict before each arm has as many.")
 @interval
 @log_options
 @answer_options()
@@ -94,29 +94,27 @@ def abtest_command(
         if plan:
             output(plan_abtest(log, metrics, unit=options["unit"], level=options["level"]))
             return
-        parted = dict(map(_share, shares)) or None
-        ways: dict[str, Any] = dict(map(_direction, better))
-        found = abtest(log, metrics=metrics, shares=parted, better=ways, **options)
-    output(found)
-    if not found.ships:
+        expected_shares = dict(map(_parse_share, shares)) or None
+        directions: dict[str, Any] = dict(map(_parse_direction, better))
+        result = abtest(log, metrics=metrics, shares=expected_shares, better=directions, **options)
+    output(result)
+    if not result.ships:
         raise SystemExit(1)
 
 
-def _share(given: str) -> tuple[str, float]:
-    """Read ``ARM=SHARE``."""
-    arm, _, share = given.rpartition("=")
+def _parse_share(text: str) -> tuple[str, float]:
+    arm, _, share = text.rpartition("=")
     try:
         return arm, float(share)
     except ValueError:
-        raise InputError(f"--share is {given!r}", fix="write ARM=SHARE, such as control=0.5") from None
+        raise InputError(f"--share is {text!r}", fix="write ARM=SHARE, such as control=0.5") from None
 
 
-def _direction(given: str) -> tuple[str, str]:
-    """Parse ``NAME=more`` or ``NAME=less``."""
-    name, _, way = given.rpartition("=")
-    if way not in {"more", "less"} or not name:
-        raise InputError(f"--better is {given!r}", fix="write NAME=more or NAME=less, such as PageCTR=more")
-    return name, way
+def _parse_direction(text: str) -> tuple[str, str]:
+    name, _, direction = text.rpartition("=")
+    if direction not in {"more", "less"} or not name:
+        raise InputError(f"--better is {text!r}", fix="write NAME=more or NAME=less, such as PageCTR=more")
+    return name, direction
 
 
 @click.command("interleaving", short_help="Lists that mix two rankers: which do users prefer?")
@@ -127,7 +125,7 @@ def _direction(given: str) -> tuple[str, str]:
 @logs.by("Show it by this, too: device, ...")
 @click.option("--count-shared", is_flag=True, help="Count clicks of team drafts above where the two lists part.")
 @click.option("--count-repeated", is_flag=True, help="Count several clicks on one result as several.")
-@_deciding("No verdict before so many clicked.")
+@_verdict_options("No verdict before so many clicked.")
 @click.option(
     "--abtest", "test", metavar="LOG", help="With --plan: an A/B test of the same change, to set beside this log."
 )
@@ -146,17 +144,19 @@ def interleaving_command(
     from judged.online.interleaving_analysis.analysis import interleaving
     from judged.online.interleaving_analysis.planning import plan_interleaving
 
-    given = {name: options.pop(name) for name in _INTERLEAVING_TEST}
-    reading = dict(options)
+    test_options = {name: options.pop(name) for name in _INTERLEAVING_TEST}
+    abtest_options = dict(options)  # a copy, since `opened` removes the reading options
     with opened(paths, output, options) as log:
         if not plan:
-            found = interleaving(log, **given, **options)
+            result = interleaving(log, **test_options, **options)
         else:
-            past = [] if test is None else [(interleaving(log, **given, **options), _abtest(test, output, reading))]
+            past: list[Any] = []
+            if test is not None:
+                past.append((interleaving(log, **test_options, **options), _abtest(test, output, abtest_options)))
             output(plan_interleaving(log, past=past, **options))
             return
-    output(found)
-    if found.decision != "preferred":
+    output(result)
+    if result.decision != "preferred":
         raise SystemExit(1)
 
 
@@ -170,7 +170,7 @@ def _abtest(path: str, output: OutputOptions, options: dict[str, Any]) -> Any:
         return abtest(log, **options)
 
 
-_ASKED = ("topics", "by", "pages", "unit", "level")
+_SHARED_OPTIONS = ("topics", "by", "pages", "unit", "level")
 
 
 @click.command("offline", short_help="Whether judgments predict what users do.")
@@ -214,35 +214,37 @@ def offline_command(paths: tuple[str, ...], qrels: str, output: OutputOptions, *
     With --preferences: whether what clicks say about two results agrees with their grades, and says more than ranks.
     """
     if not paths:
-        raise InputError("QRELS is missing", fix=f"name the judgments too: judged online offline {qrels} QRELS")
+        raise InputError("QRELS is missing", fix=f"add the judgments: judged online offline {qrels} QRELS")
     output.keep(qrels, options["topics"])
     if options["rule"] and not options["preferences"]:
-        raise InputError("--rule says how preferences are read off clicks", fix="give --preferences as well")
+        raise InputError("--rule requires --preferences", fix="add --preferences")
     if options["preferences"] and (options["measure"] or options["outcome"]):
-        raise InputError("preferences are compared with grades, not with scores", fix="leave out -m and --outcome")
+        raise InputError("--preferences cannot be combined with -m or --outcome", fix="omit -m and --outcome")
     from judged.data.qrels import Qrels
 
     judgments = Qrels.read(qrels, format=options["qrels_format"])
     with logs.opened_with_progress(paths, output, options, "comparing") as (log, _):
-        found = _compared(log, judgments, options)
-    output(found)
+        result = _compare_with_judgments(log, judgments, options)
+    output(result)
 
 
-def _compared(log: InteractionLog, judgments: Qrels, options: dict[str, Any]) -> Answer:
+def _compare_with_judgments(log: InteractionLog, judgments: Qrels, options: dict[str, Any]) -> Answer:
     from judged.online.offline import against_qrels, preference_agreement
 
-    asked = {name: options[name] for name in _ASKED}
+    shared_options = {name: options[name] for name in _SHARED_OPTIONS}
     if options["preferences"]:
-        return preference_agreement(log, judgments, **({"rules": options["rule"]} if options["rule"] else {}), **asked)
+        if options["rule"]:
+            shared_options["rules"] = options["rule"]
+        return preference_agreement(log, judgments, **shared_options)
     if options["measure"]:
-        asked["measures"] = options["measure"]
+        shared_options["measures"] = options["measure"]
     return against_qrels(
         log,
         judgments,
         outcomes=options["outcome"] or None,
         dwell=options["dwell"],
         least_judged=options["least_judged"],
-        **asked,
+        **shared_options,
     )
 
 
@@ -276,19 +278,19 @@ def watch_command(
 
     if init:
         if exists(config) and not force:
-            fix = "give another name, or --force to overwrite it"
-            raise InputError("this file exists already", fix=fix, path=str(config))
+            fix = "use another name, or --force to overwrite it"
+            raise InputError("the file already exists", fix=fix, path=str(config))
         with opened(paths, output, options) as log:
             write_result(first_config(log, config.with_suffix(".json").name).rstrip("\n"), config)
         return
-    asked = read_watch(config)
+    config_data = read_watch(config)
     if paths:
         with opened(paths, output, options) as log:
-            found = watch(asked, log, keep=keep)
+            result = watch(config_data, log, keep=keep)
     else:
-        found = watch(asked, keep=keep)
+        result = watch(config_data, keep=keep)
     if prometheus:
-        write_result(found.prometheus().rstrip("\n"), prometheus)
-    output(found)
-    if not found.is_healthy:
+        write_result(result.prometheus().rstrip("\n"), prometheus)
+    output(result)
+    if not result.is_healthy:
         raise SystemExit(1)

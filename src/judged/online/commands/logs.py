@@ -1,4 +1,4 @@
-"""`judged logs`: whether an interaction log is fit to be measured on, and logs made ready for it."""
+"""`judged logs`, and the options and the reading of logs for all commands."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     Tell: TypeAlias = Callable[[str, float | None], None]
 
-_KNOWN = "say what it is: --layout NAME, or --mapping FILE for a log of your own (see 'judged logs check --help')"
+_LAYOUT_FIX = "use --layout NAME, or --mapping FILE for another layout (see 'judged logs check --help')"
 READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
 """The options with which logs are read."""
 
 
 paths = click.argument("paths", nargs=-1, required=True, metavar="LOG...")
-"""The files of a log."""
+"""Argument with the files of a log."""
 
 interval = with_options(
     click.option(
@@ -39,18 +39,18 @@ interval = with_options(
     ),
     shared("confidence"),
 )
-"""The options of intervals."""
+"""Options of confidence intervals."""
 
 
 where = shared("where", help="Count only pages that match, such as \"device == 'mobile' and page == 1\".")
-"""The option that chooses pages."""
+"""Option that filters pages."""
 
 tables = click.option(
     "--tables",
     metavar="ADDRESS",
     help="Where on Spark the tables of a converted LOG are: sc://HOST:PORT/SCHEMA (see docs/any-size.md).",
 )
-"""The option of commands whose numbers were compared there."""
+"""Option of commands that are tested on Spark."""
 
 
 log_options = with_options(
@@ -106,23 +106,21 @@ log_options = with_options(
 
 
 def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
-    """Read a log as the options say, with a progress line on a terminal."""
-    from judged.online.log import need_records
+    """Read a log with the options of the command, with a progress line on a terminal."""
+    from judged.online.log import check_has_records
     from judged.online.storage import read_log
 
     base = options.pop("rank_base")
-    with known_layout(_KNOWN), progress_line() as progress:
+    with layout_errors(_LAYOUT_FIX), progress_line() as progress:
+        # The base is a choice of strings on the command line.
         log = read_log(paths, rank_base=None if base is None else 0 if base == "0" else 1, progress=progress, **options)
-    need_records(log)
+    check_has_records(log)
     return log
 
 
 @contextmanager
 def opened(paths: tuple[str, ...], output: OutputOptions, options: dict[str, Any]) -> Generator[InteractionLog]:
-    """Read a log and give it to work on, within the memory that it may take; what is left of `options` is asked of it.
-
-    On a terminal, it is said what is being done.
-    """
+    """Read a log within the memory limit, with progress on a terminal; remove the reading options from `options`."""
     with opened_with_progress(paths, output, options) as (log, _):
         yield log
 
@@ -131,20 +129,20 @@ def opened(paths: tuple[str, ...], output: OutputOptions, options: dict[str, Any
 def opened_with_progress(
     paths: tuple[str, ...], output: OutputOptions, options: dict[str, Any], step: str = "counting"
 ) -> Generator[tuple[InteractionLog, Tell | None]]:
-    """Read a log as `opened` does, for work that tells its steps."""
-    from judged.online.engine import within_memory
+    """Read a log like `opened`, and yield it with a function that reports progress."""
+    from judged.online.engine import translate_memory_errors
 
-    reading = {name: options.pop(name) for name in (*READING, "tables") if name in options}
-    output.keep(*paths, reading["mapping"], options.get("documents"))
-    with within_memory():
-        log = open_log(paths, **reading)
+    reading_options = {name: options.pop(name) for name in (*READING, "tables") if name in options}
+    output.keep(*paths, reading_options["mapping"], options.get("documents"))
+    with translate_memory_errors():
+        log = open_log(paths, **reading_options)
         with progress_line(step) as tell:
             yield log, tell
 
 
 @contextmanager
-def known_layout(fix: str) -> Generator[None]:
-    """Say of a file that is no log what to do on the command line; Python names every layout there is."""
+def layout_errors(fix: str) -> Generator[None]:
+    """Replace the fix of errors about unknown layouts, which is written for Python, by one for the command line."""
     from judged.online.readers.files import UnknownLayoutError
 
     try:
@@ -154,35 +152,36 @@ def known_layout(fix: str) -> Generator[None]:
 
 
 def by(help: str, metavar: str = "SLICE") -> Callable[..., Any]:
-    """Give a command the option of one slice."""
+    """Return the option of one slicing attribute."""
     return shared("by", callback=once, metavar=metavar, help=help)
 
 
 def once(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> str | None:
-    """Give the one value of an option, and refuse several: the last would count alone, and nobody be told."""
+    """Return the value of an option that may be used only once."""
     del ctx
     if len(value) > 1:
         flag = max(param.opts, key=len)
-        raise InputError(f"{flag} is given {len(value)} times", fix="give it once, and run the command once for each")
+        raise InputError(f"{flag} is used {len(value)} times", fix="use it once, and run the command for each value")
     return value[0] if value else None
 
 
 @contextmanager
 def progress_line(step: str = "reading") -> Generator[Tell | None]:
-    """Show what is being done and how far it is, on a terminal."""
+    """Yield a function that reports the current step and the finished share, or None without a terminal."""
     with bar(step, 1000) as tell:
         if tell is None:
             yield None
             return
-        place = 0
+        position = 0
 
-        def line(step: str, share: float | None) -> None:
-            nonlocal place
-            steps = None if share is None else round(1000 * share) - place
+        def report(step: str, share: float | None) -> None:
+            nonlocal position
+            # The progress bar counts in thousandths.
+            steps = None if share is None else round(1000 * share) - position
             tell(step, steps)
-            place += steps or 0
+            position += steps or 0
 
-        yield line
+        yield report
 
 
 pages = click.option(
@@ -192,10 +191,10 @@ pages = click.option(
     show_default=True,
     help="Of each result list its first page, or later ones too.",
 )
-"""The option of which pages of a result list count."""
+"""Option that selects the pages of a result list."""
 
 dwell = click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds that satisfy.")
-"""The option of how long a satisfied click takes."""
+"""Option for the threshold of a satisfied click."""
 
 
 @click.group("logs")
@@ -219,9 +218,9 @@ def check(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None
     from judged.online.check import check_log
 
     with opened(paths, output, options) as log:
-        found = check_log(log)
-    output(found)
-    raise SystemExit(1 if found.doubts else 0)
+        result = check_log(log)
+    output(result)
+    raise SystemExit(1 if result.doubts else 0)
 
 
 @logs.command("convert", short_help="Write a LOG as typed Parquet tables, which open in a moment.")
@@ -233,14 +232,14 @@ def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
 
     What was found is kept beside them in log.json: 'judged logs check FOLDER' says it again.
     """
-    from judged.online.engine import within_memory
+    from judged.online.engine import translate_memory_errors
     from judged.online.storage import store_log
 
-    with within_memory():
+    with translate_memory_errors():
         log = open_log(paths, **options)
         with progress_line("writing"):
             files = store_log(log, folder)
-    click.echo(f"{folder}: " + ", ".join(f"{one.name} {one.stat().st_size:,} bytes" for one in files))
+    click.echo(f"{folder}: " + ", ".join(f"{file.name} {file.stat().st_size:,} bytes" for file in files))
 
 
 @logs.command("draft", short_help="Write a first mapping of a log from its data.")

@@ -1,4 +1,4 @@
-"""`judged online`: what users did, from interaction logs."""
+"""`judged online`: metrics and analyses of user behavior from interaction logs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judged.online.log import InteractionLog
 
 
-_DATED = "give --documents FILE: documents with a column date"
+_DOCUMENTS_FIX = "use --documents FILE with documents that have a column date"
 
 
 @click.group(
@@ -38,35 +38,34 @@ def online() -> None:
     """
 
 
-_reading = with_options(where, log_options, tables, answer_options())
-_asked = with_options(logs.paths, where, interval, log_options, tables, answer_options())
-_sliced = with_options(
+_reading_options = with_options(where, log_options, tables, answer_options())
+_metric_arguments = with_options(logs.paths, where, interval, log_options, tables, answer_options())
+_slice_options = with_options(
     logs.by("Slice by this: device, language, variant, ..., or an attribute of the log."),
     click.option(
         "--documents", metavar="FILE", help="For --by freshness: when results were made, documents with a column date."
     ),
 )
-_compared = with_options(
+_comparison_arguments = with_options(
     logs.paths,
     click.option(
         "-m", "--metric", "metrics", multiple=True, metavar="NAME", help="A ratio.  [default: five that matter]"
     ),
 )
-_since = click.option(
+_since_option = click.option(
     "--since", metavar="DATE", help="When the later period begins.  [default: a week before the log's end]"
 )
-_by_query = click.option(
+_query_option = click.option(
     "--by", default="query_norm", show_default=True, metavar="COLUMN", help="What tells queries apart."
 )
 
 
 def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """Read a share; ``off`` is 1."""
     del ctx, param
     try:
         return None if value is None else 1.0 if value == "off" else float(value)
     except ValueError:
-        raise InputError(f"--winsorize is {value!r}", fix="give a share above 0, such as 0.999, or off") from None
+        raise InputError(f"--winsorize is {value!r}", fix="use a share above 0, such as 0.999, or off") from None
 
 
 _SETTINGS = {
@@ -75,34 +74,34 @@ _SETTINGS = {
     "attribution_window": "Seconds within which a cart or purchase that names no page counts for the last one.",
     "success": "Seconds of dwell that make a session succeed, where a metric does not say it (t=).",
 }
-"""The fields of `FactSettings`. Their defaults stay there, and are shown here: importing them takes half a second."""
+"""Help of the fields of `FactSettings`. Its import takes half a second, so the defaults are repeated in `_DEFAULTS`."""
 
-_SHOWN = {"winsorize": "0.999", "reformulation_gap": "300", "attribution_window": "1800", "success": "30"}
+_DEFAULTS = {"winsorize": "0.999", "reformulation_gap": "300", "attribution_window": "1800", "success": "30"}
 
 
-def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the choices behind the facts that no metric carries in its name."""
-    for name, what in reversed(_SETTINGS.items()):
-        kind: dict[str, Any] = {"callback": _quantile} if name == "winsorize" else {"type": float}
-        flag, said = f"--{name.replace('_', '-')}", f"{what}  [default: {_SHOWN[name]}]"
-        function = click.option(flag, metavar="SHARE" if name == "winsorize" else "SECONDS", help=said, **kind)(
-            function
-        )
+def _setting_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of `FactSettings` to a command."""
+    # Decorators apply from the bottom, so the order of the options is reversed.
+    for name, description in reversed(_SETTINGS.items()):
+        value_options: dict[str, Any] = {"callback": _quantile} if name == "winsorize" else {"type": float}
+        flag, metavar = f"--{name.replace('_', '-')}", "SHARE" if name == "winsorize" else "SECONDS"
+        help_text = f"{description}  [default: {_DEFAULTS[name]}]"
+        function = click.option(flag, metavar=metavar, help=help_text, **value_options)(function)
     return function
 
 
 def _settings(options: dict[str, Any]) -> FactSettings:
     from judged.online.facts.pages import FactSettings
 
-    given = {name: options.pop(name) for name in _SETTINGS}
-    return FactSettings(**{name: value for name, value in given.items() if value is not None})
+    values = {name: options.pop(name) for name in _SETTINGS}
+    return FactSettings(**{name: value for name, value in values.items() if value is not None})
 
 
 @online.command("metrics", short_help="Metrics with intervals, by slice.")
 @click.option(
     "-m", "--metric", multiple=True, metavar="NAME", help="A metric, such as PageCTR or SatisfiedClicks(t=20)."
 )
-@_sliced
+@_slice_options
 @click.option(
     "--interval",
     type=Choice(("delta", "bootstrap")),
@@ -111,24 +110,24 @@ def _settings(options: dict[str, Any]) -> FactSettings:
     help="How intervals of ratios are made.",
 )
 @shared("draws", "seed")
-@_settled
-@_asked
+@_setting_options
+@_metric_arguments
 def _metrics(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Compute metrics of LOG with intervals over users; wherever clicks count, CTR by rank stands beside them.
 
     Without -m, every usual metric that the log can tell is shown; 'judged online list' names all.
     """
-    from judged.online.scores import need_metrics
+    from judged.online.scores import check_has_estimates
 
     options["settings"] = _settings(options)
     with logs.opened_with_progress(paths, output, options) as (log, tell):
-        scores = need_metrics(_scores(log, metric or None, progress=tell, **options))
+        scores = check_has_estimates(_scores(log, metric or None, progress=tell, **options))
     output(scores)
 
 
 @online.command("ranks", short_help="CTR by rank: position bias.")
-@_sliced
-@_asked
+@_slice_options
+@_metric_arguments
 def _ranks(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Show how often results were opened at each rank of LOG, with intervals over users."""
     with logs.opened_with_progress(paths, output, options) as (log, tell):
@@ -137,7 +136,7 @@ def _ranks(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> Non
 
 
 @online.command("dwell", short_help="How long results are looked at, and satisfied clicks by threshold.")
-@_asked
+@_metric_arguments
 def _dwell(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Show how long opened results of LOG are looked at, and how satisfied clicks depend on their threshold.
 
@@ -148,8 +147,8 @@ def _dwell(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> Non
     with logs.opened_with_progress(paths, output, options) as (log, tell):
         if tell is not None:
             tell("visits", None)
-        found = dwell_times(log, **options)
-    output(found)
+        result = dwell_times(log, **options)
+    output(result)
 
 
 @online.command("time", short_help="Metrics over time: control limits, signals, changes.")
@@ -167,16 +166,16 @@ def _dwell(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> Non
     metavar="N",
     help="So many complete periods at the beginning say what is usual.  [default: those before the first change]",
 )
-@_settled
-@_asked
+@_setting_options
+@_metric_arguments
 def _time(paths: tuple[str, ...], metric: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Show metrics of LOG over time, with control limits, what lies outside them, and when their level changed."""
     from judged.online.series import over_time
 
     options["settings"] = _settings(options)
     with logs.opened_with_progress(paths, output, options) as (log, tell):
-        found = over_time(log, metric, progress=tell, **options)
-    output(found)
+        result = over_time(log, metric, progress=tell, **options)
+    output(result)
 
 
 @online.command("list", short_help="List the metrics, or show one in full.")
@@ -198,8 +197,8 @@ def _list(name: str | None, form: str) -> None:
     if form == "json":
         import json
 
-        known = [online_metric(name)] if name else ONLINE_METRICS.values()
-        click.echo(json.dumps(definitions(known).records(), indent=2, ensure_ascii=False))
+        metrics = [online_metric(name)] if name else ONLINE_METRICS.values()
+        click.echo(json.dumps(definitions(metrics).records(), indent=2, ensure_ascii=False))
     elif name:
         click.echo(catalog.page(name, width=terminal_width()))
     else:
@@ -207,26 +206,26 @@ def _list(name: str | None, form: str) -> None:
 
 
 def _scores(log: InteractionLog, metric: Any, *, by: str | None, documents: str | None, **options: Any) -> Any:
-    """Compute metrics by the slice that was asked for; what is missing for it is said in words of the command line."""
+    """Compute metrics with an optional slice. Errors about `objects` get a fix for the command line."""
     from judged.online.estimation.online_metrics import online_metrics
 
     if documents is not None and "freshness" not in (by or ""):
-        raise InputError("--documents says how old results are", fix="give --by freshness as well, or leave it out")
+        raise InputError("--documents requires --by freshness", fix="add --by freshness, or omit --documents")
     try:
         return online_metrics(log, metric, by=by, objects=documents, **options)
     except InputError as error:
         if "objects=" not in error.fix:
             raise
-        raise InputError(error.problem, fix=_DATED, path=error.path) from None
+        raise InputError(error.problem, fix=_DOCUMENTS_FIX, path=error.path) from None
 
 
 @online.command("overview", short_help="The numbers that matter against the period before, and what moved them.")
-@_compared
-@_since
-@_by_query
+@_comparison_arguments
+@_since_option
+@_query_option
 @interval
 @shared("alpha", help="Significance: what is said to change.")
-@_reading
+@_reading_options
 def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare five numbers of LOG with the period before, and say whether other queries moved them, or the same ones.
 
@@ -236,8 +235,8 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
     from judged.online.log_overview import overview
 
     with opened(paths, output, options) as log:
-        found = overview(log, metrics or None, **options)
-    output(found)
+        result = overview(log, metrics or None, **options)
+    output(result)
 
 
 @online.command("queries", short_help="Queries that find nothing, are left, are asked again, rise or fall.")
@@ -249,13 +248,13 @@ def overview_command(paths: tuple[str, ...], output: OutputOptions, metrics: tup
     metavar="NAME",
     help="zero, left, again, low-ctr, slow, new, rising or falling.  [default: all]",
 )
-@_by_query
-@_since
+@_query_option
+@_since_option
 @click.option("--min-users", type=click.IntRange(1), default=2, show_default=True, help="Fewer are not listed.")
 @shared("limit", type=click.IntRange(0), default=20, help="Rows of each list; 0: all.")
 @shared("confidence")
 @shared("fdr", help="Share of false discoveries, on average.")
-@_reading
+@_reading_options
 def queries_command(
     paths: tuple[str, ...], output: OutputOptions, lists: tuple[str, ...], limit: int, **options: Any
 ) -> None:
@@ -267,8 +266,8 @@ def queries_command(
     from judged.online.query_lists import queries
 
     with opened(paths, output, options) as log:
-        found = queries(log, lists or None, limit=limit or None, **options)
-    output(found)
+        result = queries(log, lists or None, limit=limit or None, **options)
+    output(result)
 
 
 @online.command("funnel", short_help="From search to click, cart and purchase, by slice.")
@@ -282,24 +281,24 @@ def queries_command(
 )
 @logs.by("Slice by this: device, variant, ...")
 @interval
-@_reading
+@_reading_options
 def funnel_command(paths: tuple[str, ...], output: OutputOptions, **options: Any) -> None:
     """Follow the searches of LOG to a click, to the cart and to a purchase, as far as the log holds these."""
     from judged.online.search_funnel import funnel
 
     with opened(paths, output, options) as log:
-        found = funnel(log, **options)
-    output(found)
+        result = funnel(log, **options)
+    output(result)
 
 
 @online.command("difference", short_help="Slices or periods side by side, each difference tested.")
-@_compared
+@_comparison_arguments
 @logs.by("Slice by this: variant, device, ...")
 @click.option("--baseline", metavar="NAME", help="The slice that the others are compared with.  [default: the first]")
 @click.option("--since", metavar="DATE", help="Without --by: when the later period begins.")
 @interval
 @shared("correction")
-@_reading
+@_reading_options
 def difference_command(paths: tuple[str, ...], output: OutputOptions, metrics: tuple[str, ...], **options: Any) -> None:
     """Compare slices of LOG with a baseline, or, without --by, what came later with what was before.
 
@@ -308,5 +307,5 @@ def difference_command(paths: tuple[str, ...], output: OutputOptions, metrics: t
     from judged.online.differences import difference
 
     with opened(paths, output, options) as log:
-        found = difference(log, metrics or None, **options)
-    output(found)
+        result = difference(log, metrics or None, **options)
+    output(result)

@@ -1,4 +1,4 @@
-"""Options of `judged serve` for logs of users, and what they open."""
+"""Options of `judged serve` for logs, and the files that they open."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPTIONS = (
 
 
 def workspace_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of `open_workspace`: the paths of logs, and of the configuration of a watch."""
+    """Return the arguments of `open_workspace`: paths of logs, and of the configuration of a watch."""
     return {"parts": {name: options[name] for name in ("log", "watch") if options[name]}}
 
 

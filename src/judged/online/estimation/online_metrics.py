@@ -22,10 +22,17 @@ from judged.online.estimation.sums import (
     unit_sums,
 )
 from judged.online.facts.pages import FactSettings, PageFacts
-from judged.online.findings import bias, doubts, unequal_users, unfit
+from judged.online.findings import doubts, position_bias_notes, unequal_activity_notes, unfit_log_notes
 from judged.online.layout import OnlineEstimate
-from judged.online.log import need, taken_as_users
-from judged.online.metrics import OnlineMetric, missing, online_metric, online_metrics_named, understood, usual_metrics
+from judged.online.log import user_substitute_policy, validate
+from judged.online.metrics import (
+    OnlineMetric,
+    default_metrics,
+    lacking_data,
+    online_metric,
+    online_metrics_named,
+    resolved_synonyms,
+)
 from judged.online.scores import OnlineScores
 from judged.online.statistics.users import bootstrap_intervals
 from judged.stats.ratio import RatioSums, ratio_errors, ratio_intervals
@@ -230,7 +237,7 @@ def split_supported(
     has = log.has | ({"clock"} if log.has_time else set()) | ({"dates"} if log.has_time and log.dated else set())
     wrong_unit = "sessions are the unit here, not users"
     wrong = {metric: wrong_unit for metric in metrics if (unit, metric.row) == ("session", "user")}
-    reasons = {metric: missing(metric, has) or wrong.get(metric, "") for metric in metrics}
+    reasons = {metric: lacking_data(metric, has) or wrong.get(metric, "") for metric in metrics}
     supported = tuple(metric for metric in metrics if not reasons[metric])
     return supported, tuple((metric, reason) for metric, reason in reasons.items() if reason)
 
@@ -333,14 +340,14 @@ def online_metrics(
         If an option is out of range, or the slicing attribute does not exist.
     """
     names = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
-    need(log=log, metrics=names, by=by, where=where, unit=unit, level=level)
-    need(interval=interval, resamples=resamples, seed=seed)
+    validate(log=log, metrics=names, by=by, where=where, unit=unit, level=level)
+    validate(interval=interval, resamples=resamples, seed=seed)
     if not isinstance(settings, FactSettings | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"`settings` must be FactSettings, got {settings!r:.60}", fix="pass FactSettings(...)")
     settings = settings or FactSettings()
     resampling = (resamples, seed) if interval == "bootstrap" else None
     names = None if names is None else list(names)
-    supported, refused = split_supported(usual_metrics() if names is None else online_metrics_named(names), log, unit)
+    supported, refused = split_supported(default_metrics() if names is None else online_metrics_named(names), log, unit)
     report_progress = progress or (lambda *_: None)
     with log.engine.scratch():
         slices, matching_pages, where_text = None, None, ""
@@ -371,8 +378,8 @@ def online_metrics(
         withheld |= metrics_without_data(supported, by_metric)
     supported, refused = tuple(metric for metric in supported if metric not in withheld), (*refused, *withheld.items())
     policies = {
-        **dict(understood(names or ())), **({"where": where_text} if where_text else {}), **dict(log.policies),
-        **dict(settings.policies()), **dict(taken_as_users(log)),
+        **dict(resolved_synonyms(names or ())), **({"where": where_text} if where_text else {}), **dict(log.policies),
+        **dict(settings.policies()), **dict(user_substitute_policy(log)),
         **({"bootstrap": f"{resamples:,} resamples, seed {seed}"} if resampling else {}),
         **({"slices": slices.note} if slices and slices.note else {}),
     }  # fmt: skip
@@ -385,7 +392,11 @@ def online_metrics(
         for row in by_metric.get(str(metric), [])
         if row.denominator > 0
     )
-    notes = (*unfit(log.name, doubts(log.accounts, log.findings)), *bias(supported), *unequal_users(estimates, unit))
+    notes = (
+        *unfit_log_notes(log.name, doubts(log.accounts, log.findings)),
+        *position_bias_notes(supported),
+        *unequal_activity_notes(estimates, unit),
+    )
     return OnlineScores(
         log=log.name, layout=log.layout, estimates=estimates, by=by, slices=sized_slices, unit=unit, level=level,
         interval=interval, counts=counts, ranks=ranks, refused=refused, policies=tuple(policies.items()),

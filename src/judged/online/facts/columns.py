@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
-from judged.online.engine import Relation, identifier, listed
+from judged.online.engine import Relation, identifier, sql_list
 from judged.online.facts.reformulation import REFORMULATIONS
-from judged.online.metrics import written
+from judged.online.metrics import format_parameter
 
 _Sql: TypeAlias = "str | Callable[[str], str]"
 
@@ -85,7 +85,7 @@ _HAS_CLICK_DELAY = "first_ms >= time_ms"
 _LAST_RANK = f"(last_packed & {2**RANK_BITS - 1})"
 _KIND = "coalesce(kind, '')"
 _IS_QUERY = f"page = 1 AND {_KIND} <> 'same'"
-_REFORMULATED = f"{_KIND} IN {listed(REFORMULATIONS)}"
+_REFORMULATED = f"{_KIND} IN {sql_list(REFORMULATIONS)}"
 _ABANDONED = "(opened IS NULL AND sale_ms IS NULL)"
 _FAILED = f"({_EMPTY} OR {_REFORMULATED})"
 _NO_SUCCESS_LATER = "NOT coalesce(last_success_ms > time_ms, false)"
@@ -280,7 +280,7 @@ def session_facts(
     needs_repeats = "repeated" in needed_page_columns(columns)
     aggregates = [f"{sql} AS {name}" for name, sql in _TOTALS.items() if name in columns]
     page_columns, facts = list[str](), [name for name in _TOTALS if name in columns]
-    for t in map(written, thresholds):
+    for t in map(format_parameter, thresholds):
         first_success = identifier(f"first_success_{t}")
         names = ("success", "queries", "last_query_ms", "last_repeat_ms", "queries_to_success")
         success, queries, query_ms, repeat_ms, queries_to_success = (identifier(f"{name}_{t}") for name in names)

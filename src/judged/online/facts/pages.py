@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from judged.online.engine import Relation, identifier, listed
+from judged.online.engine import Relation, identifier, sql_list
 from judged.online.facts.columns import (
     AMOUNT_SCALE,
     MAX_PACKED_RANK,
@@ -21,8 +21,8 @@ from judged.online.facts.columns import (
     sql_words,
 )
 from judged.online.facts.reformulation import begin_next_queries, click_facts
-from judged.online.log import need
-from judged.online.metrics import written
+from judged.online.log import validate
+from judged.online.metrics import format_parameter
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -56,7 +56,7 @@ class FactSettings:
     success: float = 30.0
 
     def __post_init__(self) -> None:
-        need(**vars(self))
+        validate(**vars(self))
 
     def policies(self) -> tuple[tuple[str, str], ...]:
         """Return names and values for results."""
@@ -145,7 +145,7 @@ def page_facts(
     clicks = click_facts(log)
     success_columns = {
         f"success_ms_{seconds}": f"least(o.{identifier(f'satisfied_ms_{seconds}')}, a.sale_ms)"
-        for seconds in map(written, sorted(set(successes)))
+        for seconds in map(format_parameter, sorted(set(successes)))
     }
     session_columns = [name for name in ("last_success_ms", "session_last_ms") if name in used]
     needed = sql_words(success_columns.values()) | used | ({"last_sale_ms", "copied_ms"} if session_columns else set())
@@ -255,11 +255,11 @@ def _click_sums(serp: Relation, clicks: Relation, names: Collection[str]) -> tup
 
 
 def _count_of(*actions: str) -> str:
-    return f"CAST(sum({flag(f'action IN {listed(actions)}')}) AS BIGINT)"
+    return f"CAST(sum({flag(f'action IN {sql_list(actions)}')}) AS BIGINT)"
 
 
 def _time_of(aggregate: str, *actions: str) -> str:
-    return f"{aggregate}(CASE WHEN action IN {listed(actions)} THEN time_ms END)"
+    return f"{aggregate}(CASE WHEN action IN {sql_list(actions)} THEN time_ms END)"
 
 
 def _amount_of(action: str) -> str:
@@ -297,12 +297,12 @@ def _other_event_sums(
     sums = {name: sql for name, (_, sql) in _OTHER_EVENTS.items() if name in names}
     if not sums:
         return (), log.serp
-    actions = listed(sorted({action for name in sums for action in _OTHER_EVENTS[name][0]}))
+    actions = sql_list(sorted({action for name in sums for action in _OTHER_EVENTS[name][0]}))
     event_sums = log.engine.keep(
         f"""
         WITH no_page AS (
             SELECT event, session, time_ms, action, value FROM {log.event}
-            WHERE action IN {listed(_SALES)} AND action IN {actions} AND serp IS NULL),
+            WHERE action IN {sql_list(_SALES)} AND action IN {actions} AND serp IS NULL),
         recent AS (
             SELECT l.event, max(p.time_ms) AS page_ms FROM no_page AS l JOIN {log.serp} AS p ON p.session = l.session
             WHERE p.time_ms <= l.time_ms GROUP BY l.event),

@@ -39,8 +39,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judged.data.query_text import normalize_query
-from judged.online.engine import Relation, listed
-from judged.online.log import AFTER_THE_CLICK, RETURNS
+from judged.online.engine import Relation, sql_list
+from judged.online.log import ACTIONS_ON_RESULT, RETURN_ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -317,7 +317,7 @@ def click_facts(log: InteractionLog) -> Relation:
         activity AS (
             SELECT e.session, e.time_ms FROM {log.event} AS e JOIN opened AS o ON e.session = o.session
             WHERE e.time_ms >= o.first_ms
-                AND (e.action IN {listed(RETURNS)} OR (e.action = 'page_exit' AND e.object_id IS NOT NULL))
+                AND (e.action IN {sql_list(RETURN_ACTIONS)} OR (e.action = 'page_exit' AND e.object_id IS NOT NULL))
             UNION ALL
             SELECT p.session, p.time_ms FROM {log.serp} AS p JOIN opened AS o ON p.session = o.session
             WHERE p.time_ms >= o.first_ms),
@@ -328,7 +328,7 @@ def click_facts(log: InteractionLog) -> Relation:
             WHERE next_ms > time_ms),
         watched AS (
             SELECT session, max(time_ms) AS watched_ms FROM {log.event}
-            WHERE action IN {listed(AFTER_THE_CLICK)} GROUP BY session)
+            WHERE action IN {sql_list(ACTIONS_ON_RESULT)} GROUP BY session)
         SELECT c.serp, c.session, c."user", c.time_ms, c.object_id, c.rank,
             coalesce(c.dwell_ms, f.next_ms - c.time_ms, greatest(w.watched_ms - c.time_ms, 0), 0) AS dwell_ms,
             CAST(CASE WHEN c.dwell_ms IS NOT NULL OR f.next_ms IS NOT NULL THEN 1 ELSE 0 END AS BIGINT) AS ended
@@ -365,10 +365,10 @@ def begin_next_queries(serp: Relation, *, within_ms: int) -> Callable[[], Relati
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from judged.online.engine import Engine
+    >>> from judged.online.engine import Database
     >>> pages = {"serp": [1, 2, 3], "session": [7, 7, 7], "time_ms": [0, 5_000, 9_000], "page": [1, 2, 1]}
     >>> pages |= {"filtered": [False] * 3, "query_norm": ["shoes", "shoes", "red shoes"]}
-    >>> next_queries = begin_next_queries(Engine().register(pa.table(pages)), within_ms=300_000)()
+    >>> next_queries = begin_next_queries(Database().register(pa.table(pages)), within_ms=300_000)()
     >>> next_queries.engine.rows(f"FROM {next_queries} ORDER BY serp")
     [{'serp': 1, 'next_serp': 3, 'gap_ms': 9000, 'kind': 'specialize', 'again': False},
      {'serp': 2, 'next_serp': 3, 'gap_ms': 4000, 'kind': 'specialize', 'again': False}]

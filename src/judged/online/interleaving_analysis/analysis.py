@@ -18,8 +18,8 @@ from judged.online.interleaving_analysis.credit import (
     read_mixed_lists,
     read_outcomes,
 )
-from judged.online.layout import AMOUNT, in_unit, percent
-from judged.online.log import LogAnswer, about, need
+from judged.online.layout import AMOUNT, percent, unit_show
+from judged.online.log import LogAnswer, answer_fields, validate
 from judged.online.slicing import pages_where, slice_pages
 from judged.results import COUNT, P_VALUE, SHARE, TEXT, Column, Sentences, Table, columns_of, counted, listed
 from judged.stats.ratio import UnitRatio
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from judged.results.types import Ints
 
 Decision: TypeAlias = Literal["preferred", "not preferred", "keep running", "broken"]
-_POINTS = in_unit("share", 1, "+")
+_POINTS = unit_show("share", 1, "+")
 MIN_EFFECTIVE_USERS = 50
 """Minimum effective number of users, by their lists, for an interval. With fewer, 95% intervals cover the true value in
 85 to 91% of samples if activity and preference are correlated (tools/calibration/interleaving.py)."""
@@ -86,8 +86,17 @@ class Interleaving(LogAnswer):
     """
 
     kind: ClassVar[str] = "interleaving"
-    answers: ClassVar[str] = "{other} or {baseline}, interleaved: {log}"
-    asked: ClassVar[tuple[str, ...]] = ("baseline", "other", "mixing", "lists", "users", "by", "decision", "reasons")
+    title_format: ClassVar[str] = "{other} or {baseline}, interleaved: {log}"
+    fact_fields: ClassVar[tuple[str, ...]] = (
+        "baseline",
+        "other",
+        "mixing",
+        "lists",
+        "users",
+        "by",
+        "decision",
+        "reasons",
+    )
 
     baseline: str
     other: str
@@ -121,7 +130,7 @@ class Interleaving(LogAnswer):
             _preferences("preferences", "What clicks prefer", (self.overall,), note),
             *((_preferences("slices", f"By {self.by}", self.sliced, slices_note),) if self.by is not None else ()),
             ranks,
-            self.made(),
+            self.method_block(),
         )
 
 
@@ -136,7 +145,7 @@ def _preferences(name: str, title: str, rows: tuple[Preference, ...], note: str)
             *columns_of(rows, ("wins", AMOUNT), ("losses", AMOUNT)),
             Column("value", [row.value for row in rows], _POINTS, ci=value_ci),
             Column("p", [row.p for row in rows], P_VALUE),
-            Column("credit", [row.credit for row in rows], in_unit("count", 3, "+"), "clicks a list",
+            Column("credit", [row.credit for row in rows], unit_show("count", 3, "+"), "clicks a list",
                    ci=credit_ci),
             *columns_of(rows, "error"),
             Column("effective", [row.effective for row in rows], COUNT, only="data"),
@@ -201,7 +210,9 @@ def interleaving(
     InputError
         If the log has no interleaved lists, lists of several tests, or lists without the attributes that credit needs.
     """
-    need(log=log, unit=unit, level=level, baseline=baseline, min_users=min_users, by=by, expected=expected, where=where)
+    validate(
+        log=log, unit=unit, level=level, baseline=baseline, min_users=min_users, by=by, expected=expected, where=where
+    )
     inference = Inference(level, any_day, expected)
     with log.engine.scratch():
         matching_pages, where_text = (None, "") if where is None else pages_where(log, where)
@@ -227,7 +238,7 @@ def interleaving(
     return Interleaving(
         baseline=mixed.rankers[0], other=mixed.rankers[1], mixing=mixed.method, lists=mixed.lists, users=mixed.users,
         decision=decision, reasons=tuple(reasons), overall=overall, ranks=tuple(ranks), by=by, sliced=tuple(sliced),
-        **about(log, unit, level, policies),
+        **answer_fields(log, unit, level, policies),
     )  # fmt: skip
 
 

@@ -14,8 +14,8 @@ from judged.online.ab_tests.planning import differences_of, users_any_day, users
 from judged.online.engine import identifier
 from judged.online.interleaving_analysis.analysis import interval_insufficiency
 from judged.online.interleaving_analysis.credit import read_mixed_lists, read_outcomes
-from judged.online.layout import in_unit, percent
-from judged.online.log import LogAnswer, about, need
+from judged.online.layout import percent, unit_show
+from judged.online.log import LogAnswer, answer_fields, validate
 from judged.results import COUNT, TEXT, Column, Sentences, Table, columns_of, number
 from judged.stats.ratio import UnitRatio
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from judged.results import Block
 
 _NORMAL = NormalDist()
-_GAIN, _POINTS = in_unit("share", 1), in_unit("share", 1, "+")
+_GAIN, _POINTS = unit_show("share", 1), unit_show("share", 1, "+")
 
 
 class PreferencePlan(NamedTuple):
@@ -73,8 +73,8 @@ class InterleavingPlan(LogAnswer):
     """
 
     kind: ClassVar[str] = "interleaving-plan"
-    answers: ClassVar[str] = "Before interleaving: {log}"
-    asked: ClassVar[tuple[str, ...]] = ("power", "a_day", "spread", "assumed")
+    title_format: ClassVar[str] = "Before interleaving: {log}"
+    fact_fields: ClassVar[tuple[str, ...]] = ("power", "a_day", "spread", "assumed")
 
     plans: tuple[PreferencePlan, ...]
     pairs: tuple[MethodComparison, ...]
@@ -98,7 +98,7 @@ class InterleavingPlan(LogAnswer):
             + ("assumed, not seen" if self.assumed else "as on the mixed lists of this log"),
         )
         if not self.pairs:
-            return plans, self.made()
+            return plans, self.method_block()
         ratios = [pair.users_abtest / pair.users_interleaving for pair in self.pairs]
         pairs = Table(
             "pairs",
@@ -106,7 +106,7 @@ class InterleavingPlan(LogAnswer):
                 *columns_of(self.pairs, ("other", TEXT, "ranker"), ("preference", _POINTS)),
                 *columns_of(self.pairs, ("users_interleaving", COUNT, "users"), ("metric", TEXT)),
                 *columns_of(
-                    self.pairs, ("gain", in_unit("share", 1), "A/B gain"), ("users_abtest", COUNT, "A/B users")
+                    self.pairs, ("gain", unit_show("share", 1), "A/B gain"), ("users_abtest", COUNT, "A/B users")
                 ),
                 Column("ratio", ratios, number(1), "times as many"),
                 *columns_of(self.pairs, ("agree", TEXT)),
@@ -118,7 +118,7 @@ class InterleavingPlan(LogAnswer):
         agreements = [pair.agree for pair in self.pairs if pair.agree in {"yes", "no"}]
         significant = f"Both told the rankers apart in {len(agreements)} of {len(self.pairs)}"
         summary = f"{significant}, and agreed in {agreements.count('yes')}."
-        return plans, pairs, Sentences((summary,)), self.made()
+        return plans, pairs, Sentences((summary,)), self.method_block()
 
 
 def plan_interleaving(
@@ -154,7 +154,7 @@ def plan_interleaving(
     InputError
         If the log has no clicks, or an option is out of range.
     """
-    need(log=log, unit=unit, level=level, power=power)
+    validate(log=log, unit=unit, level=level, power=power)
     preferences = differences_of(differences)
     if not preferences or not all(0 < float(preference) <= 0.5 for preference in preferences) or not 0 < decided <= 1:
         problem = "`differences` must be above 0 and at most 0.5, and `decided` above 0 and at most 1, got"
@@ -185,7 +185,7 @@ def plan_interleaving(
     policies = {"decided": f"{percent(decided)} of clicked lists, assumed"} if assumed else {}
     return InterleavingPlan(
         plans=tuple(plans), pairs=tuple(_compare_methods(*pair, power) for pair in past), power=power, a_day=a_day,
-        spread=spread, assumed=assumed, **about(log, unit, level, policies),
+        spread=spread, assumed=assumed, **answer_fields(log, unit, level, policies),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from judged.data.qrels import Qrels
 from judged.errors import InputError
-from judged.online.log import names_of, need
+from judged.online.log import parse_names, validate
 from judged.online.offline.concordance import (
     NO_ESTIMATE,
     IntervalEstimate,
@@ -97,9 +97,9 @@ def preference_agreement(
     of ranks alone then has one minus the agreement, or the same agreement. The control (`expected`) is therefore the
     agreement of pairs at the same two ranks on all pages, regardless of clicks.
     """
-    need(log=log, by=by, pages=pages, unit=unit, level=level)
+    validate(log=log, by=by, pages=pages, unit=unit, level=level)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
-    names = tuple(names_of(rules=rules))
+    names = tuple(parse_names(rules=rules))
     if not log.has_time and (unsupported := [name for name in names if name in _RULES_WITH_ORDER and name in RULES]):
         _check_click_order(log, unsupported[0])
     table = click_preferences(log, rules=names, depth=depth)

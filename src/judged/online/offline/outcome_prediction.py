@@ -15,8 +15,8 @@ from judged.data.run import Run
 from judged.errors import InputError, MeasureError
 from judged.online.facts.columns import SCALES
 from judged.online.facts.pages import FactSettings, page_facts
-from judged.online.log import names_of, need
-from judged.online.metrics import written
+from judged.online.log import parse_names, validate
+from judged.online.metrics import format_parameter
 from judged.online.offline.concordance import ScoredPages, calibration_bins, outcome_relation, topic_relation
 from judged.online.offline.outcome_results import OfflineOnline
 from judged.online.offline.page_topics import find_page_topics, list_codes, lists_of, register_pages, shared_fields
@@ -92,7 +92,7 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
     if names is None:
         return tuple(OUTCOMES[name] for name in DEFAULT_OUTCOMES if log.has_time or not OUTCOMES[name].needs_clock)
     outcomes: list[PageOutcome] = []
-    for name in names_of(outcomes=names):
+    for name in parse_names(outcomes=names):
         if name not in OUTCOMES:
             raise InputError(f"unknown outcome {name!r}", fix=f"use one of {', '.join(OUTCOMES)}")
         if OUTCOMES[name].needs_clock and not log.has_time:
@@ -105,7 +105,7 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
 
 def page_outcomes(log: InteractionLog, outcomes: Sequence[PageOutcome], seconds: float) -> Relation:
     """Return a table of pages with ``serp``, and a column for each outcome: ``outcome_0`` and so on."""
-    columns = [outcome.column.format(t=written(seconds)) for outcome in outcomes]
+    columns = [outcome.column.format(t=format_parameter(seconds)) for outcome in outcomes]
     pages = page_facts(log, columns, FactSettings())
     values = [f"CAST({pages.columns[column]} AS DOUBLE) / {SCALES.get(column, 1)}" for column in columns]
     expressions = [f"{value} AS outcome_{i}" for i, value in enumerate(values)]
@@ -263,8 +263,8 @@ def against_qrels(
     Intervals are clustered by unit (`judged.online.offline.concordance`). They generalize to other users or sessions
     with these topics, but not to other topics. Only the interval of Spearman's rho treats topics as a sample.
     """
-    need(log=log, by=by, pages=pages, unit=unit, level=level, dwell=dwell)
-    need(measures=measures, least_judged=least_judged, bins=bins, least_pages=least_pages)
+    validate(log=log, by=by, pages=pages, unit=unit, level=level, dwell=dwell)
+    validate(measures=measures, least_judged=least_judged, bins=bins, least_pages=least_pages)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
     selected_measures, selected_outcomes = measures_of(measures), outcomes_of(outcomes, log)
     if undirected := [measure for measure in selected_measures if measure.properties.higher_is_better is None]:

@@ -149,7 +149,7 @@ class OfflineOnline(JudgedPages):
     """
 
     kind: ClassVar[str] = "offline-online"
-    answers: ClassVar[str] = "Whether {qrels} predicts what users did: {log}"
+    title_format: ClassVar[str] = "Whether {qrels} predicts what users did: {log}"
     main: ClassVar[str] = "relations"
 
     judged: float

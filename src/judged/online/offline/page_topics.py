@@ -13,9 +13,9 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.topics import Topics
 from judged.errors import InputError
-from judged.online.engine import Relation, identifier, listed
+from judged.online.engine import Relation, identifier, sql_list
 from judged.online.layout import ALL, percent
-from judged.online.log import LogAnswer, about, need_column
+from judged.online.log import LogAnswer, answer_fields, check_column
 from judged.results import TEXT, Column, number
 from judged.results.blocks import Note
 
@@ -102,7 +102,7 @@ def find_page_topics(
     """
     key_column, topic_by_text, method = _topic_key(log, qrels, topics)
     if by is not None:
-        need_column(log, by)
+        check_column(log, by)
     slice_column = "" if by is None else f", CAST({identifier(by)} AS VARCHAR) AS slice"
     table = log.engine.arrow(f"""
         SELECT serp, query_id AS name, {identifier(unit)} AS unit, CAST({identifier(key_column)} AS VARCHAR) AS key,
@@ -146,7 +146,7 @@ def _topic_key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dic
         return "topic", None, "by the column topic"
     topic_ids = pa.array(qrels.index.topics, pa.string()).to_pylist()[:1000]
     # Without a topic column, judgments may use the names of pages (as in TREC Session logs).
-    if log.engine.rows(f"SELECT count(*) AS n FROM {log.serp} WHERE query_id IN {listed(topic_ids)}")[0]["n"]:
+    if log.engine.rows(f"SELECT count(*) AS n FROM {log.serp} WHERE query_id IN {sql_list(topic_ids)}")[0]["n"]:
         return "query_id", None, "by the name of the page (query_id)"
     raise InputError(
         f"{log.name} has no column with topics",
@@ -272,7 +272,7 @@ class JudgedPages(LogAnswer):
         Unit of intervals (``session`` for a log without users), number of units, and confidence level.
     """
 
-    asked: ClassVar[tuple[str, ...]] = ("qrels", "how", "pages", "joined", "by", "units")
+    fact_fields: ClassVar[tuple[str, ...]] = ("qrels", "how", "pages", "joined", "by", "units")
 
     qrels: str
     how: str
@@ -316,12 +316,12 @@ def shared_fields(
 ) -> dict[str, Any]:
     """Return the attributes of `JudgedPages`."""
     slices = tuple((value, int((page_topics.slices == i).sum())) for i, value in enumerate(page_topics.values))
-    fields = {name: getattr(page_topics, name) for name in ("how", "pages", "left_out")}
-    fields |= {"units": page_topics.n_units, "qrels": qrels.name, "joined": len(page_topics.serp)}
-    answer_fields = about(log, unit, level, {})
-    if unit != answer_fields["unit"]:
-        answer_fields["notes"] += (Note("no-users", _NO_USERS),)
-    return {"by": by, "slices": slices} | fields | answer_fields
+    shared = {name: getattr(page_topics, name) for name in ("how", "pages", "left_out")}
+    shared |= {"units": page_topics.n_units, "qrels": qrels.name, "joined": len(page_topics.serp)}
+    fields = answer_fields(log, unit, level, {})
+    if unit != fields["unit"]:
+        fields["notes"] += (Note("no-users", _NO_USERS),)
+    return {"by": by, "slices": slices} | shared | fields
 
 
 def estimate_column(

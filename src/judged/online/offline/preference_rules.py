@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judged.errors import InputError
 from judged.online.engine import literal
 from judged.online.layout import UNITS
-from judged.online.log import names_of, need
+from judged.online.log import parse_names, validate
 from judged.online.offline.page_topics import JudgedPages, estimate_column
 from judged.results import TEXT, Sentences, Table, columns_of
 from judged.stats.sufficiency import insufficiency
@@ -65,8 +65,8 @@ def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAU
     and with Radlinski: Evaluating the accuracy of implicit feedback from clicks and query reformulations in web search.
     TOIS 2007.
     """
-    need(log=log, depth=depth)
-    names = names_of(rules=rules)
+    validate(log=log, depth=depth)
+    names = parse_names(rules=rules)
     if unknown_names := [name for name in names if name not in RULES]:
         raise InputError(f"unknown rule {unknown_names[0]!r}", fix=f"use one of {', '.join(RULES)}")
     if not names:
@@ -211,7 +211,7 @@ class PreferenceAgreement(JudgedPages):
     """
 
     kind: ClassVar[str] = "preferences"
-    answers: ClassVar[str] = "Whether clicks agree with {qrels}: {log}"
+    title_format: ClassVar[str] = "Whether clicks agree with {qrels}: {log}"
 
     rules: tuple[str, ...]
     depth: int

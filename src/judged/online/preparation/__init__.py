@@ -1,1 +1,1 @@
-"""Raw rows made into typed tables: rules with counts, ranks, sessions."""
+"""Preparation of typed tables from raw rows: rules, ranks, and sessions."""

@@ -1,4 +1,4 @@
-"""Logged events into the typed ones: joined to their pages once, ranked from 1, what is wrong noted beside them."""
+"""Typed events: joined to their pages, ranked from 1, with problems in the column ``notes``."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import identifier, literal
 from judged.online.log import ACTIONS
-from judged.online.preparation.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null, most_on_a_page
+from judged.online.preparation.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null, longest_list
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from concurrent.futures import Future
 
-    from judged.online.preparation.identity import Peek
+    from judged.online.preparation.identity import EventSummary
     from judged.online.preparation.work import Work
 
 RULES = ("", "odd-time", "future-time", "bot", "duplicate-event")
-"""Rules that leave an event out, by the number in the column ``rule_no``."""
+"""Rules that exclude an event, indexed by the column ``rule_no``."""
 
 _ODD, _FUTURE, _BOT, _DUPLICATE = range(1, 5)
 
 LINKS = ("no-query-id", "", "excluded-page", "unknown-query-id")
-"""What became of the page that an event names, by the number in the column ``link``; 1: it is on it."""
+"""Problems of the reference to a page, indexed by the column ``link``; 1: no problem."""
 
 SKEWED, DISAGREES, BEYOND, NEGATIVE, ABSENT = 1, 2, 4, 8, 16
 """Bits of the column ``notes``."""
 
-_NAMES = frozenset({"file", "row", "event_id"})
-"""Columns in which equal events may differ."""
+_VARYING_COLUMNS = frozenset({"file", "row", "event_id"})
+"""Columns that may differ between duplicates."""
 
-_PARTS = 20_000_000
-"""So many events are searched for duplicates at a time: 160 MB of keys."""
+_PART_SIZE = 20_000_000
+"""Number of events that are searched for duplicates at a time: 160 MB of keys."""
 
-_FAR = 1_000_000_000
-_POSITION = f"(CASE WHEN position > {_FAR} THEN {_FAR} WHEN position < -{_FAR} THEN -{_FAR} ELSE position END)::INTEGER"
-"""Positions are cut at a billion: an INTEGER has to hold what comes of adding to them."""
+_MAX = 1_000_000_000
+_POSITION = f"(CASE WHEN position > {_MAX} THEN {_MAX} WHEN position < -{_MAX} THEN -{_MAX} ELSE position END)::INTEGER"
+"""Positions are clipped at a billion, so that adding to them does not overflow an INTEGER."""
 
-_HOMES = """
+_PAGES_BY_KEY = """
 CREATE TEMP $kind $home AS
 SELECT named, serp, session, "user", time_ms, hits, ranks, n_returned, first_rank, 0 AS rule_no
 FROM $page WHERE rule_no = 0
 """
 
-_STRAYS = """
+_EXCLUDED_PAGES = """
 INSERT INTO $home SELECT named, NULL, NULL, any_value("user"), NULL, NULL, NULL, NULL, 1, min(rule_no)
 FROM $page WHERE rule_no <> 0 AND named IS NOT NULL AND query_id <> '' AND named NOT IN (SELECT named FROM $home)
 GROUP BY named
 """
 
-_ACTS = f"""
+_TYPED_EVENTS = f"""
 CREATE TEMP TABLE $act AS
 SELECT event, serp, session, "user", time_ms, action, object_id,
     CASE WHEN place > 0 AND listed IS NOT NULL THEN listed WHEN logged >= first_rank THEN logged
@@ -65,17 +65,17 @@ FROM (SELECT *, CASE WHEN ranks IS NULL THEN first_rank - 1 + place ELSE ranks[p
 FROM (SELECT event, h.serp, h.session, h."user", e.time_ms, action, object_id$extras, logged,
         h.time_ms AS page_ms, n_returned, first_rank, ranks,
         CASE WHEN hits IS NULL THEN NULL WHEN object_id IS NULL THEN -1
-            WHEN ranks IS NULL AND logged >= first_rank AND hits[logged - first_rank + 1] = thing
+            WHEN ranks IS NULL AND logged >= first_rank AND hits[logged - first_rank + 1] = object_hash
                 THEN logged - first_rank + 1
-            WHEN ranks IS NULL AND logged >= 1 AND hits[logged] = thing THEN logged
-            WHEN hits[list_position(ranks, logged)] = thing THEN list_position(ranks, logged)
-            ELSE coalesce(list_position(hits, thing), 0) END AS place,
+            WHEN ranks IS NULL AND logged >= 1 AND hits[logged] = object_hash THEN logged
+            WHEN hits[list_position(ranks, logged)] = object_hash THEN list_position(ranks, logged)
+            ELSE coalesce(list_position(hits, object_hash), 0) END AS place,
         (CASE WHEN h.serp IS NOT NULL THEN 1 WHEN e.named IS NULL THEN 0 WHEN h.rule_no > 0 THEN 2 ELSE 3 END
             )::TINYINT AS link,
         (CASE WHEN e.rule_no > 0 THEN e.rule_no $robots ELSE 0 END)::TINYINT AS rule_no,
         h.serp IS NULL AS odd
     FROM (SELECT {KEY} AS event, {hashed_or_null("query_id")} AS named$owner, $time AS time_ms, $meaning AS action,
-            nullif(object_id, '') AS object_id, (hash(object_id) & 4294967295)::UINTEGER AS thing$extras,
+            nullif(object_id, '') AS object_id, (hash(object_id) & 4294967295)::UINTEGER AS object_hash$extras,
             {_POSITION} + $offset AS logged,
             CASE WHEN time_ms IS NULL AND $timed THEN {_ODD} WHEN time_ms > $future AND $timed THEN {_FUTURE}
                 WHEN $scripted THEN {_BOT} ELSE 0 END AS rule_no
@@ -84,11 +84,12 @@ FROM (SELECT event, h.serp, h.session, h."user", e.time_ms, action, object_id$ex
 """
 
 
-_BEHIND = f"""
+_SHIFTED_PAGES = f"""
 CREATE TEMP TABLE $behind AS
 SELECT serp, min(shift)::INTEGER AS shift FROM (
-    SELECT serp, object_id, n_returned, logged, logged - list_position(hits, thing) AS shift FROM (
-        SELECT p.serp, a.object_id, p.n_returned, p.hits, (hash(a.object_id) & 4294967295)::UINTEGER AS thing, logged
+    SELECT serp, object_id, n_returned, logged, logged - list_position(hits, object_hash) AS shift FROM (
+        SELECT p.serp, a.object_id, p.n_returned, p.hits, logged,
+            (hash(a.object_id) & 4294967295)::UINTEGER AS object_hash
         FROM (SELECT serp, event, object_id FROM $act WHERE rule_no = 0 AND serp IN (
             SELECT serp FROM $act WHERE rule_no = 0 AND notes & {DISAGREES} > 0)) AS a
         JOIN $page AS p ON a.serp = p.serp
@@ -99,138 +100,144 @@ HAVING min(shift) = max(shift) AND min(shift) > 0 AND (count(DISTINCT object_id)
 """
 
 
-def make_events(work: Work, seen: Peek) -> None:
-    """Make the table ``act``: a row for each logged event, what is left out marked in the column ``rule_no``."""
-    left_out = work.one("SELECT count(*) FILTER (rule_no NOT IN (0, 4, 5)) AS n FROM $page")["n"]
-    strays = left_out or _facets_alone(work)
-    with _meanwhile(work, hashed("event_id"), "event_id <> ''", seen.rows) as named_twice:
-        _make_acts(work, seen, strays=bool(strays))
-        if _first_ranks_told(work, seen):
+def make_events(work: Work, summary: EventSummary) -> None:
+    """Create the table ``act``: a row per logged event, with excluded events marked in ``rule_no``."""
+    excluded = work.row("SELECT count(*) FILTER (rule_no NOT IN (0, 4, 5)) AS n FROM $page")["n"]
+    has_excluded_pages = excluded or _has_pages_of_facets_only(work)
+    # Hashing and sorting event IDs uses another core than the joins below.
+    with _duplicates_in_background(work, hashed("event_id"), "event_id <> ''", summary.rows) as duplicate_ids:
+        _create_events(work, summary, has_excluded_pages=bool(has_excluded_pages))
+        # New first ranks change the ranks of events, which are then computed again.
+        if _infer_first_ranks(work, summary):
             work.run("DROP TABLE $act")
-            work.run(f"DROP {_kept(bool(strays))} $home")
-            _make_acts(work, seen, strays=bool(strays))
-        exclude_duplicates(work, seen.rows, *named_twice.result())
+            work.run(f"DROP {_storage_kind(bool(has_excluded_pages))} $home")
+            _create_events(work, summary, has_excluded_pages=bool(has_excluded_pages))
+        exclude_duplicates(work, summary.rows, *duplicate_ids.result())
 
 
-def _kept(strays: bool) -> str:
-    return "TABLE" if strays else "VIEW"  # a view costs nothing
+def _storage_kind(has_excluded_pages: bool) -> str:
+    return "TABLE" if has_excluded_pages else "VIEW"  # A view costs nothing if there are no rows to add.
 
 
-def _first_ranks_told(work: Work, seen: Peek) -> int:
-    """Let positions say where pages begin that do not say it themselves; give how many pages they say it of.
+def _infer_first_ranks(work: Work, summary: EventSummary) -> int:
+    """Infer the first rank of pages without one from event positions; return the number of these pages.
 
-    They do where all positions on a page are as far behind the places in its list: of two results or more, or at one
-    behind the end of the list, where nothing in the list can have stood but on a later page.
+    This requires that all positions on a page have the same offset from the places in its list, for at least two
+    results, or for one position after the end of the list, which is only possible on a later page.
     """
-    work.run(_BEHIND, offset=_offsets(work, seen))
+    work.run(_SHIFTED_PAGES, offset=_offsets(work, summary))
     work.run(
         """
-        UPDATE $page SET first_rank = shift + 1, page = shift // $most + 1 FROM $behind AS b
+        UPDATE $page SET first_rank = shift + 1, page = shift // $page_size + 1 FROM $behind AS b
         WHERE $page.serp = b.serp""",
-        most=most_on_a_page(work),
+        page_size=longest_list(work),
     )
-    return work.one("SELECT count(*) AS n FROM $behind")["n"]
+    return work.row("SELECT count(*) AS n FROM $behind")["n"]
 
 
-def _make_acts(work: Work, seen: Peek, *, strays: bool) -> None:
-    work.run(_HOMES, kind=_kept(strays))
-    if strays:
-        work.run(_STRAYS)
+def _create_events(work: Work, summary: EventSummary, *, has_excluded_pages: bool) -> None:
+    work.run(_PAGES_BY_KEY, kind=_storage_kind(has_excluded_pages))
+    if has_excluded_pages:
+        work.run(_EXCLUDED_PAGES)
     excluded = work.choices.bots == "exclude"
     robots = f"""WHEN h."user" IN (FROM $robot) OR e.own_user IN (FROM $robot) THEN {_BOT}"""
-    some = excluded and work.one("SELECT count(*) AS n FROM $robot")["n"]
+    # Without bots, the joins with the table of robots are omitted.
+    has_robots = excluded and work.row("SELECT count(*) AS n FROM $robot")["n"]
     work.run(
-        _ACTS,
-        robots=work.written(robots) if some else "",
-        owner=f", {hashed_or_null('user_id')} AS own_user" if some else "",
-        scripted=SCRIPTED if excluded and seen.programs else "false",
+        _TYPED_EVENTS,
+        robots=work.substitute(robots) if has_robots else "",
+        owner=f", {hashed_or_null('user_id')} AS own_user" if has_robots else "",
+        scripted=SCRIPTED if excluded and summary.programs else "false",
         timed=str(work.raw.has_time).lower(),
         time="time_ms" if work.raw.has_time else "coalesce(time_ms, row)",
-        meaning=_meanings(seen),
-        offset=_offsets(work, seen),
-        extras="".join(f", {name}" for name in seen.extras),
+        meaning=_meanings(summary),
+        offset=_offsets(work, summary),
+        extras="".join(f", {name}" for name in summary.extras),
         future=work.choices.now_ms + DAY,
     )
+    # Without timestamps the column must not be null either.
     work.run("UPDATE $act SET time_ms = 0 WHERE time_ms IS NULL")
 
 
-def _facets_alone(work: Work) -> bool:
+def _has_pages_of_facets_only(work: Work) -> bool:
     return bool(
-        work.one("""SELECT count(*) AS n FROM (SELECT named FROM $page WHERE rule_no = 4
+        work.row("""SELECT count(*) AS n FROM (SELECT named FROM $page WHERE rule_no = 4
         EXCEPT SELECT named FROM $page WHERE rule_no = 0)""")["n"]
     )
 
 
-def _meanings(seen: Peek) -> str:
-    """Write what an action means: only names that mean something need a branch."""
+def _meanings(summary: EventSummary) -> str:
+    """Return SQL for the action of an event. Only known names need a branch."""
     kinds = ", ".join(map(literal, ACTIONS))
     cases = "".join(
-        f" WHEN {literal(name)} THEN {literal(action)}::ENUM({kinds})" for name, action in seen.meanings.items()
+        f" WHEN {literal(name)} THEN {literal(action)}::ENUM({kinds})" for name, action in summary.meanings.items()
     )
     other = f"'other'::ENUM({kinds})"
     return f"(CASE action{cases} ELSE {other} END)" if cases else other
 
 
-def _offsets(work: Work, seen: Peek) -> str:
-    """Write what is added to a position so that it starts at 1."""
-    if len(seen.bases) <= 1:
-        return str(1 - next(iter(seen.bases), 1))
-    name = "coalesce('=' || application, '')"  # no application is one too
-    return work.written(f"(CASE WHEN {name} IN (SELECT {name} FROM $dialect WHERE base = 0) THEN 1 ELSE 0 END)")
+def _offsets(work: Work, summary: EventSummary) -> str:
+    """Return SQL for the number to add to a position so that positions start at 1."""
+    if len(summary.bases) <= 1:
+        return str(1 - next(iter(summary.bases), 1))
+    name = "coalesce('=' || application, '')"  # events without an application form one too
+    return work.substitute(f"(CASE WHEN {name} IN (SELECT {name} FROM $dialect WHERE base = 0) THEN 1 ELSE 0 END)")
 
 
-def exclude_duplicates(work: Work, rows: int, count: int, named: list[int]) -> None:
-    """Mark events that stand in the log twice: under the same event_id, or, without one, equal as whole records.
+def exclude_duplicates(work: Work, rows: int, count: int, keys_of_ids: list[int]) -> None:
+    """Mark duplicate events: with the same event_id, or, without an ID, equal in all fields.
 
-    Records are compared by our columns first, and those few that are equal in them by all that the log says of them.
-    Without a clock, equal rows prove nothing: two clicks on one result look alike. Nor do equal rows of an action that
-    means nothing here.
+    Records are compared by the standard columns first, and only equal ones by all fields. Equal rows without
+    timestamps, such as two clicks on a result, are not duplicates; equal rows of unknown actions are not marked either.
     """
-    if named:
-        _mark(work, named, hashed("event_id"), "event_id <> ''", "event_id")
+    if keys_of_ids:
+        _mark(work, keys_of_ids, hashed("event_id"), "event_id <> ''", "event_id")
     if work.raw.has_time and count < rows:
-        every = ", ".join(identifier(name) for name in work.raw.events.columns if name not in _NAMES | {"record"})
-        nameless = "(event_id IS NULL OR event_id = '')"
-        _, equal = _twice(work, work.engine.con, hashed(every), nameless, rows)
-        if equal:
-            _mark(work, equal, hashed(every), nameless, f"{every}, record", "AND action <> 'other'")
+        names = [name for name in work.raw.events.columns if name not in _VARYING_COLUMNS | {"record"}]
+        columns = ", ".join(map(identifier, names))
+        without_id = "(event_id IS NULL OR event_id = '')"
+        _, keys = _duplicate_keys(work, work.engine.con, hashed(columns), without_id, rows)
+        if keys:
+            _mark(work, keys, hashed(columns), without_id, f"{columns}, record", "AND action <> 'other'")
 
 
 @contextmanager
-def _meanwhile(work: Work, key: str, where: str, rows: int) -> Generator[Future[tuple[int, list[int]]]]:
-    """Run `_twice` beside the database's other work; if that fails, nobody waits for it."""
+def _duplicates_in_background(work: Work, key: str, where: str, rows: int) -> Generator[Future[tuple[int, list[int]]]]:
+    """Run `_duplicate_keys` in parallel to other queries. If those fail, interrupt it."""
     with work.engine.con.cursor() as cursor, ThreadPoolExecutor(1) as pool:
         try:
-            yield pool.submit(_twice, work, cursor, key, where, rows)
+            yield pool.submit(_duplicate_keys, work, cursor, key, where, rows)
         except BaseException:
             cursor.interrupt()
             raise
 
 
-def _twice(work: Work, con: Any, key: str, where: str, rows: int) -> tuple[int, list[int]]:
-    """Count keys, and find those that occur more than once: sorting numbers is several times cheaper than grouping."""
+def _duplicate_keys(work: Work, con: Any, key: str, where: str, rows: int) -> tuple[int, list[int]]:
+    """Count keys, and return those that occur more than once. Sorting numbers is several times faster than grouping."""
     import numpy as np
 
-    count, found = 0, list[int]()
-    parts = rows // _PARTS + 1
+    # Keys are split into parts by their remainder, so that equal keys are in the same part.
+    count, duplicates = 0, list[int]()
+    parts = rows // _PART_SIZE + 1
     for part in range(parts):
-        one_part = f"WHERE one % {parts} = {part}" if parts > 1 else ""
-        sql = work.written(
-            "SELECT one FROM (SELECT $key AS one FROM $event WHERE $where) $one_part",
-            key=key, where=where, one_part=one_part,
+        part_filter = f"WHERE key % {parts} = {part}" if parts > 1 else ""
+        sql = work.substitute(
+            "SELECT key FROM (SELECT $key AS key FROM $event WHERE $where) $part_filter",
+            key=key, where=where, part_filter=part_filter,
         )  # fmt: skip
-        keys = np.sort(con.execute(sql).fetchnumpy()["one"])
+        # After sorting, duplicates are adjacent.
+        keys = np.sort(con.execute(sql).fetchnumpy()["key"])
         count += len(keys)
-        found += np.unique(keys[1:][keys[1:] == keys[:-1]]).tolist()
-    return count, found
+        duplicates += np.unique(keys[1:][keys[1:] == keys[:-1]]).tolist()
+    return count, duplicates
 
 
-def _mark(work: Work, keys: list[int], key: str, where: str, equal: str, known: str = "") -> None:
-    """Mark all but the first of what is equal, among events that no other rule leaves out."""
+def _mark(work: Work, keys: list[int], key: str, where: str, equal: str, condition: str = "") -> None:
+    """Mark all but the first of equal events, among events that no other rule excludes."""
     import pyarrow as pa
 
     con = work.engine.con
-    name = f"twice_{work.mark}"
+    name = f"duplicates_{work.mark}"
     con.register(name, pa.table({"key": pa.array(keys, pa.int64())}))
     work.run(
         f"""
@@ -238,8 +245,8 @@ def _mark(work: Work, keys: list[int], key: str, where: str, equal: str, known: 
             SELECT event, row_number() OVER (PARTITION BY $equal ORDER BY event) AS nth FROM (
                 SELECT {KEY} AS event, $equal FROM $event
                 WHERE $where AND $key IN (SELECT key FROM $twice)
-                    AND {KEY} IN (SELECT event FROM $act WHERE rule_no = 0 $known))) AS one
-        WHERE nth > 1 AND one.event = $act.event""",
-        equal=equal, where=where, key=key, twice=name, known=known,
+                    AND {KEY} IN (SELECT event FROM $act WHERE rule_no = 0 $condition))) AS d
+        WHERE nth > 1 AND d.event = $act.event""",
+        equal=equal, where=where, key=key, twice=name, condition=condition,
     )  # fmt: skip
     con.unregister(name)

@@ -1,11 +1,11 @@
-"""Whose a page is, and in which session, where the query itself does not say: its events are asked, then the clock."""
+"""Users and sessions of pages and events without logged IDs, and a summary of the raw events."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from judged.online.engine import listed
+from judged.online.engine import sql_list
 from judged.online.log import ACTIONS, NAMES, action_of
 from judged.online.preparation.work import KEY, SCRIPTED, Work, hashed, hashed_or_null
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-_RARE = 10
-"""Positions 0 are how a log counts, and no accident, if they are at least a tenth as frequent as positions 1."""
+_RARE_FACTOR = 10
+"""An application counts from 0 if position 0 is at least a tenth as frequent as position 1."""
 
-_NAMED = 8
-"""So many unknown actions and applications are named: a log can have a million, where an id got into their place."""
+_MAX_LISTED = 8
+"""Maximum number of listed actions and applications: a log may have a million, if they contain an ID."""
 
 _TALLY = """
 CREATE TEMP TABLE $tally AS
@@ -27,46 +27,46 @@ SELECT application, action, count(*) AS rows, count(position) AS placed, count(*
 FROM $event GROUP BY ALL
 """
 
-_PLAIN = "regexp_replace(lower(action), '[^a-z0-9]', '', 'g')"
+_NORMALIZED_ACTION = "regexp_replace(lower(action), '[^a-z0-9]', '', 'g')"
 
-_KNOWN = f"""
+_KNOWN_ACTIONS = f"""
 SELECT action, sum(rows)::BIGINT AS rows, sum(dwelling)::BIGINT AS dwelling FROM $tally
-WHERE action IN $given OR {_PLAIN} IN $plain GROUP BY action ORDER BY rows DESC, action
+WHERE action IN $log_names OR {_NORMALIZED_ACTION} IN $normalized_names GROUP BY action ORDER BY rows DESC, action
 """
 
-_DIALECT = f"""
+_APPLICATIONS = f"""
 CREATE TEMP TABLE $dialect AS
-SELECT *, coalesce($base, CASE WHEN zeros = 0 OR zeros * {_RARE} < ones THEN 1 ELSE 0 END) AS base
+SELECT *, coalesce($base, CASE WHEN zeros = 0 OR zeros * {_RARE_FACTOR} < ones THEN 1 ELSE 0 END) AS base
 FROM (SELECT application, sum(placed)::BIGINT AS placed, sum(zeros)::BIGINT AS zeros, sum(ones)::BIGINT AS ones
     FROM $tally GROUP BY application HAVING sum(placed) > 0)
 """
 
 
 @dataclass(frozen=True)
-class Peek:
-    """What the first look shows; nothing in it grows with the number of names that a log has.
+class EventSummary:
+    """Summary of the raw events. Its size does not depend on the number of names in the log.
 
     Parameters
     ----------
     rows
-        Events read.
+        Number of events.
     bases
-        The positions at which applications begin to count, sorted; nothing where no event has a position.
+        First positions of the applications, sorted; empty if no event has a position.
     placed, from_zero
-        Events with a position, and those of applications that count from 0.
+        Events with a position, and events with a position of applications that count from 0.
     counting
-        How applications count, those with the most positions; the table ``dialect`` has each of them.
+        Description of the first positions of the largest applications; the table ``dialect`` has all.
     meanings
-        Actions by the log's names, the most frequent first, where they mean something.
+        Known actions by their names in the log, the most frequent first.
     unknown, unknown_names
-        Events of other names, and the most frequent of these.
+        Number of events with unknown action names, and the most frequent of these names.
     programs, propensities, values
-        How many events come from programs, carry a propensity, carry a value.
+        Number of events from programs, with a propensity, and with a value.
     dwell_everywhere
-        What the log calls dwell stands on most events that open nothing as well: it is the age of the page or of the
-        session then, and no visit.
+        Whether most events that do not open a result have a dwell time too, which is then the age of the page or
+        session.
     dwelling
-        Events that carry a dwell.
+        Number of events with a dwell time.
     """
 
     rows: int
@@ -85,88 +85,95 @@ class Peek:
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """Columns that few logs have: a column of nulls costs as much as any other."""
-        dwelling = self.dwelling and not self.dwell_everywhere
-        having = (("dwell_ms", dwelling), ("value", self.values), ("propensity", self.propensities))
-        return tuple(name for name, count in having if count)
+        """Optional columns that the log has: a column of nulls is as expensive as any other."""
+        dwell_count = 0 if self.dwell_everywhere else self.dwelling
+        counts = (("dwell_ms", dwell_count), ("value", self.values), ("propensity", self.propensities))
+        return tuple(name for name, count in counts if count)
 
 
 _OPENING = frozenset({"click", "heartbeat", "page_exit"})
-"""Actions that may rightly carry a dwell."""
+"""Actions that can have a dwell time."""
 
 
-def peek(work: Work, actions: Mapping[str, str]) -> Peek:
-    """Look at the events once, by application and action."""
+def summarize_events(work: Work, actions: Mapping[str, str]) -> EventSummary:
+    """Summarize the raw events in one pass, by application and action."""
     work.run(_TALLY, scripted=SCRIPTED)
-    sums = work.one("""
+    sums = work.row("""
         SELECT sum(rows) AS rows, sum(dwelling) AS dwelling, sum(programs) AS programs,
             sum(propensities) AS propensities, sum("values") AS "values" FROM $tally""")
     rows, dwelling, programs, propensities, values = (int(value or 0) for value in sums.values())
-    plain = {name.replace("_", "") for name in (*ACTIONS, *" ".join(NAMES.values()).split())}
-    named = work.run(_KNOWN, given=listed(actions), plain=listed(plain))
-    known = [(action, count, dwell) for action, count, dwell in named if action and action_of(action, actions)]
-    opening = [one for one in known if action_of(one[0], actions) in _OPENING]
-    aside = rows - sum(count for _, count, _ in opening)
-    aside_dwelling = dwelling - sum(dwell for _, _, dwell in opening)
-    return Peek(
+    synonyms = {name.replace("_", "") for name in (*ACTIONS, *" ".join(NAMES.values()).split())}
+    # Only names that could be known leave the database, as a log may have millions of action names.
+    candidates = work.run(_KNOWN_ACTIONS, log_names=sql_list(actions), normalized_names=sql_list(synonyms))
+    known_actions = [
+        (action, count, dwell) for action, count, dwell in candidates if action and action_of(action, actions)
+    ]
+    opening = [(count, dwell) for action, count, dwell in known_actions if action_of(action, actions) in _OPENING]
+    other = rows - sum(count for count, _ in opening)
+    other_dwelling = dwelling - sum(dwell for _, dwell in opening)
+    return EventSummary(
         rows=rows,
         **_bases(work),
-        meanings={action: meaning for action, _, _ in known if (meaning := action_of(action, actions))},
-        **_unknown(work, [action for action, _, _ in known]),
+        meanings={action: meaning for action, _, _ in known_actions if (meaning := action_of(action, actions))},
+        **_unknown(work, [action for action, _, _ in known_actions]),
         programs=programs,
         propensities=propensities,
         values=values,
-        dwell_everywhere=aside_dwelling > 0 and 2 * aside_dwelling >= aside,
+        dwell_everywhere=other_dwelling > 0 and 2 * other_dwelling >= other,
         dwelling=dwelling,
     )
 
 
-def _unknown(work: Work, known: Iterable[str]) -> dict[str, Any]:
+def _unknown(work: Work, known_names: Iterable[str]) -> dict[str, Any]:
     work.run(
         """CREATE TEMP TABLE $unknown AS SELECT coalesce(nullif(action, ''), '(none)') AS name, sum(rows)::BIGINT AS n
         FROM $tally WHERE NOT coalesce(action IN $known, false) GROUP BY name""",
-        known=listed(known),
+        known=sql_list(known_names),
     )
     rows, names = work.run("SELECT coalesce(sum(n), 0)::BIGINT, count(*) FROM $unknown")[0]
-    most = work.run("SELECT name, n FROM $unknown ORDER BY n DESC, name LIMIT $limit", limit=_NAMED)
-    said = ", ".join(f"{name} {count:,}" for name, count in most)
-    left = names - len(most)
-    return {"unknown": rows, "unknown_names": said + (f" and {left:,} more" if left else "")}
+    largest = work.run("SELECT name, n FROM $unknown ORDER BY n DESC, name LIMIT $limit", limit=_MAX_LISTED)
+    listed = ", ".join(f"{name} {count:,}" for name, count in largest)
+    omitted = names - len(largest)
+    return {"unknown": rows, "unknown_names": listed + (f" and {omitted:,} more" if omitted else "")}
 
 
 def _bases(work: Work) -> dict[str, Any]:
-    """Make the table ``dialect``, a row an application with positions, and sum it up."""
-    given = work.choices.rank_base if work.choices.rank_base is not None else work.raw.rank_base
-    work.run(_DIALECT, base="NULL" if given is None else given)
+    """Create the table ``dialect`` with a row per application with positions, and summarize it."""
+    # The option takes precedence over the layout; None: detected for each application.
+    rank_base = work.choices.rank_base if work.choices.rank_base is not None else work.raw.rank_base
+    work.run(_APPLICATIONS, base="NULL" if rank_base is None else rank_base)
     sums = work.run("SELECT base, count(*), sum(placed)::BIGINT FROM $dialect GROUP BY base ORDER BY base")
-    most = work.run(
+    largest = work.run(
         """SELECT application, base, placed, zeros, ones
         FROM (FROM $dialect ORDER BY placed DESC, application NULLS FIRST LIMIT $limit)
         ORDER BY application NULLS FIRST""",
-        limit=_NAMED,
+        limit=_MAX_LISTED,
     )
-    left = sum(count for _, count, _ in sums) - len(most)
-    said = [_counting(*one, given=given is not None) for one in most]
+    omitted = sum(count for _, count, _ in sums) - len(largest)
+    descriptions = [_describe_base(*application, is_set=rank_base is not None) for application in largest]
     return {
         "bases": tuple(base for base, _, _ in sums),
         "placed": sum(placed for _, _, placed in sums),
         "from_zero": sum(placed for base, _, placed in sums if base == 0),
-        "counting": "; ".join([*said, *([f"{left:,} more"] if left else [])]),
+        "counting": "; ".join([*descriptions, *([f"{omitted:,} more"] if omitted else [])]),
     }
 
 
-def _counting(application: str | None, base: int, placed: int, zeros: int, ones: int, *, given: bool) -> str:
-    """Say how an application counts, and how sure that is."""
-    sure = given or (zeros + ones >= _RARE and not (base and zeros))
+def _describe_base(application: str | None, base: int, placed: int, zeros: int, ones: int, *, is_set: bool) -> str:
+    """Describe the first position of an application, and whether it is certain."""
+    # Few positions, or positions 0 in a log that counts from 1, may be errors.
+    is_certain = is_set or (zeros + ones >= _RARE_FACTOR and not (base and zeros))
     name = application or "events without an application"
-    return f"{name} from {base} ({zeros:,} of {placed:,} positions are 0, {ones:,} are 1{'' if sure else ', not sure'})"
+    note = "" if is_certain else ", not sure"
+    return f"{name} from {base} ({zeros:,} of {placed:,} positions are 0, {ones:,} are 1{note})"
 
 
 _SESSION_ALONE = f"CASE WHEN own_session IS NOT NULL THEN {hashed('own_session', '0')} END"
-"""Who asked in a session of nobody: the session itself. The hash of no session is no key: it would be one for all."""
+"""Key of the user of a session without a user ID: the session. It is null without a session ID, since the hash of null
+would be the same for all."""
 
-_TOLD = f"""
-CREATE TEMP TABLE $told AS
+_FIRST_EVENT = f"""
+CREATE TEMP TABLE $first_event AS
 SELECT named, min_by(own_session, instant) FILTER (own_session IS NOT NULL) AS own_session,
     min_by(session_id, instant) FILTER (own_session IS NOT NULL) AS session_id,
     min_by(own_user, instant) FILTER (own_user IS NOT NULL) AS own_user,
@@ -185,7 +192,7 @@ SELECT own_session, min(own_user) AS own_user, min_by(user_id, own_user) AS user
 WHERE own_session IS NOT NULL AND own_user IS NOT NULL GROUP BY own_session
 """
 
-_STREAM = """
+_SPLIT_BY_GAP = """
 CREATE TEMP TABLE $cut AS
 SELECT kind, id, coalesce(last_value(coalesce(mark, CASE WHEN begins THEN fresh END) IGNORE NULLS) OVER (
     PARTITION BY "user" ORDER BY instant, kind, id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), fresh) AS session
@@ -199,10 +206,10 @@ FROM (SELECT *, $fresh AS fresh, mark IS NULL AND coalesce(
         UNION ALL SELECT "user" FROM $act WHERE rule_no = 0 AND serp IS NULL AND session IS NULL))
 """
 
-_LOOSE = f"""
+_EVENTS_WITHOUT_PAGE = f"""
 CREATE TEMP TABLE $loose AS
 SELECT event, coalesce(own_user, owner, {_SESSION_ALONE}, {hashed("event", "1")}) AS "user",
-    own_session, named, coalesce(own_user, owner) IS NULL AS nobody
+    own_session, named, coalesce(own_user, owner) IS NULL AS no_user
 FROM (SELECT a.event, e.own_user, e.own_session, e.named, o.own_user AS owner
     FROM (SELECT event FROM $act WHERE odd AND rule_no = 0) AS a
     JOIN (SELECT {KEY} AS event, {hashed_or_null("query_id")} AS named, {hashed_or_null("session_id")} AS own_session,
@@ -221,7 +228,7 @@ LEFT JOIN (SELECT session, min(time_ms) AS first, max(time_ms) AS last, count(*)
     FROM $act WHERE rule_no = 0 GROUP BY session) AS e USING (session)
 """
 
-_PAGELESS = f"""
+_SESSIONS_WITHOUT_PAGES = f"""
 UNION ALL SELECT session, e.session_id, "user", coalesce(e.user_id, o.user_id), first, last, 0, n_events
 FROM (SELECT session, any_value("user") AS "user", min(time_ms) AS first, max(time_ms) AS last, count(*) AS n_events,
         min(event) AS event
@@ -234,21 +241,22 @@ LEFT JOIN $owner AS o ON e.own_session = o.own_session AND s."user" = o.own_user
 
 
 def identify_pages(work: Work) -> None:
-    """Give each page its user; and its session, where the log names one."""
-    gaps = work.one("""
+    """Assign users, and sessions if the log has session IDs, to pages."""
+    gaps = work.row("""
         SELECT count(*) FILTER (own_session IS NULL OR own_user IS NULL) AS missing FROM $page WHERE rule_no = 0""")
     if not gaps["missing"]:
         return
-    work.run(_TOLD)
+    # First by the events of the page, then by other rows of the session, and at last by the page itself.
+    work.run(_FIRST_EVENT)
     work.run("""
-        UPDATE $page SET own_session = coalesce($page.own_session, one.own_session),
-            own_user = coalesce($page.own_user, one.own_user), user_id = coalesce($page.user_id, one.user_id),
-            session_id = coalesce($page.session_id, one.session_id)
-        FROM $told AS one WHERE $page.named = one.named AND ($page.own_session IS NULL OR $page.own_user IS NULL)""")
-    _owners(work)
+        UPDATE $page SET own_session = coalesce($page.own_session, e.own_session),
+            own_user = coalesce($page.own_user, e.own_user), user_id = coalesce($page.user_id, e.user_id),
+            session_id = coalesce($page.session_id, e.session_id)
+        FROM $first_event AS e WHERE $page.named = e.named AND ($page.own_session IS NULL OR $page.own_user IS NULL)""")
+    _create_owners(work)
     work.run("""
-        UPDATE $page SET own_user = one.own_user, user_id = one.user_id FROM $owner AS one
-        WHERE $page.own_session = one.own_session AND $page.own_user IS NULL""")
+        UPDATE $page SET own_user = e.own_user, user_id = e.user_id FROM $owner AS e
+        WHERE $page.own_session = e.own_session AND $page.own_user IS NULL""")
     work.run(
         """UPDATE $page SET "user" = coalesce(own_user, $session_alone, $page_alone),
             session = CASE WHEN own_session IS NOT NULL THEN $session WHEN own_user IS NULL THEN $page_alone END
@@ -258,32 +266,33 @@ def identify_pages(work: Work) -> None:
     )  # fmt: skip
 
 
-def _owners(work: Work) -> None:
-    """Find the users of sessions, for what names a session and nobody."""
+def _create_owners(work: Work) -> None:
+    """Create the table of the users of sessions, for rows with a session ID but no user ID."""
     if not work.run("SELECT 1 FROM duckdb_tables() WHERE table_name = '$owner'"):
         work.run(_OWNERS)
 
 
 def identify_events(work: Work) -> int:
-    """Give each event its user and session, and each page its session; give how many events have no user.
+    """Assign users and sessions to events, and sessions to pages; return the number of events without a user.
 
-    An event takes after its page, whatever else it says. Whatever has no session is put into the last one of its user,
-    or begins a new one after so long a pause.
+    The user and session of the page take precedence over those of the event. Rows without a session ID belong to the
+    last session of the user, or begin a new one after a gap.
     """
-    nobody = 0
-    if work.one("SELECT count(*) AS n FROM $act WHERE odd AND rule_no = 0")["n"]:
-        _owners(work)
-        work.run(_LOOSE)
+    no_user = 0
+    if work.row("SELECT count(*) AS n FROM $act WHERE odd AND rule_no = 0")["n"]:
+        _create_owners(work)
+        work.run(_EVENTS_WITHOUT_PAGE)
         work.run("""
-            UPDATE $act SET "user" = one."user", session = CASE WHEN one.own_session IS NOT NULL THEN $session
-                WHEN one.nobody THEN one."user" END
-            FROM $loose AS one WHERE $act.event = one.event""",
-            session=hashed('one."user"', "one.own_session"))  # fmt: skip
-        nobody = work.one("SELECT count(*) FILTER (nobody) AS n FROM $loose")["n"]
-    cut = """SELECT (SELECT count(*) FROM $page WHERE rule_no = 0 AND session IS NULL)
+            UPDATE $act SET "user" = e."user", session = CASE WHEN e.own_session IS NOT NULL THEN $session
+                WHEN e.no_user THEN e."user" END
+            FROM $loose AS e WHERE $act.event = e.event""",
+            session=hashed('e."user"', "e.own_session"))  # fmt: skip
+        no_user = work.row("SELECT count(*) FILTER (no_user) AS n FROM $loose")["n"]
+    # Splitting all rows of a user by gaps is expensive, so it runs only if needed.
+    unassigned = """SELECT (SELECT count(*) FROM $page WHERE rule_no = 0 AND session IS NULL)
         + (SELECT count(*) FROM $act WHERE rule_no = 0 AND session IS NULL AND serp IS NULL) AS n"""
-    if work.one(cut)["n"]:
-        work.run(_STREAM, gap=work.gap_ms, fresh=hashed('"user"', "kind", "id"))
+    if work.row(unassigned)["n"]:
+        work.run(_SPLIT_BY_GAP, gap=work.gap_ms, fresh=hashed('"user"', "kind", "id"))
         work.run(
             "UPDATE $page SET session = c.session FROM $cut AS c WHERE kind = 0 AND serp = id AND $page.session IS NULL"
         )
@@ -292,10 +301,10 @@ def identify_events(work: Work) -> int:
         )
         work.run("""UPDATE $act SET session = p.session FROM $page AS p
             WHERE $act.serp = p.serp AND $act.session IS NULL""")  # fmt: skip
-    return nobody
+    return no_user
 
 
 def make_sessions(work: Work) -> None:
-    """Make the view ``session``: one row each, with what was in it. Counting all events by session is for who asks."""
-    pageless = work.one("SELECT count(*) AS n FROM $act WHERE odd AND rule_no = 0")["n"]
-    work.run(_SESSIONS + _PAGELESS if pageless else _SESSIONS)
+    """Create the view ``session``, a row each. It is lazy, since counting all events by session is expensive."""
+    pageless = work.row("SELECT count(*) AS n FROM $act WHERE odd AND rule_no = 0")["n"]
+    work.run(_SESSIONS + _SESSIONS_WITHOUT_PAGES if pageless else _SESSIONS)

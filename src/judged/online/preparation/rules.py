@@ -1,11 +1,11 @@
-"""What was found while a log was made: each rule with its rows, counted in few passes."""
+"""Findings of the preparation of a log: rules with row counts, computed in few queries."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, cast
 
-from judged.online.findings import RULES, Account, LogFinding, worded
+from judged.online.findings import RULES, Account, LogFinding, rule_texts
 from judged.online.preparation import events
 from judged.online.preparation import work as pages
 from judged.online.preparation.work import KEY, hashed
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from judged.online.findings import Done
-    from judged.online.preparation.identity import Peek
+    from judged.online.preparation.identity import EventSummary
     from judged.online.preparation.work import Work
 
-_NOTES = {
+_NOTE_BITS = {
     "clock-skew": events.SKEWED,
     "rank-disagrees": events.DISAGREES,
     "rank-beyond-list": events.BEYOND,
     "negative-rank": events.NEGATIVE,
 }
-_COUNTED = {
-    **{rule or "joined": f"link = {at}" for at, rule in enumerate(events.LINKS)},
-    **{rule: f"notes & {bit} > 0" for rule, bit in _NOTES.items()},
+_COUNT_CONDITIONS = {
+    **{rule or "joined": f"link = {number}" for number, rule in enumerate(events.LINKS)},
+    **{rule: f"notes & {bit} > 0" for rule, bit in _NOTE_BITS.items()},
     "ranked": f"(rank IS NOT NULL OR notes & {events.NEGATIVE} > 0)",
     "clicks": "action = 'click'",
     "impressions": "action = 'impression'",
@@ -42,149 +42,154 @@ _COUNTED = {
     "values": "action = 'purchase' AND $has_value",
     "dwelling": "$dwelling",
 }
-"""What is counted of events that no rule leaves out."""
+"""SQL conditions of the counts over events that no rule excludes."""
 _EVENTS = "SELECT count(*) AS read, count(*) FILTER (rule_no = 0) AS kept, {} FROM $act".format(
-    ", ".join(f'count(*) FILTER (rule_no = 0 AND {where}) AS "{name}"' for name, where in _COUNTED.items())
+    ", ".join(f'count(*) FILTER (rule_no = 0 AND {where}) AS "{name}"' for name, where in _COUNT_CONDITIONS.items())
 )
 
-_UNSEEN = f"""
-CREATE TEMP TABLE $unseen AS
+_CLICKS_WITHOUT_IMPRESSION = f"""
+CREATE TEMP TABLE $without_impression AS
 SELECT event, notes & {events.ABSENT} > 0 AS absent FROM (
-    SELECT a.event, a.notes, a.object_id, {hashed("a.object_id", "$home")} AS place
+    SELECT a.event, a.notes, a.object_id, {hashed("a.object_id", "$page_key")} AS place
     FROM $act AS a $joined WHERE a.rule_no = 0 AND a.action = 'click')
-WHERE notes & {events.ABSENT} > 0 OR ($asked AND object_id IS NOT NULL AND place NOT IN (
-    SELECT {hashed("a.object_id", "$home")} FROM $act AS a $joined WHERE a.rule_no = 0 AND a.action = 'impression'
-        AND $home IS NOT NULL))
+WHERE notes & {events.ABSENT} > 0 OR ($has_impressions AND object_id IS NOT NULL AND place NOT IN (
+    SELECT {hashed("a.object_id", "$page_key")} FROM $act AS a $joined WHERE a.rule_no = 0 AND a.action = 'impression'
+        AND $page_key IS NOT NULL))
 """
 
 
 def query_findings(work: Work) -> tuple[Account, Iterator[LogFinding]]:
-    """Count the rules of the queries."""
+    """Return the account of the queries, and their findings."""
     counts = {rule: int(n) for rule, n in work.run("SELECT rule_no, count(*) FROM $page GROUP BY rule_no")}
-    read, kept = sum(counts.values()), counts.get(0, 0)
-    by_rule = {name: counts.get(at, 0) for at, name in enumerate(pages.RULES) if at}
-    return Account("query", read, kept, _excluded(by_rule)), _of_queries(work, by_rule, read, kept)
+    read, included = sum(counts.values()), counts.get(0, 0)
+    by_rule = {rule: counts.get(number, 0) for number, rule in enumerate(pages.RULES) if number}
+    return Account("query", read, included, _excluded(by_rule)), _iter_query_findings(work, by_rule, read, included)
 
 
-def _of_queries(work: Work, by_rule: dict[str, int], read: int, kept: int) -> Iterator[LogFinding]:
-    for at, rule in enumerate(pages.RULES):
-        if at and by_rule[rule]:
-            more = _more_of_queries(work, rule)
-            yield _finding(work, "query", rule, by_rule[rule], read, f"rule_no = {at}", more)
-    met = {"no-user": "rule_no = 0 AND own_user IS NULL"}
-    met["first-rank-from-positions"] = "serp IN (SELECT serp FROM $behind)"
+def _iter_query_findings(work: Work, by_rule: dict[str, int], read: int, included: int) -> Iterator[LogFinding]:
+    for number, rule in enumerate(pages.RULES):
+        if number and by_rule[rule]:
+            details = _query_details(work, rule)
+            yield _finding(work, "query", rule, by_rule[rule], read, f"rule_no = {number}", details)
+    conditions = {"no-user": "rule_no = 0 AND own_user IS NULL"}
+    conditions["first-rank-from-positions"] = "serp IN (SELECT serp FROM $behind)"
     if work.choices.bots == "keep":
-        met = {"bot": 'rule_no = 0 AND "user" IN (FROM $robot)', **met}
-    for rule, where in met.items():
-        if count := work.one(f"SELECT count(*) AS n FROM $page WHERE {where}")["n"]:
-            more, done = _more_of_queries(work, rule), "kept" if rule == "bot" else None
-            yield _finding(work, "query", rule, count, kept, where, more, done=done)
+        conditions = {"bot": 'rule_no = 0 AND "user" IN (FROM $robot)', **conditions}
+    for rule, where in conditions.items():
+        if count := work.row(f"SELECT count(*) AS n FROM $page WHERE {where}")["n"]:
+            details, done = _query_details(work, rule), "kept" if rule == "bot" else None
+            yield _finding(work, "query", rule, count, included, where, details, done=done)
+    # A session ID with two users is split into one session per user.
     shared = """rule_no = 0 AND own_session IN (SELECT own_session FROM $page WHERE rule_no = 0
         GROUP BY own_session HAVING min("user") <> max("user"))"""
-    of = work.one(f"SELECT count(DISTINCT own_session) AS sessions, count(*) AS pages FROM $page WHERE {shared}")
-    if of["sessions"]:
-        yield _finding(
-            work, "query", "session-of-two-users", of["pages"], kept, shared, f": {of['sessions']:,} of them"
-        )
+    sessions = work.row(f"SELECT count(DISTINCT own_session) AS sessions, count(*) AS pages FROM $page WHERE {shared}")
+    if sessions["sessions"]:
+        details = f": {sessions['sessions']:,} of them"
+        yield _finding(work, "query", "session-of-two-users", sessions["pages"], included, shared, details)
 
 
-def _more_of_queries(work: Work, rule: str) -> str:
+def _query_details(work: Work, rule: str) -> str:
     if rule == "facet-request":
-        asked = work.one("""
-            SELECT count(*) FILTER (size = 0) AS asked, count(*) FILTER (size IS DISTINCT FROM 0) AS beside
+        counts = work.row("""
+            SELECT count(*) FILTER (size = 0) AS explicit, count(*) FILTER (size IS DISTINCT FROM 0) AS implicit
             FROM $page WHERE rule_no = 4""")  # fmt: skip
-        return f" ({asked['asked']:,} of size 0, {asked['beside']:,} with an empty list beside a full one)"
+        return f" ({counts['explicit']:,} of size 0, {counts['implicit']:,} with an empty list beside a full one)"
     if rule == "repeated-query-id":
-        several = work.one("""SELECT count(*) AS ids, max(n) AS most FROM (
+        repeats = work.row("""SELECT count(*) AS ids, max(n) AS most FROM (
             SELECT count(*) AS n FROM $page WHERE query_id <> '' GROUP BY named HAVING count(*) > 1)""")  # fmt: skip
         return (
-            f" ({several['ids']:,} query_ids stand in several rows, up to {several['most']}, facet requests included)"
+            f" ({repeats['ids']:,} query_ids stand in several rows, up to {repeats['most']}, facet requests included)"
         )
     if rule == "bot":
-        users = work.one("SELECT count(*) AS n FROM $robot")["n"]
-        chosen = work.choices
+        users = work.row("SELECT count(*) AS n FROM $robot")["n"]
+        options = work.choices
         return (
-            f" ({counted(users, 'user')}: by a flag, by the user agent, or by more than {chosen.bot_pages} pages in"
-            f" {chosen.bot_minutes:g} minutes or in one session)"
+            f" ({counted(users, 'user')}: by a flag, by the user agent, or by more than {options.bot_pages} pages in"
+            f" {options.bot_minutes:g} minutes or in one session)"
         )
     return ""
 
 
-def event_findings(work: Work, seen: Peek, nobodies: int) -> tuple[Account, dict[str, int], Iterator[LogFinding]]:
-    """Count the rules of the events; in the middle, what else was counted."""
-    has_value = "value IS NOT NULL" if "value" in seen.extras else "false"
-    dwelling = "link = 1 AND action = 'click' AND dwell_ms IS NOT NULL" if "dwell_ms" in seen.extras else "false"
-    counts = {name: int(value) for name, value in work.one(_EVENTS, has_value=has_value, dwelling=dwelling).items()}
-    out = {rule: int(n) for rule, n in work.run("SELECT rule_no, count(*) FROM $act GROUP BY rule_no")}
-    by_rule = {name: out.get(at, 0) for at, name in enumerate(events.RULES) if at}
+def event_findings(
+    work: Work, summary: EventSummary, without_user: int
+) -> tuple[Account, dict[str, int], Iterator[LogFinding]]:
+    """Return the account of the events, their counts (see `_COUNT_CONDITIONS`), and their findings."""
+    has_value = "value IS NOT NULL" if "value" in summary.extras else "false"
+    dwelling = "link = 1 AND action = 'click' AND dwell_ms IS NOT NULL" if "dwell_ms" in summary.extras else "false"
+    counts = {rule: int(value) for rule, value in work.row(_EVENTS, has_value=has_value, dwelling=dwelling).items()}
+    rule_counts = {rule: int(n) for rule, n in work.run("SELECT rule_no, count(*) FROM $act GROUP BY rule_no")}
+    by_rule = {rule: rule_counts.get(number, 0) for number, rule in enumerate(events.RULES) if number}
     account = Account("event", counts["read"], counts["kept"], _excluded(by_rule))
-    return account, counts, _of_events(work, seen, counts, by_rule, nobodies)
+    return account, counts, _iter_event_findings(work, summary, counts, by_rule, without_user)
 
 
-def _of_events(
-    work: Work, seen: Peek, counts: dict[str, int], by_rule: dict[str, int], nobodies: int
+def _iter_event_findings(
+    work: Work, summary: EventSummary, counts: dict[str, int], by_rule: dict[str, int], without_user: int
 ) -> Iterator[LogFinding]:
-    kept, on_pages = counts["kept"], counts["joined"]
-    for at, rule in enumerate(events.RULES):
-        if at and by_rule[rule]:
-            yield _finding(work, "event", rule, by_rule[rule], counts["read"], f"rule_no = {at}")
-    naming = kept - counts["no-query-id"]
-    for at, rule in enumerate(events.LINKS):
+    included, on_pages = counts["kept"], counts["joined"]
+    for number, rule in enumerate(events.RULES):
+        if number and by_rule[rule]:
+            yield _finding(work, "event", rule, by_rule[rule], counts["read"], f"rule_no = {number}")
+    with_query_id = included - counts["no-query-id"]
+    for number, rule in enumerate(events.LINKS):
         if rule and counts[rule]:
-            of = kept if rule == "no-query-id" else naming
-            yield _finding(work, "event", rule, counts[rule], of, f"rule_no = 0 AND link = {at}")
-    for rule, bit in _NOTES.items():
+            total = included if rule == "no-query-id" else with_query_id
+            yield _finding(work, "event", rule, counts[rule], total, f"rule_no = 0 AND link = {number}")
+    for rule, bit in _NOTE_BITS.items():
         if counts[rule]:
-            of = on_pages if rule == "clock-skew" else counts["ranked"]
+            total = on_pages if rule == "clock-skew" else counts["ranked"]
             where = f"rule_no = 0 AND notes & {bit} > 0"
-            yield _finding(work, "event", rule, counts[rule], of, where, _late(work, where) if bit == 1 else "")
-    yield from _of_the_dialect(work, seen)
-    unseen = _without_impression(work, counts)
-    if unseen is not None:
-        yield unseen
-    if nobodies:
-        loose = "event IN (SELECT event FROM $loose WHERE nobody)"
-        yield _finding(work, "event", "no-user", nobodies, kept, loose)
+            details = _median_skew(work, where) if rule == "clock-skew" else ""
+            yield _finding(work, "event", rule, counts[rule], total, where, details)
+    yield from _iter_convention_findings(work, summary)
+    clicks_finding = _clicks_without_impression(work, counts)
+    if clicks_finding is not None:
+        yield clicks_finding
+    if without_user:
+        condition = "event IN (SELECT event FROM $loose WHERE no_user)"
+        yield _finding(work, "event", "no-user", without_user, included, condition)
 
 
-def _of_the_dialect(work: Work, seen: Peek) -> Iterator[LogFinding]:
-    """Tell what the first look found: how positions are counted, what actions mean, what dwell is."""
-    if 0 in seen.bases and work.choices.rank_base is None and work.raw.rank_base is None:
-        rule, more = "mixed-rank-base" if len(seen.bases) > 1 else "zero-based-ranks", f" ({seen.counting})"
-        yield _finding(work, "event", rule, seen.from_zero, seen.placed, "position = 0", more, raw=True)
-    if seen.unknown:
-        more = f" ({seen.unknown_names})"
-        yield _finding(work, "event", "unknown-action", seen.unknown, seen.rows, "action = 'other'", more)
-    if seen.dwell_everywhere:
-        yield _finding(work, "event", "dwell-on-every-event", seen.dwelling, seen.rows, "dwell_ms > 0", raw=True)
+def _iter_convention_findings(work: Work, summary: EventSummary) -> Iterator[LogFinding]:
+    """Yield findings about positions, action names, and dwell times in the raw events."""
+    if 0 in summary.bases and work.choices.rank_base is None and work.raw.rank_base is None:
+        rule, details = "mixed-rank-base" if len(summary.bases) > 1 else "zero-based-ranks", f" ({summary.counting})"
+        yield _finding(work, "event", rule, summary.from_zero, summary.placed, "position = 0", details, raw=True)
+    if summary.unknown:
+        details = f" ({summary.unknown_names})"
+        yield _finding(work, "event", "unknown-action", summary.unknown, summary.rows, "action = 'other'", details)
+    if summary.dwell_everywhere:
+        yield _finding(work, "event", "dwell-on-every-event", summary.dwelling, summary.rows, "dwell_ms > 0", raw=True)
 
 
-def _without_impression(work: Work, counts: dict[str, int]) -> LogFinding | None:
+def _clicks_without_impression(work: Work, counts: dict[str, int]) -> LogFinding | None:
     if not counts["clicks"]:
         return None
-    loose = bool(work.run("SELECT 1 FROM duckdb_tables() WHERE table_name = '$loose'"))
+    # The table exists only if some events have no page.
+    has_pageless_events = bool(work.run("SELECT 1 FROM duckdb_tables() WHERE table_name = '$loose'"))
     work.run(
-        _UNSEEN,
-        asked="true" if counts["impressions"] else "false",
-        home="coalesce(a.serp, -l.named)" if loose else "a.serp",  # a page that was not logged is one all the same
-        joined=work.written("LEFT JOIN $loose AS l ON a.event = l.event") if loose else "",
+        _CLICKS_WITHOUT_IMPRESSION,
+        has_impressions="true" if counts["impressions"] else "false",
+        # The query ID identifies pages that were not logged.
+        page_key="coalesce(a.serp, -l.named)" if has_pageless_events else "a.serp",
+        joined=work.substitute("LEFT JOIN $loose AS l ON a.event = l.event") if has_pageless_events else "",
     )
-    found = work.one("SELECT count(*) AS n, count(*) FILTER (absent) AS absent FROM $unseen")
-    count, absent = found["n"], found["absent"]
+    counts_row = work.row("SELECT count(*) AS n, count(*) FILTER (absent) AS absent FROM $without_impression")
+    count, absent = counts_row["n"], counts_row["absent"]
     if not count:
         return None
-    more = f" ({absent:,} not in the list of their page, {count - absent:,} in it or without one, but never in view)"
-    where = "event IN (SELECT event FROM $unseen)"
-    return _finding(work, "event", "click-without-impression", count, counts["clicks"], where, more)
+    details = f" ({absent:,} not in the list of their page, {count - absent:,} in it or without one, but never in view)"
+    where = "event IN (SELECT event FROM $without_impression)"
+    return _finding(work, "event", "click-without-impression", count, counts["clicks"], where, details)
 
 
-def _late(work: Work, where: str) -> str:
-    """Say by how much events come before their page."""
-    by = work.one(
+def _median_skew(work: Work, where: str) -> str:
+    """Describe the median time by which events precede their page."""
+    skew_ms = work.row(
         f"""SELECT median(p.time_ms - a.time_ms) AS half FROM $act AS a JOIN $page AS p USING (serp)
         WHERE a.{where.replace("notes", "a.notes")}"""
     )["half"]
-    return f", by {by / 1000:g} s at the median"
+    return f", by {skew_ms / 1000:g} s at the median"
 
 
 def _excluded(by_rule: dict[str, int]) -> tuple[tuple[str, int], ...]:
@@ -192,27 +197,28 @@ def _excluded(by_rule: dict[str, int]) -> tuple[tuple[str, int], ...]:
 
 
 def _finding(
-    work: Work, table: str, rule: str, rows: int, of: int, where: str, more: str = "",
+    work: Work, table: str, rule: str, rows: int, total: int, where: str, details: str = "",
     *, done: Done | None = None, raw: bool = False,
 ) -> LogFinding:  # fmt: skip
     key = f"({KEY})" if raw else ("serp" if table == "query" else "event")
     source = ("query" if table == "query" else "event") if raw else ("page" if table == "query" else "act")
-    return LogFinding(
-        rule, table, rows, of, done or cast("Done", RULES[table][rule]["done"]), *worded(table, rule, more=more),
-        work.places(source, key, where),
-    )  # fmt: skip
+    action = done or cast("Done", RULES[table][rule]["done"])
+    texts = rule_texts(table, rule, more=details)
+    return LogFinding(rule, table, rows, total, action, *texts, work.places(source, key, where))
 
 
 def trouble_findings(work: Work, accounts: Iterable[Account]) -> Iterator[LogFinding]:
-    """Tell what the reader could not use, as shares of the rows of its table, or of all records of the files."""
-    of = Counter({one.table: one.read for one in accounts})
-    of.update(dict.fromkeys({one.table for one in work.raw.findings} - set(of), work.raw.lines))
-    of["folder"] = len(work.raw.files)
-    for one in work.raw.findings:
-        of[one.table] += one.rows if one.table == "folder" or (one.lost and one.table != "file") else 0
-    for one in work.raw.findings:
-        done: Done = "lost" if one.lost else "excluded" if one.table == "folder" else "kept"
-        unit = "file" if one.table == "folder" else "row"
-        problem = f"{unit if one.rows == 1 else unit + 's'}: {one.problem}"
-        most = max(of[one.table], one.rows)
-        yield LogFinding(one.rule, one.table, one.rows, most, done, problem, one.fix, one.places)
+    """Yield the problems of the reader, as shares of the rows of their table or of all records of the files."""
+    totals = Counter({account.table: account.read for account in accounts})
+    # Problems of unknown records are compared with all lines of the files.
+    totals.update(dict.fromkeys({trouble.table for trouble in work.raw.findings} - set(totals), work.raw.lines))
+    totals["folder"] = len(work.raw.files)
+    for trouble in work.raw.findings:
+        if trouble.table == "folder" or (trouble.lost and trouble.table != "file"):
+            totals[trouble.table] += trouble.rows
+    for trouble in work.raw.findings:
+        done: Done = "lost" if trouble.lost else "excluded" if trouble.table == "folder" else "kept"
+        unit = "file" if trouble.table == "folder" else "row"
+        problem = f"{unit if trouble.rows == 1 else unit + 's'}: {trouble.problem}"
+        total = max(totals[trouble.table], trouble.rows)
+        yield LogFinding(trouble.rule, trouble.table, trouble.rows, total, done, problem, trouble.fix, trouble.places)

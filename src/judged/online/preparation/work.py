@@ -1,4 +1,4 @@
-"""The bench on which a log is made: SQL over named tables of one database, and the choices that hold for all of it."""
+"""Shared state of the preparation of a log: SQL over named tables, options, and the table of pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judged.online.engine import identifier
 from judged.online.log import RAW_QUERY
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine, Relation
+    from judged.online.engine import Database, Relation
     from judged.online.readers.raw import RawLog
 
 
@@ -19,18 +19,18 @@ Bots: TypeAlias = Literal["exclude", "keep"]
 
 DAY = 86_400_000
 ROW_BITS = 40
-"""A key is the number of the file, and behind it the row in so many bits: where a row comes from can be told by it."""
+"""Number of bits for the row in a key; the higher bits are the file number, so a key identifies the source of a row."""
 
 SCRIPTS = (
     "bot|crawl|spider|slurp|scrapy|headless|phantomjs|selenium|puppeteer|playwright|curl/|wget|python-requests|"
     "python-urllib|okhttp|java/|go-http-client|libwww|httpclient|monitor|uptime|pingdom|lighthouse"
 )
-"""What stands in the user agents of programs, in lower case: a regular expression."""
+"""Regular expression for user agents of programs, in lower case."""
 
 
 @dataclass(frozen=True)
-class Choices:
-    """What is chosen when a log is made: see `make_log`."""
+class PreparationOptions:
+    """Options of the preparation: see `make_log`."""
 
     session_gap: float = 30.0
     bots: Bots = "exclude"
@@ -42,16 +42,15 @@ class Choices:
 
 @dataclass(frozen=True)
 class Work:
-    """A raw log on the bench.
+    """Raw log in preparation, with its options.
 
-    SQL is written with ``$query`` and ``$event`` for the raw tables and any other ``$name`` for tables made here; they
-    vanish with the database. They are temporary tables on purpose: DuckDB writes those several times faster, and puts
-    them into its folder where memory ends.
+    In SQL, ``$query`` and ``$event`` are the raw tables, and any other ``$name`` is a temporary table of the
+    preparation. DuckDB writes temporary tables several times faster, and spills them to its folder.
     """
 
-    engine: Engine
+    engine: Database
     raw: RawLog
-    choices: Choices
+    choices: PreparationOptions
     mark: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
 
     def __post_init__(self) -> None:
@@ -60,87 +59,90 @@ class Work:
 
     @property
     def gap_ms(self) -> int:
-        """Inactivity that ends a session; without a clock nothing does."""
+        """Milliseconds of inactivity that end a session; practically infinite without timestamps."""
         return round(self.choices.session_gap * 60_000) if self.raw.has_time else 2**62
 
     def run(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
-        """Run SQL, and give its few rows."""
-        return self.engine.con.execute(self.written(sql, **values)).fetchall()
+        """Run SQL and return all rows, for small results."""
+        return self.engine.con.execute(self.substitute(sql, **values)).fetchall()
 
-    def one(self, sql: str, **values: object) -> dict[str, Any]:
-        """Run SQL, and give its first row by the names of its columns."""
-        done = self.engine.con.execute(self.written(sql, **values))
-        names, rows = [column[0] for column in done.description], done.fetchall()
+    def row(self, sql: str, **values: object) -> dict[str, Any]:
+        """Run SQL and return the first row as a dict."""
+        cursor = self.engine.con.execute(self.substitute(sql, **values))
+        names, rows = [column[0] for column in cursor.description], cursor.fetchall()
         return dict(zip(names, rows[0], strict=True))
 
     def table(self, name: str) -> Relation:
-        """Give a table made here."""
+        """Return a table of the preparation."""
         return self.engine.table(self._name(name))
 
-    def written(self, sql: str, **values: object) -> str:
-        """Fill in names and values."""
+    def substitute(self, sql: str, **values: object) -> str:
+        """Substitute table names and values in SQL."""
         text = Template(sql)
         names = {name: self._name(name) for name in text.get_identifiers()}
         return text.substitute({**names, **values})
 
     def place(self, key: int) -> str:
-        """Say where a row comes from."""
+        """Return the source of a row as ``file:line``."""
         file, row = key >> ROW_BITS, key & ((1 << ROW_BITS) - 1)
         name = self.raw.files[file] if file < len(self.raw.files) else str(file)
         return f"{name}:{row}"
 
     def places(self, table: str, key: str, where: str, limit: int = 3) -> tuple[str, ...]:
-        """Say where the first rows come from that meet a condition."""
-        found = self.run(
+        """Return the sources of the first rows that meet a condition."""
+        rows = self.run(
             "SELECT $key FROM $from WHERE $where ORDER BY $key LIMIT $limit",
-            key=key, where=self.written(where), limit=limit, **{"from": self._name(table)},
+            key=key, where=self.substitute(where), limit=limit, **{"from": self._name(table)},
         )  # fmt: skip
-        return tuple(self.place(one[0]) for one in found)
+        return tuple(self.place(key) for (key,) in rows)
 
     def _name(self, name: str) -> str:
         return f"made_{self.mark}_{name}"
 
 
+# DuckDB's hash is unsigned; the shift makes it a positive BIGINT.
 def hashed(*columns: str) -> str:
-    """Write the key of texts, or of keys: 63 bits of their hash, so that no list of all texts is ever needed.
+    """Return SQL for a 63-bit hash of columns, which serves as a key without a table of all texts.
 
-    Among a million texts, two have the same key with a probability of 1 in 18 million.
+    The probability of a collision among a million texts is 1 in 18 million.
     """
     return f"(hash({', '.join(columns)}) >> 1)::BIGINT"
 
 
 def hashed_or_null(column: str) -> str:
-    """Write the key of a text, which is null for none, and for an empty one."""
+    """Return SQL for the hash of a text column, null for null and empty texts."""
     return f"CASE WHEN {column} <> '' THEN {hashed(column)} END"
 
 
 KEY = f"(file::BIGINT << {ROW_BITS}) + row"
-"""The key of a row of a raw table."""
+"""SQL of the key of a raw row."""
 
 SCRIPTED = f"(coalesce(bot, false) OR coalesce(regexp_matches(user_agent, '(?i){SCRIPTS}'), false))"
-"""A row of a raw table that says itself that a program made it."""
+"""SQL condition of a raw row that declares itself as produced by a program."""
 
 
+# The order of the rules is their precedence: a row counts for the first one that matches.
 RULES = ("", "no-query-id", "odd-time", "future-time", "facet-request", "repeated-query-id", "bot")
-"""Rules that leave a query out, by the number in the column ``rule_no``; 0: it is a page."""
+"""Rules that exclude a query, indexed by the column ``rule_no``; 0: not excluded."""
 
 _NO_ID, _ODD_TIME, _FUTURE, _FACET, _REPEATED, _BOT = range(1, 7)
 
 OWN = "own "
-"""Put before the names of the log's own columns while it is made: they can be called anything, "session" too."""
+"""Prefix of the log's additional columns in the work tables, which could have a name such as "session"."""
 
 _BLANKS = [f"chr({code})" for code in (9, 10, 13, 160, 12288)]
-_ODD = " OR ".join(f"contains(query, {blank})" for blank in ("'  '", *_BLANKS))  # far cheaper than mending every text
-_MENDED = f"regexp_replace(translate(lower(query), {' || '.join(_BLANKS)}, '     '), ' +', ' ', 'g')"
-_NORM = f"trim(CASE WHEN {_ODD} THEN {_MENDED} ELSE lower(query) END)"
+# Most texts have single blanks only. Testing for others is much cheaper than normalizing all texts.
+_HAS_OTHER_BLANKS = " OR ".join(f"contains(query, {blank})" for blank in ("'  '", *_BLANKS))
+_NORMALIZED = f"regexp_replace(translate(lower(query), {' || '.join(_BLANKS)}, '     '), ' +', ' ', 'g')"
+_NORM = f"trim(CASE WHEN {_HAS_OTHER_BLANKS} THEN {_NORMALIZED} ELSE lower(query) END)"
 
 _RANKS = """(CASE WHEN len(ranks) = len(hit_ids) THEN
-    list_transform(ranks, lambda one: CASE WHEN one BETWEEN 1 AND 1000000000 THEN one END) END)"""
-"""Ranks that the log itself gives, beside the ids; what is no rank is not known."""
+    list_transform(ranks, lambda rank: CASE WHEN rank BETWEEN 1 AND 1000000000 THEN rank END) END)"""
+"""Logged ranks of the results; invalid ranks are null."""
 
 _SENT = """(CASE WHEN list_count(hit_ids) = len(hit_ids) THEN len(hit_ids)
-    ELSE list_max(list_transform(hit_ids, lambda one, nth: CASE WHEN one IS NOT NULL THEN nth END)) END)"""
-"""What has no id keeps its place in a list; behind the last id is nothing; of a list without ids nothing is known."""
+    ELSE list_max(list_transform(hit_ids, lambda id, nth: CASE WHEN id IS NOT NULL THEN nth END)) END)"""
+"""Length of a list: up to the last result with an ID, since results without an ID keep their position."""
 
 _PAGES = f"""
 CREATE TEMP TABLE $page AS
@@ -156,7 +158,7 @@ FROM (SELECT {KEY} AS serp, query_id, {hashed("query_id")} AS named, nullif(sess
         THEN {_RANKS} END AS ranks,
     first_rank IS NULL AND ranks IS NULL AND page IS NULL AS unplaced,
     {_SENT}::INTEGER AS n_returned,
-    list_transform(hit_ids, lambda one: CASE WHEN one IS NOT NULL THEN (hash(one) & 4294967295)::UINTEGER END) AS hits,
+    list_transform(hit_ids, lambda id: CASE WHEN id IS NOT NULL THEN (hash(id) & 4294967295)::UINTEGER END) AS hits,
     rescued, suggested, latency_ms, experiment,
     variant, assign_p, ranker, trace_id, {SCRIPTED} AS bot$attributes,
     (CASE WHEN query_id IS NULL OR query_id = '' THEN {_NO_ID} WHEN time_ms IS NULL AND $timed THEN {_ODD_TIME}
@@ -180,47 +182,50 @@ FROM (SELECT serp, n_returned,
 
 
 def make_pages(work: Work) -> None:
-    """Make the table ``page``: a row for each logged query, what is no page marked in the column ``rule_no``."""
-    own = attributes(work)
-    paged = work.one("SELECT max(page) > 1 AS paged FROM $query")["paged"]
+    """Create the table ``page``: a row per logged query, with excluded queries marked in ``rule_no``."""
+    # Additional columns are carried along under a prefix, see OWN.
+    columns = attributes(work)
+    paged = work.row("SELECT max(page) > 1 AS paged FROM $query")["paged"]
     work.run(
         _PAGES,
         timed=str(work.raw.has_time).lower(),
         time="time_ms" if work.raw.has_time else "coalesce(time_ms, row)",
         future=work.choices.now_ms + DAY,
-        most=most_on_a_page(work) if paged else 1,
-        attributes="".join(f", {identifier(name)} AS {identifier(OWN + name)}" for name in own),
+        most=longest_list(work) if paged else 1,
+        attributes="".join(f", {identifier(name)} AS {identifier(OWN + name)}" for name in columns),
     )
+    # Repeated query IDs: the first row with results is the page, the others are facet requests or copies.
     work.run(_REPEATS)
     work.run("""
-        UPDATE $page SET rule_no = one.rule_no,
-            time_ms = CASE WHEN one.rule_no = 0 THEN one.earliest ELSE $page.time_ms END
-        FROM $repeat AS one WHERE $page.serp = one.serp""")
+        UPDATE $page SET rule_no = r.rule_no,
+            time_ms = CASE WHEN r.rule_no = 0 THEN r.earliest ELSE $page.time_ms END
+        FROM $repeat AS r WHERE $page.serp = r.serp""")
 
 
-def most_on_a_page(work: Work) -> int:
-    """Give how many results a page holds, where it does not say it: as many as any list has."""
-    return work.one("SELECT max(len(hit_ids)) AS most FROM $query")["most"] or 10
+def longest_list(work: Work) -> int:
+    """Return the page size of logs without one: the length of the longest list."""
+    return work.row("SELECT max(len(hit_ids)) AS most FROM $query")["most"] or 10
 
 
 def attributes(work: Work) -> tuple[str, ...]:
-    """Name the columns of the raw queries that are the log's own."""
-    known = {column.name for column in RAW_QUERY}
-    return tuple(name for name in work.raw.queries.columns if name not in known)
+    """Return the additional columns of the raw queries."""
+    standard_columns = {column.name for column in RAW_QUERY}
+    return tuple(name for name in work.raw.queries.columns if name not in standard_columns)
 
 
 def exclude_bots(work: Work) -> None:
-    """Mark the pages of users who are programs: they say so, or ask faster than people do.
+    """Mark the pages of bots: users that declare themselves as programs, or request pages faster than people do.
 
-    Whoever is a program once is one always: all of that user's pages go, so that no user is half in the log.
+    All pages of such a user are excluded, so that no user is partly in the log.
     """
+    # The rate is checked with lag(): page i and page i - bot_pages within the window.
     pages, window = work.choices.bot_pages, round(work.choices.bot_minutes * 60_000)
     work.run("""
         CREATE TEMP TABLE $robot AS
         SELECT DISTINCT "user" FROM (
             SELECT "user" FROM $page WHERE bot AND "user" IS NOT NULL
             UNION ALL SELECT p."user" FROM $page AS p JOIN $program AS e USING (named)
-            UNION ALL SELECT told FROM $program WHERE told IS NOT NULL
+            UNION ALL SELECT own_user FROM $program WHERE own_user IS NOT NULL
             UNION ALL SELECT "user" FROM $page WHERE rule_no = 0 AND session IS NOT NULL
                 GROUP BY "user", session HAVING count(*) > $pages)""", pages=pages)  # fmt: skip
     if work.raw.has_time:
@@ -235,8 +240,10 @@ def exclude_bots(work: Work) -> None:
 
 
 def find_programs(work: Work, count: int) -> None:
-    """Make the table ``program``: pages and users of events that say themselves that a program made them."""
+    """Create the table ``program``: pages and users of events that declare themselves as produced by a program."""
     work.run(
-        "CREATE TEMP TABLE $program AS SELECT DISTINCT $named AS named, $told AS told FROM $event WHERE $scripted",
-        named=hashed_or_null("query_id"), told=hashed_or_null("user_id"), scripted=SCRIPTED if count else "false",
+        """CREATE TEMP TABLE $program AS
+        SELECT DISTINCT $query_key AS named, $user_key AS own_user FROM $event WHERE $condition""",
+        query_key=hashed_or_null("query_id"), user_key=hashed_or_null("user_id"),
+        condition=SCRIPTED if count else "false",
     )  # fmt: skip

@@ -17,7 +17,7 @@ from judged.online.readers.sections import SelectBuilder
 from judged.online.readers.values import text_sql
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine
+    from judged.online.engine import Database
 
 _RESERVED = frozenset(column.name for table in (RAW_QUERY, RAW_EVENT, SERP, SHOWN, EVENT, SESSION) for column in table)
 _MAX_NAME_LENGTH = 64
@@ -123,7 +123,7 @@ def _flat_columns(
 
 
 def select_attributes(
-    tables: Sequence[tuple[str, AttributeColumns]], mapping: MappingFile, engine: Engine
+    tables: Sequence[tuple[str, AttributeColumns]], mapping: MappingFile, engine: Database
 ) -> tuple[tuple[Attribute, ...], tuple[ReadFinding, ...]]:
     """Select the attributes that become columns: those with scalar values, most frequent first.
 
@@ -161,7 +161,7 @@ def _is_usable(name: str) -> bool:
     return bool(name.strip()) and len(name) <= _MAX_NAME_LENGTH and name.isprintable()
 
 
-def _count_scalars(table: str, column: str, mapped: set[str], engine: Engine) -> Counter[str]:
+def _count_scalars(table: str, column: str, mapped: set[str], engine: Database) -> Counter[str]:
     """Count the rows in which each member of a JSON object has a scalar value."""
     # Rows are grouped by structure, because a log has few structures and many rows.
     is_shallow = f"strlen({column}) - strlen(translate({column}, '{{[', '')) <= {_MAX_BRACKETS}"

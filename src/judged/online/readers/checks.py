@@ -19,20 +19,20 @@ from judged.online.readers.raw import ReadFinding, locate_rows, run_sql
 from judged.online.readers.sections import SectionQuery
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine
+    from judged.online.engine import Database
 
 
 UNUSABLE = ("broken-json", "no-record", "broken-record", "unknown-record")
 
 
-def unusable_rows(table: str, file_names: Sequence[str], engine: Engine) -> Iterable[ReadFinding]:
+def unusable_rows(table: str, file_names: Sequence[str], engine: Database) -> Iterable[ReadFinding]:
     """Yield a finding for each reason why rows of a mapped table cannot be used."""
     for rule in UNUSABLE:
         finding = ReadFinding.from_rule("mapping", rule, "file", lost=True)
         yield from locate_rows(engine, file_names, table, f"_kind = {literal(rule)}", finding)
 
 
-def check_rows(table: str, query: SectionQuery, file_names: Sequence[str], engine: Engine) -> Iterable[ReadFinding]:
+def check_rows(table: str, query: SectionQuery, file_names: Sequence[str], engine: Database) -> Iterable[ReadFinding]:
     """Yield a finding for each check that rows of a section fail."""
     if not query.checks:
         return
@@ -54,7 +54,10 @@ _SAMPLE_LINES = 10_000  # lines of each file that are searched for names of memb
 
 
 def check_paths_exist(
-    mapping: MappingFile, tables: Sequence[tuple[str, SectionQuery, str]], log_files: Sequence[LogFile], engine: Engine
+    mapping: MappingFile,
+    tables: Sequence[tuple[str, SectionQuery, str]],
+    log_files: Sequence[LogFile],
+    engine: Database,
 ) -> None:
     """Check that each path of a mapping is in some record, unless there are no records or the path is optional.
 
@@ -86,7 +89,7 @@ def check_paths_exist(
                 raise InputError(f"no record has {paths[0]!r}", fix=fix, path=mapping.path)
 
 
-def _missing_paths(table: str, required: Mapping[tuple[str, ...], str], engine: Engine) -> set[tuple[str, ...]]:
+def _missing_paths(table: str, required: Mapping[tuple[str, ...], str], engine: Database) -> set[tuple[str, ...]]:
     """Return the paths without a value in a table. An empty table misses only paths that can have no value."""
     if not required:
         return set()

@@ -29,13 +29,13 @@ from judged.online.readers.raw import (
 from judged.online.readers.records import LineReader
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine
+    from judged.online.engine import Database
 
 
 _ORDINALS_PER_PAGE = 10_000  # no page has as many results or clicks
 
 
-def read(log_files: Sequence[LogFile], engine: Engine, *, progress: ProgressCallback = None) -> RawLog:
+def read(log_files: Sequence[LogFile], engine: Database, *, progress: ProgressCallback = None) -> RawLog:
     """Read files for clickmodels. Each line is a session of its own, without a user.
 
     A click that was counted twice becomes two events. Clicks are ordered by rank, because their order is not logged.
@@ -106,7 +106,7 @@ def _by_position(value: Any) -> dict[int, Any]:
 _ORDINALS_PER_FILE = 1_000_000_000_000  # no file has as many lines
 
 
-def read_wscd(log_files: Sequence[LogFile], engine: Engine, *, progress: ProgressCallback = None) -> RawLog:
+def read_wscd(log_files: Sequence[LogFile], engine: Database, *, progress: ProgressCallback = None) -> RawLog:
     """Read files of one of the challenges of Yandex of 2011, 2012 and 2014.
 
     Clicks of 2011 and 2012 have no page. They are assigned to the last earlier page of the session that shows the

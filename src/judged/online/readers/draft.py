@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judged.errors import InputError
-from judged.online.log import CONVENTIONS
+from judged.online.log import PROPENSITY_CONVENTIONS
 from judged.online.readers.column_roles import MISSING_WORDS, ColumnProfile, assign_roles, profile_columns
 from judged.online.readers.files import (
     LogFile,
@@ -143,7 +143,7 @@ class _Draft:
     def convention(self) -> list[str]:
         if "propensity" not in self.roles:
             return []
-        possible = " or ".join(map(_toml, CONVENTIONS))
+        possible = " or ".join(map(_toml, PROPENSITY_CONVENTIONS))
         return [f"# DOUBT: propensities may be {possible}; see docs/off-policy.md", "# propensity_convention = ..."]
 
     def sections(self) -> None:
@@ -306,10 +306,10 @@ def _read_sample(log_file: LogFile) -> tuple[dict[str, Any], list[dict[str, Any]
     file_format = detect_format(log_file, ())
     if file_format == "parquet":
         from judged.data.arrow_files import parquet_batches
-        from judged.online.engine import Engine
+        from judged.online.engine import Database
 
         # The engine's folder has the decompressed file. It exists as long as the engine.
-        engine = Engine()
+        engine = Database()
         batch = next(parquet_batches(unpacked_path(log_file, engine), log_file.name, list), None)
         return {"format": "parquet"}, [] if batch is None else batch.slice(0, SAMPLE).to_pylist()
     if file_format == "lines":

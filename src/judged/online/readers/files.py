@@ -17,7 +17,7 @@ from judged.errors import InputError
 from judged.online.readers.raw import MAX_PLACES, ReadFinding
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine
+    from judged.online.engine import Database
 
 FileFormat: TypeAlias = Literal["lines", "csv", "parquet"]
 """JSON lines, a table as text, or Parquet."""
@@ -169,7 +169,7 @@ def read_head(log_file: LogFile, size: int = 1 << 18) -> bytes:
         return file.read(size).removeprefix(files.BOM)
 
 
-def unpacked_path(log_file: LogFile, engine: Engine) -> Path:
+def unpacked_path(log_file: LogFile, engine: Database) -> Path:
     """Return the path of the decompressed file. The reader of Parquet needs random access."""
     if not log_file.member and not files.compression(log_file.path):
         return log_file.path

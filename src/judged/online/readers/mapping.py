@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
-from judged.online.log import ATTRIBUTE_LIMIT, CONVENTIONS, RAW_EVENT, RAW_QUERY, Column
+from judged.online.log import ATTRIBUTE_LIMIT, PROPENSITY_CONVENTIONS, RAW_EVENT, RAW_QUERY, LogColumn
 from judged.online.readers import checks, raw
 from judged.online.readers.attributes import AttributeColumns, select_attributes, unmapped_attributes
 from judged.online.readers.files import LogFile, ProgressCallback, detect_format, read_head
@@ -24,7 +24,7 @@ from judged.online.readers.records import LineReader, csv_records, json_records,
 from judged.online.readers.sections import RecordTable, SectionQuery, SelectBuilder, matching_files, section_query
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine
+    from judged.online.engine import Database
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class MappedTable:
 
 
 def read(
-    log_files: Sequence[LogFile], engine: Engine, *, mapping: MappingFile, layout: str = "mapping",
+    log_files: Sequence[LogFile], engine: Database, *, mapping: MappingFile, layout: str = "mapping",
     progress: ProgressCallback = None,
 ) -> RawLog:  # fmt: skip
     """Read files as a mapping describes them.
@@ -118,7 +118,7 @@ def read(
     )  # fmt: skip
 
 
-def _check_mapping(mapping: MappingFile, file_names: Sequence[str], engine: Engine) -> None:
+def _check_mapping(mapping: MappingFile, file_names: Sequence[str], engine: Database) -> None:
     import duckdb
 
     for section in mapping.sections:
@@ -142,7 +142,7 @@ class _RecordReader:
     """Reader of all files of a log into mapped tables."""
 
     def __init__(
-        self, log_files: Sequence[LogFile], mapping: MappingFile, engine: Engine, findings: ReadFindings,
+        self, log_files: Sequence[LogFile], mapping: MappingFile, engine: Database, findings: ReadFindings,
         progress: ProgressCallback,
     ) -> None:  # fmt: skip
         self._log_files, self._mapping, self._engine = log_files, mapping, engine
@@ -312,7 +312,7 @@ def _index_test(pattern: str, index_name: str) -> str:
     return f"({index_name or literal('')} GLOB {literal(pattern.lower())})"
 
 
-def _union_view(selects: Sequence[str], columns: Sequence[Column], engine: Engine) -> str:
+def _union_view(selects: Sequence[str], columns: Sequence[LogColumn], engine: Database) -> str:
     name = raw.unique_name("raw")
     empty = f"SELECT {raw.select_list(columns, {})} WHERE false"
     raw.run_sql(engine, f"CREATE VIEW {name} AS {' UNION ALL '.join(selects) or empty}")
@@ -323,7 +323,7 @@ def _pages(
     sections: Sequence[SectionTable],
     mapping: MappingFile,
     file_names: Sequence[str],
-    engine: Engine,
+    engine: Database,
 ) -> tuple[list[SectionTable], list[ReadFinding]]:
     """Return the tables of pages of each section. Rows that are results or clicks are grouped into pages."""
     pages: list[SectionTable] = []
@@ -356,7 +356,7 @@ def _queries_view(
     pages: Sequence[SectionTable],
     mapping: MappingFile,
     file_count: int,
-    engine: Engine,
+    engine: Database,
 ) -> tuple[str, tuple[ReadFinding, ...]]:
     """Create the view of queries, with attributes, and with result counts that only events have."""
     attributes, findings = select_attributes([(page.name, page.attributes) for page in pages], mapping, engine)
@@ -379,7 +379,7 @@ def _queries_view(
     return _union_view(selects, RAW_QUERY, engine), findings
 
 
-def _result_counts(sections: Sequence[SectionTable], engine: Engine) -> str:
+def _result_counts(sections: Sequence[SectionTable], engine: Database) -> str:
     """Create a table of result counts that events report, by query. Return its name, empty if there are none."""
     events = [section for section in sections if section.query.kind == "event" and section.query.has_values("n_total")]
     if not events:
@@ -393,7 +393,7 @@ def _result_counts(sections: Sequence[SectionTable], engine: Engine) -> str:
     return name if raw.run_sql(engine, f"SELECT count(*) FROM {name}")[0][0] else ""
 
 
-def _absent_columns(sections: Sequence[SectionTable], mapping: MappingFile, engine: Engine) -> Iterable[ReadFinding]:
+def _absent_columns(sections: Sequence[SectionTable], mapping: MappingFile, engine: Database) -> Iterable[ReadFinding]:
     """Yield a finding for each expected column that no record has. Of typed tables only the schema is read."""
     row_counts: Counter[str] = Counter()
     value_counts: Counter[tuple[str, str]] = Counter()
@@ -414,7 +414,7 @@ def _absent_columns(sections: Sequence[SectionTable], mapping: MappingFile, engi
                 yield ReadFinding.from_rule("mapping", "absent-column", kind, rows=rows, written=source.paths[0])
 
 
-def _rank_base(tables: Sequence[MappedTable], engine: Engine) -> tuple[int | None, tuple[ReadFinding, ...]]:
+def _rank_base(tables: Sequence[MappedTable], engine: Database) -> tuple[int | None, tuple[ReadFinding, ...]]:
     """Return the rank of the first result that the log declares. Return None if it declares none, or several."""
     counts = _count_values(engine, ((table.name, table.rank_base_column) for table in tables))
     if len(counts) == 1 and next(iter(counts)) in {0, 1}:
@@ -425,19 +425,19 @@ def _rank_base(tables: Sequence[MappedTable], engine: Engine) -> tuple[int | Non
     return None, (ReadFinding.from_rule("mapping", "mixed-base", "query", rows=counts.total(), more=bases),)
 
 
-def _convention(tables: Sequence[MappedTable], mapping: MappingFile, engine: Engine) -> tuple[str, list[ReadFinding]]:
+def _convention(tables: Sequence[MappedTable], mapping: MappingFile, engine: Database) -> tuple[str, list[ReadFinding]]:
     """Return the propensity convention that the mapping or the log declares; empty if none, unknown, or several."""
     if mapping.convention_source is None:
         return mapping.convention, []
     counts = _count_values(engine, ((table.name, table.convention_column) for table in tables))
-    if len(counts) <= 1 and counts.keys() <= set(CONVENTIONS):
+    if len(counts) <= 1 and counts.keys() <= set(PROPENSITY_CONVENTIONS):
         return next(iter(counts), ""), []
     names = ", ".join(repr(str(convention)[:40]) for convention in sorted(counts)[:5])
-    rows, possible = counts.total(), ", ".join(CONVENTIONS)
+    rows, possible = counts.total(), ", ".join(PROPENSITY_CONVENTIONS)
     return "", [ReadFinding.from_rule("mapping", "mixed-convention", "query", rows=rows, more=names, possible=possible)]
 
 
-def _count_values(engine: Engine, columns: Iterable[tuple[str, str]]) -> Counter[Any]:
+def _count_values(engine: Database, columns: Iterable[tuple[str, str]]) -> Counter[Any]:
     """Count the values of columns, each a pair of its table and its name (empty: none)."""
     counts: Counter[Any] = Counter()
     for table, column in columns:

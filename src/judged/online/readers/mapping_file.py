@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
-from judged.online.log import ACTIONS, CONVENTIONS, RAW_EVENT, RAW_QUERY
+from judged.online.log import ACTIONS, PROPENSITY_CONVENTIONS, RAW_EVENT, RAW_QUERY
 from judged.online.readers.paths import is_list_path, leading_names
 from judged.online.readers.values import UNIT_MS
 from judged.results.types import cached_property
@@ -118,7 +118,7 @@ class MappingFile:
     record_conditions: tuple[RowCondition, ...] = ()
     rank_base: int | None = None
     rank_base_source: ValueSource | None = None
-    convention: str = ""  # of propensities, one of CONVENTIONS
+    convention: str = ""  # of propensities, one of PROPENSITY_CONVENTIONS
     convention_source: ValueSource | None = None
     actions: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -301,8 +301,8 @@ class _MappingParser:
         """Return the convention of propensities, or the source of its declaration in the log."""
         if isinstance(value, dict):
             return "", self._parse_value(cast("Any", value), "propensity_convention", is_list=False)
-        if value not in {"", *CONVENTIONS}:
-            fix = f"write {', '.join(map(repr, CONVENTIONS))}, or {{ path = ... }} if the log declares it"
+        if value not in {"", *PROPENSITY_CONVENTIONS}:
+            fix = f"write {', '.join(map(repr, PROPENSITY_CONVENTIONS))}, or {{ path = ... }} if the log declares it"
             raise self._error(f"propensity_convention is {value!r:.60}", fix)
         return value, None
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import identifier
-from judged.online.findings import worded
-from judged.online.log import Column, arrow_type
+from judged.online.findings import rule_texts
+from judged.online.log import LogColumn, arrow_type
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine, Relation
+    from judged.online.engine import Database, Relation
 
 MAX_PLACES = 5  # places that a finding lists
 
@@ -51,7 +51,7 @@ class ReadFinding:
         cls, where: str, rule: str, table: str, *places: str, rows: int = 1, lost: bool = False, **words: str
     ) -> ReadFinding:
         """Create a finding with the texts of a rule in ``rules.toml``."""
-        return cls(rule, table, rows, lost, *worded(where, rule, **words), places)
+        return cls(rule, table, rows, lost, *rule_texts(where, rule, **words), places)
 
 
 class ReadFindings:
@@ -95,7 +95,7 @@ class RawLog:
     rank_base
         Position of the first result, 0 or 1. None: it is derived from the positions.
     propensity_convention
-        Meaning of the propensities, one of CONVENTIONS. Empty: the log does not declare it.
+        Meaning of the propensities, one of PROPENSITY_CONVENTIONS. Empty: the log does not declare it.
     actions
         Meaning of the log's action names that the layout or mapping declares, from name to one of ACTIONS.
     lines
@@ -140,10 +140,13 @@ def unique_name(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex[:12]}"
 
 
-def select_list(columns: Sequence[Column], sql: Mapping[str, str], attributes: Mapping[str, str] | None = None) -> str:
+def select_list(
+    columns: Sequence[LogColumn], sql: Mapping[str, str], attributes: Mapping[str, str] | None = None
+) -> str:
     """Return the columns of a SELECT: given expressions, NULL for other columns, then the attributes.
 
-    >>> select_list((Column("row", "int64", False, ""), Column("page", "int32", True, "")), {"row": "n"}, {"day": "d"})
+    >>> columns = LogColumn("row", "int64", False, ""), LogColumn("page", "int32", True, "")
+    >>> select_list(columns, {"row": "n"}, {"day": "d"})
     'CAST(n AS BIGINT) AS "row", CAST(NULL AS INTEGER) AS "page", CAST(d AS VARCHAR) AS "day"'
     """
     selected = [
@@ -154,7 +157,7 @@ def select_list(columns: Sequence[Column], sql: Mapping[str, str], attributes: M
     return ", ".join(selected)
 
 
-def run_sql(engine: Engine, sql: str) -> list[tuple[Any, ...]]:
+def run_sql(engine: Database, sql: str) -> list[tuple[Any, ...]]:
     """Run SQL and return its rows."""
     return engine.con.execute(sql).fetchall()
 
@@ -162,10 +165,12 @@ def run_sql(engine: Engine, sql: str) -> list[tuple[Any, ...]]:
 class TableWriter:
     """A new table that is written row by row, in batches."""
 
-    def __init__(self, engine: Engine, name: str, columns: Sequence[Column], attributes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, engine: Database, name: str, columns: Sequence[LogColumn], attributes: Sequence[str] = ()
+    ) -> None:
         self.name = unique_name(name)
         self._engine = engine
-        self._columns = (*columns, *(Column(attribute, "string", True, "") for attribute in attributes))
+        self._columns = (*columns, *(LogColumn(attribute, "string", True, "") for attribute in attributes))
         self._pending: list[Sequence[Any]] = []
         definitions = ", ".join(f"{identifier(column.name)} {DUCKDB_TYPES[column.type]}" for column in self._columns)
         engine.con.execute(f"CREATE TABLE {self.name} ({definitions})")
@@ -204,7 +209,7 @@ class TableWriter:
 
 
 def locate_rows(
-    engine: Engine, file_names: Sequence[str], table: str, condition: str, finding: ReadFinding
+    engine: Database, file_names: Sequence[str], table: str, condition: str, finding: ReadFinding
 ) -> tuple[ReadFinding, ...]:
     """Return the finding with the number and places of the rows that meet an SQL condition; empty if none does.
 
@@ -219,7 +224,7 @@ def locate_rows(
 
 
 @contextmanager
-def temporary_tables(engine: Engine, *names: str) -> Generator[None]:
+def temporary_tables(engine: Database, *names: str) -> Generator[None]:
     """Drop tables at the end of the block."""
     try:
         yield

@@ -17,7 +17,7 @@ from judged.data import files
 from judged.data.text_rows import is_utf8
 from judged.errors import InputError
 from judged.online.engine import identifier, literal
-from judged.online.log import Column
+from judged.online.log import LogColumn
 from judged.online.readers import raw
 from judged.online.readers.files import LogFile, opened, unpacked_path
 from judged.online.readers.mapping_file import MappingFile
@@ -26,7 +26,7 @@ from judged.online.readers.raw import ReadFindings, unique_name
 from judged.online.readers.sections import RecordTable
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine
+    from judged.online.engine import Database
     from judged.results.types import Batch
 
 
@@ -172,7 +172,7 @@ class LineReader:
                 lines[i] = line.decode("utf-8", errors="replace").encode()
         return b"\n".join(lines)
 
-    def use_as_table(self, engine: Engine, function: Callable[[str], T]) -> T:
+    def use_as_table(self, engine: Database, function: Callable[[str], T]) -> T:
         """Call a function with the name of a table of the lines. The table can be read only once.
 
         Raises
@@ -270,7 +270,7 @@ class ParquetFile:
     columns: dict[str, Any]
 
 
-def parquet_records(log_files: Sequence[tuple[int, LogFile]], engine: Engine) -> list[RecordTable]:
+def parquet_records(log_files: Sequence[tuple[int, LogFile]], engine: Database) -> list[RecordTable]:
     """Return the tables of Parquet files. Files with the same columns are one table.
 
     Raises
@@ -285,7 +285,7 @@ def parquet_records(log_files: Sequence[tuple[int, LogFile]], engine: Engine) ->
     return [_merge_parquet(group) for group in groups.values()]
 
 
-def _open_parquet(log_file: LogFile, number: int, engine: Engine) -> ParquetFile:
+def _open_parquet(log_file: LogFile, number: int, engine: Database) -> ParquetFile:
     import duckdb
 
     path = unpacked_path(log_file, engine)
@@ -328,7 +328,7 @@ def _merge_parquet(group: Sequence[ParquetFile]) -> RecordTable:
 
 
 def csv_records(
-    number: int, log_file: LogFile, mapping: MappingFile, engine: Engine, findings: ReadFindings
+    number: int, log_file: LogFile, mapping: MappingFile, engine: Database, findings: ReadFindings
 ) -> RecordTable:
     """Read a CSV file into the database, all cells as text.
 
@@ -348,7 +348,7 @@ def csv_records(
         rows = CsvRows(chain([first], lines), dialect, report)
         header = _header(rows, mapping, log_file)
         names = [f"c{i}" for i in range(len(header))]
-        table_columns = [Column("row", "int64", False, ""), *(Column(name, "string", True, "") for name in names)]
+        table_columns = [LogColumn("row", "int64", False, ""), *(LogColumn(name, "string", True, "") for name in names)]
         table = raw.TableWriter(engine, "csv", table_columns)
         for line, row in rows:
             if len(row) > len(names) or (len(row) < len(names) and not mapping.ragged):

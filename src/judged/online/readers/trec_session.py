@@ -24,7 +24,7 @@ from judged.online.readers.files import LogFile, ProgressCallback, opened
 from judged.online.readers.raw import RawLog, ReadFinding, ReadFindings, TableWriter
 
 if TYPE_CHECKING:
-    from judged.online.engine import Engine
+    from judged.online.engine import Database
 
 DAY = 86_400_000
 FIRST_DAY = 946_684_800_000  # 2000-01-01 in milliseconds since 1970 UTC
@@ -89,7 +89,7 @@ class _SessionClock:
         return time_ms
 
 
-def read(log_files: Sequence[LogFile], engine: Engine, *, progress: ProgressCallback = None) -> RawLog:
+def read(log_files: Sequence[LogFile], engine: Database, *, progress: ProgressCallback = None) -> RawLog:
     """Read files of the TREC Session Track.
 
     The id of a result is its ClueWeb id, or else its URL. No session of 2011 to 2013 has a user. Topic, product, goal,

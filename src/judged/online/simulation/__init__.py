@@ -1,40 +1,40 @@
-"""Logs that are made up: every assumption is visible, and what is true of them is known exactly."""
+"""Simulated logs with explicit assumptions and known true values."""
 
 from judged.online.simulation.clicks import Cascade, Dbn, PositionBased
 from judged.online.simulation.plan import (
-    Arm,
     Bots,
-    Broken,
-    Collection,
     Drift,
-    Interleaving,
-    OnThePage,
+    InterleavingPlan,
+    LogDamage,
+    PageBehavior,
+    SimulatedArm,
+    SimulatedCollection,
     SimulationPlan,
     Users,
     Visits,
 )
 from judged.online.simulation.simulated import SimulatedLog, simulate
-from judged.online.simulation.truth import PopulationValue, Ratio, Truth, population, why_not_closed
+from judged.online.simulation.truth import PopulationValue, Ratio, Truth, closed_form_obstacles, population
 
 __all__ = [
-    "Arm",
     "Bots",
-    "Broken",
     "Cascade",
-    "Collection",
     "Dbn",
     "Drift",
-    "Interleaving",
-    "OnThePage",
+    "InterleavingPlan",
+    "LogDamage",
+    "PageBehavior",
     "PopulationValue",
     "PositionBased",
     "Ratio",
+    "SimulatedArm",
+    "SimulatedCollection",
     "SimulatedLog",
     "SimulationPlan",
     "Truth",
     "Users",
     "Visits",
+    "closed_form_obstacles",
     "population",
     "simulate",
-    "why_not_closed",
 ]

@@ -1,4 +1,4 @@
-"""What is simulated: every assumption is a field that can be seen and changed."""
+"""Assumptions of a simulated log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias, get_args
 
 from judged.errors import InputError
 from judged.online.mixed_lists import LENGTHS, METHODS
-from judged.online.simulation.clicks import Browsing, PositionBased, positive, probabilities, probability, shares
+from judged.online.simulation import clicks as models
+from judged.online.simulation.clicks import Browsing, PositionBased
 from judged.results.spelling import one_of
 
 Kind: TypeAlias = Literal["spelling", "specialize", "generalize", "substitute"]
@@ -17,34 +18,34 @@ KINDS: tuple[Kind, ...] = ("spelling", "specialize", "generalize", "substitute")
 
 
 @dataclass(frozen=True)
-class Collection:
-    """What can be searched for and found.
+class SimulatedCollection:
+    """Topics and documents of the search engine.
 
     Parameters
     ----------
     topics
-        How many things users look for.
+        Number of topics.
     zipf
-        Exponent of their popularity: topic i is looked for in proportion to ``(i + 1) ** -zipf``.
+        Exponent of their popularity: topic i has weight ``(i + 1) ** -zipf``.
     documents
-        Documents a topic: what a ranker orders.
+        Number of documents per topic, which a ranker orders.
     grades
         Share of documents of grade 0, 1, 2, ...
     attractiveness, satisfaction
-        By grade: the probability that a result is clicked when it is looked at (by a user of propensity 1), and that
-        a click on it satisfies.
+        By grade: probability of a click on an examined result (for a user of propensity 1), and of satisfaction after
+        a click.
     short
-        Share of topics of which fewer results are found than fit a page.
+        Share of topics with fewer results than the page size.
     misspelt
-        Share of tasks that begin with a misspelt text.
+        Share of tasks that begin with a misspelled query.
     zero, zero_misspelt
-        Probability that a text finds nothing, and that a topic's misspelt texts find nothing.
+        Probability that a query has zero results, and that misspelled queries of a topic have zero results.
     rescue
-        Probability that the engine then answers a changed query.
+        Probability that the engine then answers a corrected query.
     versions
-        Different texts of a topic get one of so many result lists.
+        Number of result lists per topic; each query text gets one of them.
     seed
-        Of the collection. It is apart from the seed of the users, so that many logs of one collection can be drawn.
+        Seed of the collection, independent of the seed of the users, to simulate many logs of one collection.
     """
 
     topics: int = 60
@@ -62,28 +63,28 @@ class Collection:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        probability(self, "short", "misspelt", "zero", "zero_misspelt", "rescue")
-        positive(self, "topics", "versions")
-        shares("grades", self.grades)
+        models.check_probability(self, "short", "misspelt", "zero", "zero_misspelt", "rescue")
+        models.check_positive(self, "topics", "versions")
+        models.check_shares("grades", self.grades)
         for name in ("attractiveness", "satisfaction"):
             values: tuple[float, ...] = getattr(self, name)
             if len(values) != len(self.grades):
                 raise InputError(f"{name} has {len(values)} values for {len(self.grades)} grades", fix="one a grade")
-            probabilities(name, values)
+            models.check_probabilities(name, values)
 
 
 @dataclass(frozen=True)
-class Arm:
-    """A variant of the experiment.
+class SimulatedArm:
+    """Variant of the experiment.
 
     Parameters
     ----------
     name, ranker
-        Of the variant, and of what ranks there.
+        Names of the variant and of its ranker.
     noise
-        Standard deviation of what is added to a document's grade before documents are ordered: 0 is the ideal order.
+        Standard deviation of the noise that is added to grades before documents are ranked; 0: ideal ranking.
     probability
-        With which a user is assigned to it.
+        Assignment probability.
     """
 
     name: str
@@ -93,13 +94,13 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Interleaving:
-    """Everybody sees lists of the two arms mixed, as `judged.online.mixed_lists.interleave` mixes them.
+class InterleavingPlan:
+    """InterleavingPlan of the lists of the two arms for all users.
 
     Parameters
     ----------
     method, length
-        As of `judged.online.mixed_lists.interleave`.
+        See `judged.online.mixed_lists.interleave`.
     """
 
     method: str = "team-draft"
@@ -112,21 +113,21 @@ class Interleaving:
 
 @dataclass(frozen=True)
 class Users:
-    """Who searches.
+    """Population of users.
 
     Parameters
     ----------
     number
-        People; bots come on top.
+        Number of people, without bots.
     least, tail, most
-        A user wants to see ``least * U ** (-1 / tail)`` pages, rounded down, at most `most`: a Pareto tail.
+        A user requests ``least * U ** (-1 / tail)`` pages, rounded down, at most `most`: a Pareto distribution.
     propensity
-        Both parameters of the beta distribution of a factor on each user's probabilities of clicking, which is what
-        makes pages of one user alike; None: the factor is 1 for all.
-    together
-        Correlation of that factor with the number of pages, of a Gaussian copula.
+        Parameters of the beta distribution of a factor on each user's click probabilities, which correlates the pages
+        of a user; None: the factor is 1 for all.
+    correlation
+        Correlation of that factor with the number of pages, in a Gaussian copula.
     devices, languages
-        Names, and the shares of users.
+        Shares of users by name.
     """
 
     number: int = 400
@@ -134,44 +135,44 @@ class Users:
     tail: float = 1.8
     most: int = 200
     propensity: tuple[float, float] | None = (4.0, 2.0)
-    together: float = 0.0
+    correlation: float = 0.0
     devices: Mapping[str, float] = field(default_factory=lambda: {"desktop": 0.5, "mobile": 0.4, "tablet": 0.1})
     languages: Mapping[str, float] = field(default_factory=lambda: {"en": 0.7, "de": 0.3})
 
     def __post_init__(self) -> None:
-        positive(self, "number", "tail")
-        positive(self, "least", "most", least=1.0)
-        shares("devices", self.devices.values())
-        shares("languages", self.languages.values())
+        models.check_positive(self, "number", "tail")
+        models.check_positive(self, "least", "most", minimum=1.0)
+        models.check_shares("devices", self.devices.values())
+        models.check_shares("languages", self.languages.values())
         if self.propensity is not None and not min(self.propensity) > 0:
-            raise InputError("propensity is no beta distribution", fix="give two parameters above 0, or None")
-        if not -1 < self.together < 1:
-            raise InputError("together must be between -1 and 1", fix="0 keeps propensity and pages independent")
+            raise InputError("propensity must be above 0", fix="use two parameters of a beta distribution, or None")
+        if not -1 < self.correlation < 1:
+            raise InputError("correlation must be between -1 and 1", fix="use 0 for independence")
 
 
 @dataclass(frozen=True)
 class Visits:
-    """How users go on after a page.
+    """Behavior of users after a page.
 
     Parameters
     ----------
     after_failure, after_zero, after_success
-        Probability of a reformulation when no click satisfied, nothing was shown, or a click satisfied.
+        Probability of a reformulation after a page without a satisfied click, without results, and with a satisfied
+        click.
     kinds
-        Shares of the kinds; where a text is too short or too long for its kind, it is the opposite one.
+        Shares of the reformulation types. A query that is too short or long for its type gets the opposite type.
     next_page
-        Probability of asking for the next page when nothing was clicked on this one.
+        Probability of requesting the next page after a page without a click.
     pages
-        At most so many pages of a list.
+        Maximum number of pages of a list.
     again
-        Probability of another task in the same session, where it is of another department.
+        Probability of another task, of another department, in the same session.
     churn
-        Probability that a user who was not satisfied in a whole session never returns.
+        Probability that a user without a satisfied click in a session never returns.
     think
-        Median and sigma (of the logarithm) of the seconds between leaving a page and the next of the session; at
-        most 120 s.
+        Median and log-standard deviation of the seconds between two pages of a session; at most 120 s.
     hours_between
-        Mean hours between sessions, on top of 31 minutes.
+        Mean hours between sessions, in addition to 31 minutes.
     """
 
     after_failure: float = 0.4
@@ -188,42 +189,41 @@ class Visits:
     hours_between: float = 24.0
 
     def __post_init__(self) -> None:
-        probability(self, "after_failure", "after_zero", "after_success", "next_page", "again", "churn")
-        shares("kinds", self.kinds.values())
-        positive(self, "pages", least=1.0)
+        models.check_probability(self, "after_failure", "after_zero", "after_success", "next_page", "again", "churn")
+        models.check_shares("kinds", self.kinds.values())
+        models.check_positive(self, "pages", minimum=1.0)
 
 
 @dataclass(frozen=True)
-class OnThePage:
-    """What happens on a page and behind a click.
+class PageBehavior:
+    """Behavior on a page and after a click.
 
     Parameters
     ----------
     size
-        Results a page.
+        Results per page.
     look
-        Median and sigma of the seconds that a result is looked at.
+        Median and log-standard deviation of the seconds of examining a result.
     dwell_satisfied, dwell_not
-        Median and sigma of the seconds of a visit; at least 1 s, at most `longest`, which must stay below the gap
-        that ends a session.
+        Median and log-standard deviation of the seconds of a visit, between 1 s and `longest`.
     longest
-        Seconds.
+        Maximum seconds of a visit, below the gap that ends a session.
     hover, copy
-        Probability of a hover on a result that was looked at, and of copying from a page without a click.
+        Probability of a hover on an examined result, and of copying from a page without a click.
     cart_satisfied, cart_not
-        Probability that the opened product is put into the cart.
+        Probability that an opened product is added to the cart.
     purchase
-        Probability that what is in the cart is bought.
+        Probability that a product in the cart is bought.
     price
-        Median and sigma of the products' prices.
+        Median and log-standard deviation of prices.
     heartbeat
-        Seconds between heartbeats of an opened result, at most six of a visit; None: there are none.
+        Seconds between heartbeats of an opened result, at most six per visit; None: no heartbeats.
     exits
-        Probability that leaving a page or a visit is logged. A visit that ends a session is never seen to end.
+        Probability that the end of a page or visit is logged. The end of the last visit of a session is never logged.
     latency
-        Median and sigma of the engine's milliseconds.
+        Median and log-standard deviation of the latency in milliseconds.
     filtered
-        Share of pages with a filter set.
+        Share of pages with a filter.
     """
 
     size: int = 10
@@ -243,40 +243,40 @@ class OnThePage:
     filtered: float = 0.0
 
     def __post_init__(self) -> None:
-        probability(self, "hover", "copy", "cart_satisfied", "cart_not", "purchase", "exits", "filtered")
-        positive(self, "size", least=1.0)
+        models.check_probability(self, "hover", "copy", "cart_satisfied", "cart_not", "purchase", "exits", "filtered")
+        models.check_positive(self, "size", minimum=1.0)
         if not 1 <= self.longest < 1800:
-            raise InputError("longest must be at least 1 s and below 30 minutes", fix="a longer visit ends a session")
+            raise InputError("longest must be at least 1 s and below 30 minutes", fix="use a shorter maximum")
         if self.heartbeat is not None:
-            positive(self, "heartbeat", least=1.0)
+            models.check_positive(self, "heartbeat", minimum=1.0)
 
 
 @dataclass(frozen=True)
 class Drift:
-    """A change point: from a day on, a quantity is multiplied by a factor."""
+    """Change point: from a day on, a quantity is multiplied by a factor."""
 
-    what: Drifting
+    quantity: Drifting
     day: float
     factor: float
 
     def __post_init__(self) -> None:
-        one_of("what", self.what, get_args(Drifting))
+        one_of("quantity", self.quantity, get_args(Drifting))
 
 
 @dataclass(frozen=True)
 class Bots:
-    """Programs among the users.
+    """Bots among the users.
 
     Parameters
     ----------
     rate
-        Bots by people: 0.01 adds one bot to a hundred users.
+        Ratio of bots to people: 0.01 adds one bot per hundred users.
     pages, a_minute
-        Pages of each bot, and how fast they are asked for.
+        Pages of each bot, and pages per minute.
     clicks
-        Probability of a click on each result shown.
+        Probability of a click on each shown result.
     declared
-        Share whose user agent says so.
+        Share of bots that declare themselves in the user agent.
     """
 
     rate: float = 0.0
@@ -286,28 +286,28 @@ class Bots:
     declared: float = 0.5
 
     def __post_init__(self) -> None:
-        probability(self, "rate", "clicks", "declared")
-        positive(self, "pages", "a_minute")
+        models.check_probability(self, "rate", "clicks", "declared")
+        models.check_positive(self, "pages", "a_minute")
 
 
 @dataclass(frozen=True)
-class Broken:
-    """What goes wrong on the way into the log. Every row suffers one thing at most.
+class LogDamage:
+    """Damage of the written log. Each row has at most one kind of damage.
 
     Parameters
     ----------
     duplicated_events, lost_events, future_events, unreadable_times
-        Share of events that are written twice under one id, not at all, with a time ten years ahead, or with a time
-        that is none.
+        Share of events that are written twice with the same ID, not written, or written with a time ten years ahead,
+        or with an invalid time.
     duplicated_queries, facet_requests, lost_queries
-        Share of pages whose query is written twice, has a request for facets alone (size 0, no results) under the
-        same id behind it, or is not written.
+        Share of pages whose query is written twice, followed by a facet request (size 0, no results) with the same
+        ID, or not written.
     zero_based
-        The application whose ranks count from 0.
+        Application whose ranks count from 0.
     skewed_users, skew
-        Share of users whose clock is behind, and by how many seconds: their events come before their queries.
+        Share of users whose clock is slow, and by how many seconds: their events precede their queries.
     truncated
-        The last line of a text file is cut off (ndjson only).
+        Whether the last line of a text file is truncated (ndjson only).
     """
 
     duplicated_events: float = 0.0
@@ -325,38 +325,40 @@ class Broken:
     def __post_init__(self) -> None:
         events = (self.duplicated_events, self.lost_events, self.future_events, self.unreadable_times)
         queries = (self.duplicated_queries, self.facet_requests, self.lost_queries)
-        probability(self, *(one.name for one in fields(self) if one.type == "float" and one.name != "skew"))
-        probabilities("the sum of what happens to events", (sum(events),))
-        probabilities("the sum of what happens to queries", (sum(queries),))
+        # With postponed annotations, the types of fields are strings.
+        names = {column.name for column in fields(self) if column.type == "float"}
+        models.check_probability(self, *sorted(names - {"skew"}))
+        models.check_probabilities("the sum of the shares of damaged events", (sum(events),))
+        models.check_probabilities("the sum of the shares of damaged queries", (sum(queries),))
 
 
 @dataclass(frozen=True)
 class SimulationPlan:
-    """Everything that a simulated log is made from.
+    """All assumptions of a simulated log.
 
     Parameters
     ----------
     collection, arms, browsing, users, visits, page
-        See there. Users are assigned to one of the arms for good.
+        See these classes. Each user is assigned to one arm permanently.
     experiment
-        Its name.
+        Name of the experiment.
     interleaving
-        How first pages are mixed of the lists of both arms; None: users see the lists of their arm.
+        InterleavingPlan of first pages; None: users see the lists of their arm.
     applications
-        Where pages are asked for, and the shares.
+        Shares of pages by application.
     days, start
-        Days over which users arrive, and the first, in milliseconds since 1970 UTC.
+        Number of days over which users arrive, and the first day, in milliseconds since 1970 UTC.
     drift
         Change points.
     fresh_days
-        Every so many days all result lists change to another version; None: never.
-    bots, broken
-        See there.
+        Number of days after which all result lists change to another version; None: never.
+    bots, damage
+        See these classes.
 
     Raises
     ------
     InputError
-        If a probability is not one, shares do not add up to 1, or something else is out of its range.
+        If a probability or other value is out of range, or shares do not add up to 1.
 
     Examples
     --------
@@ -365,37 +367,37 @@ class SimulationPlan:
     (10, 30, ['control'])
     """
 
-    collection: Collection = field(default_factory=Collection)
-    arms: tuple[Arm, ...] = (Arm("control", "ranker-a", 0.8, 1.0),)
+    collection: SimulatedCollection = field(default_factory=SimulatedCollection)
+    arms: tuple[SimulatedArm, ...] = (SimulatedArm("control", "ranker-a", 0.8, 1.0),)
     browsing: Browsing = field(default_factory=PositionBased)
     users: Users = field(default_factory=Users)
     visits: Visits = field(default_factory=Visits)
-    page: OnThePage = field(default_factory=OnThePage)
+    page: PageBehavior = field(default_factory=PageBehavior)
     experiment: str = "ranking"
-    interleaving: Interleaving | None = None
+    interleaving: InterleavingPlan | None = None
     applications: Mapping[str, float] = field(default_factory=lambda: {"primary-search": 1.0})
     days: float = 28.0
     start: int = 1_735_689_600_000  # 2025-01-01
     drift: tuple[Drift, ...] = ()
     fresh_days: float | None = None
     bots: Bots = field(default_factory=Bots)
-    broken: Broken = field(default_factory=Broken)
+    damage: LogDamage = field(default_factory=LogDamage)
 
     def __post_init__(self) -> None:
-        if len({one.name for one in self.arms}) < len(self.arms):
-            raise InputError("two arms have one name", fix="name every arm differently")
-        shares("arms", (one.probability for one in self.arms))
+        if len({arm.name for arm in self.arms}) < len(self.arms):
+            raise InputError("two arms have the same name", fix="use unique names")
+        models.check_shares("arms", (arm.probability for arm in self.arms))
         if self.interleaving is not None and (len(self.arms) != 2 or self.visits.next_page > 0):
-            raise InputError("first pages of two arms can be mixed, and no others", fix="two arms, and next_page=0")
-        shares("applications", self.applications.values())
-        positive(self, "days")
+            raise InputError("interleaving requires two arms, and first pages only", fix="use two arms and next_page=0")
+        models.check_shares("applications", self.applications.values())
+        models.check_positive(self, "days")
         if self.collection.documents < self.depth:
             raise InputError(
                 f"{self.collection.documents} documents of a topic do not fill {self.depth} ranks",
-                fix="more documents, a smaller page, or fewer pages",
+                fix="use more documents, a smaller page, or fewer pages",
             )
 
     @property
     def depth(self) -> int:
-        """Ranks that a user can come to see."""
+        """Number of ranks that a user can reach."""
         return self.page.size * (self.visits.pages if self.visits.next_page > 0 else 1)

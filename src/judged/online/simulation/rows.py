@@ -1,4 +1,4 @@
-"""What happens in sessions, as rows of raw tables."""
+"""Sampled events of sessions, and the columns of the raw tables."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.online.simulation import world as damage
-from judged.online.simulation.clicks import Rows
+from judged.online.simulation import sessions
+from judged.online.simulation import world as written_log
+from judged.online.simulation.clicks import ArrayTable
 from judged.online.simulation.plan import SimulationPlan
-from judged.online.simulation.sessions import STEPS, Crowd, Pages, draw_crowd, mixed_lists, session_keys, versions, walk
-from judged.online.simulation.world import EXTRAS, MODIFIERS, World, text
+from judged.online.simulation.sessions import Pages, UserTable
+from judged.online.simulation.world import EXTRAS, MODIFIERS, World, query_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from judged.online.simulation.plan import OnThePage
-    from judged.online.simulation.world import Written
+    from judged.online.simulation.plan import PageBehavior
+    from judged.online.simulation.world import WrittenRows
     from judged.results.types import Bools, Floats, Ints
 
-NAMES = ("impression", "hover", "click", "heartbeat", "add_to_cart", "purchase", "copy", "page_exit")
-_HEARTBEATS = 6
+ACTION_NAMES = ("impression", "hover", "click", "heartbeat", "add_to_cart", "purchase", "copy", "page_exit")
+_MAX_HEARTBEATS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Happenings(Rows):
-    """Events.
+class EventTable(ArrayTable):
+    """Table of events.
 
     Parameters
     ----------
     page
-        Index of the page.
+        Row of the page.
     action
-        Index into NAMES.
+        Index in ACTION_NAMES.
     time
         Milliseconds from the start of the log.
     place
-        Place on the page from 0; -1: none.
+        Index of the result on the page, from 0; -1: none.
     value
-        Money, NaN where there is none.
+        Amount of money; NaN if not applicable.
     """
 
     page: Ints
@@ -57,7 +58,7 @@ class Happenings(Rows):
 
 @dataclass(frozen=True, eq=False)
 class Sales:
-    """What was put into the cart and bought: each by page and place, and the money of what was bought by page."""
+    """Whether a result was added to the cart, bought, and has an unlogged end of visit, by page and place."""
 
     carts: Bools
     purchases: Bools
@@ -65,83 +66,87 @@ class Sales:
 
 
 def last_visits(pages: Pages) -> Bools:
-    """Tell by page and place which visits nobody sees the end of: the last thing that is done in a session."""
+    """Return by page and place whether the end of a visit is not observed: the last action of a session."""
     places = pages.clicked.shape[1]
+    # Row of the lowest click, -1 without a click.
     lowest = np.where(pages.clicked.any(axis=1), places - 1 - np.argmax(pages.clicked[:, ::-1], axis=1), -1)
-    ends = (pages.step == len(STEPS) - 1) & (lowest >= 0) & (lowest + 1 == pages.last_seen) & pages.examined.any(axis=1)
+    is_end = pages.step == len(sessions.STEPS) - 1
+    ends = is_end & (lowest >= 0) & (lowest + 1 == pages.last_seen) & pages.examined.any(axis=1)
     return ends[:, None] & (np.arange(places) == lowest[:, None])
 
 
-def happen(
-    plan: OnThePage, world: World, pages: Pages, bot: Bools, rng: np.random.Generator
-) -> tuple[Happenings, Sales]:
-    """Draw the events of pages; `bot` says by page whether a program asked for it."""
+def sample_events(
+    plan: PageBehavior, world: World, pages: Pages, bot: Bools, rng: np.random.Generator
+) -> tuple[EventTable, Sales]:
+    """Sample the events of pages; `bot` marks the pages of bots."""
     shape = pages.clicked.shape
-    chance = np.where(pages.satisfied, plan.cart_satisfied, plan.cart_not)
-    carts = pages.clicked & (_of_people(bot, shape, rng) < chance)
-    bought = carts & (_of_people(bot, shape, rng) < plan.purchase)
-    hovered = pages.examined & (_of_people(bot, shape, rng) < plan.hover)
-    copied = ~pages.clicked.any(axis=1) & (pages.shown > 0) & (_of_people(bot, shape[:1], rng) < plan.copy)
+    cart_probability = np.where(pages.satisfied, plan.cart_satisfied, plan.cart_not)
+    carts = pages.clicked & (_people_uniform(bot, shape, rng) < cart_probability)
+    bought = carts & (_people_uniform(bot, shape, rng) < plan.purchase)
+    hovered = pages.examined & (_people_uniform(bot, shape, rng) < plan.hover)
+    copied = ~pages.clicked.any(axis=1) & (pages.shown > 0) & (_people_uniform(bot, shape[:1], rng) < plan.copy)
     censored = last_visits(pages)
-    exits = ~censored.any(axis=1) & (_of_people(bot, shape[:1], rng) < plan.exits)
+    exits = ~censored.any(axis=1) & (_people_uniform(bot, shape[:1], rng) < plan.exits)
 
+    # A user examines results from the top, each for `look` ms, and visits clicked ones for `dwell` ms.
     begin = (pages.time + pages.latency)[:, None] + np.cumsum(pages.look + pages.dwell, axis=1)
     end = begin[:, -1]
     begin = begin - pages.look - pages.dwell
     click = begin + pages.look
-    last = pages.clicked & (np.cumsum(pages.clicked[:, ::-1], axis=1)[:, ::-1] == 1)
-    seen = np.arange(shape[1]) < np.where(bot, 0, pages.last_seen)[:, None]
+    last_click = pages.clicked & (np.cumsum(pages.clicked[:, ::-1], axis=1)[:, ::-1] == 1)
+    in_view = np.arange(shape[1]) < np.where(bot, 0, pages.last_seen)[:, None]
     prices = world.prices.ravel()
-    made = [
-        _at(seen, begin, "impression"),
-        _at(hovered, begin + pages.look // 2, "hover"),
-        _at(pages.clicked, click, "click"),
+    parts = [
+        _result_events(in_view, begin, "impression"),
+        _result_events(hovered, begin + pages.look // 2, "hover"),
+        _result_events(pages.clicked, click, "click"),
         *_heartbeats(plan, pages, click),
-        _at(carts, click + pages.dwell // 2, "add_to_cart", prices[pages.docs]),
-        _at(bought, click + (4 * pages.dwell) // 5, "purchase", prices[pages.docs]),
-        _on(copied, end, "copy"),
-        _at(last & exits[:, None], click + pages.dwell, "page_exit"),  # of what was opened: the user is back
-        _on(exits & ~pages.clicked.any(axis=1), end, "page_exit"),
+        _result_events(carts, click + pages.dwell // 2, "add_to_cart", prices[pages.docs]),
+        _result_events(bought, click + (4 * pages.dwell) // 5, "purchase", prices[pages.docs]),
+        _page_events(copied, end, "copy"),
+        _result_events(last_click & exits[:, None], click + pages.dwell, "page_exit"),  # return from the opened result
+        _page_events(exits & ~pages.clicked.any(axis=1), end, "page_exit"),
     ]
-    together = Happenings.together(made)
-    order = np.argsort(together.time, kind="stable")
-    return together.taken(order), Sales(carts, bought, censored)
+    events = EventTable.concatenate(parts)
+    order = np.argsort(events.time, kind="stable")
+    return events.take(order), Sales(carts, bought, censored)
 
 
-def _of_people(bot: Bools, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-    """Draw numbers from 0 to 1 for the pages of people, which come first; those of bots get 2, and nothing happens."""
-    drawn = np.full(shape, 2.0)
+def _people_uniform(bot: Bools, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+    """Sample uniform numbers for the pages of people, which come first; pages of bots get 2, so no event occurs."""
+    # The draws of people must not depend on the number of bots.
+    numbers = np.full(shape, 2.0)
     people = int((~bot).sum())
-    drawn[:people] = rng.random((people, *shape[1:]))
-    return drawn
+    numbers[:people] = rng.random((people, *shape[1:]))
+    return numbers
 
 
-def _at(where: Bools, time: Ints, name: str, value: Any = None) -> Happenings:
-    page, place = np.nonzero(where)
-    return _made(page, time[page, place], place, name, None if value is None else value[page, place])
+def _result_events(mask: Bools, time: Ints, name: str, value: Any = None) -> EventTable:
+    page, place = np.nonzero(mask)
+    return _event_table(page, time[page, place], place, name, None if value is None else value[page, place])
 
 
-def _on(where: Bools, time: Ints, name: str) -> Happenings:
-    page = np.flatnonzero(where)
-    return _made(page, time[page], np.full(len(page), -1), name)
+def _page_events(mask: Bools, time: Ints, name: str) -> EventTable:
+    page = np.flatnonzero(mask)
+    return _event_table(page, time[page], np.full(len(page), -1), name)
 
 
-def _heartbeats(plan: OnThePage, pages: Pages, click: Ints) -> list[Happenings]:
-    """Give a sign of life every so many seconds of a visit."""
+def _heartbeats(plan: PageBehavior, pages: Pages, click: Ints) -> list[EventTable]:
     if plan.heartbeat is None:
         return []
-    every = round(plan.heartbeat * 1000)
+    interval_ms = round(plan.heartbeat * 1000)
     page, place = np.nonzero(pages.clicked & pages.examined)
-    many = np.minimum((pages.dwell[page, place] - 1) // every, _HEARTBEATS)
-    of = np.repeat(np.arange(len(page)), many)
-    number = np.arange(len(of)) - np.repeat(np.cumsum(many) - many, many) + 1
-    return [_made(page[of], click[page[of], place[of]] + number * every, place[of], "heartbeat")]
+    counts = np.minimum((pages.dwell[page, place] - 1) // interval_ms, _MAX_HEARTBEATS)
+    visit = np.repeat(np.arange(len(page)), counts)
+    number = np.arange(len(visit)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+    page, place = page[visit], place[visit]
+    return [_event_table(page, click[page, place] + number * interval_ms, place, "heartbeat")]
 
 
-def _made(page: Ints, time: Ints, place: Ints, name: str, value: Any = None) -> Happenings:
-    return Happenings(
+def _event_table(page: Ints, time: Ints, place: Ints, name: str, value: Any = None) -> EventTable:
+    return EventTable(
         page=page,
-        action=np.full(len(page), NAMES.index(name), dtype=np.int8),
+        action=np.full(len(page), ACTION_NAMES.index(name), dtype=np.int8),
         time=time,
         place=place.astype(np.int16),
         value=np.full(len(page), np.nan) if value is None else value.astype(np.float64),
@@ -149,8 +154,8 @@ def _made(page: Ints, time: Ints, place: Ints, name: str, value: Any = None) -> 
 
 
 _TEN_YEARS = 3653 * 86_400_000
-_FACETS_LATER = 15  # milliseconds: the front end asks for facets right behind the page
-_CROWD, _WALK, _HAPPEN, _BREAK = range(4)  # each stage has a source of chance of its own
+_FACET_DELAY = 15  # milliseconds between a page and its facet request
+_USERS, _PAGES, _EVENTS, _DAMAGE = range(4)  # Each stage has its own random stream, so changes do not affect others.
 _AGENTS = (
     "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0",
     "Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/140.0 Mobile",
@@ -159,37 +164,37 @@ _AGENTS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """Everything that happened, as numbers."""
+class Sample:
+    """Sampled users, pages, and events."""
 
     plan: SimulationPlan
     world: World
-    crowd: Crowd
+    users: UserTable
     pages: Pages
-    happenings: Happenings
+    events: EventTable
     sales: Sales
     key: tuple[int, ...]
 
-    def broken(self) -> Written:
-        """Draw what goes wrong on the way into the log: apart from all else, so that damage changes nothing else."""
-        return damage.break_rows(self.plan, self.crowd, self.pages, self.happenings, _chance(self.key, _BREAK))
+    def written_rows(self) -> WrittenRows:
+        """Sample the damage of the written log, from a separate random stream."""
+        return written_log.sample_damage(self.plan, self.users, self.pages, self.events, _generator(self.key, _DAMAGE))
 
 
-def draw(plan: SimulationPlan, world: World, users: int, key: tuple[int, ...]) -> Drawn:
-    """Draw users, their pages and what they did; `key` seeds it."""
-    crowd = draw_crowd(plan, users, _chance(key, _CROWD))
-    pages = walk(plan, world, crowd, _chance(key, _WALK))
-    happenings, sales = happen(plan.page, world, pages, crowd.bot[pages.user], _chance(key, _HAPPEN))
-    return Drawn(plan, world, crowd, pages, happenings, sales, key)
+def sample_log(plan: SimulationPlan, world: World, people: int, key: tuple[int, ...]) -> Sample:
+    """Sample users, their pages, and events; `key` is the seed."""
+    users = sessions.sample_users(plan, people, _generator(key, _USERS))
+    pages = sessions.sample_pages(plan, world, users, _generator(key, _PAGES))
+    events, sales = sample_events(plan.page, world, pages, users.bot[pages.user], _generator(key, _EVENTS))
+    return Sample(plan, world, users, pages, events, sales, key)
 
 
-def _chance(key: tuple[int, ...], stage: int) -> np.random.Generator:
+def _generator(key: tuple[int, ...], stage: int) -> np.random.Generator:
     return np.random.default_rng([*key, stage])
 
 
 @dataclass(frozen=True, eq=False)
-class Names:
-    """The ids of a log, as Arrow arrays: by user, session, page and document, and the text by page."""
+class LogIds:
+    """IDs of users, sessions, pages, and documents, and query texts by page, as Arrow arrays."""
 
     user: Any
     session: Any
@@ -199,160 +204,163 @@ class Names:
     text: Any
 
 
-def name(drawn: Drawn) -> Names:
-    """Give everything its id."""
-    session = session_keys(drawn.pages)
-    sessions = int(session[-1]) + 1 if len(session) else 0
-    documents = pc.utf8_lpad(pa.array(np.arange(drawn.world.grades.size)).cast(pa.string()), 7, "0")
-    return Names(
-        user=_ids(drawn.key, 1, len(drawn.crowd.quota)),
-        session=_ids(drawn.key, 2, sessions),
+def assign_ids(sample: Sample) -> LogIds:
+    """Assign IDs."""
+    session = sessions.session_numbers(sample.pages)
+    count = int(session[-1]) + 1 if len(session) else 0
+    documents = pc.utf8_lpad(pa.array(np.arange(sample.world.grades.size)).cast(pa.string()), 7, "0")
+    return LogIds(
+        user=_ids(sample.key, 1, len(sample.users.quota)),
+        session=_ids(sample.key, 2, count),
         session_of=session,
-        query=_long_ids(drawn.key, len(drawn.pages)),
+        query=_long_ids(sample.key, len(sample.pages)),
         document=pc.binary_join_element_wise("P", documents, ""),
-        text=texts(drawn.pages),
+        text=query_texts(sample.pages),
     )
 
 
-def texts(pages: Pages) -> Any:
-    """Write the query of every page."""
+def query_texts(pages: Pages) -> Any:
+    """Return the query text of each page."""
     key = ((pages.topic * EXTRAS + pages.extras) * MODIFIERS + pages.modifier) * 2 + pages.misspelt
-    different, at = np.unique(key, return_inverse=True)
-    parts = np.unravel_index(different, (int(key.max(initial=0)) // (2 * MODIFIERS * EXTRAS) + 1, EXTRAS, MODIFIERS, 2))
-    written = [text(*one) for one in zip(*(part.tolist() for part in parts), strict=True)]
-    return pa.array(written, pa.string()).take(pa.array(at))
+    unique_keys, index = np.unique(key, return_inverse=True)
+    topics = int(key.max(initial=0)) // (2 * MODIFIERS * EXTRAS) + 1
+    parts = np.unravel_index(unique_keys, (topics, EXTRAS, MODIFIERS, 2))
+    unique_texts = [query_text(*key) for key in zip(*(part.tolist() for part in parts), strict=True)]
+    return pa.array(unique_texts, pa.string()).take(pa.array(index))
 
 
-def query_columns(drawn: Drawn, names: Names, written: Written, *, packed: bool = False) -> dict[str, Any]:
-    """Give the columns of the rows of queries: those of RAW_QUERY, by name.
+def query_columns(sample: Sample, ids: LogIds, written: WrittenRows, *, packed: bool = False) -> dict[str, Any]:
+    """Return the columns of RAW_QUERY by name.
 
-    With `packed`, texts that repeat are dictionary arrays: large logs are written from them.
+    With `packed`, repeated texts are dictionary arrays, as needed for large logs.
     """
-    pages, crowd, plan = drawn.pages, drawn.crowd, drawn.plan
-    at, number = written.queries, len(written.queries)
-    user = pages.user[at]
-    facets = written.query_flags == damage.FACETS
-    arms, variants, rankers = crowd.arm[user], [one.name for one in plan.arms], [one.ranker for one in plan.arms]
-    chances = np.array([one.probability for one in plan.arms])[arms]
+    pages, users, plan = sample.pages, sample.users, sample.plan
+    rows, count = written.queries, len(written.queries)
+    user = pages.user[rows]
+    facets = written.query_flags == written_log.FACETS
+    arms, variants, rankers = users.arm[user], [arm.name for arm in plan.arms], [arm.ranker for arm in plan.arms]
+    probabilities = np.array([arm.probability for arm in plan.arms])[arms]
     if plan.interleaving is not None:
-        arms, variants, rankers, chances = 0 * arms, ["interleaved"], ["interleaved"], np.ones(number)
+        arms, variants, rankers, probabilities = 0 * arms, ["interleaved"], ["interleaved"], np.ones(count)
     return {
-        "query_id": names.query.take(pa.array(at)),
-        "session_id": _taken(names.session, packed, names.session_of[at]),
-        "user_id": _taken(names.user, packed, user),
-        "time_ms": pa.array(plan.start + pages.time[at] + _FACETS_LATER * facets),
-        "application": _taken(pa.array(list(plan.applications)), packed, pages.application[at]),
-        "query": names.text.take(pa.array(at)),
-        "language": _taken(pa.array(list(plan.users.languages)), packed, crowd.language[user]),
-        "device": _taken(pa.array(list(plan.users.devices)), packed, crowd.device[user]),
-        "filtered": pa.array(pages.filtered[at]),
-        "page": pa.array(pages.page[at].astype(np.int32)),
+        "query_id": ids.query.take(pa.array(rows)),
+        "session_id": _select(ids.session, packed, ids.session_of[rows]),
+        "user_id": _select(ids.user, packed, user),
+        "time_ms": pa.array(plan.start + pages.time[rows] + _FACET_DELAY * facets),
+        "application": _select(pa.array(list(plan.applications)), packed, pages.application[rows]),
+        "query": ids.text.take(pa.array(rows)),
+        "language": _select(pa.array(list(plan.users.languages)), packed, users.language[user]),
+        "device": _select(pa.array(list(plan.users.devices)), packed, users.device[user]),
+        "filtered": pa.array(pages.filtered[rows]),
+        "page": pa.array(pages.page[rows].astype(np.int32)),
         "size": pa.array(np.where(facets, 0, plan.page.size)),
-        "n_total": pa.array(pages.total[at]),
-        "hit_ids": _hits(pages, at, facets, names.document),
-        "rescued": pa.array(pages.rescued[at]),
-        "latency_ms": pa.array(pages.latency[at].astype(np.float64)),
-        "experiment": _taken(pa.array([plan.experiment]), packed, np.zeros(number, dtype=np.int64)),
-        "variant": _taken(pa.array(variants), packed, arms),
-        "assign_p": pa.array(chances),
-        "ranker": _taken(pa.array(rankers), packed, arms),
-        "user_agent": _taken(pa.array(_AGENTS), packed, _agents(drawn)[user]),
-        **({} if plan.interleaving is None else _interleaved(drawn, at)),
+        "n_total": pa.array(pages.total[rows]),
+        "hit_ids": _hit_ids(pages, rows, facets, ids.document),
+        "rescued": pa.array(pages.rescued[rows]),
+        "latency_ms": pa.array(pages.latency[rows].astype(np.float64)),
+        "experiment": _select(pa.array([plan.experiment]), packed, np.zeros(count, dtype=np.int64)),
+        "variant": _select(pa.array(variants), packed, arms),
+        "assign_p": pa.array(probabilities),
+        "ranker": _select(pa.array(rankers), packed, arms),
+        "user_agent": _select(pa.array(_AGENTS), packed, _user_agents(sample)[user]),
+        **({} if plan.interleaving is None else _interleaving_columns(sample, rows)),
     }
 
 
-def _interleaved(drawn: Drawn, at: Ints) -> dict[str, Any]:
-    """Give what is logged of mixed lists."""
-    pages, plan, world = drawn.pages.taken(at), drawn.plan, drawn.world
-    version = versions(plan, world, pages.extras, pages.modifier, pages.time)
-    made = [one.attributes() for one in mixed_lists(plan, world, pages.topic, version, pages.shown, pages.coin)]
-    return {name: pa.array([one[name] for one in made]) for name in (made[0] if made else ())}
+def _interleaving_columns(sample: Sample, rows: Ints) -> dict[str, Any]:
+    """Return the logged attributes of interleaved lists."""
+    pages, plan, world = sample.pages.take(rows), sample.plan, sample.world
+    version = sessions.versions(plan, world, pages.extras, pages.modifier, pages.time)
+    lists = sessions.interleaved_lists(plan, world, pages.topic, version, pages.shown, pages.coin)
+    attributes = [interleaved.attributes() for interleaved in lists]
+    return {name: pa.array([row[name] for row in attributes]) for name in (attributes[0] if attributes else ())}
 
 
-def event_columns(drawn: Drawn, names: Names, written: Written, *, packed: bool = False) -> dict[str, Any]:
-    """Give the columns of the rows of events: those of RAW_EVENT, by name, and ``unreadable``, which marks the times.
+def event_columns(sample: Sample, ids: LogIds, written: WrittenRows, *, packed: bool = False) -> dict[str, Any]:
+    """Return the columns of RAW_EVENT by name, and ``unreadable``, which marks invalid times.
 
     See `query_columns`.
     """
-    pages, happenings, plan = drawn.pages, drawn.happenings, drawn.plan
-    at = written.events
-    page, place = happenings.page[at], happenings.place[at].astype(np.int64)
+    pages, events, plan = sample.pages, sample.events, sample.plan
+    rows = written.events
+    page, place = events.page[rows], events.place[rows].astype(np.int64)
     user = pages.user[page]
-    time = plan.start + happenings.time[at]
-    time = time - written.behind[user] * round(1000 * plan.broken.skew)
-    time = time + (written.event_flags == damage.FUTURE) * _TEN_YEARS
-    nowhere = place < 0
+    time = plan.start + events.time[rows]
+    time = time - written.behind[user] * round(1000 * plan.damage.skew)
+    time = time + (written.event_flags == written_log.FUTURE) * _TEN_YEARS
+    no_place = place < 0
     rank = (pages.page[page] - 1) * plan.page.size + place + 1 - written.zero_based
     document = pages.docs[page, np.maximum(place, 0)]
-    value = happenings.value[at]
+    value = events.value[rows]
     return {
-        "event_id": _ids(drawn.key, 3, len(happenings)).take(pa.array(at)),
-        "query_id": _taken(names.query, packed, page),
-        "session_id": _taken(names.session, packed, names.session_of[page]),
-        "user_id": _taken(names.user, packed, user),
+        "event_id": _ids(sample.key, 3, len(events)).take(pa.array(rows)),
+        "query_id": _select(ids.query, packed, page),
+        "session_id": _select(ids.session, packed, ids.session_of[page]),
+        "user_id": _select(ids.user, packed, user),
         "time_ms": pa.array(time),
-        "application": _taken(pa.array(list(plan.applications)), packed, pages.application[page]),
-        "action": _taken(pa.array(NAMES), packed, happenings.action[at]),
-        "object_id": names.document.take(pa.array(document, mask=nowhere)),
-        "position": pa.array(rank, mask=nowhere),
+        "application": _select(pa.array(list(plan.applications)), packed, pages.application[page]),
+        "action": _select(pa.array(ACTION_NAMES), packed, events.action[rows]),
+        "object_id": ids.document.take(pa.array(document, mask=no_place)),
+        "position": pa.array(rank, mask=no_place),
         "value": pa.array(value, mask=np.isnan(value)),
-        "unreadable": pa.array(written.event_flags == damage.UNREADABLE),
+        "unreadable": pa.array(written.event_flags == written_log.UNREADABLE),
     }
 
 
-def _hits(pages: Pages, at: Ints, facets: Any, documents: Any) -> Any:
-    """Give the ids that were sent, as lists."""
-    sent = pages.docs[at]
-    there = (sent >= 0) & ~facets[:, None]
-    offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), documents.take(pa.array(sent[there])))
+def _hit_ids(pages: Pages, rows: Ints, facets: Any, document_ids: Any) -> Any:
+    """Return the lists of returned document IDs."""
+    documents = pages.docs[rows]
+    is_returned = (documents >= 0) & ~facets[:, None]
+    offsets = np.concatenate([[0], np.cumsum(is_returned.sum(axis=1))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), document_ids.take(pa.array(documents[is_returned])))
 
 
-def _agents(drawn: Drawn) -> Ints:
-    """Give every user an agent, as an index; the first of the bots say what they are."""
-    bots = np.flatnonzero(drawn.crowd.bot)
-    which = np.minimum(drawn.crowd.device, 1)
-    which[bots[: round(drawn.plan.bots.declared * len(bots))]] = 2
-    return which
+def _user_agents(sample: Sample) -> Ints:
+    """Return the index of the user agent of each user; declared bots come first among the bots."""
+    bots = np.flatnonzero(sample.users.bot)
+    agent = np.minimum(sample.users.device, 1)
+    agent[bots[: round(sample.plan.bots.declared * len(bots))]] = 2
+    return agent
 
 
-def _taken(values: Any, packed: bool, at: Any) -> Any:
-    """Give the values at places; packed: as a dictionary and its indexes."""
-    places = pa.array(at)
-    return pa.DictionaryArray.from_arrays(places.cast(pa.int32()), values) if packed else values.take(places)
+def _select(values: Any, packed: bool, rows: Any) -> Any:
+    """Select values by row; packed: as a dictionary array."""
+    indices = pa.array(rows)
+    return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), values) if packed else values.take(indices)
 
 
 def _ids(key: tuple[int, ...], kind: int, number: int) -> Any:
-    """Give ids that look drawn: 16 hexadecimal digits, all different."""
-    return _strings(_hexadecimal(_mixed(key, kind, number)))
+    """Return unique IDs of 16 hexadecimal digits that look random."""
+    return _strings(_hexadecimal(_random_numbers(key, kind, number)))
 
 
 def _long_ids(key: tuple[int, ...], number: int) -> Any:
-    """Give ids of the length of a UUID, all different."""
-    digits = np.concatenate([_hexadecimal(_mixed(key, kind, number)) for kind in (4, 5)], axis=1)
+    """Return unique IDs in the format of UUIDs."""
+    digits = np.concatenate([_hexadecimal(_random_numbers(key, kind, number)) for kind in (4, 5)], axis=1)
     dash = np.full((number, 1), ord("-"), dtype=np.uint8)
     cuts = (0, 8, 12, 16, 20, 32)
     parts = [part for begin, end in pairwise(cuts) for part in (digits[:, begin:end], dash)]
     return _strings(np.concatenate(parts[:-1], axis=1))
 
 
-def _mixed(key: tuple[int, ...], kind: int, number: int) -> Any:
-    """Mix the numbers from 0 on: one to one, by the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+def _random_numbers(key: tuple[int, ...], kind: int, number: int) -> Any:
+    """Map the numbers from 0 to unique 64-bit numbers by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+    # The three constants are those of the SplitMix64 reference implementation.
     begin = np.random.SeedSequence([*key, kind]).generate_state(1, np.uint64)[0]
-    mixed = (np.arange(number, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + begin
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    numbers = (np.arange(number, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + begin
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
 
 
 def _hexadecimal(numbers: Any) -> Any:
-    """Write numbers in hexadecimal: bytes by number and digit."""
-    digits = np.frombuffer(b"".join(b"%02x" % one for one in range(256)), dtype=np.uint8).reshape(256, 2)
+    """Return the hexadecimal digits of numbers, as bytes by number and digit."""
+    digits = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), dtype=np.uint8).reshape(256, 2)
     return digits[numbers.astype(">u8").view(np.uint8).reshape(-1, 8)].reshape(-1, 16)
 
 
 def _strings(letters: Any) -> Any:
-    """Make an Arrow array of texts of one length."""
+    """Convert an array of characters to an Arrow array of strings of equal length."""
     number, length = letters.shape
     offsets = pa.py_buffer(np.arange(0, (number + 1) * length, length, dtype=np.int32)[: number + 1])
     return pa.Array.from_buffers(pa.string(), number, [None, offsets, pa.py_buffer(np.ascontiguousarray(letters))])

@@ -17,7 +17,7 @@ from judged.data.expression import Expression
 from judged.errors import InputError
 from judged.online.engine import Relation, identifier, literal
 from judged.online.log import SERP
-from judged.online.metrics import written
+from judged.online.metrics import format_parameter
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -204,7 +204,7 @@ def _parse_parts(name: str, text: str) -> int:
 
 
 def _slice_by_ranges(numbers: Relation, bounds: tuple[float, ...], *, round_labels: bool = False) -> SliceQuery:
-    labels = [written(bound) for bound in bounds]
+    labels = [format_parameter(bound) for bound in bounds]
     if round_labels:  # bounds that are not integers get six digits, unless two labels would be equal
         rounded = [label if bound.is_integer() else f"{bound:g}" for bound, label in zip(bounds, labels, strict=True)]
         labels = rounded if len(set(rounded)) == len(rounded) else labels
@@ -221,7 +221,7 @@ def _count_values(numbers: Relation) -> tuple[Floats, Ints]:
 
 
 def _slice_by_values(numbers: Relation, values: Floats) -> SliceQuery:
-    names = [written(value) if math.isfinite(value) else str(value) for value in values.tolist()]
+    names = [format_parameter(value) if math.isfinite(value) else str(value) for value in values.tolist()]
     slice_table = pa.table({"number": pa.array(values, pa.float64()), "slice": pa.array(names, pa.string())})
     names_by_number = numbers.engine.register(slice_table)
     join = f"LEFT JOIN {names_by_number} AS k ON k.number = n.number"

@@ -19,7 +19,7 @@ from judged.comparison.slicing.topic_slices import AGE, FREQUENCY, LENGTH, Bands
 from judged.data.documents import Documents
 from judged.data.query_text import query_kind, query_script, word_count
 from judged.errors import InputError
-from judged.online.engine import Engine, Relation, listed, literal
+from judged.online.engine import Database, Relation, literal, sql_list
 from judged.online.slicing.columns import BY_TIME, MAX_VALUES, SliceQuery, band_sql, by_column, by_time
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def by_freshness(log: InteractionLog, objects: Any, *, clicked: bool = False) ->
     return SliceQuery(sql, (*AGE.names, NONE), f"age of the first click, in days; {_OUTCOME}")
 
 
-def _creation_times(objects: Any, engine: Engine) -> Relation:
+def _creation_times(objects: Any, engine: Database) -> Relation:
     """Return the creation time of each object; the latest one of duplicates."""
     fix = "pass objects=: documents with a column date, or a table with object_id and time_ms (milliseconds since 1970)"
     if objects is None:
@@ -442,7 +442,7 @@ def _run(log: InteractionLog, query: SliceQuery, name: str) -> SlicedPages:
     values = [row["slice"] for row in counts if row["slice"] != UNKNOWN]
     slices = {row["slice"] for row in counts}
     if len(values) > MAX_VALUES and not query.keeps_all:
-        frequent = listed([*values[: MAX_VALUES - 1], UNKNOWN])
+        frequent = sql_list([*values[: MAX_VALUES - 1], UNKNOWN])
         name_sql = f"CASE WHEN slice IN {frequent} THEN slice ELSE {literal(OTHER)} END"
         table = engine.keep(f"SELECT serp, {name_sql} AS slice FROM {table}", "sliced")
         notes.append(f"{name} has {len(values):,} values: the {MAX_VALUES - 1} with most pages, and {OTHER}")

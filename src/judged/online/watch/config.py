@@ -30,7 +30,7 @@ from judged.data.toml_files import (
 )
 from judged.errors import InputError, JudgedWarning
 from judged.online.check import check_log
-from judged.online.differences import headlines
+from judged.online.differences import headline_metrics
 from judged.online.metrics import ONLINE_METRICS, online_metric
 from judged.online.series import over_time
 from judged.online.slicing import slice_pages
@@ -246,7 +246,7 @@ def first_config(log: InteractionLog, state: str = "watch.json") -> str:
         problem = f"the log must have at least {MIN_POINTS + 1} days, got {days + 1}"
         raise InputError(problem, fix="use a longer log", path=log.name)
     last_day = min(first_day + timedelta(27), end_day - timedelta(1))  # the last day of a log may be incomplete
-    metrics = ", ".join(f'"{metric}"' for metric in headlines(log, "user")[:4])
+    metrics = ", ".join(f'"{metric}"' for metric in headline_metrics(log, "user")[:4])
     state_toml = json.dumps(state, ensure_ascii=False)
     return _TEMPLATE.format(first=first_day, last=last_day, metrics=metrics, state=state_toml)
 
