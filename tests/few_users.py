@@ -17,7 +17,7 @@ from judged.online.clicks import compare_models
 from judged.online.offline import against_qrels, preference_agreement
 from judged.online.watch.config import Event
 from judged.online.watch.watched import rollbacks
-from judged.studies.preference import sides
+from judged.studies.preference import side_bias
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import report
 from online.interleaving_analysis.test_credit import draft, logged
@@ -128,5 +128,5 @@ def preferred_side(n: int) -> Verdicts:
     preferences = [{**participant, "query_id": f"t{index}", "left": "ab"[index % 2], "right": "ba"[index % 2],
                     "preferred": "ab"[index % 2]}
                    for participant in participants for index in range(4)]  # fmt: skip
-    side = sides(StudyRecords.of({"participants": participants, "trials": [], "preferences": preferences}))
+    side = side_bias(StudyRecords.of({"participants": participants, "trials": [], "preferences": preferences}))
     return [side is not None and side.preferred]

@@ -56,7 +56,7 @@ from judged.pipelines.rag import waterfall
 from judged.pipelines.rag.judge_bias import judge_bias
 from judged.pipelines.traces import diff, failures, funnel, gaps, traces_of_runs
 from judged.reports.changes import review
-from judged.reports.changes.questions import told
+from judged.reports.changes.questions import collect_evidence
 from judged.stats.agreement import cohen_kappa
 from judged.stats.correction import losers
 from judged.stats.effect import equivalence, non_inferiority
@@ -145,7 +145,7 @@ def slices_compared(n: int) -> Verdicts:
 def slices_scored(n: int) -> Verdicts:
     scores = scores_of({"run": np.concatenate([gain(n), gain(n, 0.0)])})
     found = by_slice(scores, slicing_of(["x"] * n + ["y"] * n, min_topics=2))
-    return [one for row in found.tested for one in (row.significant, row.better is not None)]
+    return [one for row in found.findings for one in (row.significant, row.better is not None)]
 
 
 def gated(n: int) -> Verdicts:
@@ -170,7 +170,9 @@ def evidence(n: int) -> Verdicts:
     pages = [(user, shown, (0.5, 1.0), (0,) if shown == ["a", "b"] and (user + at) % 4 else ())
              for user in range(n) for shown in (["a", "b"], ["b", "a"]) for at in range(3)]  # fmt: skip
     made = off_policy(logged_propensities(pages, "conditional"), {"q": ["a", "b"]}, depth=2, topics={"q": "q"})
-    return [one.says != "undecided" for one in told(systems(min(n, 12)).compare(**FAST), None, None, made)]
+    return [
+        one.verdict != "undecided" for one in collect_evidence(systems(min(n, 12)).compare(**FAST), None, None, made)
+    ]
 
 
 def trade_offs(n: int) -> Verdicts:

@@ -283,15 +283,15 @@ def cli(folder: Path) -> str:
 def api() -> str:
     """Return the documentation of the API: each route with its parameters."""
     from judged.interface.pages.workspace import open_sample
-    from judged.web.app import described, make_app
+    from judged.web.app import describe_routes, make_app
 
     workspace = open_sample()
     parts = [_API]
-    for name, routes in described(make_app(workspace).openapi(), workspace).items():
+    for name, routes in describe_routes(make_app(workspace).openapi(), workspace).items():
         parts.append(f"## {name}")
         for route in routes:
             parts.append("### {method} {path}\n\n{summary}. {meaning}".format(**route).rstrip())
-            if parameters := route["asked"].records():
+            if parameters := route["parameter_table"].records():
                 head = ("parameter", "is", "default", "means")
                 rows = [(f"`{row['name']}`", row["kind"], row["default"], row["meaning"]) for row in parameters]
                 parts.append(markdown_table(head, rows))

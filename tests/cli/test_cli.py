@@ -69,26 +69,26 @@ def test_the_table(run: Callable[..., Ended]) -> None:
 def test_json(run: Callable[..., Ended]) -> None:
     done = run("evaluate", "qrels.txt", "worse.run", "-m", "AP", "--format", "json", "--per-topic")
     assert done.code == 0
-    made = json.loads(done.out)
-    assert set(made) >= {"judged", "qrels", "policies", "runs", "results"}
-    assert made["results"] == [
-        {"run": "worse", "measure": "AP", "aggregate": "mean", "value": AP["worse"], "ci": made["results"][0]["ci"],
+    document = json.loads(done.out)
+    assert set(document) >= {"judged", "qrels", "policies", "runs", "results"}
+    assert document["results"] == [
+        {"run": "worse", "measure": "AP", "aggregate": "mean", "value": AP["worse"], "ci": document["results"][0]["ci"],
          "n": 3, "per_topic": {"q1": 0.5, "q2": 1.0, "q3": 0.0}}
     ]  # fmt: skip
-    assert made["runs"]["worse"]["missing_topics"] == ["q3"]
-    assert made["runs"]["worse"]["path"] == "worse.run"
+    assert document["runs"]["worse"]["missing_topics"] == ["q3"]
+    assert document["runs"]["worse"]["path"] == "worse.run"
     assert done.err == ""
     with pytest.warns(judged.JudgedWarning):
         scores = judged.evaluate("qrels.txt", "worse.run", "AP")
-    assert made == json.loads(scores.summary(per_topic=True).json())
+    assert document == json.loads(scores.summary(per_topic=True).json())
 
 
 @pytest.mark.usefixtures("files")
 def test_json_follows_the_options_of_the_interval(run: Callable[..., Ended]) -> None:
     options = ("--ci", "bootstrap", "--level", "0.8", "--resamples", "300", "--seed", "7")
-    made = json.loads(run("evaluate", "qrels.txt", "worse.run", "-m", "AP", "--format", "json", *options).out)
-    assert made["policies"]["ci"] == {"name": "bootstrap", "level": 0.8, "resamples": 300, "seed": 7}
-    assert made["results"][0]["ci"][0] < AP["worse"] < made["results"][0]["ci"][1]
+    document = json.loads(run("evaluate", "qrels.txt", "worse.run", "-m", "AP", "--format", "json", *options).out)
+    assert document["policies"]["ci"] == {"name": "bootstrap", "level": 0.8, "resamples": 300, "seed": 7}
+    assert document["results"][0]["ci"][0] < AP["worse"] < document["results"][0]["ci"][1]
     none = json.loads(run("evaluate", "qrels.txt", "worse.run", "-m", "AP", "--format", "json", "--ci", "none").out)
     assert none["results"][0]["ci"] is None
 
@@ -314,9 +314,9 @@ def test_help_and_version(run: Callable[..., Ended]) -> None:
     main_help = run("--help")
     for command in ("evaluate", "measures", "check", "demo"):
         assert command in main_help.out
-        shown = run(command, "--help")
-        assert shown.code == 0
-        assert f"judged {command}" in shown.out
+        help_output = run(command, "--help")
+        assert help_output.code == 0
+        assert f"judged {command}" in help_output.out
     assert run("nonsense").code == 2
 
 

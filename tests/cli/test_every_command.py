@@ -31,23 +31,26 @@ def tried(position: int, name: str, command: click.Command) -> tuple[str, ...]:
     tests/results writes every kind of answer in every form. Here it is enough that the option reaches the writer: the
     first form, a picture, the forms of this command alone, and one of the other forms in turn.
     """
-    known = forms(command)
-    if name in FORM_BY_FORM or not known:
-        return known or ("",)
+    form_names = forms(command)
+    if name in FORM_BY_FORM or not form_names:
+        return form_names or ("",)
     if name.startswith(("online", "clicks")):
-        return tuple(form for form in known if form not in {*SHARED_FORMS, "png"})
+        return tuple(form for form in form_names if form not in {*SHARED_FORMS, "png"})
     shared = SHARED_FORMS[position % len(SHARED_FORMS)]
-    return tuple(form for form in known if form not in SHARED_FORMS or form == shared)
+    return tuple(form for form in form_names if form not in SHARED_FORMS or form == shared)
 
 
-FORMS = [(name, form) for at, (name, command) in enumerate(KNOWN.items()) for form in tried(at, name, command)]
+FORMS = [(name, form) for i, (name, command) in enumerate(KNOWN.items()) for form in tried(i, name, command)]
 WITH_FILE = [(name, form) for name, form in FORMS if any(option.name == "out" for option in KNOWN[name].params)]
 ENDING = {"markdown": "md", "table": "txt", "text": "txt", "plot": "txt", "latex": "tex"}
 NOT_PRINTED = {("tradeoff", "html"), *((name, form) for name in KNOWN for form in ("png", "svg", "pdf", "parquet"))}
-PRINTED = {name: [form for known, form in FORMS if known == name and (name, form) not in NOT_PRINTED] for name in KNOWN}
+PRINTED = {
+    name: [form for command_name, form in FORMS if command_name == name and (name, form) not in NOT_PRINTED]
+    for name in KNOWN
+}
 # Each command in one form, in turn, and each form with a command: the same few lines write all.
 IN_TURN = sorted(
-    {(name, printed[at % len(printed)]) for at, (name, printed) in enumerate(PRINTED.items()) if printed}
+    {(name, printed[i % len(printed)]) for i, (name, printed) in enumerate(PRINTED.items()) if printed}
     | {(name, form) for form, name in {form: name for name, printed in PRINTED.items() for form in printed}.items()}
 )
 
@@ -110,7 +113,7 @@ def test_a_full_output_is_one_line_and_74(
 
 
 @pytest.mark.usefixtures("files")
-@pytest.mark.parametrize("name", [name for at, name in enumerate(KNOWN) if not (at % 4 and forms(KNOWN[name]))])
+@pytest.mark.parametrize("name", [name for i, name in enumerate(KNOWN) if not (i % 4 and forms(KNOWN[name]))])
 def test_a_closed_output_is_one_line_and_74(
     name: str, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,8 +62,8 @@ def of_ids(names: list[str]) -> tuple[Qrels, Run]:
     """Judge and rank every id, as a topic and as a document."""
     pairs = [(query, doc) for query in names for doc in names]
     columns = {"query_id": [query for query, _ in pairs], "doc_id": [doc for _, doc in pairs]}
-    grades = [float(at % 3) for at in range(len(pairs))]
-    run = {query: {doc: float(-at) for at, doc in enumerate(names)} for query in names}
+    grades = [float(i % 3) for i in range(len(pairs))]
+    run = {query: {doc: float(-i) for i, doc in enumerate(names)} for query in names}
     return Qrels(pa.table({**columns, "relevance": grades})), Run.of(run)
 
 
@@ -126,9 +126,9 @@ def test_a_review_gives_new_grades_to_the_same_documents(tmp_path: Path) -> None
     filled = [line.replace("\t\t", "\t5\t", 1) for line in lines]
     assert len(filled) == len(rows)
     (tmp_path / "review.tsv").write_text("\n".join([head, *filled]) + "\n", encoding="utf-8")
-    made = apply_review(qrels, tmp_path / "review.tsv").table
-    assert made["doc_id"].to_pylist() == qrels.table["doc_id"].to_pylist()
-    assert set(made["relevance"].to_pylist()) == {5.0}
+    reviewed_table = apply_review(qrels, tmp_path / "review.tsv").table
+    assert reviewed_table["doc_id"].to_pylist() == qrels.table["doc_id"].to_pylist()
+    assert set(reviewed_table["relevance"].to_pylist()) == {5.0}
 
 
 class _Item:
@@ -139,7 +139,7 @@ class _Item:
 
 
 def test_topics_and_facts_are_read_back(tmp_path: Path) -> None:
-    rows = [(name, f"={name}", f"@{at}") for at, name in enumerate(usable)]
+    rows = [(name, f"={name}", f"@{i}") for i, name in enumerate(usable)]
     path = tmp_path / "topics.csv"
     path.write_text(csv_lines([("query_id", "text", "kind"), *rows]) + "\n", encoding="utf-8")
     topics = Topics.read(path).table
@@ -154,8 +154,8 @@ def test_tables_of_answers_and_quepids_ratings_are_read_back(tmp_path: Path) -> 
     (tmp_path / "x.csv").write_text(table.csv() + "\n", encoding="utf-8")
     assert [row["doc_id"] for _, row in read_records(tmp_path / "x.csv")] == usable
     assert {row["value"] for _, row in read_records(tmp_path / "x.csv")} == {"-0.5"}
-    made = quepid_ratings(Qrels.of({"q": dict.fromkeys(usable, 1)}), {"q": "=a text"})
-    (tmp_path / "q.csv").write_text(made + "\n", encoding="utf-8")
+    ratings = quepid_ratings(Qrels.of({"q": dict.fromkeys(usable, 1)}), {"q": "=a text"})
+    (tmp_path / "q.csv").write_text(ratings + "\n", encoding="utf-8")
     rows = [row for _, row in read_records(tmp_path / "q.csv")]
     assert [row["docid"] for row in rows] == usable
     assert {row["query"] for row in rows} == {"=a text"}

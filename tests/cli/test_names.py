@@ -87,10 +87,10 @@ def test_a_name_that_turns_the_direction_turns_nothing_beside_it_in_html():
 @pytest.fixture
 def files(tmp_path) -> list[str]:
     """Judgments and two runs; a name, a topic and a document are hostile."""
-    qrels = "".join(f"q{at} 0 d1 2\nq{at} 0 =d 1\nq{at} 0 <b>d\u202e\x1b[2J 0\n" for at in range(1, 9))
-    run = "".join(f"q{at} Q0 {doc} 1 {9 - n} t\n" for at in range(1, 9) for n, doc in enumerate(["=d", "d1", "-e"]))
+    qrels = "".join(f"q{i} 0 d1 2\nq{i} 0 =d 1\nq{i} 0 <b>d\u202e\x1b[2J 0\n" for i in range(1, 9))
+    run = "".join(f"q{i} Q0 {doc} 1 {9 - n} t\n" for i in range(1, 9) for n, doc in enumerate(["=d", "d1", "-e"]))
     other = "".join(
-        f"q{at} Q0 {doc} 1 {9 - n} t\n" for at in range(1, 9) for n, doc in enumerate(["<b>d\u202e\x1b[2J", "d1"])
+        f"q{i} Q0 {doc} 1 {9 - n} t\n" for i in range(1, 9) for n, doc in enumerate(["<b>d\u202e\x1b[2J", "d1"])
     )
     for name, text in (("qrels", qrels), ("one", run), ("two", other)):
         (tmp_path / name).write_text(text)
@@ -101,14 +101,19 @@ def files(tmp_path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one[0])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 @pytest.mark.parametrize("form", FORMS)
 def test_no_command_gives_a_name_an_effect(run, files, command, form):
     name, *options = command
-    one = name in {"review", "explain", "stages", "matrix", "slices"}
-    given = files[1:2] if one else files[1:]
+    is_single_run = name in {"review", "explain", "stages", "matrix", "slices"}
+    run_files = files[1:2] if is_single_run else files[1:]
     ended = run(
-        name, files[0], *([given[0].rpartition("=")[2]] if name == "explain" else given), *options, "--format", form
+        name,
+        files[0],
+        *([run_files[0].rpartition("=")[2]] if name == "explain" else run_files),
+        *options,
+        "--format",
+        form,
     )
     if ended.code == 2 and "--format" in ended.err:
         pytest.skip(f"{name} has no {form}")
@@ -130,21 +135,21 @@ def test_a_terminal_takes_no_orders_from_names(files, command):
     call = [sys.executable, "-m", "judged", command, *files]
     with subprocess.Popen(call, stdout=theirs, stderr=theirs, env=env) as process:
         os.close(theirs)
-        shown = b""
+        output = b""
         with contextlib.suppress(OSError):  # which is how a terminal ends
             while chunk := os.read(ours, 1 << 16):
-                shown += chunk
+                output += chunk
     os.close(ours)
     assert process.returncode == 0
-    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())  # our own colors
+    text = re.sub(r"\x1b\[[0-9;]*m", "", output.decode())  # our own colors
     assert "abc\\u202ecba" in text
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e]", text)
 
 
 def test_a_review_comes_back_with_the_ids_that_it_went_out_with(tmp_path):
     ids = ["-abc", "=x", "'=x", "+1", "@a", "'a"]
-    qrels = {"=q": {doc: at % 2 for at, doc in enumerate(ids)}}
-    run = {"=q": {doc: -1.0 * at for at, doc in enumerate(ids)}}
+    qrels = {"=q": {doc: i % 2 for i, doc in enumerate(ids)}}
+    run = {"=q": {doc: -1.0 * i for i, doc in enumerate(ids)}}
     listed = judged.review(qrels, run)
     rows = [row.split("\t") for row in listed.tsv().split("\n")]
     filled = [rows[0], *([*row[:3], "2", *row[4:]] for row in rows[1:])]
@@ -156,7 +161,7 @@ def test_a_review_comes_back_with_the_ids_that_it_went_out_with(tmp_path):
 
 
 def test_a_gate_gives_names_no_effect():
-    topics = [f"q{at}" for at in range(12)]
+    topics = [f"q{i}" for i in range(12)]
     qrels = {topic: {"a": 1, "b": 0} for topic in topics}
     names = f"<b>|{TURNED}\x1b[31m", "<i>[x](y)"
     runs = [{name: {topic: {doc: 1.0} for topic in topics}} for name, doc in zip(names, "ab", strict=True)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ERASED = "\x1b[?25h\r\n\x1b[1A\r\x1b[2K"
 
 
-def shown(code: str, folder: Path, **environment: str) -> tuple[str, str]:
+def run_with_output(code: str, folder: Path, **environment: str) -> tuple[str, str]:
     """Run Python with standard error on a terminal, and give what it printed and what the terminal got."""
     ours, terminal = pty.openpty()
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", **environment}
@@ -56,7 +56,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def test_a_bar_is_drawn_for_each_run_and_taken_away(files: Path) -> None:
-    printed, terminal = shown(EVALUATE, files)
+    printed, terminal = run_with_output(EVALUATE, files)
     assert [line.split() for line in printed.splitlines()[:3]][2] == ["bad", "1.0000"]
     bar, _, after = terminal.partition(ERASED)
     assert "\ra\\x1b[31m  [#############-------------]   50%" in bar.replace("\x1b[?25l", "")
@@ -71,10 +71,10 @@ def test_the_bar_of_scattered_parts_that_are_judged_in_processes_ends_where_all_
     for run in ("a", "b"):
         (tmp_path / "runs" / run).mkdir(parents=True)
         for part in range(3):
-            rows = [f"{'qp'[at % 2]} Q0 d{part}{at} 1 {at / 7} x\n" for at in range(2000)]
+            rows = [f"{'qp'[i % 2]} Q0 d{part}{i} 1 {i / 7} x\n" for i in range(2000)]
             (tmp_path / "runs" / run / f"part-{part}").write_text("".join(rows))
     code = EVALUATE.replace('"a\\x1b[31m.run", "bad.run"', '"runs", "--processes", "2"')
-    printed, terminal = shown(f'if __name__ == "__main__":{code}'.replace("\n", "\n    "), tmp_path)
+    printed, terminal = run_with_output(f'if __name__ == "__main__":{code}'.replace("\n", "\n    "), tmp_path)
     assert [line.split()[0] for line in printed.splitlines()[1:3]] == ["a", "b"]
     shares = [int(share) for share in re.findall(r"(\d+)%", terminal.partition(ERASED)[0])]
     assert shares == sorted(shares)
@@ -84,13 +84,13 @@ def test_the_bar_of_scattered_parts_that_are_judged_in_processes_ends_where_all_
 
 def test_an_error_stands_alone(files: Path) -> None:
     (files / "bad.run").write_text("q Q0 d 1 high x\n")
-    printed, terminal = shown(EVALUATE, files)
+    printed, terminal = run_with_output(EVALUATE, files)
     assert printed == ""
     assert terminal.rpartition(ERASED)[2].startswith("error: bad.run:1: ")
 
 
 def test_no_bar_on_a_terminal_that_cannot_erase(files: Path) -> None:
-    assert "[?25" not in shown(EVALUATE, files, TERM="dumb")[1]
+    assert "[?25" not in run_with_output(EVALUATE, files, TERM="dumb")[1]
 
 
 def test_warnings_stand_above_and_long_labels_lose_their_middle(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ with bar("reading", 400) as tell:
     for thread in threads: thread.join()
 warnings.warn("after")
 """
-    terminal = shown(code, tmp_path)[1].replace("\x1b[?25l", "")
+    terminal = run_with_output(code, tmp_path)[1].replace("\x1b[?25l", "")
     assert "\rone of very ver... very very many  [######--------------------]   25%\r\x1b[2K" in terminal
     assert re.search(r"\r\x1b\[2K<string>:\d+: UserWarning: odd\r\n\rcounting ", terminal)
     assert "\rmore  [##########################]  100%" in terminal

@@ -16,20 +16,20 @@ from judged.stats.correction import CORRECTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-QRELS = {f"q{at}": {"a": 1} for at in range(6)}
+QRELS = {f"q{i}": {"a": 1} for i in range(6)}
 RUNS = {"old": {query: ["x", "a"] for query in QRELS}, "new": {query: ["a"] for query in QRELS}}
 
 
 @pytest.mark.parametrize(
-    ("given", "known"),
+    ("spelling", "choice"),
     [
         ("t-test", "t"), ("ttest", "t"), ("T", "t"), ("Paired t-test", "t"), ("permutation", "randomization"),
         ("Randomization", "randomization"), ("randomized_tukey", "randomized-tukey"), ("Wilcoxon", "wilcoxon"),
         ("Holm", "holm"), ("BH", "bh"), ("Benjamini-Hochberg", "bh"), ("bonferroni", "bonferroni"),
     ],
 )  # fmt: skip
-def test_a_choice_however_it_is_spelled(given: str, known: str) -> None:
-    assert canonical_name(given, [*all_tests(), *CORRECTIONS]) == known
+def test_a_choice_however_it_is_spelled(spelling: str, choice: str) -> None:
+    assert canonical_name(spelling, [*all_tests(), *CORRECTIONS]) == choice
 
 
 def test_every_choice_is_itself_and_none_is_another() -> None:
@@ -40,9 +40,9 @@ def test_every_choice_is_itself_and_none_is_another() -> None:
 
 
 def test_python_takes_the_spellings_and_results_have_one() -> None:
-    asked = judged.compare(QRELS, RUNS, "RR", test="t-test", correction="BH")
-    assert (asked.choices.test, asked.choices.correction) == ("t", "bh")
-    assert asked.to_dict() == judged.compare(QRELS, RUNS, "RR", test="t", correction="bh").to_dict()
+    comparison = judged.compare(QRELS, RUNS, "RR", test="t-test", correction="BH")
+    assert (comparison.choices.test, comparison.choices.correction) == ("t", "bh")
+    assert comparison.to_dict() == judged.compare(QRELS, RUNS, "RR", test="t", correction="bh").to_dict()
     assert Choices(test="Randomized Tukey").is_joint_test
     assert judged.stats.adjust([0.01, 0.04], "Holm").tolist() == [0.02, 0.04]
 
@@ -72,7 +72,7 @@ def test_topics_by_id_where_the_policy_stands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "given", "fix"),
+    ("command", "option", "fix"),
     [
         ("compare", "--decimals", "write --digits"),
         ("compare", "--confidence", "write --alpha"),
@@ -84,14 +84,14 @@ def test_topics_by_id_where_the_policy_stands() -> None:
         ("compare", "--qrels", "judged compare"),
     ],
 )
-def test_an_option_by_another_name(run: Callable[..., Any], command: str, given: str, fix: str) -> None:
-    done = run(command, given, "1")
+def test_an_option_by_another_name(run: Callable[..., Any], command: str, option: str, fix: str) -> None:
+    done = run(command, option, "1")
     assert (done.code, f"Fix: {fix}" in done.err or f": {fix}" in done.err) == (2, True), done.err
 
 
 def test_several_that_may_be_meant_are_told_apart(run: Callable[..., Any]) -> None:
-    said = run("compare", "q", "a", "b", "--delta", "0.1").err
-    assert re.search(r"write --min-difference \(.+\), or --margin \(.+\)", said)
+    message = run("compare", "q", "a", "b", "--delta", "0.1").err
+    assert re.search(r"write --min-difference \(.+\), or --margin \(.+\)", message)
 
 
 def test_topics_by_id_on_the_command_line(run: Callable[..., Any]) -> None:

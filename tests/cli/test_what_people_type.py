@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from command_line import Ended
 
-QRELS = "".join(f"q{at} 0 a 2\nq{at} 0 b 1\n" for at in range(8))
-ONE = "".join(f"q{at} Q0 b 1 2 x\nq{at} Q0 a 2 1 x\n" for at in range(8))
-OTHER = "".join(f"q{at} Q0 a 1 2 y\n" for at in range(8))
+QRELS = "".join(f"q{i} 0 a 2\nq{i} 0 b 1\n" for i in range(8))
+ONE = "".join(f"q{i} Q0 b 1 2 x\nq{i} Q0 a 2 1 x\n" for i in range(8))
+OTHER = "".join(f"q{i} Q0 a 1 2 y\n" for i in range(8))
 FILES = ("qrels.txt", "one.run", "other.run")
 
 
@@ -25,16 +25,16 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in zip(FILES, (QRELS, ONE, OTHER), strict=True):
         (tmp_path / name).write_text(text)
-    kinds = [f"q{at},{'law' if at < 3 else 'news'}" for at in range(8)]
+    kinds = [f"q{i},{'law' if i < 3 else 'news'}" for i in range(8)]
     (tmp_path / "classes.csv").write_text("\n".join(["query_id,kind", *kinds]) + "\n")
     (tmp_path / "more.txt").write_text(QRELS + "q9 0 a 1\n")
 
 
 def test_measures_with_commas_and_a_level_for_all(run: Callable[..., Ended]) -> None:
     done = run("evaluate", *FILES, "-m", "nDCG@10,MRR@10", "-m", "P@1(rel=1)", "--rel", "2", "--format", "json")
-    found = {(one["run"], one["measure"]): one["value"] for one in json.loads(done.out)["results"]}
-    assert {measure for _, measure in found} == {"nDCG@10", "RR(rel=2)@10", "P@1"}
-    assert found["one", "RR(rel=2)@10"] == 0.5
+    values = {(row["run"], row["measure"]): row["value"] for row in json.loads(done.out)["results"]}
+    assert {measure for _, measure in values} == {"nDCG@10", "RR(rel=2)@10", "P@1"}
+    assert values["one", "RR(rel=2)@10"] == 0.5
     assert "no-level" in {note["rule"] for note in json.loads(done.out)["notes"]}
 
 
@@ -46,7 +46,7 @@ def test_a_measure_for_a_class_of_queries(run: Callable[..., Ended], command: st
     assert done.code == 0
     assert "RR(rel=2) where kind == 'law'" in done.out
     if command == "evaluate":
-        assert {one["measure"]: one["n"] for one in json.loads(done.out)["results"]} == {
+        assert {row["measure"]: row["n"] for row in json.loads(done.out)["results"]} == {
             "RR(rel=2) where kind == 'law'": 3,
             "R(rel=2)@100 where kind == 'news'": 5,
         }
@@ -73,7 +73,7 @@ def test_measures_in_the_place_of_files(run: Callable[..., Ended]) -> None:
 
 
 def test_every_note_by_itself(run: Callable[..., Ended]) -> None:
-    runs = [f"r{at}=one.run" for at in range(5)]
+    runs = [f"r{i}=one.run" for i in range(5)]
     short, long = (run("evaluate", "more.txt", *runs, "-m", "RR(rel=1)", *v).err.splitlines() for v in ([], ["-v"]))
     assert sum("nothing returned" in line for line in short) == 1
     assert sum("nothing returned" in line for line in long) == 5
@@ -101,5 +101,5 @@ def test_slices_without_a_name(run: Callable[..., Ended], written: tuple[str, st
 
 
 def test_a_baseline_goes_by_its_name_and_by_its_path(run: Callable[..., Ended]) -> None:
-    by_name, by_path = (run("compare", *FILES, "--baseline", given, "-m", "RR") for given in ("one", "./one.run"))
+    by_name, by_path = (run("compare", *FILES, "--baseline", baseline, "-m", "RR") for baseline in ("one", "./one.run"))
     assert (by_path.code, by_path.out) == (0, by_name.out)

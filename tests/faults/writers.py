@@ -150,7 +150,7 @@ def _wrong_links(out: Path, said: list[str]) -> list[str]:
         who, group, link = line.split("\t")
         if who != "observer" and (who not in people or people[who].group != group):
             wrong.append(f"a link was printed for {who} of group {group!r}, who is {people.get(who)}")
-        if store.participant_of(link.rpartition("/")[2]) != who:
+        if store.find_participant(link.rpartition("/")[2]) != who:
             wrong.append(f"the link of {who} does not let them in")
     numbers = sorted(people.values())
     if len(set(numbers)) < len(numbers):

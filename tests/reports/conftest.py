@@ -18,48 +18,48 @@ EVIL = "</script><script>alert(1)</script>\u2028<img src=x onerror=alert(2)> & \
 
 
 def ids() -> list[str]:
-    return [f"q{at:02}" for at in range(24)]
+    return [f"q{i:02}" for i in range(24)]
 
 
 @pytest.fixture(scope="session")
-def given() -> dict[str, Any]:
+def report_input() -> dict[str, Any]:
     """Give everything that a report takes: ``old`` has the best document at ranks 1 to 6, the third at 1 or nowhere."""
     qrels = {q: {"good": 2, "fair": 1, "bad": 0} for q in ids()}
     old: dict[str, list[str]] = {}
     new: dict[str, list[str]] = {}
-    for at, q in enumerate(ids()):
-        filler = [f"x{rank}" for rank in range(at % 6)]
+    for i, q in enumerate(ids()):
+        filler = [f"x{rank}" for rank in range(i % 6)]
         old[q] = [*filler, "good", "bad", "fair"]
-        new[q] = ["good", "fair", "bad"] if at % 4 else ["bad", "y1", "y2"]
+        new[q] = ["good", "fair", "bad"] if i % 4 else ["bad", "y1", "y2"]
     names = {"old": old, "<i>third</i>": new, "other": {q: ["bad", "good"] for q in ids()}}
     return {
         "qrels": qrels,
         "runs": names,
         "queries": {q: f"query {q} {EVIL}" if q == "q00" else f"query {q}" for q in ids()},
-        "attributes": {q: {"kind": "even" if at % 2 == 0 else "odd <b>"} for at, q in enumerate(ids())},
+        "attributes": {q: {"kind": "even" if i % 2 == 0 else "odd <b>"} for i, q in enumerate(ids())},
         "texts": {"good": EVIL, "fair": "a fair text", "bad": "a bad text"},
     }
 
 
 @pytest.fixture(scope="session")
-def make(given: dict[str, Any]) -> Callable[..., Report]:
+def make(report_input: dict[str, Any]) -> Callable[..., Report]:
     """Give a function that reports on the collection; what is None is left out, the rest replaces or adds."""
 
-    def made_of(**more: Any) -> Report:
-        options = {name: value for name, value in (given | more).items() if value is not None}
+    def make_report(**changes: Any) -> Report:
+        options = {name: value for name, value in (report_input | changes).items() if value is not None}
         return report(options.pop("qrels"), options.pop("runs"), **options)
 
-    return made_of
+    return make_report
 
 
 @pytest.fixture(scope="session")
-def made(make: Callable[..., Report]) -> Report:
+def sample_report(make: Callable[..., Report]) -> Report:
     return make(baseline="old", title=f"Title {EVIL}", command="judged report qrels.txt 'a b.run'")
 
 
 @pytest.fixture(scope="session")
-def page(made: Report) -> str:
-    return made.html()
+def page(sample_report: Report) -> str:
+    return sample_report.html()
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,9 @@ def names(report: Report) -> list[str]:
 
 
 def section(report: Report, name: str) -> Section:
-    found = report.section(name)
-    assert found is not None
-    return found
+    report_section = report.section(name)
+    assert report_section is not None
+    return report_section
 
 
 def notes(report: Report, title: str) -> tuple[str, ...]:
@@ -37,73 +37,80 @@ def notes(report: Report, title: str) -> tuple[str, ...]:
     return next((part.texts for part in parts if isinstance(part, Sentences) and part.title == title), ())
 
 
-def test_sections_stand_in_order(made: Report) -> None:
-    assert names(made) == ALL
-    assert len({chart.name for chart in made.charts().values()}) == len(made.charts()) == 7
-    assert section(made, "summary").sentences == made.sentences
-    assert made.section("nothing") is None
+def test_sections_stand_in_order(sample_report: Report) -> None:
+    assert names(sample_report) == ALL
+    assert len({chart.name for chart in sample_report.charts().values()}) == len(sample_report.charts()) == 7
+    assert section(sample_report, "summary").sentences == sample_report.sentences
+    assert sample_report.section("nothing") is None
 
 
-def test_the_leaderboard_is_that_of_compare(made: Report, given: dict[str, Any]) -> None:
-    found = compare(given["qrels"], given["runs"], REPORTED_MEASURES, baseline="old")
-    assert made.table("board").grid().rows == found.leaderboard().grid().rows
-    assert made.comparison is not None
-    assert made.comparison.to_dict() == found.to_dict()
-    part = next(part for part in section(made, "leaderboard").blocks if isinstance(part, Table))
-    assert part.note == found.caption
-    assert section(made, "leaderboard").sentences == tuple(
-        found.pair("old", "<i>third</i>", measure).sentence for measure in REPORTED_MEASURES
+def test_the_leaderboard_is_that_of_compare(sample_report: Report, report_input: dict[str, Any]) -> None:
+    comparison = compare(report_input["qrels"], report_input["runs"], REPORTED_MEASURES, baseline="old")
+    assert sample_report.table("board").grid().rows == comparison.leaderboard().grid().rows
+    assert sample_report.comparison is not None
+    assert sample_report.comparison.to_dict() == comparison.to_dict()
+    part = next(part for part in section(sample_report, "leaderboard").blocks if isinstance(part, Table))
+    assert part.note == comparison.caption
+    assert section(sample_report, "leaderboard").sentences == tuple(
+        comparison.pair("old", "<i>third</i>", measure).sentence for measure in REPORTED_MEASURES
     )
-    scores = evaluate(given["qrels"], given["runs"], REPORTED_MEASURES)
-    assert np.array_equal(made.scores.values, scores.values)
+    scores = evaluate(report_input["qrels"], report_input["runs"], REPORTED_MEASURES)
+    assert np.array_equal(sample_report.scores.values, scores.values)
 
 
-def test_the_summary_has_the_numbers(made: Report, given: dict[str, Any]) -> None:
-    estimates = {one.run: one for one in evaluate(given["qrels"], given["runs"], "nDCG@10").estimates()}
-    best = max(estimates.values(), key=lambda one: one.value)
+def test_the_summary_has_the_numbers(sample_report: Report, report_input: dict[str, Any]) -> None:
+    estimates = {
+        estimate.run: estimate
+        for estimate in evaluate(report_input["qrels"], report_input["runs"], "nDCG@10").estimates()
+    }
+    best = max(estimates.values(), key=lambda estimate: estimate.value)
     assert best.run == "<i>third</i>"
     assert best.ci is not None
-    assert made.sentences[0] == (
+    assert sample_report.sentences[0] == (
         "3 runs were evaluated on 24 topics with 72 judgments (qrels), by nDCG@10, AP and R@100."
     )
-    assert made.sentences[1] == (
+    assert sample_report.sentences[1] == (
         f"<i>third</i> has the best nDCG@10, {best.value:.4f} (95% interval {best.ci[0]:.3f} to {best.ci[1]:.3f})."
     )
-    pair = compare(given["qrels"], given["runs"], REPORTED_MEASURES, baseline="old").pair("old", "<i>third</i>")
-    assert f"a true difference in nDCG@10 of {pair.detectable:.3f} between" in made.sentences[3]
+    pair = compare(report_input["qrels"], report_input["runs"], REPORTED_MEASURES, baseline="old").pair(
+        "old", "<i>third</i>"
+    )
+    assert f"a true difference in nDCG@10 of {pair.detectable:.3f} between" in sample_report.sentences[3]
 
 
-def test_differences_by_topic(made: Report) -> None:
-    chart = next(chart for chart in made.charts().values() if chart.name == "topics")
-    scores = made.scores.per_topic()
-    gains = {q: scores["<i>third</i>"]["nDCG@10"][q] - scores["old"]["nDCG@10"][q] for q in made.scores.query_ids}
+def test_differences_by_topic(sample_report: Report) -> None:
+    chart = next(chart for chart in sample_report.charts().values() if chart.name == "topics")
+    scores = sample_report.scores.per_topic()
+    gains = {
+        q: scores["<i>third</i>"]["nDCG@10"][q] - scores["old"]["nDCG@10"][q] for q in sample_report.scores.query_ids
+    }
     rows = {row[0]: row for row in chart.table.grid().rows}
     assert rows.keys() == gains.keys()
-    shown = [float(row[-1]) for row in chart.table.grid().rows]
-    assert shown == sorted(shown, reverse=True)
+    plotted_gains = [float(row[-1]) for row in chart.table.grid().rows]
+    assert plotted_gains == sorted(plotted_gains, reverse=True)
     for q, row in rows.items():
         assert float(row[-1]) == pytest.approx(gains[q], abs=0.00005)
         assert row[2] == f"{scores['old']['nDCG@10'][q]:.4f}"
         assert row[3] == f"{scores['<i>third</i>']['nDCG@10'][q]:.4f}"
     won, lost = sum(gain > 0 for gain in gains.values()), sum(gain < 0 for gain in gains.values())
     assert (
-        section(made, "topics")
+        section(sample_report, "topics")
         .sentences[0]
         .startswith(f"<i>third</i> is better than old on {won} topics, worse on {lost}, and equal on {24 - won - lost}")
     )
-    bars = next(layer for layer in made.chart(chart.name).to_dict()["layer"] if layer["mark"]["type"] == "bar")
-    values = made.chart(chart.name).to_dict()["datasets"][bars["data"]["name"]]
+    bars = next(layer for layer in sample_report.chart(chart.name).to_dict()["layer"] if layer["mark"]["type"] == "bar")
+    values = sample_report.chart(chart.name).to_dict()["datasets"][bars["data"]["name"]]
     assert [row["x"] for row in values] == sorted(gains.values(), reverse=True)
 
 
-def test_the_lowest_topics(made: Report) -> None:
-    table = next(part.grid() for part in section(made, "lowest").blocks if isinstance(part, Table))
+def test_the_lowest_topics(sample_report: Report) -> None:
+    table = next(part.grid() for part in section(sample_report, "lowest").blocks if isinstance(part, Table))
     assert table.header == ("topic", "query", "<i>third</i>", "old", "median run", "best run")
-    own = made.scores.per_topic()["<i>third</i>"]["nDCG@10"]
+    topic_scores = sample_report.scores.per_topic()["<i>third</i>"]["nDCG@10"]
     assert [float(row[2]) for row in table.rows] == [
-        pytest.approx(value, abs=5e-5) for value in sorted(own.values())[:10]
+        pytest.approx(value, abs=5e-5) for value in sorted(topic_scores.values())[:10]
     ]
-    column = made.scores.values[:, 0, made.scores.query_ids.index(table.rows[0][0])]
+    column = sample_report.scores.values[:, 0, sample_report.scores.query_ids.index(table.rows[0][0])]
     assert table.rows[0][4:] == (f"{np.median(column):.4f}", f"{column.max():.4f}")
 
 
@@ -115,11 +122,11 @@ def test_judged_lists(make: Callable[..., Report], evil: str) -> None:
     assert part.title.startswith("Loss, topic q00: query q00 </script>")
     old, new = part.rankings
     assert (old.name, new.name) == ("old", "new")
-    assert [(one.rank, one.doc_id, one.grade, one.relevant) for one in new.items] == [
+    assert [(item.rank, item.doc_id, item.grade, item.relevant) for item in new.items] == [
         ("1", "x", "", None), ("2", "bad", "0", False), ("3", "good", "2", True),
     ]  # fmt: skip
-    assert [one.change.split(",")[0] for one in new.items] == ["new", "same rank", "from 1"]
-    assert [one.change for one in old.items] == ["to 3", "same rank"]
+    assert [item.change.split(",")[0] for item in new.items] == ["new", "same rank", "from 1"]
+    assert [item.change for item in old.items] == ["to 3", "same rank"]
     ideal = 2 + 1 / np.log2(3)
     assert new.items[2].change == f"from 1, {(2 / np.log2(4) - 2) / ideal:+.4f}"
     assert new.items[2].text == evil.replace("\u2028", " ")
@@ -127,7 +134,7 @@ def test_judged_lists(make: Callable[..., Report], evil: str) -> None:
 
 
 def test_relevant_documents_that_are_not_shown_are_named(make: Callable[..., Report]) -> None:
-    far = [f"x{at}" for at in range(14)]
+    far = [f"x{i}" for i in range(14)]
     grades = {"a": 3, "b": 2, "c": 2, "d": 1, "e": 1, "f": 1, "no": 0}
     report = make(qrels={"q00": grades}, runs={"old": {"q00": ["a", "b"]}, "new": {"q00": ["d", *far, "b"]}},
                   baseline="old", attributes=None, texts=None)  # fmt: skip
@@ -142,7 +149,7 @@ def test_relevant_documents_that_are_not_shown_are_named(make: Callable[..., Rep
 def test_without_a_baseline_the_two_best_are_looked_at(make: Callable[..., Report]) -> None:
     report = make()
     order = report.comparison.measures[0].order() if report.comparison else []
-    best, second = (report.scores.run_names[at] for at in order[:2])
+    best, second = (report.scores.run_names[i] for i in order[:2])
     assert section(report, "topics").sentences[0].startswith(f"{best} is better than {second} on ")
     assert report.table("board").grid().header[:2] == ("", "run")
 
@@ -152,11 +159,11 @@ def test_the_baseline_may_be_the_best(make: Callable[..., Report]) -> None:
     assert "against <i>third</i>" in next(chart.title for chart in report.charts().values() if chart.name == "topics")
 
 
-def test_one_run(make: Callable[..., Report], given: dict[str, Any]) -> None:
-    report = make(runs={"old": given["runs"]["old"]})
+def test_one_run(make: Callable[..., Report], report_input: dict[str, Any]) -> None:
+    report = make(runs={"old": report_input["runs"]["old"]})
     assert names(report) == [name for name in ALL if name != "topics"]
     assert report.comparison is None
-    value = evaluate(given["qrels"], given["runs"]["old"], "nDCG@10").value("nDCG@10")
+    value = evaluate(report_input["qrels"], report_input["runs"]["old"], "nDCG@10").value("nDCG@10")
     assert report.sentences[1].startswith(f"old has nDCG@10 {value:.4f} (95% interval ")
     part = section(report, "lists").blocks[1]
     assert isinstance(part, RankedLists)
@@ -164,39 +171,41 @@ def test_one_run(make: Callable[..., Report], given: dict[str, Any]) -> None:
     assert part.rankings[0].items[0].change == ""
 
 
-def test_one_run_is_held_against_its_own_means(make: Callable[..., Report], given: dict[str, Any]) -> None:
-    said = " ".join(make(runs={"old": given["runs"]["old"]}).sentences)
-    assert "topics, old is below its own mean in nDCG@10, in R@100, or in both: on" in said
-    assert "of old" not in said
+def test_one_run_is_held_against_its_own_means(make: Callable[..., Report], report_input: dict[str, Any]) -> None:
+    summary = " ".join(make(runs={"old": report_input["runs"]["old"]}).sentences)
+    assert "topics, old is below its own mean in nDCG@10, in R@100, or in both: on" in summary
+    assert "of old" not in summary
 
 
-def test_what_is_below_a_mean_is_said_of_which_axis(made: Report) -> None:
-    found = made.results["matrix"]
-    counts = found.counts("<i>third</i>")
+def test_what_is_below_a_mean_is_said_of_which_axis(sample_report: Report) -> None:
+    matrix = sample_report.results["matrix"]
+    counts = matrix.counts("<i>third</i>")
     short = counts["ranking problem"] + counts["coverage problem"] + counts["both problems"]
-    (said,) = [one for one in made.sentences if "is below the mean" in one]
-    assert said.startswith(
+    (headline,) = [sentence for sentence in sample_report.sentences if "is below the mean" in sentence]
+    assert headline.startswith(
         f"On {short} of 24 topics, <i>third</i> is below the mean of old in nDCG@10, in R@100, or in both: on"
     )
 
 
-def test_gains_are_counted_beside_losses(made: Report) -> None:
-    scores = made.scores.per_topic()
-    gains = [scores["<i>third</i>"]["nDCG@10"][q] - scores["old"]["nDCG@10"][q] for q in made.scores.query_ids]
+def test_gains_are_counted_beside_losses(sample_report: Report) -> None:
+    scores = sample_report.scores.per_topic()
+    gains = [scores["<i>third</i>"]["nDCG@10"][q] - scores["old"]["nDCG@10"][q] for q in sample_report.scores.query_ids]
     won, lost = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
     same = 24 - won - lost
-    said = (
+    expected_sentence = (
         f"<i>third</i> is better than old on {won} topics, worse on {lost}, and equal on {same}, by nDCG@10; it loses"
     )
-    assert said in " ".join(made.sentences)
+    assert expected_sentence in " ".join(sample_report.sentences)
 
 
 @pytest.mark.parametrize("baseline", [None, "old"])
-def test_runs_without_a_difference(make: Callable[..., Report], given: dict[str, Any], baseline: str | None) -> None:
+def test_runs_without_a_difference(
+    make: Callable[..., Report], report_input: dict[str, Any], baseline: str | None
+) -> None:
     """Copies do not differ: nothing is left to luck."""
-    report = make(runs={"old": given["runs"]["old"], "copy": given["runs"]["old"]}, baseline=baseline)
+    report = make(runs={"old": report_input["runs"]["old"], "copy": report_input["runs"]["old"]}, baseline=baseline)
     both = "old and copy"
-    assert any(one.startswith(f"{both} have the same nDCG@10 on every topic: 0.") for one in report.sentences)
+    assert any(sentence.startswith(f"{both} have the same nDCG@10 on every topic: 0.") for sentence in report.sentences)
     summary = " ".join(report.sentences)
     assert "luck" not in summary
     assert "significantly" not in summary
@@ -206,17 +215,23 @@ def test_runs_without_a_difference(make: Callable[..., Report], given: dict[str,
     assert part.sentences[0].endswith("have the same nDCG@10 on every one of 24 topics.")
 
 
-def test_a_copy_is_not_what_the_baseline_is_held_against(make: Callable[..., Report], given: dict[str, Any]) -> None:
-    runs = {"old": given["runs"]["old"], "copy": given["runs"]["old"], "other": given["runs"]["other"]}
+def test_a_copy_is_not_what_the_baseline_is_held_against(
+    make: Callable[..., Report], report_input: dict[str, Any]
+) -> None:
+    runs = {
+        "old": report_input["runs"]["old"],
+        "copy": report_input["runs"]["old"],
+        "other": report_input["runs"]["other"],
+    }
     report = make(runs=runs, baseline="old")
     assert section(report, "topics").sentences[0].startswith("other is better than old on ")
-    assert any("the same on every topic: copy" in one for one in report.sentences)
+    assert any("the same on every topic: copy" in sentence for sentence in report.sentences)
     free = make(runs=runs)
-    assert any("the same on every topic: " in one for one in free.sentences[2:3])
+    assert any("the same on every topic: " in sentence for sentence in free.sentences[2:3])
 
 
-def test_one_topic_is_not_tested(make: Callable[..., Report], given: dict[str, Any]) -> None:
-    report = make(qrels={"q01": given["qrels"]["q01"]}, attributes=None)
+def test_one_topic_is_not_tested(make: Callable[..., Report], report_input: dict[str, Any]) -> None:
+    report = make(qrels={"q01": report_input["qrels"]["q01"]}, attributes=None)
     summary = " ".join(report.sentences)
     assert "luck" not in summary
     assert "With fewer than two topics to compare on, nothing was tested" in summary
@@ -224,47 +239,49 @@ def test_one_topic_is_not_tested(make: Callable[..., Report], given: dict[str, A
     assert chart.sentence.startswith("By how much ")
 
 
-def test_what_is_shown_of_the_reference_is_folded(made: Report) -> None:
+def test_what_is_shown_of_the_reference_is_folded(sample_report: Report) -> None:
     """The candidate comes first; the sentences about the reference alone are there for who unfolds them."""
-    part = section(made, "matrix")
-    (about,) = [one for one in part.blocks if isinstance(one, Sentences) and one.title]
+    part = section(sample_report, "matrix")
+    (about,) = [row for row in part.blocks if isinstance(row, Sentences) and row.title]
     assert about.title == "What the matrix shows of old"
     assert about.folded
-    assert any(" of old, by quadrant: " in one for one in about.texts)
-    assert not any(one.startswith("old, ") or " of old, by quadrant: " in one for one in part.sentences)
-    assert {*part.sentences, *about.texts} == set(made.results["matrix"].sentences)
-    assert not any(one.startswith("old scores ") for one in section(made, "stages").sentences)
-    assert "<summary>What the matrix shows of old</summary>" in made.html()
-    assert "### What the matrix shows of old" in made.markdown()
+    assert any(" of old, by quadrant: " in row for row in about.texts)
+    assert not any(row.startswith("old, ") or " of old, by quadrant: " in row for row in part.sentences)
+    assert {*part.sentences, *about.texts} == set(sample_report.results["matrix"].sentences)
+    assert not any(row.startswith("old scores ") for row in section(sample_report, "stages").sentences)
+    assert "<summary>What the matrix shows of old</summary>" in sample_report.html()
+    assert "### What the matrix shows of old" in sample_report.markdown()
 
 
-def test_many_runs_are_tested_by_the_first_measure(make: Callable[..., Report], given: dict[str, Any]) -> None:
-    runs = {f"run{at:02}": given["runs"]["old" if at % 2 else "other"] for at in range(16)}
+def test_many_runs_are_tested_by_the_first_measure(make: Callable[..., Report], report_input: dict[str, Any]) -> None:
+    runs = {f"run{i:02}": report_input["runs"]["old" if i % 2 else "other"] for i in range(16)}
     report = make(runs=runs, attributes=None, queries=None, texts=None)
-    found = compare(given["qrels"], runs, ["nDCG@10"])
+    comparison = compare(report_input["qrels"], runs, ["nDCG@10"])
     assert report.comparison is not None
     tested = report.comparison.measures[0].by_runs
-    expected = found.measures[0].by_runs
-    assert {two: one.result.decisive_p for two, one in tested.items()} == {
-        two: one.result.decisive_p for two, one in expected.items()
+    expected = comparison.measures[0].by_runs
+    assert {two: record.result.decisive_p for two, record in tested.items()} == {
+        two: record.result.decisive_p for two, record in expected.items()
     }
-    assert [len(one.pairs) for one in report.comparison.measures] == [120, 0, 0]
+    assert [len(record.pairs) for record in report.comparison.measures] == [120, 0, 0]
     board = report.table("board").grid()
-    assert [row[2] for row in board.rows] == [row[2] for row in found.leaderboard().grid().rows]
-    whole = compare(given["qrels"], runs, ["AP"]).measures[0]
+    assert [row[2] for row in board.rows] == [row[2] for row in comparison.leaderboard().grid().rows]
+    first_comparison = compare(report_input["qrels"], runs, ["AP"]).measures[0]
     assert {row[1]: row[3].rsplit("]", 1)[0] for row in board.rows} == {
-        one.run: f"{one.value:.4f} [{one.ci[0]:.3f}, {one.ci[1]:.3f}" for one in whole.estimates if one.ci
+        record.run: f"{record.value:.4f} [{record.ci[0]:.3f}, {record.ci[1]:.3f}"
+        for record in first_comparison.estimates
+        if record.ci
     }
 
 
-def test_slices(make: Callable[..., Report], made: Report) -> None:
-    chart = next(chart for chart in made.charts().values() if chart.name == "slices")
+def test_slices(make: Callable[..., Report], sample_report: Report) -> None:
+    chart = next(chart for chart in sample_report.charts().values() if chart.name == "slices")
     assert [row[0].split(" (")[0] for row in chart.table.grid().rows][:3] == ["all topics", "kind=even", "kind=odd <b>"]
     derived = make(attributes=None, baseline="old")
     rows = next(chart for chart in derived.charts().values() if chart.name == "slices").table.grid().rows
     assert any(row[0].startswith("length=") for row in rows)
-    asked = make(by="relevant_band", baseline="old")
-    assert any(row[0].startswith("relevant_band=") for row in list(asked.charts().values())[2].table.grid().rows)
+    by_band = make(by="relevant_band", baseline="old")
+    assert any(row[0].startswith("relevant_band=") for row in list(by_band.charts().values())[2].table.grid().rows)
     assert "slices" not in names(make(attributes=None, queries=None, baseline="old"))
     outcome = make(by=["first_relevant"], baseline="old")
     assert any("first_relevant" in text and "(regression to the mean)" in text for text in outcome.warnings)
@@ -274,11 +291,11 @@ def test_slices(make: Callable[..., Report], made: Report) -> None:
         make(attributes={"other": {"kind": "x"}})
 
 
-def test_measures_and_policies(make: Callable[..., Report], given: dict[str, Any]) -> None:
+def test_measures_and_policies(make: Callable[..., Report], report_input: dict[str, Any]) -> None:
     report = make(measures=["RR", "P@5"], baseline="old", topics="both", depth=2)
     assert report.scores.policies.depth == 2
     assert report.scores.measure_names == ("RR", "P@5")
-    expected = evaluate(given["qrels"], given["runs"], ["RR", "P@5"], topics="both", depth=2)
+    expected = evaluate(report_input["qrels"], report_input["runs"], ["RR", "P@5"], topics="both", depth=2)
     assert np.array_equal(report.scores.values, expected.values)
     assert "lists" not in names(report)
     left_out = tuple(f"{name}: depth=2 cuts the rankings." for name in ("where it is lost", "judged lists"))
@@ -286,15 +303,15 @@ def test_measures_and_policies(make: Callable[..., Report], given: dict[str, Any
     assert notes(report, "Rules")[0].endswith("; first 2 documents")
 
 
-def test_a_dialect(make: Callable[..., Report], given: dict[str, Any]) -> None:
+def test_a_dialect(make: Callable[..., Report], report_input: dict[str, Any]) -> None:
     report = make(dialect="trec_eval-9", measures=["ndcg_cut_10", "map"], baseline="old")
-    expected = evaluate(given["qrels"], given["runs"], ["ndcg_cut_10", "map"], dialect="trec_eval-9")
+    expected = evaluate(report_input["qrels"], report_input["runs"], ["ndcg_cut_10", "map"], dialect="trec_eval-9")
     assert np.array_equal(report.scores.values, expected.values)
     assert notes(report, "Rules")[0].startswith("trec_eval-9: ")
     part = section(report, "lists").blocks[1]
     assert isinstance(part, RankedLists)
-    at = expected.query_ids.index(re.findall(r"topic (q\d\d)", part.title)[0])
-    assert part.rankings[0].sentence.endswith(f" {expected.values[0, 0, at]:.4f}")
+    i = expected.query_ids.index(re.findall(r"topic (q\d\d)", part.title)[0])
+    assert part.rankings[0].sentence.endswith(f" {expected.values[0, 0, i]:.4f}")
 
 
 def test_no_single_order_of_documents(make: Callable[..., Report]) -> None:
@@ -336,25 +353,29 @@ def _candidate(report: Report) -> str:
     return section(report, "topics").sentences[0].split(" is better")[0]
 
 
-def test_warnings_and_provenance(make: Callable[..., Report], made: Report, given: dict[str, Any]) -> None:
-    report = make(runs={"part": {"q01": ["good"]}, "old": given["runs"]["old"]}, baseline="old")
+def test_warnings_and_provenance(
+    make: Callable[..., Report], sample_report: Report, report_input: dict[str, Any]
+) -> None:
+    report = make(runs={"part": {"q01": ["good"]}, "old": report_input["runs"]["old"]}, baseline="old")
     assert any("part: nothing returned for 23 of 24 topics" in text for text in report.warnings)
     assert notes(report, "What to know before the numbers are used") == report.warnings
     assert report.sentences[-1].startswith(f"{len(report.warnings)} warnings stand under 'How this was computed'")
-    commands = [part.texts for part in section(made, "method").blocks if isinstance(part, Code)]
+    commands = [part.texts for part in section(sample_report, "method").blocks if isinstance(part, Code)]
     assert commands == [("judged report qrels.txt 'a b.run'",)]
-    assert f"judged {made.scores.versions['judged']}" in notes(made, "Versions")
-    assert f"altair {version('altair')}" in notes(made, "Versions")
-    files = next(part for part in section(made, "method").blocks if isinstance(part, Table))
+    assert f"judged {sample_report.scores.versions['judged']}" in notes(sample_report, "Versions")
+    assert f"altair {version('altair')}" in notes(sample_report, "Versions")
+    files = next(part for part in section(sample_report, "method").blocks if isinstance(part, Table))
     assert [row[1] for row in files.grid().rows] == ["qrels", "old", "<i>third</i>", "other"]
 
 
-def test_ties_are_warned_of_once_and_unjudged_documents_too(make: Callable[..., Report], given: dict[str, Any]) -> None:
-    tied = {q: {"good": 1.0, "bad": 1.0, "y1": 1.0, "y2": 0.5} for q in given["qrels"]}
-    also = {q: {"bad": 1.0, "fair": 1.0} for q in given["qrels"]}
-    report = make(runs={"old": given["runs"]["old"], "tied": tied, "also": also}, baseline="old")
-    assert len([one for one in report.warnings if one.startswith("ties among the judged documents")]) == 1
-    assert any(one.startswith("old: 61% of its first 10 documents are judged") for one in report.warnings)
+def test_ties_are_warned_of_once_and_unjudged_documents_too(
+    make: Callable[..., Report], report_input: dict[str, Any]
+) -> None:
+    tied = {q: {"good": 1.0, "bad": 1.0, "y1": 1.0, "y2": 0.5} for q in report_input["qrels"]}
+    also = {q: {"bad": 1.0, "fair": 1.0} for q in report_input["qrels"]}
+    report = make(runs={"old": report_input["runs"]["old"], "tied": tied, "also": also}, baseline="old")
+    assert len([warning for warning in report.warnings if warning.startswith("ties among the judged documents")]) == 1
+    assert any(warning.startswith("old: 61% of its first 10 documents are judged") for warning in report.warnings)
 
 
 def test_errors(make: Callable[..., Report]) -> None:
@@ -364,9 +385,11 @@ def test_errors(make: Callable[..., Report]) -> None:
         make(measures="nosuch")
 
 
-def test_every_chart_says_what_it_shows(made: Report) -> None:
-    for chart in made.charts().values():
+def test_every_chart_says_what_it_shows(sample_report: Report) -> None:
+    for chart in sample_report.charts().values():
         assert isinstance(chart, Chart)
         assert chart.sentence.endswith(".")
         assert chart.table.grid().rows
-        assert made.chart(chart.name).to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+        assert (
+            sample_report.chart(chart.name).to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+        )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from judged import InputError, MissingExtraError
-from judged.reports.answer import undrawn
+from judged.reports.answer import missing_chart_notes
 from judged.results.escaping import markdown_text as escaped
 from judged.results.html import in_script, minus
 
@@ -80,7 +80,7 @@ def test_nothing_from_outside(page: str, parsed: Page) -> None:
 def test_texts_from_files_stay_texts(page: str, parsed: Page, evil: str) -> None:
     """Topic, document, attribute, run and title hold markup; the page has no element but its own."""
     scripts = parsed.of("script")
-    assert [one.get("id") for one in scripts] == ["charts", None, None]
+    assert [script.get("id") for script in scripts] == ["charts", None, None]
     assert "alert(1)" in page
     assert "<script>alert" not in page
     assert parsed.of("img") == []
@@ -93,10 +93,10 @@ def test_texts_from_files_stay_texts(page: str, parsed: Page, evil: str) -> None
 
 def test_data_in_scripts() -> None:
     value = {"a</script>": ["<!--", "\u2028\u2029", "&amp;", "é", 0.1, None]}
-    made = in_script(value)
-    assert json.loads(made) == value
-    assert made.isascii()
-    assert not set("<>&") & set(made)
+    escaped = in_script(value)
+    assert json.loads(escaped) == value
+    assert escaped.isascii()
+    assert not set("<>&") & set(escaped)
 
 
 def test_structure(parsed: Page) -> None:
@@ -109,15 +109,15 @@ def test_structure(parsed: Page) -> None:
     for landmark in ("header", "nav", "main", "footer"):
         assert len(parsed.of(landmark)) == 1
     assert parsed.of("a")[0] == {"class": "skip", "href": "#content"}
-    assert {one["href"] for one in parsed.of("a")} <= {f"#{name}" for name in ids}
-    assert all(one.get("scope") in {"col", "row"} for one in parsed.of("th"))
+    assert {row["href"] for row in parsed.of("a")} <= {f"#{name}" for name in ids}
+    assert all(row.get("scope") in {"col", "row"} for row in parsed.of("th"))
     assert parsed.of("html") == [{"lang": "en"}]
-    charts = [one for one in parsed.of("div") if one.get("class") == "chart"]
+    charts = [row for row in parsed.of("div") if row.get("class") == "chart"]
     assert len(charts) == len(parsed.of("figure")) == 7
-    assert all(one["role"] == "img" and one["aria-label"] for one in charts)
-    regions = [one for one in parsed.of("div") if one.get("class") == "scroll"]
+    assert all(row["role"] == "img" and row["aria-label"] for row in charts)
+    regions = [row for row in parsed.of("div") if row.get("class") == "scroll"]
     assert len(regions) == len(parsed.of("table"))
-    assert all(one["tabindex"] == "0" and one["role"] == "region" and one["aria-label"] for one in regions)
+    assert all(row["tabindex"] == "0" and row["role"] == "region" and row["aria-label"] for row in regions)
 
 
 def test_the_library_is_there_once(page: str) -> None:
@@ -125,19 +125,19 @@ def test_the_library_is_there_once(page: str) -> None:
     assert len(page) < 2_000_000
 
 
-def test_every_form_has_every_sentence_and_number(made: Report, parsed: Page) -> None:
+def test_every_form_has_every_sentence_and_number(sample_report: Report, parsed: Page) -> None:
     """Tables of the page, of Markdown and of JSON are those of the report."""
-    document = made.to_dict()
-    whole = flat(" ".join(parsed.words))
-    markdown = made.markdown()
+    document = sample_report.to_dict()
+    page_text = flat(" ".join(parsed.words))
+    markdown = sample_report.markdown()
     rows = {tuple(flat(cell) for cell in row) for row in parsed.rows}
-    for section, data in zip(made.sections, document["sections"], strict=True):
+    for section, data in zip(sample_report.sections, document["sections"], strict=True):
         assert list(section.sentences) == data["sentences"][: len(section.sentences)]
         for sentence in section.sentences:
-            assert all(flat(minus(part)) in whole for part in re.split(r"`[^`]+`", sentence))
+            assert all(flat(minus(part)) in page_text for part in re.split(r"`[^`]+`", sentence))
         for name in data["tables"]:
-            for row in made.table(name).grid().rows:
-                assert any(_numbers(" ".join(row)) == _numbers(" ".join(found)) for found in rows)
+            for row in sample_report.table(name).grid().rows:
+                assert any(_numbers(" ".join(row)) == _numbers(" ".join(row_cells)) for row_cells in rows)
                 assert all(number in markdown for number in _numbers(" ".join(row)))
     assert json.loads(json.dumps(document)) == document
 
@@ -146,18 +146,18 @@ def _numbers(text: str) -> list[str]:
     return re.findall(r"\d+\.\d{4}", text)
 
 
-def test_json_holds_full_precision(made: Report) -> None:
-    document = made.to_dict()
+def test_json_holds_full_precision(sample_report: Report) -> None:
+    document = sample_report.to_dict()
     results = document["results"]
-    assert results["evaluation"] == made.scores.to_dict()
-    assert made.comparison is not None
-    assert results["comparison"] == made.comparison.to_dict()
+    assert results["evaluation"] == sample_report.scores.to_dict()
+    assert sample_report.comparison is not None
+    assert results["comparison"] == sample_report.comparison.to_dict()
     assert {"slices", "slice comparison", "matrix", "stages", "diff"} <= results.keys()
     assert document["command"] == "judged report qrels.txt 'a b.run'"
 
 
-def test_markdown_shows_characters_as_they_are(made: Report) -> None:
-    text = made.markdown()
+def test_markdown_shows_characters_as_they_are(sample_report: Report) -> None:
+    text = sample_report.markdown()
     assert "<script" not in text
     assert "<i>" not in text
     assert "&lt;i&gt;third&lt;/i&gt;" in text
@@ -170,81 +170,87 @@ def test_markdown_shows_characters_as_they_are(made: Report) -> None:
     assert escaped("two\nlines") == "two lines"
 
 
-def test_the_same_input_gives_the_same_bytes(make: Callable[..., Report], made: Report, page: str, evil: str) -> None:
+def test_the_same_input_gives_the_same_bytes(
+    make: Callable[..., Report], sample_report: Report, page: str, evil: str
+) -> None:
     again = make(baseline="old", title=f"Title {evil}", command="judged report qrels.txt 'a b.run'")
     assert again.html() == page
-    assert again.markdown() == made.markdown()
-    assert json.dumps(again.to_dict()) == json.dumps(made.to_dict())
+    assert again.markdown() == sample_report.markdown()
+    assert json.dumps(again.to_dict()) == json.dumps(sample_report.to_dict())
 
 
-def test_another_seed_gives_other_intervals(make: Callable[..., Report], made: Report) -> None:
+def test_another_seed_gives_other_intervals(make: Callable[..., Report], sample_report: Report) -> None:
     other = make(baseline="old", seed=5)
-    assert [row[0] for row in other.table("board").grid().rows] == [row[0] for row in made.table("board").grid().rows]
+    assert [row[0] for row in other.table("board").grid().rows] == [
+        row[0] for row in sample_report.table("board").grid().rows
+    ]
     assert other.results["evaluation"] is other.scores
     assert other.to_dict()["results"]["evaluation"]["policies"]["ci"]["seed"] == 5
-    assert other.to_dict()["results"]["comparison"] != made.to_dict()["results"]["comparison"]
+    assert other.to_dict()["results"]["comparison"] != sample_report.to_dict()["results"]["comparison"]
 
 
-def test_files(made: Report, page: str, tmp_path: Path) -> None:
+def test_files(sample_report: Report, page: str, tmp_path: Path) -> None:
     for name in ("a.html", "a.md", "a.JSON"):
-        made.save(tmp_path / name)
+        sample_report.save(tmp_path / name)
     assert (tmp_path / "a.html").read_text(encoding="utf-8") == page + "\n"
-    assert (tmp_path / "a.md").read_text(encoding="utf-8") == made.markdown() + "\n"
-    assert json.loads((tmp_path / "a.JSON").read_text(encoding="utf-8")) == made.to_dict()
-    made.save(tmp_path / "b", form="markdown")
-    assert (tmp_path / "b").read_text(encoding="utf-8") == made.markdown() + "\n"
+    assert (tmp_path / "a.md").read_text(encoding="utf-8") == sample_report.markdown() + "\n"
+    assert json.loads((tmp_path / "a.JSON").read_text(encoding="utf-8")) == sample_report.to_dict()
+    sample_report.save(tmp_path / "b", form="markdown")
+    assert (tmp_path / "b").read_text(encoding="utf-8") == sample_report.markdown() + "\n"
     with pytest.raises(InputError, match=r"the format of a result is unknown for \.pdx"):
-        made.save(tmp_path / "a.pdx")
+        sample_report.save(tmp_path / "a.pdx")
     with pytest.raises(InputError, match="unknown format 'pdx'"):
-        made.save(tmp_path / "a.html", form="pdx")
+        sample_report.save(tmp_path / "a.html", form="pdx")
     assert (tmp_path / "a.html").read_text(encoding="utf-8") == page + "\n"
 
 
-def test_charts_as_pictures(made: Report, tmp_path: Path) -> None:
-    files = made.save_charts(tmp_path / "deep" / "charts")
-    assert [file.name for file in files] == [f"{chart.name}.svg" for chart in made.charts().values()]
+def test_charts_as_pictures(sample_report: Report, tmp_path: Path) -> None:
+    files = sample_report.save_charts(tmp_path / "deep" / "charts")
+    assert [file.name for file in files] == [f"{chart.name}.svg" for chart in sample_report.charts().values()]
     assert all(file.read_text(encoding="utf-8").startswith("<svg") for file in files)
-    with pytest.raises(InputError, match="no form 'gif' of a chart"):
-        made.save_charts(tmp_path / "none", form="gif")
+    with pytest.raises(InputError, match="no chart format 'gif'"):
+        sample_report.save_charts(tmp_path / "none", form="gif")
     assert not (tmp_path / "none").exists()
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
-        made.save_charts(tmp_path / "file")
+        sample_report.save_charts(tmp_path / "file")
 
 
-def test_without_the_libraries_of_charts(made: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_libraries_of_charts(
+    sample_report: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    parsed = Page(made.html())
+    parsed = Page(sample_report.html())
     assert len(parsed.of("script")) == 1
-    assert not [one for one in parsed.of("div") if one.get("class") == "chart"]
+    assert not [row for row in parsed.of("div") if row.get("class") == "chart"]
     assert len(parsed.of("figure")) == 7
     assert "altair is not installed. Fix: pip install 'judged[plots]'" in " ".join(parsed.words)
     assert "The numbers of this chart" not in " ".join(parsed.words)
-    (said,) = undrawn()
-    assert said.startswith("the charts are left out of the page: altair is not installed. Fix: pip install")
-    assert made.markdown()
+    (note,) = missing_chart_notes()
+    assert note.startswith("the charts are left out of the page: altair is not installed. Fix: pip install")
+    assert sample_report.markdown()
     with pytest.raises(MissingExtraError):
-        made.save_charts(tmp_path)
+        sample_report.save_charts(tmp_path)
 
 
-def test_text_for_a_terminal(made: Report) -> None:
-    text = made.text(60)
+def test_text_for_a_terminal(sample_report: Report) -> None:
+    text = sample_report.text(60)
     assert max(map(len, text.split("\n\n")[1].splitlines())) <= 60
-    assert repr(made).startswith(made.text())
-    assert made.table("board").text() in repr(made)
-    assert "<table>" in made._repr_html_()
+    assert repr(sample_report).startswith(sample_report.text())
+    assert sample_report.table("board").text() in repr(sample_report)
+    assert "<table>" in sample_report._repr_html_()
 
 
 def test_thousands_of_topics_do_not_make_a_large_file() -> None:
     """What is drawn and listed of topics is limited, and the rest is said."""
     from judged.reports import report
 
-    topics = [f"q{at}" for at in range(2500)]
+    topics = [f"q{i}" for i in range(2500)]
     qrels: dict[str, Any] = {q: {"d": 1} for q in topics}
-    runs = {"one": {q: ["d", "x"] if at % 3 else ["x", "d"] for at, q in enumerate(topics)},
-            "two": {q: ["d", "x"] if at % 5 else ["x", "d"] for at, q in enumerate(topics)}}  # fmt: skip
-    made = report(qrels, runs, measures=["nDCG@10"], baseline="one")
-    assert len(made.html()) < 3_000_000
-    chart = next(chart for chart in made.charts().values() if chart.name == "topics")
+    runs = {"one": {q: ["d", "x"] if i % 3 else ["x", "d"] for i, q in enumerate(topics)},
+            "two": {q: ["d", "x"] if i % 5 else ["x", "d"] for i, q in enumerate(topics)}}  # fmt: skip
+    answer = report(qrels, runs, measures=["nDCG@10"], baseline="one")
+    assert len(answer.html()) < 3_000_000
+    chart = next(chart for chart in answer.charts().values() if chart.name == "topics")
     assert len(chart.table) == 40
     assert "Of 2,500 topics the largest gains and losses are shown." in chart.sentence

@@ -50,8 +50,8 @@ def test_it_is_drawn_whole_and_asks_for_nothing(opened: Any, path: Path, width: 
     charts = tab.locator(".chart")
     assert charts.count() == tab.locator(".chart svg").count() == 7
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    for at in range(charts.count()):
-        size = charts.nth(at).locator("svg").bounding_box()
+    for i in range(charts.count()):
+        size = charts.nth(i).locator("svg").bounding_box()
         assert size["height"] > 40
         assert size["x"] >= 0
         assert size["x"] + size["width"] <= width
@@ -133,13 +133,13 @@ def test_contrast_of_texts(opened: Any, scheme: str) -> None:
     assert faint[1] == []
 
 
-def test_without_scripts_the_numbers_are_there(opened: Any, made: Any) -> None:
+def test_without_scripts_the_numbers_are_there(opened: Any, sample_report: Any) -> None:
     tab, faults, _ = opened(java_script_enabled=False)
     assert faults == []
     assert not tab.locator("#theme").is_visible()
-    first = made.table("board").grid().rows[0]
+    first = sample_report.table("board").grid().rows[0]
     row = tab.locator("#leaderboard > .scroll tbody tr")
-    texts = [row.nth(at).inner_text() for at in range(row.count())]
+    texts = [row.nth(i).inner_text() for i in range(row.count())]
     assert any(first[0] in text for text in texts)
     tab.locator("#chart-topics summary").click()
     assert tab.locator("#chart-topics tbody tr").count() == 24

@@ -22,33 +22,33 @@ UNFIT = "ubi.ndjson is not fit: 60 of 1,060 query rows (5.7 %) are left out, mor
 
 
 def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> None:
-    made = make(queries=None, attributes=None, texts=None, log=scores())
-    names = [section.name for section in made.sections]
+    answer = make(queries=None, attributes=None, texts=None, log=scores())
+    names = [section.name for section in answer.sections]
     assert names.index("users") == names.index("method") - 1
-    section = made.section("users")
+    section = answer.section("users")
     assert section is not None
     assert section.title == "What users did"
-    assert made.to_dict()["results"]["online"] == scores().to_dict()
+    assert answer.to_dict()["results"]["online"] == scores().to_dict()
     lead = f"{UNFIT} In 1,000 pages of 40 users, pages with a click (PageCTR): 38.1% (95% interval 36.9% to 39.3%)."
-    assert lead in made.sentences
+    assert lead in answer.sentences
     assert section.sentences[0].startswith("ubi.ndjson (ubi)")
-    ours = [text for text in made.warnings if text.startswith(("ubi.ndjson", "Position bias"))]
+    ours = [text for text in answer.warnings if text.startswith(("ubi.ndjson", "Position bias"))]
     assert (len(ours), ours[0]) == (2, UNFIT)
-    assert "PageCTR<sup>*</sup> | 38.1% [36.9%, 39.3%] | 381 | 1,000 | 40 |" in made.markdown()
-    assert not {"estimates", "metrics", "findings"} & set(made.tables())
+    assert "PageCTR<sup>*</sup> | 38.1% [36.9%, 39.3%] | 381 | 1,000 | 40 |" in answer.markdown()
+    assert not {"estimates", "metrics", "findings"} & set(answer.tables())
 
 
 def test_what_the_section_holds() -> None:
-    found = online.users(scores(), dwell().curves())
-    titles = [part.title for part in found.section.blocks if part.title]
+    part = online.online_section(scores(), dwell().curves())
+    titles = [part.title for part in part.section.blocks if part.title]
     assert titles == [
         "Shares", "Durations", "CTR by rank: position bias", "CTR by rank", "What each metric is",
         "Findings, the worst first", "What was found in the log", "How long opened results are looked at",
         "Satisfied clicks by threshold",
     ]  # fmt: skip
-    assert found.section.sentences[0] == "ubi.ndjson (ubi): 1,000 pages, 2,345 events, 120 sessions, 40 users"
-    assert found.warnings[0] == UNFIT
-    ranks = next(part for part in found.section.blocks if isinstance(part, Chart) and part.name == "usersRanks")
+    assert part.section.sentences[0] == "ubi.ndjson (ubi): 1,000 pages, 2,345 events, 120 sessions, 40 users"
+    assert part.warnings[0] == UNFIT
+    ranks = next(part for part in part.section.blocks if isinstance(part, Chart) and part.name == "usersRanks")
     assert ranks.sentence.startswith(
         "At rank 1, 30.0% of what was shown was clicked. What stood at rank 1 was clicked 3.0"
     )
@@ -88,4 +88,4 @@ def test_in_a_browser(browser: Any, tmp_path: Path) -> None:
 
 def test_metrics_of_nothing_are_no_section() -> None:
     with pytest.raises(InputError, match=r"no metric can be computed: no add_to_cart event .*see 'judged logs check'"):
-        online.measured(scores(estimates=()))
+        online.online_metrics_of(scores(estimates=()))

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from judged.reports import Report
 
 
-def made(**options: Any) -> Report:
+def make_report(**options: Any) -> Report:
     runs = [run for run in sample.runs() if run.name in {"bm25", "rrf"}]
     return judged.report(sample.qrels(), runs, traces=sample_traces(), **options)
 
 
 def test_the_section_says_what_the_answers_say() -> None:
-    report, answer = made(), failures(sample.qrels(), sample_traces(), "nDCG@10")
+    report, answer = make_report(), failures(sample.qrels(), sample_traces(), "nDCG@10")
     section = report.section("pipeline")
     assert section is not None
     assert answer.funnel.sentences[0] in report.sentences
@@ -33,6 +33,6 @@ def test_the_section_says_what_the_answers_say() -> None:
 
 
 def test_a_measure_whose_loss_cannot_be_split_leaves_the_section_out() -> None:
-    report = made(measures="bpref")
+    report = make_report(measures="bpref")
     assert report.section("pipeline") is None
     assert any("pipeline" in text for block in report.section("method").blocks for text in getattr(block, "texts", ()))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-IDS = [f"q{at:02}" for at in range(20)]
+IDS = [f"q{i:02}" for i in range(20)]
 
 
 @pytest.fixture
@@ -28,11 +28,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "qrels.txt").write_text("".join(f"{q} 0 good 1\n{q} 0 bad 0\n" for q in IDS))
     for name, order in (("old", ("bad", "x", "good")), ("my new", ("good", "bad", "x"))):
-        lines = [f"{q} Q0 {doc} {at} {9 - at} {name.split()[-1]}\n" for q in IDS for at, doc in enumerate(order, 1)]
+        lines = [f"{q} Q0 {doc} {i} {9 - i} {name.split()[-1]}\n" for q in IDS for i, doc in enumerate(order, 1)]
         (tmp_path / f"{name}.run").write_text("".join(lines))
-    (tmp_path / "kinds.csv").write_text(
-        "query_id,kind\n" + "".join(f"{q},{'ab'[at % 2]}\n" for at, q in enumerate(IDS))
-    )
+    (tmp_path / "kinds.csv").write_text("query_id,kind\n" + "".join(f"{q},{'ab'[i % 2]}\n" for i, q in enumerate(IDS)))
     (tmp_path / "queries.tsv").write_text("".join(f"{q}\ttext of {q}\n" for q in IDS))
     (tmp_path / "docs.jsonl").write_text('{"id": "good", "text": "a <good> document"}\n')
     return tmp_path
@@ -47,26 +45,26 @@ def test_a_page(files: Path) -> None:
         "--queries queries.tsv --attributes kinds.csv --texts docs.jsonl --baseline old -m RR -m P@1 --by kind"
         ' --title "It\'s mine" --seed 3 -o out.html'
     )
-    found = run("qrels.txt", "old.run", "my new.run", *options)
-    assert found.exit_code == 0
-    assert found.stdout == ""
+    process = run("qrels.txt", "old.run", "my new.run", *options)
+    assert process.exit_code == 0
+    assert process.stdout == ""
     text = (files / "out.html").read_text(encoding="utf-8")
     assert "<title>It&#x27;s mine</title>" in text
     assert "a &lt;good&gt; document" in text
     assert "kind=a" in text
-    made = report("qrels.txt", ["old.run", "my new.run"], queries="queries.tsv", attributes="kinds.csv",
+    answer = report("qrels.txt", ["old.run", "my new.run"], queries="queries.tsv", attributes="kinds.csv",
                   texts="docs.jsonl", baseline="old", measures=["RR", "P@1"], by="kind", title="It's mine", seed=3,
                   command=_command(text))  # fmt: skip
-    assert text == made.html() + "\n"
-    said = shlex.split(_command(text))
-    assert said[:5] == ["judged", "report", "qrels.txt", "old.run", "my new.run"]
-    pairs = dict(zip(said[5::2], said[6::2], strict=True))
+    assert text == answer.html() + "\n"
+    command = shlex.split(_command(text))
+    assert command[:5] == ["judged", "report", "qrels.txt", "old.run", "my new.run"]
+    pairs = dict(zip(command[5::2], command[6::2], strict=True))
     assert pairs == {
         "--queries": "queries.tsv", "--attributes": "kinds.csv", "--texts": "docs.jsonl", "--baseline": "old",
         "--measure": "P@1", "--by": "kind", "--title": "It's mine", "--seed": "3", "--output": "out.html",
     }  # fmt: skip
     (files / "out.html").rename(files / "first.html")
-    assert run(*said[2:]).exit_code == 0
+    assert run(*command[2:]).exit_code == 0
     assert (files / "out.html").read_text(encoding="utf-8") == text
 
 
@@ -101,10 +99,10 @@ def test_charts(files: Path) -> None:
 
 
 def test_what_was_written_is_said(files: Path) -> None:
-    found = run("qrels.txt", "old.run", "my new.run", "-m", "RR", "--charts", "pictures", "-o", "out.md")
-    assert found.stdout == ""
+    process = run("qrels.txt", "old.run", "my new.run", "-m", "RR", "--charts", "pictures", "-o", "out.md")
+    assert process.stdout == ""
     count = len(list((files / "pictures").iterdir()))
-    assert [line for line in found.stderr.splitlines() if line.startswith("wrote")] == [
+    assert [line for line in process.stderr.splitlines() if line.startswith("wrote")] == [
         "wrote out.md",
         f"wrote {count} charts to pictures",
     ]
@@ -122,14 +120,14 @@ def test_policies_reach_the_scores(files: Path) -> None:
 @pytest.mark.usefixtures("files")
 def test_there_are_no_bounds() -> None:
     """A report has nowhere to show them, and would lose the sections that need one order of documents."""
-    found = run("qrels.txt", "old.run", "-m", "RR", "--ties", "bounds")
-    assert (found.exit_code, "'bounds' is not one of" in found.stderr) == (2, True)
+    process = run("qrels.txt", "old.run", "-m", "RR", "--ties", "bounds")
+    assert (process.exit_code, "'bounds' is not one of" in process.stderr) == (2, True)
 
 
 def test_warnings_go_to_standard_error(files: Path) -> None:
     (files / "part.run").write_text("q00 Q0 good 1 1.0 part\n")
-    found = run("qrels.txt", "old.run", "part.run", "-m", "RR", "-o", "out.md")
-    assert "warning: part: nothing returned for 19 of 20 topics" in found.stderr
+    process = run("qrels.txt", "old.run", "part.run", "-m", "RR", "-o", "out.md")
+    assert "warning: part: nothing returned for 19 of 20 topics" in process.stderr
 
 
 @pytest.mark.parametrize("name", ["old.run", "qrels.txt", "queries.tsv", "docs.jsonl"])
@@ -167,6 +165,6 @@ def test_a_log_that_says_nothing_is_refused(files: Path) -> None:
 
 def test_a_page_without_charts_says_so(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    found = run("qrels.txt", "old.run", "-o", "out.html")
-    assert "warning: the charts are left out of the page: altair is not installed. Fix: pip install" in found.stderr
+    process = run("qrels.txt", "old.run", "-o", "out.html")
+    assert "warning: the charts are left out of the page: altair is not installed. Fix: pip install" in process.stderr
     assert (files / "out.html").exists()

@@ -76,47 +76,47 @@ def nan(*values: float | None) -> Any:
 
 @pytest.mark.parametrize("traces", HALF)
 def test_the_funnel_leaves_them_out_counts_them_and_bounds_them(traces: Traces) -> None:
-    found = funnel(QRELS, traces, "R@2")
-    assert found.score.tolist() == nan(1, 0.5, None, None)
-    assert {name: part.tolist() for name, part in found.parts.items()} == {
+    result = funnel(QRELS, traces, "R@2")
+    assert result.score.tolist() == nan(1, 0.5, None, None)
+    assert {name: part.tolist() for name, part in result.parts.items()} == {
         "bm25": nan(0, 0, 0, 0), "rerank": nan(0, 0.5, None, None), "order": nan(0, 0, None, None)
     }  # fmt: skip
-    assert found.complete.tolist() == [True, True, False, False]
-    assert found.bounds("score") == (0.375, 0.875)
-    assert [found.bounds(name) for name in found.parts] == [(0, 0), (0.125, 0.625), (0, 0.5)]
-    assert found.lost == (
-        ("2", "b", "rerank", 1.0), *(("34"[at // 2], "ab"[at % 2], "unrecorded", 1.0) for at in range(4))
+    assert result.complete.tolist() == [True, True, False, False]
+    assert result.bounds("score") == (0.375, 0.875)
+    assert [result.bounds(name) for name in result.parts] == [(0, 0), (0.125, 0.625), (0, 0.5)]
+    assert result.lost == (
+        ("2", "b", "rerank", 1.0), *(("34"[i // 2], "ab"[i % 2], "unrecorded", 1.0) for i in range(4))
     )  # fmt: skip
-    rows = {row["stage"]: row for row in found.table("stages").records()}
+    rows = {row["stage"]: row for row in result.table("stages").records()}
     columns = ("unrecorded", "held", "recall", "lost", "score")
     assert [rows["rerank"][name] for name in columns] == [2, 3, 0.75, 1, 0.75]
     assert [rows["bm25"][name] for name in columns] == [0, 8, 1.0, 0, 0.5]
-    (part,) = (row for row in found.table("parts").records() if row["part"] == "at rerank")
+    (part,) = (row for row in result.table("parts").records() if row["part"] == "at rerank")
     assert (part["value"], part["n"], part["low"], part["high"]) == (0.25, 2, 0.125, 0.625)
-    (note,) = (note for note in found.notes if note.rule == "unrecorded-stages")
+    (note,) = (note for note in result.notes if note.rule == "unrecorded-stages")
     assert (note.subject, note.weight) == ("rerank", 2)
-    assert not [note for note in found.notes if "score 0" in note.text]  # they did not return nothing
+    assert not [note for note in result.notes if "score 0" in note.text]  # they did not return nothing
 
 
 @pytest.mark.parametrize("traces", HALF)
 def test_kinds_of_failure_agree_with_the_funnel(traces: Traces) -> None:
-    found = failures(QRELS, traces, "R@2", corpus="abx")
-    assert {(topic, doc): (kind, step) for topic, doc, kind, step, _ in found.documents} == {
+    result = failures(QRELS, traces, "R@2", corpus="abx")
+    assert {(topic, doc): (kind, step) for topic, doc, kind, step, _ in result.documents} == {
         ("2", "b"): ("scoring", "rerank"),
         **{(query, doc): ("debugging", "unrecorded") for query in "34" for doc in "ab"},
     }
-    assert {kind: loss.tolist() for kind, loss in found.recoverable.items()} == {
+    assert {kind: loss.tolist() for kind, loss in result.recoverable.items()} == {
         "missing content": nan(0, 0, 0, 0),
         "candidate": nan(0, 0, None, None),
         "scoring": nan(0, 0.5, None, None),
         "debugging": nan(0, 0, None, None),
     }
-    bounds = {kind: found.bounds(kind) for kind in found.recoverable}
+    bounds = {kind: result.bounds(kind) for kind in result.recoverable}
     assert bounds == {
         "missing content": (0, 0), "candidate": (0, 0), "scoring": (0.125, 0.625), "debugging": (0, 0.5)
     }  # fmt: skip
-    assert found.first == "scoring"  # at worst it loses 1/8, and no other known kind loses anything
-    rows = {row["failure"]: row for row in found.table("kinds").records()}
+    assert result.first == "scoring"  # at worst it loses 1/8, and no other known kind loses anything
+    rows = {row["failure"]: row for row in result.table("kinds").records()}
     assert (rows["debugging"]["documents"], rows["debugging"]["recoverable"]) == (4, None)
 
 
@@ -129,31 +129,31 @@ def test_why_and_the_difference_agree_with_the_funnel(traces: Traces) -> None:
     way = {station.stage.name: station for station in why(traces, "3", "a").paths["a"]}
     assert (way["rerank"].state, way["rerank"].is_input, way["rerank"].document) == ("unrecorded", True, None)
 
-    found = diff(QRELS, traced("1234", name="full"), traces, "R@2", resamples=200)
+    result = diff(QRELS, traced("1234", name="full"), traces, "R@2", resamples=200)
     # with everything recorded the scores are 1, 1/2, 1, 1/2
-    assert {name: gains.tolist() for name, gains in found.gains.items()} == {
+    assert {name: gains.tolist() for name, gains in result.gains.items()} == {
         "score": nan(0, 0, None, None), "bm25": nan(0, 0, 0, 0),
         "rerank": nan(0, 0, None, None), "order": nan(0, 0, None, None),
     }  # fmt: skip
-    assert found.bounds("score") == (-1.5 / 4, 0.5 / 4)
-    assert found.bounds("rerank") == (-1.5 / 4, 0.5 / 4)
-    assert [change.result.n for change in found.changes] == [2, 2, 2, 2]
-    assert all(np.isnan(change.result.p) for change in found.changes)
-    moved = {(row["query_id"], row["doc_id"]): row["lost"] for row in found.table("documents").records()}
+    assert result.bounds("score") == (-1.5 / 4, 0.5 / 4)
+    assert result.bounds("rerank") == (-1.5 / 4, 0.5 / 4)
+    assert [change.result.n for change in result.changes] == [2, 2, 2, 2]
+    assert all(np.isnan(change.result.p) for change in result.changes)
+    moved = {(row["query_id"], row["doc_id"]): row["lost"] for row in result.table("documents").records()}
     assert moved == {(query, doc): "not recorded" for query in "34" for doc in "ab"}
 
 
 def test_a_last_stage_that_is_never_recorded_is_not_replaced_by_the_one_before_it() -> None:
     traces = traced("")
     assert traces.final.name == "rerank"
-    found = funnel(QRELS, traces, "R@2")
-    assert np.isnan(found.score).all()
-    assert found.bounds("score") == (0, 1)
-    assert [found.bounds(name) for name in found.parts] == [(0, 0), (0, 1), (0, 1)]
+    result = funnel(QRELS, traces, "R@2")
+    assert np.isnan(result.score).all()
+    assert result.bounds("score") == (0, 1)
+    assert [result.bounds(name) for name in result.parts] == [(0, 0), (0, 1), (0, 1)]
     sorted_out = failures(QRELS, traces, "R@2", corpus="abx")
     assert {kind for _, _, kind, _, _ in sorted_out.documents} == {"debugging"}
     assert (sorted_out.first, sorted_out.bounds("debugging")) == (None, (0, 1))
-    assert len(found.table("topics").records()) == 4
+    assert len(result.table("topics").records()) == 4
     with pytest.raises(InputError, match="not recorded"):
         traces.run("rerank")
     assert [run.name for run in traces.runs()] == ["bm25"]
@@ -163,13 +163,13 @@ def test_a_last_stage_that_is_never_recorded_is_not_replaced_by_the_one_before_i
 def test_stages_behind_an_unrecorded_one_are_known_together() -> None:
     """Never recorded between bm25 and what is shown: both lose b together, on each of the queries."""
     spans = [
-        one
+        row
         for query in QUERIES
-        for one in (span(query, "bm25", "candidates", "xab"), span(query, "rerank", "rerank", None, ["bm25"]),
+        for row in (span(query, "bm25", "candidates", "xab"), span(query, "rerank", "rerank", None, ["bm25"]),
                     span(query, "shown", "shown", "a", ["rerank"]))
     ]  # fmt: skip
-    found = funnel(QRELS, Traces(tuple(spans)), "R@2")
-    assert {name: part.tolist() for name, part in found.parts.items()} == {
+    result = funnel(QRELS, Traces(tuple(spans)), "R@2")
+    assert {name: part.tolist() for name, part in result.parts.items()} == {
         "bm25": [0.0] * 4, "rerank + shown": [0.5] * 4, "order": [0.0] * 4
     }  # fmt: skip
     sorted_out = failures(QRELS, Traces(tuple(spans)), "R@2")
@@ -188,12 +188,12 @@ def test_a_recorded_branch_of_an_unrecorded_set_bounds_it() -> None:
              span("1", "fuse", "fuse", "ax", ["sparse", "dense"]), span("2", "sparse", "candidates", "a"),
              span("2", "dense", "candidates", "b"), span("2", "fuse", "fuse", "ab", ["sparse", "dense"])]  # fmt: skip
     qrels = {query: {"a": 1, "b": 1} for query in "12"}
-    found = funnel(qrels, Traces(tuple(spans)), "R@2")
-    assert found.limits["sparse + dense"].tolist() == [[0.0, 0.0], [0.5, 0.0]]
-    assert found.limits["fuse"].tolist() == [[0.0, 0.0], [0.5, 0.0]]
-    assert found.score.tolist() == [0.5, 1.0]
-    assert [row[2] for row in found.lost] == ["unrecorded"]  # b
-    (loss,) = (loss for loss in found.losses if loss.stage.name == "fuse")
+    result = funnel(qrels, Traces(tuple(spans)), "R@2")
+    assert result.limits["sparse + dense"].tolist() == [[0.0, 0.0], [0.5, 0.0]]
+    assert result.limits["fuse"].tolist() == [[0.0, 0.0], [0.5, 0.0]]
+    assert result.score.tolist() == [0.5, 1.0]
+    assert [row[2] for row in result.lost] == ["unrecorded"]  # b
+    (loss,) = (loss for loss in result.losses if loss.stage.name == "fuse")
     assert np.isnan([loss.input_attainable[0], loss.n_kept[0], loss.n_input_relevant[0]]).all()
     sorted_out = failures(qrels, Traces(tuple(spans)), "R@2")
     assert sorted_out.recoverable["debugging"].tolist() == [0.5, 0.0]
@@ -202,14 +202,16 @@ def test_a_recorded_branch_of_an_unrecorded_set_bounds_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parents", "kept", "state"),
+    ("parents", "recorded_stages", "state"),
     [((), "rerank shown", "empty"), (("rerank",), "shown", "unrecorded"), (("rerank",), "", "unrecorded")],
 )
-def test_a_stage_without_a_span_was_skipped_or_is_unknown(parents: tuple[str, ...], kept: str, state: str) -> None:
+def test_a_stage_without_a_span_was_skipped_or_is_unknown(
+    parents: tuple[str, ...], recorded_stages: str, state: str
+) -> None:
     """It was skipped if the trace goes on without naming it; it is unknown if it is named, or nothing follows."""
     spans = [span("1", "bm25", "candidates", "a"), span("1", "rerank", "rerank", "a", ["bm25"]),
              span("1", "shown", "shown", "a", ["rerank"]), span("2", "bm25", "candidates", "a")]  # fmt: skip
-    if "shown" in kept:
+    if "shown" in recorded_stages:
         spans.append(span("2", "shown", "shown", "a", parents or ("bm25",)))
     assert Traces(tuple(spans)).state("2", "rerank") == state
 
@@ -231,9 +233,9 @@ def test_a_parent_without_any_span_is_an_unrecorded_stage() -> None:
 
 def test_runs_record_everything_so_a_query_that_one_lacks_has_an_empty_list() -> None:
     traces = traces_of_runs({"bm25": {"1": ["a"], "2": ["a"]}, "rerank": {"1": ["a"]}})
-    found = funnel({"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}}, traces, "R@1")
-    assert found.score.tolist() == [1.0, 0.0, 0.0]
-    assert {name: part.tolist() for name, part in found.parts.items()} == {
+    result = funnel({"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}}, traces, "R@1")
+    assert result.score.tolist() == [1.0, 0.0, 0.0]
+    assert {name: part.tolist() for name, part in result.parts.items()} == {
         "bm25": [0.0, 0.0, 1.0], "rerank": [0.0, 1.0, 0.0], "order": [0.0, 0.0, 0.0]
     }  # fmt: skip
 
@@ -261,10 +263,10 @@ def test_outputs_that_were_redacted_or_cannot_be_read_are_unknown(tmp_path: Path
     rows = [row for query in QUERIES for row in spans(query, FULL[query] if query in recorded else None)]
     (tmp_path / "spans.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     traces = read_traces(tmp_path / "spans.jsonl")
-    found = funnel(QRELS, traces, "R@2")
-    known = (1, 0.5) if recorded else (None, None)
-    assert found.score.tolist() == nan(*known, None, None)
-    assert found.bounds("score") == ((0.375, 0.875) if recorded else (0, 1))
+    result = funnel(QRELS, traces, "R@2")
+    expected_scores = (1, 0.5) if recorded else (None, None)
+    assert result.score.tolist() == nan(*expected_scores, None, None)
+    assert result.bounds("score") == ((0.375, 0.875) if recorded else (0, 1))
     kinds = {topic: kind for topic, _, kind, _, _ in failures(QRELS, traces, "R@2").documents}
     assert [kinds.get(query) for query in "34"] == ["debugging", "debugging"]
     (row,) = (row for row in check_traces(traces).table("stages").records() if row["stage"] == "rerank")
@@ -299,7 +301,7 @@ def test_answers_of_traces_have_no_context_that_is_not_recorded() -> None:
     from judged.pipelines.rag.readers import responses_of_traces
 
     spans = tuple(
-        replace(one, facts={"answer": "yes"}) if one.stage == "rerank" else one for one in traced().spans
+        replace(row, facts={"answer": "yes"}) if row.stage == "rerank" else row for row in traced().spans
     )  # fmt: skip
     made_of = responses_of_traces(Traces(spans))
     assert set(made_of["context"]["query_id"].to_pylist()) == {"1", "2"}

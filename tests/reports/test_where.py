@@ -12,11 +12,11 @@ from judged import InputError, slice_topics
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TOPICS = [f"q{at}" for at in range(12)]
+TOPICS = [f"q{i}" for i in range(12)]
 QRELS = {query: {"a": 2, "b": 1} for query in TOPICS}
-OLD = {query: ["x", "a"] if at % 2 else ["b", "a"] for at, query in enumerate(TOPICS)}
-NEW = {query: ["a", "b"] if at % 3 else ["x", "b"] for at, query in enumerate(TOPICS)}
-KINDS = {query: {"kind": "law" if at < 8 else "news", "class": at} for at, query in enumerate(TOPICS)}
+OLD = {query: ["x", "a"] if i % 2 else ["b", "a"] for i, query in enumerate(TOPICS)}
+NEW = {query: ["a", "b"] if i % 3 else ["x", "b"] for i, query in enumerate(TOPICS)}
+KINDS = {query: {"kind": "law" if i < 8 else "news", "class": i} for i, query in enumerate(TOPICS)}
 RUNS = {"old": OLD, "new": NEW}
 SCORED = {name: {query: {run[query][0]: 2.0, run[query][1]: 1.0} for query in TOPICS} for name, run in RUNS.items()}
 COSTS = {"old": {"ms": 1}, "new": {"ms": 2}}
@@ -43,24 +43,24 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_the_numbers_are_those_of_the_chosen_topics(name: str) -> None:
-    chosen = CALLS[name](QRELS, attributes=KINDS, where="kind == 'law'")
+    filtered = CALLS[name](QRELS, attributes=KINDS, where="kind == 'law'")
     alone = CALLS[name](judged.Qrels.of({query: QRELS[query] for query in TOPICS[:8]}))
-    said, facts = chosen.to_dict(), alone.to_dict()
-    for part in (said, facts):
+    document, facts = filtered.to_dict(), alone.to_dict()
+    for part in (document, facts):
         for words in ("qrels", "runs", "notes", "sentences", "policies"):
             part.pop(words, None)
-    assert said == facts
+    assert document == facts
     if name == "power":  # plans rest on no judgments
         return
-    assert chosen.provenance.where == "kind == 'law'"
-    assert "Over the topics where kind == 'law'." in chosen.text()
-    assert "where kind == 'law'" in chosen.latex() + chosen.markdown()
+    assert filtered.provenance.where == "kind == 'law'"
+    assert "Over the topics where kind == 'law'." in filtered.text()
+    assert "where kind == 'law'" in filtered.latex() + filtered.markdown()
 
 
 @pytest.mark.parametrize(
     ("where", "how", "message"),
     [
-        ("kind == 'law'", {}, r"no attribute 'kind'\. Fix: use one of query_id; or pass attributes= "),
+        ("kind == 'law'", {}, r"no attribute 'kind'\. Fix: use one of query_id; or pass attributes="),
         ("kind == 'odd'", {"attributes": KINDS}, "no topic satisfies"),
         (" ", {}, "where is empty"),
         ("kind == 'law'", {"attributes": KINDS, "topics": "run"}, "cannot be combined with topics=run"),
@@ -86,13 +86,13 @@ def test_ids_are_always_there_and_what_is_not_known_is_noted() -> None:
 
 def test_a_report_knows_derived_attributes_too() -> None:
     queries = {query: "one two three" if query in {"q1", "q2", "q3"} else "one" for query in TOPICS}
-    made = judged.report(QRELS, RUNS, measures="RR", queries=queries, where="words > 2")
-    assert made.scores.query_ids == ("q1", "q2", "q3")
-    assert made.title == "Evaluation on qrels where words > 2"
+    answer = judged.report(QRELS, RUNS, measures="RR", queries=queries, where="words > 2")
+    assert answer.scores.query_ids == ("q1", "q2", "q3")
+    assert answer.title == "Evaluation on qrels where words > 2"
 
 
 def test_scores_that_were_chosen_in_two_ways_are_not_joined() -> None:
     old = judged.evaluate(QRELS, {"old": OLD}, "RR", where="query_id < 'q4'")
     new = judged.evaluate(QRELS, {"new": NEW}, "RR", where="query_id < 'q3'")
-    with pytest.raises(InputError, match="same judgments"):
+    with pytest.raises(InputError, match="must have the same judgments"):
         old.join(new)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from command_line import Ended
 
-QRELS = "".join(f"q{at} 0 d 1\n" for at in range(1, 5))
+QRELS = "".join(f"q{i} 0 d 1\n" for i in range(1, 5))
 RUN = "q1 Q0 d 1 2.0 a\nq1 Q0 x 2 1.0 a\nq2 Q0 x 1 2.0 a\nq2 Q0 d 2 1.0 a\nq3 Q0 d 1 2.0 a\nq4 Q0 x 1 2.0 a\n"
 OTHER = "q1 Q0 x 1 2.0 b\nq2 Q0 d 1 2.0 b\nq3 Q0 x 1 2.0 b\nq4 Q0 d 1 2.0 b\n"
 
@@ -33,27 +33,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_mean_is_that_of_the_chosen_topics(run: Callable[..., Ended]) -> None:
-    chosen = ("--attributes", "known.csv", "--where", "kind == 'law'")
-    done = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--format", "json", "--per-topic", *chosen)
-    made = json.loads(done.out)
-    assert (made["results"][0]["value"], made["results"][0]["per_topic"]) == (0.75, {"q1": 1.0, "q2": 0.5})
-    assert made["qrels"]["where"] == "kind == 'law'"
-    assert made["runs"]["a"]["warnings"] == []  # q3 and q4 are not "not in the qrels": they were not chosen
-    shown = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--ci", "none", *chosen)
-    assert "Over the topics where kind == 'law'." in shown.out
+    filter_options = ("--attributes", "known.csv", "--where", "kind == 'law'")
+    done = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--format", "json", "--per-topic", *filter_options)
+    document = json.loads(done.out)
+    assert (document["results"][0]["value"], document["results"][0]["per_topic"]) == (0.75, {"q1": 1.0, "q2": 0.5})
+    assert document["qrels"]["where"] == "kind == 'law'"
+    assert document["runs"]["a"]["warnings"] == []  # q3 and q4 are not "not in the qrels": they were not chosen
+    process = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--ci", "none", *filter_options)
+    assert "Over the topics where kind == 'law'." in process.out
 
 
 def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
-    chosen = ("--attributes", "known.csv", "--where", "not kind == 'law'")
-    made = json.loads(run("compare", "qrels.txt", "a.run", "b.run", "-m", "RR", "--format", "json", *chosen).out)
-    assert made["pairs"][0]["n"] == 2
-    assert made["pairs"][0]["difference"] == 0.0  # q3 1 against 0, q4 0 against 1
-    drawn = json.loads(run("curve", "qrels.txt", "a.run", "-m", "R@2", "--format", "json", *chosen).out)
-    assert [row["value"] for row in drawn["points"]] == [0.5, 0.5]
+    filter_options = ("--attributes", "known.csv", "--where", "not kind == 'law'")
+    comparison = json.loads(
+        run("compare", "qrels.txt", "a.run", "b.run", "-m", "RR", "--format", "json", *filter_options).out
+    )
+    assert comparison["pairs"][0]["n"] == 2
+    assert comparison["pairs"][0]["difference"] == 0.0  # q3 1 against 0, q4 0 against 1
+    curve = json.loads(run("curve", "qrels.txt", "a.run", "-m", "R@2", "--format", "json", *filter_options).out)
+    assert [row["value"] for row in curve["points"]] == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("condition", "message"),
     [
         (("--where", "size == 'x'"), "the attribute size is a number, and is compared with 'x'"),
         (("--where", "color == 'x'"), "no attribute 'color'"),
@@ -63,10 +65,10 @@ def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
         ((), "--attributes requires --where"),
     ],
 )
-def test_what_makes_no_sense_is_said(run: Callable[..., Ended], given: tuple[str, ...], said: str) -> None:
-    done = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--attributes", "known.csv", *given)
+def test_what_makes_no_sense_is_said(run: Callable[..., Ended], condition: tuple[str, ...], message: str) -> None:
+    done = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--attributes", "known.csv", *condition)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
 
 
 def test_topics_of_the_source_that_are_left_out_are_remembered() -> None:
@@ -77,8 +79,8 @@ def test_topics_of_the_source_that_are_left_out_are_remembered() -> None:
 
 
 def test_scores_over_some_topics_are_the_same_scores() -> None:
-    qrels = {f"q{at}": {"d": 1, "e": 2} for at in range(6)}
-    run = {f"q{at}": {"d": 2.0, "x": 2.0, "e": 1.0} for at in range(6)}
+    qrels = {f"q{i}": {"d": 1, "e": 2} for i in range(6)}
+    run = {f"q{i}": {"d": 2.0, "x": 2.0, "e": 1.0} for i in range(6)}
     scores = judged.evaluate(qrels, run, ["nDCG@10", "RR"], ties="bounds")
     part = scores.over_topics([query in {"q2", "q4"} for query in scores.query_ids])
     assert part.query_ids == ("q2", "q4")
@@ -93,21 +95,21 @@ def test_scores_over_some_topics_are_the_same_scores() -> None:
 
 
 def test_what_is_not_known_is_said(run: Callable[..., Ended], folder: Path) -> None:
-    asked = ("evaluate", "qrels.txt", "a.run", "-m", "RR", "--attributes", "known.csv", "--where")
-    assert "1 of 4 topics have no kind" in run(*asked, "kind != 'law'").err
-    assert "have no kind" not in run(*asked, "missing(kind)").err
-    assert "have no kind" in run(*asked, "kind != 'missing'").err
-    assert "where is empty" in run(*asked, " ").err
-    assert run(*asked, " ").code == 2
-    assert "Over the topics where size > 4." in run(*asked, "size > 4", "--format", "markdown").out
-    assert "% over the topics where size > 4" in run(*asked, "size > 4", "--format", "latex").out
-    chosen = run(*asked, "query_id in ('q1', 'q2')", "--ci", "none")
-    assert chosen.lines[1].split() == ["a", "0.7500"]
+    command = ("evaluate", "qrels.txt", "a.run", "-m", "RR", "--attributes", "known.csv", "--where")
+    assert "1 of 4 topics have no kind" in run(*command, "kind != 'law'").err
+    assert "have no kind" not in run(*command, "missing(kind)").err
+    assert "have no kind" in run(*command, "kind != 'missing'").err
+    assert "where is empty" in run(*command, " ").err
+    assert run(*command, " ").code == 2
+    assert "Over the topics where size > 4." in run(*command, "size > 4", "--format", "markdown").out
+    assert "% over the topics where size > 4" in run(*command, "size > 4", "--format", "latex").out
+    process = run(*command, "query_id in ('q1', 'q2')", "--ci", "none")
+    assert process.lines[1].split() == ["a", "0.7500"]
     del folder
 
 
 def test_an_outcome_is_cut_by_the_baseline_and_says_so(run: Callable[..., Ended]) -> None:
-    asked = (
+    command = (
         "compare",
         "qrels.txt",
         "a.run",
@@ -119,7 +121,7 @@ def test_an_outcome_is_cut_by_the_baseline_and_says_so(run: Callable[..., Ended]
         "--where",
         "first_relevant == '1'",
     )
-    by_first, by_second = run(*asked), run(*asked, "--baseline", "b")
+    by_first, by_second = run(*command), run(*command, "--baseline", "b")
     assert "first_relevant is taken from a:" in by_first.err
     assert json.loads(by_first.out)["results"][0]["value"] == 1.0  # a has q1 and q3 at the first rank
     assert "first_relevant is taken from b:" in by_second.err
@@ -127,7 +129,7 @@ def test_an_outcome_is_cut_by_the_baseline_and_says_so(run: Callable[..., Ended]
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "command",
     [
         ("stages", "qrels.txt", "a.run", "-m", "RR@10"),
         ("matrix", "qrels.txt", "a.run", "-x", "R@2", "-y", "RR"),
@@ -139,19 +141,23 @@ def test_an_outcome_is_cut_by_the_baseline_and_says_so(run: Callable[..., Ended]
         ("needs", "qrels.txt", "a.run", "b.run", "-m", "RR", "--needs", "needs.csv"),
     ],
 )
-def test_every_diagnosis_knows_it(run: Callable[..., Ended], asked: tuple[str, ...]) -> None:
-    chosen = ("--attributes", "known.csv", "--where", "kind == 'law'")
-    made = run(*asked, *chosen, "--format", "json")
-    assert made.code == 0, made.err
-    assert json.loads(made.out)["qrels"]["where"] == "kind == 'law'"
-    assert json.loads(made.out)["qrels"]["n"] == 2
-    assert "not in the qrels" not in made.err
-    assert run(*asked, *chosen, "--format", "markdown").out.rstrip().endswith("Over the topics where kind == 'law'.")
+def test_every_diagnosis_knows_it(run: Callable[..., Ended], command: tuple[str, ...]) -> None:
+    filter_options = ("--attributes", "known.csv", "--where", "kind == 'law'")
+    process = run(*command, *filter_options, "--format", "json")
+    assert process.code == 0, process.err
+    assert json.loads(process.out)["qrels"]["where"] == "kind == 'law'"
+    assert json.loads(process.out)["qrels"]["n"] == 2
+    assert "not in the qrels" not in process.err
+    assert (
+        run(*command, *filter_options, "--format", "markdown")
+        .out.rstrip()
+        .endswith("Over the topics where kind == 'law'.")
+    )
 
 
 def test_a_report_says_which_topics_it_is_on(run: Callable[..., Ended], folder: Path) -> None:
-    chosen = ("--attributes", "known.csv", "--where", "kind == 'law'")
-    done = run("report", "qrels.txt", "a.run", "b.run", "-m", "RR", *chosen, "-o", "r.md")
+    filter_options = ("--attributes", "known.csv", "--where", "kind == 'law'")
+    done = run("report", "qrels.txt", "a.run", "b.run", "-m", "RR", *filter_options, "-o", "r.md")
     text = (folder / "r.md").read_text()
     assert done.code == 0, done.err
     assert "Evaluation on qrels where kind == 'law'" in text
@@ -159,30 +165,30 @@ def test_a_report_says_which_topics_it_is_on(run: Callable[..., Ended], folder: 
 
 
 def test_needs_tradeoff_and_power_count_the_chosen_topics_alone(run: Callable[..., Ended], folder: Path) -> None:
-    chosen = ("-m", "RR", "--attributes", "known.csv", "--where", "size < 5", "--format", "json")
-    needs = json.loads(run("needs", "qrels.txt", "a.run", "--needs", "needs.csv", *chosen).out)
+    filter_options = ("-m", "RR", "--attributes", "known.csv", "--where", "size < 5", "--format", "json")
+    needs = json.loads(run("needs", "qrels.txt", "a.run", "--needs", "needs.csv", *filter_options).out)
     assert [(row["need"], row["mean"], row["worst"]) for row in needs["by_need"]] == [("tax", 0.75, 0.5)]
     (folder / "by_need.txt").write_text("tax 0 d 1\npeace 0 d 1\n")
     assert (
-        json.loads(run("needs", "by_need.txt", "a.run", "--needs", "needs.csv", *chosen).out)["by_need"]
+        json.loads(run("needs", "by_need.txt", "a.run", "--needs", "needs.csv", *filter_options).out)["by_need"]
         == needs["by_need"]
     )
-    weighed = json.loads(run("tradeoff", "qrels.txt", "a.run", "b.run", "--costs", "costs.csv", *chosen).out)
+    weighed = json.loads(run("tradeoff", "qrels.txt", "a.run", "b.run", "--costs", "costs.csv", *filter_options).out)
     assert {row["run"]: (row["value"], row["n"]) for row in weighed["results"]} == {"a": (0.75, 2), "b": (0.5, 2)}
-    (plan,) = json.loads(run("power", "qrels.txt", "a.run", "b.run", *chosen).out)["plans"]
+    (plan,) = json.loads(run("power", "qrels.txt", "a.run", "b.run", *filter_options).out)["plans"]
     assert (plan["n"], plan["sd"]) == (2, pytest.approx(0.75 * 2**0.5))  # differences -1 and 0.5
 
 
 @pytest.mark.parametrize(
-    "asked", [("power", "--sd", "1", "--n", "9"), ("tradeoff", "--scores", "s.parquet", "--costs", "costs.csv")]
+    "command", [("power", "--sd", "1", "--n", "9"), ("tradeoff", "--scores", "s.parquet", "--costs", "costs.csv")]
 )
-def test_a_condition_needs_judgments(run: Callable[..., Ended], asked: tuple[str, ...]) -> None:
-    done = run(*asked, "--where", "size < 5")
+def test_a_condition_needs_judgments(run: Callable[..., Ended], command: tuple[str, ...]) -> None:
+    done = run(*command, "--where", "size < 5")
     assert (done.code, "--where requires QRELS and RUNs" in done.err) == (2, True)
 
 
 def test_power_says_its_condition_in_python() -> None:
-    qrels, runs = {f"q{at}": {"d": 1} for at in range(4)}, {"a": {f"q{at}": ["d"] for at in range(4)}}
+    qrels, runs = {f"q{i}": {"d": 1} for i in range(4)}, {"a": {f"q{i}": ["d"] for i in range(4)}}
     plans = judged.power(qrels, {**runs, "b": {"q0": ["d"]}}, "RR", where="query_id != 'q3'")
     assert (plans.plans["RR"].n, plans.to_dict()["qrels"]["where"]) == (3, "query_id != 'q3'")
     assert plans.markdown().rstrip().endswith("Over the topics where query_id != 'q3'.")

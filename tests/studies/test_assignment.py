@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from judged.errors import InputError
-from judged.studies.assignment import assignments, balance, blocks, side_by_side, trials, williams
+from judged.studies.assignment import assignments, balance, block_sizes, side_by_side, trials, williams
 from judged.studies.design import Group, Task
-from studies.study_designs import made
+from studies.study_designs import make_design
 
 SHAPES = [(2, 2), (2, 4), (2, 6), (3, 3), (3, 6), (4, 8), (5, 5)]
 ORDERS = pytest.mark.parametrize("order", ["mixed", "blocked"])
@@ -19,15 +19,15 @@ ORDERS = pytest.mark.parametrize("order", ["mixed", "blocked"])
 
 def uneven(systems: int, topics: int, participants: int, **more: Any) -> dict[str, tuple[int, int]]:
     """Give what does not come equally often."""
-    design = made(systems, topics, groups=(Group("", participants),), **more)
+    design = make_design(systems, topics, groups=(Group("", participants),), **more)
     counted = balance(design, assignments(design))
-    return {one.what: (one.least, one.most) for one in counted if one.least != one.most}
+    return {row.kind: (row.least, row.most) for row in counted if row.least != row.most}
 
 
 @pytest.mark.parametrize("n", range(1, 10))
 def test_williams_squares(n: int) -> None:
     rows = williams(n)
-    places = Counter((at, value) for row in rows for at, value in enumerate(row))
+    places = Counter((i, value) for row in rows for i, value in enumerate(row))
     follows = Counter(pair for row in rows for pair in pairwise(row))
     assert all(sorted(row) == list(range(n)) for row in rows)
     assert len(places) == n * n
@@ -39,7 +39,7 @@ def test_williams_squares(n: int) -> None:
 @ORDERS
 @pytest.mark.parametrize(("systems", "topics"), SHAPES)
 def test_everything_is_balanced_over_a_whole_block(systems: int, topics: int, order: str) -> None:
-    for_systems, for_all = blocks(made(systems, topics))
+    for_systems, for_all = block_sizes(make_design(systems, topics))
     assert uneven(systems, topics, for_all, order=order, seed=3) == {}
     assert uneven(systems, topics, 2 * for_all, order=order, practice=2) == {}
     assert uneven(systems, topics, for_systems, order=order, seed=3).keys() == {"positions"}
@@ -49,8 +49,8 @@ def test_everything_is_balanced_over_a_whole_block(systems: int, topics: int, or
 def test_variants_crossed_with_systems_or_between_people(order: str) -> None:
     assert uneven(2, 8, 32, interfaces=2, order=order) == {}
     assert uneven(2, 4, 24, interfaces=3, order=order, variants="between") == {}
-    between = made(1, 3, interfaces=2, variants="between", order=order)
-    assert blocks(between) == (2, 6)
+    between = make_design(1, 3, interfaces=2, variants="between", order=order)
+    assert block_sizes(between) == (2, 6)
     assert uneven(1, 3, 6, interfaces=2, order=order, variants="between") == {}
     people = assignments(between).group_by("participant").aggregate([("variant", "count_distinct")])
     assert people["variant_count_distinct"].to_pylist() == [1] * 12
@@ -59,13 +59,13 @@ def test_variants_crossed_with_systems_or_between_people(order: str) -> None:
 @ORDERS
 def test_topics_that_are_no_multiple_of_the_systems(order: str) -> None:
     """Each topic still meets each system equally often; but not each person, and in mixed order followers differ."""
-    found = uneven(4, 6, 24, order=order)
-    assert found.keys() == ({"persons"} if order == "blocked" else {"persons", "followers"})
-    assert found["persons"] == (1, 2)
+    unbalanced = uneven(4, 6, 24, order=order)
+    assert unbalanced.keys() == ({"persons"} if order == "blocked" else {"persons", "followers"})
+    assert unbalanced["persons"] == (1, 2)
 
 
 def test_one_more_participant_changes_nothing_for_those_before() -> None:
-    design = made(3, 6, practice=1, groups=(Group("novice", 3), Group("expert", 2)))
+    design = make_design(3, 6, practice=1, groups=(Group("novice", 3), Group("expert", 2)))
     came = {"a": "novice", "b": "expert", "c": "novice"}
     before, after = assignments(design, came), assignments(design, came | {"d": "expert"})
     assert after.slice(0, before.num_rows).equals(before)
@@ -78,47 +78,47 @@ def test_one_more_participant_changes_nothing_for_those_before() -> None:
 
 
 def test_each_does_each_topic_once_after_practice() -> None:
-    design = made(2, 4, practice=2, order="blocked")
+    design = make_design(2, 4, practice=2, order="blocked")
     for number in range(20):
         done = trials(design, number)
-        assert [one.position for one in done] == [1, 2, 3, 4, 5, 6]
-        assert [one.practice for one in done] == [True] * 2 + [False] * 4
-        assert {one.system for one in done[:2]} == {"s0", "s1"}  # both are practiced
-        assert sorted(one.query_id for one in done[2:]) == ["t0", "t1", "t2", "t3"]
-        assert [one.system for one in done[2:]] in (["s0", "s0", "s1", "s1"], ["s1", "s1", "s0", "s0"])
+        assert [row.position for row in done] == [1, 2, 3, 4, 5, 6]
+        assert [row.practice for row in done] == [True] * 2 + [False] * 4
+        assert {row.system for row in done[:2]} == {"s0", "s1"}  # both are practiced
+        assert sorted(row.query_id for row in done[2:]) == ["t0", "t1", "t2", "t3"]
+        assert [row.system for row in done[2:]] in (["s0", "s0", "s1", "s1"], ["s1", "s1", "s0", "s0"])
 
 
 def test_the_seed_decides_and_mixed_order_is_abba() -> None:
-    assert trials(made(2, 6, seed=1), 0) == trials(made(2, 6, seed=1), 0)
-    orders = {tuple(one.query_id for one in trials(made(2, 6, seed=seed), 0)) for seed in range(20)}
+    assert trials(make_design(2, 6, seed=1), 0) == trials(make_design(2, 6, seed=1), 0)
+    orders = {tuple(trial.query_id for trial in trials(make_design(2, 6, seed=seed), 0)) for seed in range(20)}
     assert len(orders) > 15
-    letters = {"".join(one.system[1] for one in trials(made(2, 6), number)) for number in range(12)}
+    letters = {"".join(trial.system[1] for trial in trials(make_design(2, 6), number)) for number in range(12)}
     assert letters == {"011001", "100110"}
 
 
 @pytest.mark.parametrize("systems", [2, 3, 4])
 def test_pairs_side_by_side_change_sides_and_topics(systems: int) -> None:
-    design = made(systems, 6, preference=tuple(Task(topic, "", "", 0, 0) for topic in ("t0", "t1", "t2")))
+    design = make_design(systems, 6, preference=tuple(Task(topic, "", "", 0, 0) for topic in ("t0", "t1", "t2")))
     pairs = systems * (systems - 1) // 2
-    seen = Counter(one for number in range(2 * pairs) for one in side_by_side(design, number))
-    assert len(seen) == 3 * 2 * pairs
-    assert set(seen.values()) == {1}
-    assert {one.query_id for one in side_by_side(design, 5)} == {"t0", "t1", "t2"}
+    counts = Counter(row for number in range(2 * pairs) for row in side_by_side(design, number))
+    assert len(counts) == 3 * 2 * pairs
+    assert set(counts.values()) == {1}
+    assert {row.query_id for row in side_by_side(design, 5)} == {"t0", "t1", "t2"}
 
 
 @ORDERS
 @pytest.mark.parametrize(("systems", "topics"), [(2, 6), (2, 8), (3, 6), (3, 9), (4, 8)])
 def test_any_two_topics_share_a_system_in_some_people_and_not_in_others(systems: int, topics: int, order: str) -> None:
     """If not, what is special of some topics would be taken for what is special of people."""
-    design = made(systems, topics, order=order)
-    people = blocks(design)[1]
+    design = make_design(systems, topics, order=order)
+    people = block_sizes(design)[1]
     shared = Counter[frozenset[str]]()
     for number in range(people):
         done = trials(design, number)
         shared.update(
-            frozenset((one.query_id, other.query_id))
-            for one, other in combinations(done, 2)
-            if one.system == other.system
+            frozenset((row.query_id, other.query_id))
+            for row, other in combinations(done, 2)
+            if row.system == other.system
         )
     assert len(shared) >= 0.75 * topics * (topics - 1) / 2
     assert max(shared.values()) <= 0.8 * people

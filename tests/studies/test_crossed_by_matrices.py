@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from judged.errors import InputError
-from judged.studies.crossed import CrossedEffect, Trials
+from judged.studies.crossed import CrossedEffect, TrialArrays
 from studies_made import crossed, drawn
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def indicators(codes: Any) -> Floats:
     return (np.asarray(codes)[:, None] == np.unique(codes)) * 1.0
 
 
-def plain(trials: Trials, wanted: Floats, fixed: Floats, contrast: Any, *, between: bool) -> Expected:
+def plain(trials: TrialArrays, tested: Floats, fixed: Floats, contrast: Any, *, between: bool) -> Expected:
     """Fit everything with matrices of n x n.
 
     Errors of people, or topics, are taken as independent of trial to trial; in a design between people as one of each
@@ -39,10 +39,10 @@ def plain(trials: Trials, wanted: Floats, fixed: Floats, contrast: Any, *, betwe
     y, n = trials.values, len(trials.values)
     person, topic = indicators(trials.person), indicators(trials.topic)
     levels = np.ones((n, 1)) if between else person
-    model = np.hstack([wanted, fixed, levels])
-    whole = np.zeros(model.shape[1])
-    whole[: wanted.shape[1]] = contrast
-    weights = whole @ np.linalg.pinv(model)
+    model = np.hstack([tested, fixed, levels])
+    full_contrast = np.zeros(model.shape[1])
+    full_contrast[: tested.shape[1]] = contrast
+    weights = full_contrast @ np.linalg.pinv(model)
     free = np.eye(n) - model @ np.linalg.pinv(model)
     residuals = free @ y
 
@@ -55,38 +55,40 @@ def plain(trials: Trials, wanted: Floats, fixed: Floats, contrast: Any, *, betwe
         observed = ((shares @ residuals) ** 2).sum()
         return observed * wanted_trace / np.trace(covariance), np.trace(covariance) ** 2 / (covariance**2).sum()
 
-    own = [topic, person, fixed, *(topic * column[:, None] for column in wanted.T)]
-    own += [person * column[:, None] for column in wanted.T]
-    alone = np.hstack(own)
+    blocks = [topic, person, fixed, *(topic * column[:, None] for column in tested.T)]
+    blocks += [person * column[:, None] for column in tested.T]
+    alone = np.hstack(blocks)
     rank = np.linalg.matrix_rank(alone)
     beyond = y - alone @ (np.linalg.pinv(alone) @ y)
     trial = (beyond @ beyond / (n - rank) if n > rank else 0.0) * (weights @ weights), n - rank
     people, topics = of(person, between), of(topic, False)
     total = people[0] + topics[0] - trial[0]
-    freedom = sum(one[0] ** 2 / one[1] for one in (people, topics, trial) if one[1] > 0)
+    freedom = sum(row[0] ** 2 / row[1] for row in (people, topics, trial) if row[1] > 0)
     both = max((total, total**2 / freedom if total > 0 else 0.0), people, topics)
-    return Expected(float(whole @ np.linalg.pinv(model) @ y), weights, people, both)
+    return Expected(float(full_contrast @ np.linalg.pinv(model) @ y), weights, people, both)
 
 
-def compare(found: CrossedEffect, expected: Expected, level: float) -> None:
-    assert found.estimate == pytest.approx(expected.estimate)
-    assert found.weights == pytest.approx(expected.weights, abs=1e-9)
+def compare(effect: CrossedEffect, expected: Expected, level: float) -> None:
+    assert effect.estimate == pytest.approx(expected.estimate)
+    assert effect.weights == pytest.approx(expected.weights, abs=1e-9)
     # what is left beyond all else makes the estimate, as the values themselves do
-    assert found.weights @ found.residuals == pytest.approx(expected.estimate)
-    for spread, (variance, df) in ((found.over_people, expected.people), (found.over_both, expected.both)):
+    assert effect.weights @ effect.residuals == pytest.approx(expected.estimate)
+    for spread, (variance, df) in ((effect.over_people, expected.people), (effect.over_both, expected.both)):
         assert (spread.insufficient, spread.error, spread.df) == (None, pytest.approx(math.sqrt(variance)),
                                                                   pytest.approx(df))  # fmt: skip
-        own = stats.t(df, expected.estimate, math.sqrt(variance))
-        assert spread.ci == pytest.approx(own.interval(level))
+        values = stats.t(df, expected.estimate, math.sqrt(variance))
+        assert spread.ci == pytest.approx(values.interval(level))
         assert spread.p == pytest.approx(2 * stats.t.sf(abs(expected.estimate) / math.sqrt(variance), df))
 
 
-def trials_of(where: dict[str, Any], values: Floats, kept: Any = slice(None)) -> Trials:
-    return Trials(*(of[kept] for of in (values, *(where[name] for name in ("system", "person", "topic", "position")))))
+def trials_of(where: dict[str, Any], values: Floats, is_used: Any = slice(None)) -> TrialArrays:
+    return TrialArrays(
+        *(of[is_used] for of in (values, *(where[name] for name in ("system", "person", "topic", "position"))))
+    )
 
 
 @pytest.mark.parametrize(
-    ("people", "topics", "systems", "between", "own", "missing", "level"),
+    ("people", "topics", "systems", "between", "interaction", "missing", "level"),
     [
         (8, 6, 2, False, 0.5, 0.0, 0.95),
         (9, 6, 3, False, 1.0, 0.1, 0.9),
@@ -96,20 +98,20 @@ def trials_of(where: dict[str, Any], values: Floats, kept: Any = slice(None)) ->
     ],
 )
 def test_differences(
-    people: int, topics: int, systems: int, between: bool, own: float, missing: float, level: float
+    people: int, topics: int, systems: int, between: bool, interaction: float, missing: float, level: float
 ) -> None:
     rng, where = np.random.default_rng(people * topics), crossed(people, topics, systems, between=between)
-    values = drawn(rng, where, 0.6, own=own)
+    values = drawn(rng, where, 0.6, own=interaction)
     trials = trials_of(where, values, rng.random(len(values)) >= missing)
-    found = trials.differences(level)
-    assert list(found) == [(one, other) for one in range(systems) for other in range(one + 1, systems)]
+    effects = trials.differences(level)
+    assert list(effects) == [(row, other) for row in range(systems) for other in range(row + 1, systems)]
     fixed = np.hstack([indicators(trials.topic), indicators(trials.position)])
-    for (first, second), effect in found.items():
+    for (first, second), effect in effects.items():
         contrast = np.zeros(systems)
         contrast[[first, second]] = -1, 1
         compare(effect, plain(trials, indicators(trials.system), fixed, contrast, between=between), level)
         assert effect.design == ("between" if between else "within")
-        each = [len(set(trials.person[trials.system == one].tolist())) for one in (first, second)]
+        each = [len(set(trials.person[trials.system == row].tolist())) for row in (first, second)]
         # in a design within people those of a third system take part as well, as they tell topics and positions apart
         assert (effect.fewest_people, effect.topics) == (min(each) if between else people, topics)
         # and of a third system only where weights are not 0
@@ -120,20 +122,20 @@ def test_differences(
 def test_practice(systems: int, missing: float, level: float) -> None:
     rng, where = np.random.default_rng(7), crossed(8, 6, 2)
     values = drawn(rng, where, 0.6)
-    kept = (rng.random(len(values)) >= missing) & (where["system"] < systems)
-    trials = trials_of(where, values, kept)
-    found = trials.learning(level)
-    assert found is not None
+    is_used = (rng.random(len(values)) >= missing) & (where["system"] < systems)
+    trials = trials_of(where, values, is_used)
+    effect = trials.learning(level)
+    assert effect is not None
     fixed = np.hstack([indicators(trials.topic), indicators(trials.system)])
     position = trials.position[:, None] * 1.0
     expected = plain(trials, position, fixed, [1.0], between=False)
-    compare(found, expected, level)
+    compare(effect, expected, level)
     used = np.abs(expected.weights) > 1e-12  # with one system topics tell little of some people's practice
     people, topics = (len(set(codes[used].tolist())) for codes in (trials.person, trials.topic))
     assert (people, topics) == ((8, 6) if systems == 2 else (6, 6))
-    assert (found.design, found.people, found.fewest_people, found.topics) == ("within", people, people, topics)
+    assert (effect.design, effect.people, effect.fewest_people, effect.topics) == ("within", people, people, topics)
     # topics that stand at one position for everybody say nothing of practice
-    fixed_places = Trials(trials.values, trials.system, trials.person, trials.position, trials.position)
+    fixed_places = TrialArrays(trials.values, trials.system, trials.person, trials.position, trials.position)
     assert fixed_places.learning() is None
 
 
@@ -151,9 +153,9 @@ def test_differences_of_rounding_size_are_0_and_have_no_interval() -> None:
     """All values are a person's and a topic's: what is left is rounding, of some 1e-16."""
     where = crossed(8, 8)
     person, topic = where["person"] / 3, where["topic"] / 7
-    found = trials_of(where, 1e3 * (person + topic)).differences()[0, 1]
-    assert found.estimate == 0.0
-    for spread in (found.over_people, found.over_both):
+    effects = trials_of(where, 1e3 * (person + topic)).differences()[0, 1]
+    assert effects.estimate == 0.0
+    for spread in (effects.over_people, effects.over_both):
         assert spread.insufficient is not None
         assert spread.insufficient.code == "no-variance"
         assert math.isnan(spread.p)
@@ -162,8 +164,8 @@ def test_differences_of_rounding_size_are_0_and_have_no_interval() -> None:
     large = trials_of(where, 1e6 * (person + topic) + 1e-5 * where["system"]).differences()[0, 1]
     assert large.estimate == 0.0
     # and so are differences of people, whose variance is below the square of that
-    own = 1e-8 * np.array([1, -2, 3, 0, 2, -1, 4, -3])[where["person"]]
-    people = trials_of(where, 1e3 * (person + topic) + own * where["system"]).differences()[0, 1].over_people
+    values = 1e-8 * np.array([1, -2, 3, 0, 2, -1, 4, -3])[where["person"]]
+    people = trials_of(where, 1e3 * (person + topic) + values * where["system"]).differences()[0, 1].over_people
     assert people.insufficient is not None
     assert people.insufficient.code == "no-variance"
     # a difference of a millionth is none of rounding
@@ -174,22 +176,22 @@ def test_differences_of_rounding_size_are_0_and_have_no_interval() -> None:
 def test_topics_that_do_not_differ_where_people_do() -> None:
     """Each of six people does each of six topics with both systems, which differ by what a person adds."""
     person, topic, system = (codes.ravel() for codes in np.meshgrid(range(6), range(6), range(2), indexing="ij"))
-    own = np.array([1.0, 2.0, 4.0, 2.0, 0.0, 3.0])
-    found = Trials(topic + own[person] * system, system, person, topic, np.zeros(72, int)).differences()[0, 1]
-    assert found.over_people.ci == pytest.approx(stats.ttest_1samp(own, 0.0).confidence_interval(0.95))
-    assert reasons(found) == [("", "", "person"), ("no-variance", "no-variance", "topic")]
+    values = np.array([1.0, 2.0, 4.0, 2.0, 0.0, 3.0])
+    effects = TrialArrays(topic + values[person] * system, system, person, topic, np.zeros(72, int)).differences()[0, 1]
+    assert effects.over_people.ci == pytest.approx(stats.ttest_1samp(values, 0.0).confidence_interval(0.95))
+    assert reasons(effects) == [("", "", "person"), ("no-variance", "no-variance", "topic")]
 
 
 def test_people_of_systems_that_more_and_fewer_used() -> None:
     where = crossed(18, 6, 3, between=True)
     trials = trials_of(where, drawn(np.random.default_rng(1), where), ~np.isin(where["person"], [1, 2, 5, 8]))
-    found = trials.differences()
-    assert {pair: (one.fewest_people, one.people) for pair, one in found.items()} == {
+    effects = trials.differences()
+    assert {pair: (row.fewest_people, row.people) for pair, row in effects.items()} == {
         (0, 1): (5, 6 + 5), (0, 2): (3, 6 + 3), (1, 2): (3, 5 + 3),
     }  # fmt: skip
-    assert [reasons(one)[0] for one in found.values()] == [("", "few-units", "person")] * 3
-    lacking = [one.over_people.no_verdict for one in found.values()]
-    assert [one and (one.observed, one.required) for one in lacking] == [(5, 6), (3, 6), (5, 6)]  # the first that lacks
+    assert [reasons(row)[0] for row in effects.values()] == [("", "few-units", "person")] * 3
+    lacking = [row.over_people.no_verdict for row in effects.values()]
+    assert [row and (row.observed, row.required) for row in lacking] == [(5, 6), (3, 6), (5, 6)]  # the first that lacks
 
 
 def test_who_tried_one_topic_alone_has_no_part() -> None:
@@ -197,11 +199,11 @@ def test_who_tried_one_topic_alone_has_no_part() -> None:
     values = drawn(np.random.default_rng(1), where)
     more = {"person": 6, "topic": 6, "position": 0, "system": 1}
     trials = trials_of({name: np.append(of, more[name]) for name, of in where.items()}, np.append(values, 99.0))
-    found, without = trials.differences()[0, 1], trials_of(where, values).differences()[0, 1]
-    assert (found.people, found.topics, found.fewest_people) == (6, 6, 6)
-    assert found.estimate == pytest.approx(without.estimate)
-    assert found.weights[-1] == pytest.approx(0.0, abs=1e-12)
-    assert reasons(found) == [("", "", "person")] * 2
+    effect, effect_without = trials.differences()[0, 1], trials_of(where, values).differences()[0, 1]
+    assert (effect.people, effect.topics, effect.fewest_people) == (6, 6, 6)
+    assert effect.estimate == pytest.approx(effect_without.estimate)
+    assert effect.weights[-1] == pytest.approx(0.0, abs=1e-12)
+    assert reasons(effect) == [("", "", "person")] * 2
 
 
 def whole(people: int, topics: int, *, between: bool = False) -> CrossedEffect:
@@ -209,11 +211,11 @@ def whole(people: int, topics: int, *, between: bool = False) -> CrossedEffect:
     return trials_of(where, drawn(np.random.default_rng(people), where)).differences()[0, 1]
 
 
-def reasons(found: CrossedEffect) -> list[tuple[str, str, str]]:
+def reasons(effect: CrossedEffect) -> list[tuple[str, str, str]]:
     """Give what is missing over people, and over both: for an interval, for a verdict, and of what unit."""
     return [
-        (one.insufficient.code if one.insufficient else "", one.no_verdict.code if one.no_verdict else "", one.unit)
-        for one in (found.over_people, found.over_both)
+        (row.insufficient.code if row.insufficient else "", row.no_verdict.code if row.no_verdict else "", row.unit)
+        for row in (effect.over_people, effect.over_both)
     ]
 
 
@@ -237,32 +239,32 @@ def test_five_effective_people_are_enough_for_a_verdict(pairs: int, verdict: boo
     system, topic = np.tile([0, 1], len(person) // 2), np.zeros(len(person), int)
     topic = np.concatenate([np.repeat(np.arange(of), 2) for of in (pairs, 3, 3, 3, 3, 3)])
     values = np.random.default_rng(3).normal(size=len(person))
-    found = Trials(values, system, person, topic, np.zeros(len(person), int)).differences()[0, 1]
-    weight = np.bincount(person, np.abs(found.weights))
+    effects = TrialArrays(values, system, person, topic, np.zeros(len(person), int)).differences()[0, 1]
+    weight = np.bincount(person, np.abs(effects.weights))
     # pairs are worth the same each: 6, 3, 3, 3, 3, 3 of 21 count as 441 / 81 people, 9 and 3s of 24 as 576 / 126
     assert weight / weight.sum() == pytest.approx(np.bincount(person) / len(person))
-    assert (found.over_people.no_verdict is None) == verdict
-    assert found.over_people.insufficient is None
+    assert (effects.over_people.no_verdict is None) == verdict
+    assert effects.over_people.insufficient is None
     if not verdict:
-        assert found.over_people.no_verdict is not None
-        assert found.over_people.no_verdict.observed == pytest.approx(24**2 / (9**2 + 5 * 3**2))
+        assert effects.over_people.no_verdict is not None
+        assert effects.over_people.no_verdict.observed == pytest.approx(24**2 / (9**2 + 5 * 3**2))
 
 
 def test_one_person_and_one_topic_have_no_variance() -> None:
-    trials = Trials(np.array([1.0, 4.0, 2.0, 6.0]), np.array([0, 1, 0, 1]), np.zeros(4, int), np.zeros(4, int),
+    trials = TrialArrays(np.array([1.0, 4.0, 2.0, 6.0]), np.array([0, 1, 0, 1]), np.zeros(4, int), np.zeros(4, int),
                     np.zeros(4, int))  # fmt: skip
-    found = trials.differences()[0, 1]
-    assert found.estimate == pytest.approx(5.0 - 1.5)
-    assert (found.people, found.topics, found.design) == (1, 1, "within")
-    assert math.isnan(found.over_people.error)
-    assert math.isnan(found.over_both.p)
-    assert (found.over_people.df, found.over_both.df) == (0.0, 0.0)
-    assert reasons(found) == [("few-units", "few-units", "person")] * 2
+    effects = trials.differences()[0, 1]
+    assert effects.estimate == pytest.approx(5.0 - 1.5)
+    assert (effects.people, effects.topics, effects.design) == (1, 1, "within")
+    assert math.isnan(effects.over_people.error)
+    assert math.isnan(effects.over_both.p)
+    assert (effects.over_people.df, effects.over_both.df) == (0.0, 0.0)
+    assert reasons(effects) == [("few-units", "few-units", "person")] * 2
 
 
 def test_confounders_are_empty_for_a_system_without_trials() -> None:
     none = np.zeros(4, int)
-    trials = Trials(np.arange(4.0), np.array([0, 2, 0, 2]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), none)
+    trials = TrialArrays(np.arange(4.0), np.array([0, 2, 0, 2]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), none)
     assert trials.confounders(0, 1) == ()
     assert trials.confounders(1, 2) == ()
     assert trials.confounders(0, 2) == ("topics",)

@@ -12,7 +12,7 @@ from judged.errors import InputError
 from judged.studies.design import Condition, Group, Task, first_design, parse_design, read_design
 from judged.studies.design_check import check_design
 from judged.studies.questionnaires import Item
-from studies.study_designs import made
+from studies.study_designs import make_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ def test_the_first_design_can_be_read_and_run() -> None:
     query, instruction = "most common elements of a list", "You need this. Save up to three results that do it."
     assert design.tasks[0] == Task("t01", query, instruction, 4.0, 3)
     assert design.groups == (Group("novice", 12), Group("expert", 12))
-    assert [(one.name, one.after) for one in design.questionnaires] == [
+    assert [(questionnaire.name, questionnaire.after) for questionnaire in design.questionnaires] == [
         ("ease", "task"), ("satisfaction", "task"), ("umux-lite", "system"), ("remarks", "end"),
     ]  # fmt: skip
     words = ("never", "some days a year", "some days a month", "most days")
@@ -56,14 +56,14 @@ def test_without_names_all_topics_are_used_but_those_of_practice() -> None:
         ("[[system]]  ", "[[sytem]]  ", "", "write system"),
         ('order = "mixed"', 'order = "mixd"', "order =", "write mixed"),
         ('"t01", "t02"', '"t1", "t02"', "use =", "write t"),
-        ('practice = ["t07"', 'practice = ["t01"', "practice =", "leave it once"),
+        ('practice = ["t07"', 'practice = ["t01"', "practice =", "remove one of the two"),
         ('of = "ease"', 'of = "esae"', "of =", "write ease"),
         ("scale = [1, 4]", "scale = [4, 1]", "scale =", "lowest, highest"),
         ("open = true", "opne = true", "opne", "write open"),
         ("participants = 12", "participants = 0", "participants", "from 1 to 100,000"),
         ("minutes = 4", "minutes = -1", "minutes", "from 0 to 100,000"),
         ("snippets = 160", "snippets = -1", "snippets", "from 0"),
-        ('name = "tfidf"', 'name = "bm25"', "", "its own name"),
+        ('name = "tfidf"', 'name = "bm25"', "", "rename one of them"),
         ('"t01", "t02", "t03", "t04", "t05", "t06"', '"t01"', "[topics]", "2 topics or more"),
     ],
 )  # fmt: skip
@@ -80,7 +80,7 @@ def test_what_is_refused_says_where_and_what_to_do(old: str, new: str, line: str
 def test_systems_need_a_run_or_an_endpoint() -> None:
     for keys in ("", 'run = "a.run"\nendpoint = "a.toml"\n'):
         text = f'{FIRST}\n[[system]]\nname = "third"\ntexts = "docs.jsonl"\n{keys}'
-        with pytest.raises(InputError, match=r"\[\[system\]\] 3: third has"):
+        with pytest.raises(InputError, match=r"\[\[system\]\] 3: the system third must have"):
             parse_design(text, "study.toml")
 
 
@@ -96,9 +96,9 @@ def test_a_check_finds_what_is_missing(tmp_path: Path) -> None:
     )
     text = f'[study]\ntitle = "x"\nqrels = "qrels.txt"\n[topics]\nfile = "queries.tsv"\n{systems}'
     (tmp_path / "study.toml").write_text(text)
-    found = check_design(read_design(tmp_path / "study.toml"))
-    assert not found.ready
-    assert [(note.rule, note.subject) for note in found.notes] == [
+    check = check_design(read_design(tmp_path / "study.toml"))
+    assert not check.ready
+    assert [(note.rule, note.subject) for note in check.notes] == [
         ("uneven-participants", ""), ("missing-texts", "a"), ("missing-topics", "b"), ("unreadable", "c"),
         ("missing-judgments", ""),
     ]  # fmt: skip
@@ -111,26 +111,26 @@ def test_a_check_finds_what_is_missing(tmp_path: Path) -> None:
 
 def test_minutes_and_balance_of_a_check() -> None:
     design = parse_design(FIRST)
-    found = check_design(design)
+    check = check_design(design)
     # 8 tasks of 4 minutes; 8 x 2 items after tasks, 2 x 2 after systems, 1 at the end, 8 a minute; one in own words;
     # two topics side by side
-    assert found.minutes == 32 + 21 / 8 + 1 + 2
-    assert found.ready
-    assert found.notes == ()
+    assert check.minutes == 32 + 21 / 8 + 1 + 2
+    assert check.ready
+    assert check.notes == ()
     fewer = check_design(replace(design, tasks=design.tasks[:5], groups=(Group("", 7),)))
     assert [note.rule for note in fewer.notes] == ["uneven-topics", "uneven-participants"]
     assert "use 4 or 6" in fewer.notes[0].text
     assert fewer.notes[1].text.endswith("take 6 or 8")
     almost = check_design(replace(design, groups=(Group("", 8),)))
     assert almost.notes[0].text.endswith("take 12")
-    assert {one.what for one in almost.balances[""] if one.least != one.most} == {"positions"}
+    assert {balance.kind for balance in almost.balances[""] if balance.least != balance.most} == {"positions"}
 
 
 def test_what_a_design_cannot_be() -> None:
     with pytest.raises(InputError, match="3 topics or more"):
-        made(3, 2)
+        make_design(3, 2)
     with pytest.raises(InputError, match='variants = "between"'):
-        made(2, 3, interfaces=2)
-    with pytest.raises(InputError, match="nothing to compare"):
-        made(1, 3)
-    assert made(2, 3, interfaces=2, variants="between").conditions == (Condition("s0"), Condition("s1"))
+        make_design(2, 3, interfaces=2)
+    with pytest.raises(InputError, match="at least two systems or variants"):
+        make_design(1, 3)
+    assert make_design(2, 3, interfaces=2, variants="between").conditions == (Condition("s0"), Condition("s1"))

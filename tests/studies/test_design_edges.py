@@ -12,7 +12,7 @@ from judged.errors import InputError
 from judged.studies.design import Condition, Design, Group, System, Task, Variant, first_design, parse_design
 from judged.studies.design_check import check_design
 from judged.studies.questionnaires import Item, Questionnaire
-from studies.study_designs import made
+from studies.study_designs import make_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +22,9 @@ def test_usual_values() -> None:
     assert Variant() == Variant(name="", marks=True, snippets=160, weights=False, results=10)
     assert Group("x").participants == 12
     assert Condition("s").variant == ""
-    one, two = System("a", "d", "a.run"), System("b", "d", endpoint="b.toml")
+    row, two = System("a", "d", "a.run"), System("b", "d", endpoint="b.toml")
     tasks = (Task("t", "q", "i", 5.0, 2), Task("u", "q", "i", 5.0, 2))
-    design = Design("x", (one, two), tasks)
+    design = Design("x", (row, two), tasks)
     usual = {
         "practice": (), "language": "en", "seed": 0, "consent": "", "instruction": "", "personal": False,
         "order": "mixed", "variants": "crossed", "interfaces": (Variant(),), "questionnaires": (),
@@ -34,7 +34,7 @@ def test_usual_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "key", "allowed", "refused"),
+    ("kind", "fields", "key", "allowed", "refused"),
     [
         (Variant, {}, "snippets", 0, -1),
         (Variant, {}, "results", 1, 0),
@@ -43,68 +43,68 @@ def test_usual_values() -> None:
         (Task, {"topic": "t", "query": "", "instruction": "", "minutes": 0.0}, "save", 0, -1),
     ],
 )
-def test_the_least_numbers(kind: Any, given: dict[str, Any], key: str, allowed: float, refused: float) -> None:
-    assert getattr(kind(**given, **{key: allowed}), key) == allowed
+def test_the_least_numbers(kind: Any, fields: dict[str, Any], key: str, allowed: float, refused: float) -> None:
+    assert getattr(kind(**fields, **{key: allowed}), key) == allowed
     with pytest.raises(SettingError, match=f"{key} is {refused}") as error:
-        kind(**given, **{key: refused})
+        kind(**fields, **{key: refused})
     assert error.value.key == key
 
 
 def test_a_system_has_a_run_or_an_endpoint() -> None:
-    with pytest.raises(InputError, match="s has both a run and an endpoint"):
+    with pytest.raises(InputError, match="either a run or an endpoint, and has both"):
         System("s", "d", "s.run", "s.toml")
-    with pytest.raises(InputError, match="s has neither a run nor an endpoint"):
+    with pytest.raises(InputError, match="either a run or an endpoint, and has neither"):
         System("s", "d")
 
 
 def test_what_must_be_there_to_compare() -> None:
-    assert made(2, 2).conditions == (Condition("s0"), Condition("s1"))
-    with pytest.raises(InputError, match="nothing to compare"):
-        made(1, 2)
-    assert made(1, 2, interfaces=2).conditions == (Condition("s0", "v0"), Condition("s0", "v1"))
-    assert made(1, 1, interfaces=2, variants="between").conditions == (Condition("s0"),)
-    with pytest.raises(SettingError, match="1 topics cannot be done with 2 systems") as plain:
-        made(2, 1)
+    assert make_design(2, 2).conditions == (Condition("s0"), Condition("s1"))
+    with pytest.raises(InputError, match="at least two systems or variants"):
+        make_design(1, 2)
+    assert make_design(1, 2, interfaces=2).conditions == (Condition("s0", "v0"), Condition("s0", "v1"))
+    assert make_design(1, 1, interfaces=2, variants="between").conditions == (Condition("s0"),)
+    with pytest.raises(SettingError, match="as many topics, got 1") as plain:
+        make_design(2, 1)
     assert "between" not in str(plain.value.fix)
-    with pytest.raises(SettingError, match="3 topics cannot be done with 4 systems and variants") as crossed:
-        made(2, 3, interfaces=2)
+    with pytest.raises(SettingError, match="4 systems and variants need as many topics, got 3") as crossed:
+        make_design(2, 3, interfaces=2)
     assert "use 4 topics or more, or write" in str(crossed.value.fix)
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
-        ({"systems": tuple(System(name, "d", "r") for name in "abcb")}, "two systems are called 'b'"),
-        ({"interfaces": tuple(Variant(name) for name in "vwv"), "variants": "between"}, "two variants are called 'v'"),
+        ({"systems": tuple(System(name, "d", "r") for name in "abcb")}, "names of systems .*'b'"),
+        ({"interfaces": tuple(Variant(name) for name in "vwv"), "variants": "between"}, "names of variants .*'v'"),
         ({"questionnaires": (Questionnaire("ease"), Questionnaire("tlx"), Questionnaire("tlx"))},
-         "two questionnaires are called 'tlx'"),
-        ({"groups": (Group("x"), Group("g"), Group("g"))}, "two groups are called 'g'"),
+         "names of questionnaires .*'tlx'"),
+        ({"groups": (Group("x"), Group("g"), Group("g"))}, "names of groups .*'g'"),
     ],
 )  # fmt: skip
-def test_names_are_given_once(more: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        replace(made(2, 8), **more)
+def test_names_are_given_once(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(make_design(2, 8), **more)
 
 
 def test_parts_are_found_by_their_names() -> None:
-    design = made(3, 6, practice=1, interfaces=2, preference=(Task("x", "", "", 0, 0),), path="a/b/study.toml",
+    design = make_design(3, 6, practice=1, interfaces=2, preference=(Task("x", "", "", 0, 0),), path="a/b/study.toml",
                   variants="between")  # fmt: skip
-    assert [design.system(f"s{at}").run for at in range(3)] == ["s0.run", "s1.run", "s2.run"]
+    assert [design.system(f"s{i}").run for i in range(3)] == ["s0.run", "s1.run", "s2.run"]
     assert [design.interface(name).name for name in ("v0", "v1")] == ["v0", "v1"]
     assert [design.task(topic).query for topic in ("t0", "t5", "t6", "x")] == ["query 0", "query 5", "query 6", ""]
     assert design.file("c.run").as_posix() == "a/b/c.run"
-    for wanted in (design.system, design.interface, design.task):
+    for find in (design.system, design.interface, design.task):
         with pytest.raises(StopIteration):
-            wanted("nobody")
+            find("nobody")
 
 
-TOPICS = "".join(f"q{at}\ttext {at}\n" for at in range(30))
+TOPICS = "".join(f"q{i}\ttext {i}\n" for i in range(30))
 SYSTEMS = '[[system]]\nname = "a"\ntexts = "d"\nrun = "a"\n[[system]]\nname = "b"\ntexts = "d"\nendpoint = "b"\n'
 
 
-def parsed(folder: Path, topics: str, rest: str = "", study: str = "") -> Design:
+def parsed(folder: Path, topics: str, tables: str = "", study: str = "") -> Design:
     (folder / "topics.tsv").write_text(TOPICS)
-    text = f'[study]\ntitle = "x"\n{study}\n[topics]\nfile = "topics.tsv"\n{topics}\n{SYSTEMS}{rest}'
+    text = f'[study]\ntitle = "x"\n{study}\n[topics]\nfile = "topics.tsv"\n{topics}\n{SYSTEMS}{tables}'
     return parse_design(text, str(folder / "study.toml"))
 
 
@@ -116,67 +116,76 @@ def test_topics_of_a_file(tmp_path: Path) -> None:
     instruction = "Find out what you can about this, and save the documents that help."
     assert design.tasks[0] == Task("q3", "text 3", instruction, 5.0, 0)
     assert (design.interfaces, design.groups, design.questionnaires) == ((Variant(),), (Group(""),), ())
-    own = '[[task]]\ntopic = "q2"\nsave = 0\n[[task]]\ntopic = "q3"\ninstruction = "Go."\nminutes = 0\n'
-    every = parsed(tmp_path, 'practice = ["q0"]\nminutes = 0\nsave = 4', own)
-    assert [task.topic for task in every.tasks] == [f"q{at}" for at in range(1, 30)]
-    assert (every.task("q1").minutes, every.task("q1").save) == (0.0, 4)
-    assert (every.task("q2").minutes, every.task("q2").save, every.task("q2").instruction) == (0.0, 0, instruction)
-    assert every.task("q3").instruction == "Go."
-    assert every.task("q3").save == 4
+    task_tables = '[[task]]\ntopic = "q2"\nsave = 0\n[[task]]\ntopic = "q3"\ninstruction = "Go."\nminutes = 0\n'
+    all_topics = parsed(tmp_path, 'practice = ["q0"]\nminutes = 0\nsave = 4', task_tables)
+    assert [task.topic for task in all_topics.tasks] == [f"q{i}" for i in range(1, 30)]
+    assert (all_topics.task("q1").minutes, all_topics.task("q1").save) == (0.0, 4)
+    assert (all_topics.task("q2").minutes, all_topics.task("q2").save, all_topics.task("q2").instruction) == (
+        0.0,
+        0,
+        instruction,
+    )
+    assert all_topics.task("q3").instruction == "Go."
+    assert all_topics.task("q3").save == 4
 
 
 @pytest.mark.parametrize(
-    ("topics", "rest", "said"),
+    ("topics", "tables", "message"),
     [
-        ('use = ["q1", "q2", "q1"]', "", "the topic q1 is there twice"),
-        ('practice = ["q1", "q1"]', "", "the topic q1 is there twice"),
-        ('preference = ["q1", "q2", "q2"]', "", "the topic q2 is there twice"),
-        ('use = ["q1", "q2"]\npractice = ["q2"]', "", "the topic q2 is there twice"),
+        ('use = ["q1", "q2", "q1"]', "", "the topic q1 is a duplicate"),
+        ('practice = ["q1", "q1"]', "", "the topic q1 is a duplicate"),
+        ('preference = ["q1", "q2", "q2"]', "", "the topic q2 is a duplicate"),
+        ('use = ["q1", "q2"]\npractice = ["q2"]', "", "the topic q2 is a duplicate"),
         ('preference = ["x"]', "", "topics.tsv has no topic 'x'"),
         ("", '[[task]]\ntopic = "x"\n', "no topic 'x'"),
         ("", "[[other]]\n", "no table 'other'"),
-        ("", '[task]\ntopic = "q1"\n', "task is no such table"),
+        ("", '[task]\ntopic = "q1"\n', "task must be a table"),
     ],
 )
-def test_topics_that_are_refused(tmp_path: Path, topics: str, rest: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        parsed(tmp_path, topics, rest)
+def test_topics_that_are_refused(tmp_path: Path, topics: str, tables: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parsed(tmp_path, topics, tables)
 
 
 def test_tables_that_are_no_tables() -> None:
-    with pytest.raises(InputError, match=r"study is no such table") as refused:
+    with pytest.raises(InputError, match=r"study must be a table") as refused:
         parse_design('[[study]]\ntitle = "x"\n')
     assert "write [study]" in str(refused.value)
-    with pytest.raises(InputError, match="there are no topics"):
+    with pytest.raises(InputError, match=r"must have a table .topics."):
         parse_design('[study]\ntitle = "x"\n')
 
 
 def test_a_wrong_item_of_a_second_questionnaire_is_named_by_its_line(tmp_path: Path) -> None:
-    own = '[[questionnaire]]\nof = "own"\nname = "{}"\nafter = "end"\n'
+    header = '[[questionnaire]]\nof = "own"\nname = "{}"\nafter = "end"\n'
     item = '[[questionnaire.item]]\nname = "{}"\ntext = "?"\n'
-    rest = own.format("m") + item.format("1") + item.format("2") + own.format("n") + item.format("1") + "step = 3\n"
+    tables = (
+        header.format("m") + item.format("1") + item.format("2") + header.format("n") + item.format("1") + "step = 3\n"
+    )
     with pytest.raises(InputError) as refused:
-        parsed(tmp_path, "", rest)
-    text = f'[study]\ntitle = "x"\n\n[topics]\nfile = "topics.tsv"\n\n{SYSTEMS}{rest}'
+        parsed(tmp_path, "", tables)
+    text = f'[study]\ntitle = "x"\n\n[topics]\nfile = "topics.tsv"\n\n{SYSTEMS}{tables}'
     assert refused.value.line is not None
     assert text.splitlines()[refused.value.line - 1] == "step = 3"
-    right = parsed(tmp_path, "", rest.replace("step = 3\n", ""))
-    assert [[item.name for item in one.items] for one in right.questionnaires] == [["1", "2"], ["1"]]
+    right = parsed(tmp_path, "", tables.replace("step = 3\n", ""))
+    assert [[item.name for item in questionnaire.items] for questionnaire in right.questionnaires] == [
+        ["1", "2"],
+        ["1"],
+    ]
 
 
 def test_sentences_of_a_check() -> None:
-    design = made(2, 4, practice=1, groups=(Group("", 8),), order="blocked")
+    design = make_design(2, 4, practice=1, groups=(Group("", 8),), order="blocked")
     tasks = (replace(design.tasks[0], minutes=0.0), *design.tasks[1:])
-    found = check_design(replace(design, tasks=tasks))
+    check = check_design(replace(design, tasks=tasks))
     # three tasks and one for practice of 5 minutes
-    work, balanced, ready = found.sentences
+    work, balanced, ready = check.sentences
     assert work.startswith("Each of 8 participants does 4 tasks with 2 systems, after 1 task for practice:")
     assert work.endswith(": at most 20 minutes, and 1 task without a limit.")
     assert balanced == "Systems are balanced with every 2 people, the places of topics with every 8."
     assert ready == "It cannot be run yet: something is missing."
-    assert found.facts() == {"ready": False, "minutes": 20.0, "block_systems": 2, "block": 8}
-    assert found.title == "Design: A study"
-    (_, table) = found.blocks()
+    assert check.facts() == {"ready": False, "minutes": 20.0, "block_systems": 2, "block": 8}
+    assert check.title == "Design: A study"
+    (_, table) = check.blocks()
     assert (table.labels, [column.heading for column in table.columns]) == (
         1, ["comes equally often", "at least", "at most", "balanced"],
     )  # fmt: skip
@@ -193,37 +202,37 @@ def test_sentences_of_a_check() -> None:
 
 
 def test_a_check_of_variants_and_groups() -> None:
-    design = made(2, 4, interfaces=2, groups=(Group("x", 1), Group("y", 3)))
-    found = check_design(design)
-    assert found.sentences[0].startswith("Each of 4 participants does 4 tasks with 4 variants of systems: at most 20 ")
-    assert found.sentences[0].endswith("20 minutes.")
+    design = make_design(2, 4, interfaces=2, groups=(Group("x", 1), Group("y", 3)))
+    check = check_design(design)
+    assert check.sentences[0].startswith("Each of 4 participants does 4 tasks with 4 variants of systems: at most 20 ")
+    assert check.sentences[0].endswith("20 minutes.")
     balanced = "Systems are balanced with every 4 people of each group, the places of topics with every 16."
-    assert found.sentences[1] == balanced
-    table = found.blocks()[1]
+    assert check.sentences[1] == balanced
+    table = check.blocks()[1]
     assert (table.labels, table.columns[0].heading) == (2, "group")
     assert [row["group"] for row in table.records()] == ["x"] * 5 + ["y"] * 5
     assert {row["balanced"] for row in table.records() if row["what"] == "each system with each person"} == {True}
-    uneven = [(note.subject, note.text) for note in found.notes if note.rule == "uneven-participants"]
+    uneven = [(note.subject, note.text) for note in check.notes if note.rule == "uneven-participants"]
     assert [subject for subject, _ in uneven] == ["x", "y"]
     assert uneven[0][1].startswith("1 participants do not balance ")
     assert uneven[0][1].endswith("take 4")
     assert uneven[1][1].endswith("take 4")
-    assert {note.of for note in found.notes if note.rule == "uneven-participants"} == {"groups"}
+    assert {note.of for note in check.notes if note.rule == "uneven-participants"} == {"groups"}
 
 
 def test_how_long_a_participant_takes() -> None:
     items = (Item("1", "?"), Item("2", "?"), Item("3", "?", open=True))
-    asked = tuple(Questionnaire("own", after, after, items=items) for after in ("task", "system", "end"))
-    design = made(3, 6, practice=2, preference=(Task("t0", "", "", 9.0, 0),))
+    questionnaires = tuple(Questionnaire("own", after, after, items=items) for after in ("task", "system", "end"))
+    design = make_design(3, 6, practice=2, preference=(Task("t0", "", "", 9.0, 0),))
     assert check_design(design).minutes == 8 * 5 + 1
-    for questionnaire, times in zip(asked, (8, 3, 1), strict=True):
-        found = check_design(replace(design, questionnaires=(questionnaire,), preference=()))
-        assert found.minutes == pytest.approx(8 * 5 + times * (2 / 8 + 1))
+    for questionnaire, times in zip(questionnaires, (8, 3, 1), strict=True):
+        check = check_design(replace(design, questionnaires=(questionnaire,), preference=()))
+        assert check.minutes == pytest.approx(8 * 5 + times * (2 / 8 + 1))
     assert check_design(parse_design(first_design())).blocks()[1].labels == 2
 
 
 @pytest.mark.parametrize(
-    ("people", "order", "what", "fix"),
+    ("people", "order", "combinations", "fix"),
     [
         (24, "mixed", "", ""),
         (12, "mixed", "", ""),
@@ -233,35 +242,35 @@ def test_how_long_a_participant_takes() -> None:
         (1, "mixed", "each system at each position", "take 2"),
     ],
 )
-def test_numbers_of_people_that_are_not_balanced(people: int, order: Any, what: str, fix: str) -> None:
+def test_numbers_of_people_that_are_not_balanced(people: int, order: Any, combinations: str, fix: str) -> None:
     """Two systems and six topics: balanced with every 2, all with every 12."""
-    notes = [note for note in check_design(made(2, 6, groups=(Group("", people),), order=order)).notes
+    notes = [note for note in check_design(make_design(2, 6, groups=(Group("", people),), order=order)).notes
              if note.rule.startswith("uneven")]  # fmt: skip
-    assert len(notes) == bool(what)
+    assert len(notes) == bool(combinations)
     for note in notes:
-        assert what in note.text
+        assert combinations in note.text
         assert note.text.endswith(fix)
         assert note.text.startswith(f"{people} participants do not balance ")
 
 
 def test_topics_that_no_person_has_equally_often() -> None:
     """Seven topics with three systems; 42 people balance all that can be balanced."""
-    notes = check_design(made(3, 7, groups=(Group("", 42),))).notes
+    notes = check_design(make_design(3, 7, groups=(Group("", 42),))).notes
     assert [(note.rule, note.text) for note in notes if note.severity != "error"] == [
         ("uneven-topics", "7 topics are no multiple of 3 systems, so no person has all equally often: use 6 or 9"),
     ]  # fmt: skip
 
 
 def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
-    design = made(2, 4, practice=1, preference=(Task("t9", "", "", 0, 0),), qrels="qrels.txt",
+    design = make_design(2, 4, practice=1, preference=(Task("t9", "", "", 0, 0),), qrels="qrels.txt",
                   path=str(tmp_path / "study.toml"))  # fmt: skip
     (tmp_path / "s0.run").write_text("t0 Q0 a 1 2 x\nt0 Q0 b 2 1 x\nt1 Q0 c 1 1 x\nother Q0 z 1 1 x\n")
-    (tmp_path / "s1.run").write_text("".join(f"t{at} Q0 a 1 1 x\n" for at in (0, 1, 2, 3, 4, 9)))
+    (tmp_path / "s1.run").write_text("".join(f"t{i} Q0 a 1 1 x\n" for i in (0, 1, 2, 3, 4, 9)))
     (tmp_path / "docs.jsonl").write_text('{"doc_id": "a", "text": "a"}\n')
     notes = check_design(design).notes
-    found = {(note.rule, note.subject): note for note in notes if note.severity == "error"}
-    assert set(found) == {("missing-topics", "s0"), ("missing-texts", "s0"), ("unreadable", "")}
-    topics, texts = found["missing-topics", "s0"], found["missing-texts", "s0"]
+    errors = {(note.rule, note.subject): note for note in notes if note.severity == "error"}
+    assert set(errors) == {("missing-topics", "s0"), ("missing-texts", "s0"), ("unreadable", "")}
+    topics, texts = errors["missing-topics", "s0"], errors["missing-texts", "s0"]
     assert (topics.weight, topics.of) == (4, "systems")
     assert "s0.run has no result for t2, t3, t4 and t9:" in topics.text
     assert (texts.weight, texts.of) == (2, "systems")
@@ -276,8 +285,8 @@ def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
     assert notes[-1].text.startswith("no judgments for t0, t1, t2, t3 and t4:")  # five are named
 
 
-@pytest.mark.parametrize(("topics", "rest"), [('use = ["x"]', ""), ("", '[[task]]\ntopic = "x"\n')])
-def test_twenty_topics_are_named_where_none_is_near(tmp_path: Path, topics: str, rest: str) -> None:
+@pytest.mark.parametrize(("topics", "tables"), [('use = ["x"]', ""), ("", '[[task]]\ntopic = "x"\n')])
+def test_twenty_topics_are_named_where_none_is_near(tmp_path: Path, topics: str, tables: str) -> None:
     with pytest.raises(InputError) as refused:
-        parsed(tmp_path, topics, rest)
-    assert f"use one of {', '.join(f'q{at}' for at in range(20))}." in str(refused.value)
+        parsed(tmp_path, topics, tables)
+    assert f"use one of {', '.join(f'q{i}' for i in range(20))}." in str(refused.value)

@@ -18,10 +18,10 @@ from judged.studies.questionnaires import (
     agreement,
     item_agreement,
     scores,
-    sus_of_umux_lite,
+    sus_from_umux_lite,
 )
 from judged.studies.records import StudyRecords
-from studies.study_designs import made
+from studies.study_designs import make_design
 
 AGREE = ("Strongly disagree", "Strongly agree")
 NAN = math.nan
@@ -33,8 +33,8 @@ def test_scales_of_all_items() -> None:
         for name, form in FORMS.items()
     }
     assert rows == {
-        "sus": [(f"{at}", (1.0, 5.0), 1.0, 2, False, at % 2 == 0) for at in range(1, 11)],
-        "umux-lite": [(f"{at}", (1.0, 7.0), 1.0, 2, False, False) for at in (1, 2)],
+        "sus": [(f"{i}", (1.0, 5.0), 1.0, 2, False, i % 2 == 0) for i in range(1, 11)],
+        "umux-lite": [(f"{i}", (1.0, 7.0), 1.0, 2, False, False) for i in (1, 2)],
         "tlx": [(name, (0.0, 100.0), 5.0, 2, False, False)
                 for name in ("mental", "physical", "temporal", "performance", "effort", "frustration")],
         "ease": [("1", (1.0, 7.0), 1.0, 2, False, False)],
@@ -69,79 +69,79 @@ def test_what_an_item_may_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "key", "said"),
+    ("fields", "key", "message"),
     [
-        ({"scale": (1.0,)}, "scale", "the scale is [1.0]"),
-        ({"scale": (1.0, 2.0, 3.0)}, "scale", "the scale is [1.0, 2.0, 3.0]"),
-        ({"scale": (2.0, 2.0)}, "scale", "the scale is [2.0, 2.0]"),
-        ({"step": 0.0}, "step", "steps of 0 "),
-        ({"step": -1.0}, "step", "steps of -1 "),
-        ({"step": 0.3}, "step", "steps of 0.3 "),
-        ({"step": 3.0}, "step", "steps of 3 "),
-        ({"step": 100.0}, "step", "steps of 100 "),
-        ({"step": 1.001}, "step", "steps of 1.001 "),
-        ({"words": ("a",)}, "words", "there are 1 words for 5 values"),
-        ({"words": ("a", "b", "c", "d")}, "words", "there are 4 words for 5 values"),
-        ({"words": ("a", "b", "c"), "scale": (1.0, 2.0)}, "words", "there are 3 words for 2 values"),
+        ({"scale": (1.0,)}, "scale", "got [1.0]"),
+        ({"scale": (1.0, 2.0, 3.0)}, "scale", "got [1.0, 2.0, 3.0]"),
+        ({"scale": (2.0, 2.0)}, "scale", "got [2.0, 2.0]"),
+        ({"step": 0.0}, "step", "got 0."),
+        ({"step": -1.0}, "step", "got -1."),
+        ({"step": 0.3}, "step", "got 0.3."),
+        ({"step": 3.0}, "step", "got 3."),
+        ({"step": 100.0}, "step", "got 100."),
+        ({"step": 1.001}, "step", "got 1.001."),
+        ({"words": ("a",)}, "words", "all 5 values or the two ends, got 1 labels"),
+        ({"words": ("a", "b", "c", "d")}, "words", "all 5 values or the two ends, got 4 labels"),
+        ({"words": ("a", "b", "c"), "scale": (1.0, 2.0)}, "words", "all 2 values or the two ends, got 3 labels"),
     ],
 )
-def test_what_an_item_may_not_be(given: dict[str, Any], key: str, said: str) -> None:
+def test_what_an_item_may_not_be(fields: dict[str, Any], key: str, message: str) -> None:
     with pytest.raises(SettingError) as refused:
-        Item("1", "?", **given)
+        Item("1", "?", **fields)
     assert refused.value.key == key
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_an_own_questionnaire_needs_a_name_a_time_and_items() -> None:
-    whole: dict[str, Any] = {"name": "mine", "after": "end", "items": (Item("1", "?"),)}
-    own = Questionnaire("own", **whole)
-    assert (own.title, own.after, own.higher_is_better, own.scores) == ("mine", "end", True, (1.0, 5.0))
-    for key in whole:
-        with pytest.raises(SettingError, match="an own questionnaire needs"):
-            Questionnaire("own", **{name: value for name, value in whole.items() if name != key})
+    keywords: dict[str, Any] = {"name": "mine", "after": "end", "items": (Item("1", "?"),)}
+    custom = Questionnaire("own", **keywords)
+    assert (custom.title, custom.after, custom.higher_is_better, custom.scores) == ("mine", "end", True, (1.0, 5.0))
+    for key in keywords:
+        with pytest.raises(SettingError, match="a custom questionnaire must have"):
+            Questionnaire("own", **{name: value for name, value in keywords.items() if name != key})
     with pytest.raises(SettingError, match="no questionnaire 'mine'"):
-        Questionnaire("mine", **whole)
+        Questionnaire("mine", **keywords)
     texts = {"items": (Item("1", "?"), Item("2", "?")), "name": "mine", "after": "task"}
     Questionnaire("own", **texts, wording=("a", "b"))
-    with pytest.raises(SettingError, match="there are 1 texts for 2 items"):
+    with pytest.raises(SettingError, match="got 1"):
         Questionnaire("own", **texts, wording=("a",))
-    with pytest.raises(SettingError, match="there are 3 texts for 2 items"):
+    with pytest.raises(SettingError, match="got 3"):
         Questionnaire("umux-lite", wording=("a", "b", "c"))
     for ends in (("a",), ("a", "b", "c")):
-        with pytest.raises(SettingError, match=f"there are {len(ends)} words"):
+        with pytest.raises(SettingError, match=f"two labels, got {len(ends)}"):
             Questionnaire("ease", ends=ends)
-    with pytest.raises(InputError, match="two items have one name"):
+    with pytest.raises(InputError, match="item names must be unique"):
         Questionnaire("own", **{**texts, "items": (Item("1", "?"), Item("2", "?"), Item("1", "?"))})
 
 
 def test_what_is_given_goes_before_the_form() -> None:
-    given = Questionnaire("tlx", "load", "end", ends=("0", "1"), higher_is_better=True)
-    assert (given.name, given.after, given.higher_is_better) == ("load", "end", True)
-    assert {item.words for item in given.items} == {("0", "1")}
-    assert [item.text for item in given.items] == [item.text for item in FORMS["tlx"].items]
-    assert {(item.scale, item.step) for item in given.items} == {((0.0, 100.0), 5.0)}
+    load = Questionnaire("tlx", "load", "end", ends=("0", "1"), higher_is_better=True)
+    assert (load.name, load.after, load.higher_is_better) == ("load", "end", True)
+    assert {item.words for item in load.items} == {("0", "1")}
+    assert [item.text for item in load.items] == [item.text for item in FORMS["tlx"].items]
+    assert {(item.scale, item.step) for item in load.items} == {((0.0, 100.0), 5.0)}
     worse = Questionnaire("ease", higher_is_better=False)
     assert worse.higher_is_better is False
     sus = Questionnaire("sus", wording=tuple("abcdefghij"))
     assert "".join(item.text for item in sus.items) == "abcdefghij"
     assert [item.reversed for item in sus.items] == [False, True] * 5
-    own = Questionnaire("own", "mine", "end", items=(Item("1", "?"),), higher_is_better=False)
-    assert own.higher_is_better is False
+    custom = Questionnaire("own", "mine", "end", items=(Item("1", "?"),), higher_is_better=False)
+    assert custom.higher_is_better is False
 
 
 def test_shares_scores_and_bounds_by_hand() -> None:
     """Items from 2 to 10, the second one reversed: 4 and 8 are a quarter each, of 2 to 10 that is 4."""
     items = (Item("1", "?", (2.0, 10.0)), Item("2", "?", (2.0, 10.0), reversed=True), Item("3", "?", open=True))
-    own = Questionnaire("own", "mine", "end", items=items)
-    assert [item.name for item in own.scored] == ["1", "2"]
-    assert own.shares(np.array([4.0, 8.0])).tolist() == [0.25, 0.25]
-    assert own.shares(np.array([[2.0, 2.0], [10.0, 4.0]])).tolist() == [[0.0, 1.0], [1.0, 0.75]]
-    assert own.score(np.array([4.0, 8.0])) == 4.0
-    assert math.isnan(own.score(np.array([4.0, NAN])))
+    custom = Questionnaire("own", "mine", "end", items=items)
+    assert [item.name for item in custom.scored] == ["1", "2"]
+    assert custom.shares(np.array([4.0, 8.0])).tolist() == [0.25, 0.25]
+    assert custom.shares(np.array([[2.0, 2.0], [10.0, 4.0]])).tolist() == [[0.0, 1.0], [1.0, 0.75]]
+    assert custom.score(np.array([4.0, 8.0])) == 4.0
+    assert math.isnan(custom.score(np.array([4.0, NAN])))
     # a quarter and 0 or 1: 1/8 and 5/8 of the way from 2 to 10
-    assert own.bounds(np.array([4.0, NAN])) == (3.0, 7.0)
-    assert own.bounds(np.array([4.0, 8.0])) == (4.0, 4.0)
-    assert own.bounds(np.array([NAN, NAN])) == (2.0, 10.0)
+    assert custom.bounds(np.array([4.0, NAN])) == (3.0, 7.0)
+    assert custom.bounds(np.array([4.0, 8.0])) == (4.0, 4.0)
+    assert custom.bounds(np.array([NAN, NAN])) == (2.0, 10.0)
     mixed = Questionnaire("own", "mine", "end", items=(Item("1", "?"), Item("2", "?", (1.0, 4.0))))
     assert mixed.scored == ()
     assert all(math.isnan(end) for end in mixed.scores)
@@ -149,12 +149,12 @@ def test_shares_scores_and_bounds_by_hand() -> None:
     texts = Questionnaire("own", "mine", "end", items=(Item("1", "?", open=True),))
     assert texts.scored == ()
     assert math.isnan(texts.scores[1])
-    assert sus_of_umux_lite(100.0) == pytest.approx(87.9)
-    assert sus_of_umux_lite(0.0) == 22.9
+    assert sus_from_umux_lite(100.0) == pytest.approx(87.9)
+    assert sus_from_umux_lite(0.0) == 22.9
 
 
 def test_every_column_of_scores() -> None:
-    design = made(questionnaires=(
+    design = make_design(questionnaires=(
         Questionnaire("umux-lite"), Questionnaire("sus", "usability"), Questionnaire("tlx"),
         Questionnaire("own", "words", "end", items=(Item("1", "?", open=True),)),
     ))  # fmt: skip
@@ -183,20 +183,20 @@ def test_every_column_of_scores() -> None:
 def test_agreement_of_items_that_are_reversed_and_of_few() -> None:
     values = np.array([[1.0, 5.0], [2.0, 4.0], [4.0, 1.0], [5.0, 2.0]])
     items = (Item("1", "?"), Item("2", "?", reversed=True))
-    design = made(questionnaires=(Questionnaire("own", "mine", "end", items=items), Questionnaire("ease"),
+    design = make_design(questionnaires=(Questionnaire("own", "mine", "end", items=items), Questionnaire("ease"),
                                   Questionnaire("umux-lite")))  # fmt: skip
-    answers = [{"participant": f"p{at}", "position": 0, "questionnaire": "mine", "item": f"{item + 1}", "value": value}
-               for at, row in enumerate(values) for item, value in enumerate(row)]  # fmt: skip
+    answers = [{"participant": f"p{i}", "position": 0, "questionnaire": "mine", "item": f"{item + 1}", "value": value}
+               for i, row in enumerate(values) for item, value in enumerate(row)]  # fmt: skip
     answers.append({"participant": "p9", "position": 0, "questionnaire": "mine", "item": "1", "value": 3.0})
-    people = [{"participant": f"p{at}"} for at in (0, 1, 2, 3, 9)]
+    people = [{"participant": f"p{i}"} for i in (0, 1, 2, 3, 9)]
     made_of = StudyRecords.of({"participants": people, "trials": [], "answers": answers})
-    own, umux = agreement(made_of, design)
+    custom, umux = agreement(made_of, design)
     turned = np.column_stack([values[:, 0], 6 - values[:, 1]])
     alpha = 2 * (1 - turned.var(axis=0, ddof=1).sum() / turned.sum(axis=1).var(ddof=1))
-    assert (own.questionnaire, own.filled_in, own.left_out) == ("mine", 4, 1)
-    assert own.alpha == pytest.approx(alpha)
-    assert own.ci == pytest.approx(item_agreement(turned)[1])
-    wide, narrow = own.ci, agreement(made_of, design, level=0.5)[0].ci
+    assert (custom.questionnaire, custom.filled_in, custom.left_out) == ("mine", 4, 1)
+    assert custom.alpha == pytest.approx(alpha)
+    assert custom.ci == pytest.approx(item_agreement(turned)[1])
+    wide, narrow = custom.ci, agreement(made_of, design, level=0.5)[0].ci
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
     assert (umux.questionnaire, umux.filled_in, umux.left_out) == ("umux-lite", 0, 0)
     assert math.isnan(umux.alpha)

@@ -19,13 +19,13 @@ from judged.studies.assignment import (
     SideBySide,
     assignments,
     balance,
-    blocks,
+    block_sizes,
     side_by_side,
     trials,
     williams,
 )
 from judged.studies.design import Design, Group, System, Task
-from studies.study_designs import made
+from studies.study_designs import make_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,22 +44,25 @@ def test_squares_of_one_to_five() -> None:
 @pytest.mark.parametrize(
     ("design", "expected"),
     [
-        (made(2, 5), (2, 10)),
-        (made(3, 5), (6, 30)),
-        (made(2, 6, interfaces=2), (4, 24)),
-        (made(2, 5, interfaces=3, variants="between"), (6, 30)),
-        (made(1, 5, interfaces=3, variants="between"), (3, 15)),
-        (made(1, 5, interfaces=2), (2, 10)),
+        (make_design(2, 5), (2, 10)),
+        (make_design(3, 5), (6, 30)),
+        (make_design(2, 6, interfaces=2), (4, 24)),
+        (make_design(2, 5, interfaces=3, variants="between"), (6, 30)),
+        (make_design(1, 5, interfaces=3, variants="between"), (3, 15)),
+        (make_design(1, 5, interfaces=2), (2, 10)),
     ],
 )
 def test_how_many_people_it_takes(design: Design, expected: tuple[int, int]) -> None:
-    assert blocks(design) == expected
+    assert block_sizes(design) == expected
 
 
 def orders(design: Design, people: int) -> list[tuple[list[int], list[int]]]:
     """Give of each person the topics as numbers, and the systems as numbers, without practice."""
-    done = [[one for one in trials(design, number) if not one.practice] for number in range(people)]
-    return [([int(one.query_id[1:]) for one in own], [int(one.system[1:]) for one in own]) for own in done]
+    done = [[row for row in trials(design, number) if not row.practice] for number in range(people)]
+    return [
+        ([int(row.query_id[1:]) for row in participant_trials], [int(row.system[1:]) for row in participant_trials])
+        for participant_trials in done
+    ]
 
 
 def turned(order: list[int], count: int) -> list[int]:
@@ -69,11 +72,14 @@ def turned(order: list[int], count: int) -> list[int]:
 
 @pytest.mark.parametrize(("systems", "topics", "order"), [(2, 6, "mixed"), (2, 6, "blocked"), (4, 8, "mixed")])
 def test_topics_move_on_from_block_to_block(systems: int, topics: int, order: Any) -> None:
-    design = made(systems, topics, order=order, seed=5)
+    design = make_design(systems, topics, order=order, seed=5)
     size = len(williams(systems))
-    found = orders(design, 2 * size * topics)
-    by_block = [[topics_of for topics_of, _ in found[at : at + size]] for at in range(0, len(found), size)]
-    assert all(own == block[0] for block in by_block for own in block)  # one order in a block
+    participant_orders = orders(design, 2 * size * topics)
+    by_block = [
+        [topics_of for topics_of, _ in participant_orders[i : i + size]]
+        for i in range(0, len(participant_orders), size)
+    ]
+    assert all(topic_order == block[0] for block in by_block for topic_order in block)  # one order in a block
     for turn in (by_block[:topics], by_block[topics:]):
         assert len({tuple(turned(block[0], topics)) for block in turn}) == 1
         assert sorted(block[0][0] for block in turn) == list(range(topics))
@@ -85,13 +91,13 @@ def test_topics_move_on_from_block_to_block(systems: int, topics: int, order: An
 @pytest.mark.parametrize(("systems", "topics"), [(2, 6), (3, 7), (4, 8), (4, 6)])
 def test_systems_follow_the_rows_of_the_square(systems: int, topics: int, order: Any) -> None:
     """Blocked: each system of a row as often, the first ones once more. Mixed: a row, then that from its last on."""
-    design = made(systems, topics, order=order, seed=1)
+    design = make_design(systems, topics, order=order, seed=1)
     size = len(williams(systems))
-    found = orders(design, 3 * size)
+    participant_orders = orders(design, 3 * size)
     names = {}
-    for at in range(0, len(found), size):
+    for i in range(0, len(participant_orders), size):
         firsts = set()
-        for _, codes in found[at : at + size]:
+        for _, codes in participant_orders[i : i + size]:
             if order == "blocked":
                 changes = [codes[0], *(new for old, new in pairwise(codes) if new != old)]
                 counts = [codes.count(system) for system in changes]
@@ -103,18 +109,21 @@ def test_systems_follow_the_rows_of_the_square(systems: int, topics: int, order:
                 assert codes[systems] == codes[systems - 1]  # ABBA
                 firsts.add(tuple(codes[:systems]))
         assert len(firsts) == size  # each row of the square once
-        names[at] = firsts
+        names[i] = firsts
     assert len({frozenset(rows) for rows in names.values()}) == 1
     # rows stand in another order in each block
-    shown = [tuple(tuple(codes) for _, codes in found[at : at + size]) for at in range(0, len(found), size)]
-    assert systems == 2 or len(set(shown)) > 1
+    blocks = [
+        tuple(tuple(codes) for _, codes in participant_orders[i : i + size])
+        for i in range(0, len(participant_orders), size)
+    ]
+    assert systems == 2 or len(set(blocks)) > 1
 
 
 def test_a_mixed_order_of_four_goes_on_with_what_it_ended_with() -> None:
     """1 2 4 3, then 3 4 2 1 one further by what first and last are apart, and so on: no system follows another more."""
-    design = made(4, 16, seed=2)
+    design = make_design(4, 16, seed=2)
     for _, codes in orders(design, 4):
-        rows = [codes[at : at + 4] for at in (0, 4, 8, 12)]
+        rows = [codes[i : i + 4] for i in (0, 4, 8, 12)]
         assert all(sorted(row) == [0, 1, 2, 3] for row in rows)
         assert all(later[0] == row[-1] for row, later in pairwise(rows))
     steps = Counter(pair for _, codes in orders(design, 4) for pair in pairwise(codes)
@@ -125,89 +134,91 @@ def test_a_mixed_order_of_four_goes_on_with_what_it_ended_with() -> None:
 
 def unevenness(order: list[int], codes: list[int]) -> int:
     """Count how often two topics so far apart share a condition, and add the squares: even counts are the least."""
-    apart = [0] * len(codes)
-    for one, other in product(range(len(codes)), repeat=2):
-        if one != other and codes[one] == codes[other]:
-            apart[(order[one] - order[other]) % len(codes)] += 1
-    return sum(times * times for times in apart)
+    distance_counts = [0] * len(codes)
+    for row, other in product(range(len(codes)), repeat=2):
+        if row != other and codes[row] == codes[other]:
+            distance_counts[(order[row] - order[other]) % len(codes)] += 1
+    return sum(times * times for times in distance_counts)
 
 
 @pytest.mark.parametrize(("systems", "topics"), [(2, 8), (3, 9), (2, 10)])
 def test_the_order_of_topics_is_the_most_even_of_fifty(systems: int, topics: int) -> None:
     """Fifty are shuffled by Python's generator, each with a seed of its own; the first of the best is taken."""
     for seed in range(6):
-        design = made(systems, topics, seed=seed)
-        usual = [at % systems if at // systems % 2 == 0 else systems - 1 - at % systems for at in range(topics)]
+        design = make_design(systems, topics, seed=seed)
+        usual = [i % systems if i // systems % 2 == 0 else systems - 1 - i % systems for i in range(topics)]
         if systems == 3:  # 0 1 2, then from 2 on: 2 0 1, then 1 2 0
             usual = [0, 1, 2, 2, 0, 1, 1, 2, 0]
         tried = []
-        for at in range(50):
+        for i in range(50):
             order = list(range(topics))
-            random.Random(f"{seed} 0 topics {at}").shuffle(order)  # noqa: S311
+            random.Random(f"{seed} 0 topics {i}").shuffle(order)  # noqa: S311
             tried.append(order)
         best = min(tried, key=lambda order: unevenness(order, usual))
-        (found, _), *_ = orders(design, 1)
-        assert turned(found, topics) == turned(best, topics)
+        (topic_order, _), *_ = orders(design, 1)
+        assert turned(topic_order, topics) == turned(best, topics)
 
 
 def test_practice_meets_the_systems_as_they_will_come() -> None:
-    design = made(2, 4, practice=3, seed=3)
+    design = make_design(2, 4, practice=3, seed=3)
     for number in range(8):
-        own = trials(design, number)
-        assert [(one.position, one.practice) for one in own] == [(at, at <= 3) for at in range(1, 8)]
-        assert [one.query_id for one in own[:3]] == ["t4", "t5", "t6"]
-        first, second = own[3].system, own[4].system
-        assert [one.system for one in own[:3]] == [first, second, first]
-        assert {one.variant for one in own} == {""}
+        assigned = trials(design, number)
+        assert [(row.position, row.practice) for row in assigned] == [(i, i <= 3) for i in range(1, 8)]
+        assert [row.query_id for row in assigned[:3]] == ["t4", "t5", "t6"]
+        first, second = assigned[3].system, assigned[4].system
+        assert [row.system for row in assigned[:3]] == [first, second, first]
+        assert {row.variant for row in assigned} == {""}
 
 
 def test_variants_between_people_alternate() -> None:
     """Three variants and two systems: three people in turn have one row, and the next three the other one."""
-    design = made(2, 4, practice=1, interfaces=3, variants="between", seed=1)
+    design = make_design(2, 4, practice=1, interfaces=3, variants="between", seed=1)
     rows = [trials(design, number) for number in range(12)]
-    assert [{one.variant for one in own} for own in rows] == [{f"v{number % 3}"} for number in range(12)]
-    systems = [[one.system for one in own] for own in rows]
-    topics = [[one.query_id for one in own] for own in rows]
-    for at in (0, 3, 6, 9):
-        assert systems[at] == systems[at + 1] == systems[at + 2]
-        assert topics[at] == topics[at + 1] == topics[at + 2]
+    assert [{row.variant for row in participant_trials} for participant_trials in rows] == [
+        {f"v{number % 3}"} for number in range(12)
+    ]
+    systems = [[row.system for row in participant_trials] for participant_trials in rows]
+    topics = [[row.query_id for row in participant_trials] for participant_trials in rows]
+    for i in (0, 3, 6, 9):
+        assert systems[i] == systems[i + 1] == systems[i + 2]
+        assert topics[i] == topics[i + 1] == topics[i + 2]
     assert systems[0] != systems[3]
     assert topics[0] == topics[3] != topics[6] == topics[9]
-    crossed = trials(made(1, 4, interfaces=2, seed=1), 0)
-    assert {one.variant for one in crossed} == {"v0", "v1"}
+    crossed = trials(make_design(1, 4, interfaces=2, seed=1), 0)
+    assert {row.variant for row in crossed} == {"v0", "v1"}
 
 
 def test_conditions_of_another_seed_stand_for_other_numbers() -> None:
-    first = {trials(made(4, 4, seed=seed), 0)[0].system for seed in range(12)}
+    first = {trials(make_design(4, 4, seed=seed), 0)[0].system for seed in range(12)}
     assert len(first) > 2
-    topics = {trials(made(2, 8, seed=seed), 0)[0].query_id for seed in range(12)}
+    topics = {trials(make_design(2, 8, seed=seed), 0)[0].query_id for seed in range(12)}
     assert len(topics) > 3
 
 
 def test_the_table_of_assignments() -> None:
-    design = made(2, 2, practice=1, groups=(Group("g", 2), Group("h", 1)))
+    design = make_design(2, 2, practice=1, groups=(Group("g", 2), Group("h", 1)))
     table = assignments(design)
     assert table.schema == ASSIGNMENTS
     rows = table.to_pylist()
     assert [(row["participant"], row["group"], row["position"]) for row in rows] == [
-        (who, group, at) for who, group in (("p1", "g"), ("p2", "g"), ("p3", "h")) for at in (1, 2, 3)
+        (participant, group, i) for participant, group in (("p1", "g"), ("p2", "g"), ("p3", "h")) for i in (1, 2, 3)
     ]
-    own = [{"participant": "x", "group": "g", **one._asdict()} for one in trials(design, 0)]
-    assert assignments(design, {"x": "g"}).to_pylist() == own
+    expected_rows = [{"participant": "x", "group": "g", **trial._asdict()} for trial in trials(design, 0)]
+    assert assignments(design, {"x": "g"}).to_pylist() == expected_rows
     assert assignments(design, {}).num_rows == 0
-    with pytest.raises(InputError, match="x is of no group of the design: 'k'"):
+    with pytest.raises(InputError, match="the group of x must be in the design, got 'k'"):
         assignments(design, {"x": "k"})
 
 
-def rows_of(*given: tuple[str, str, str, int, bool]) -> pa.Table:
+def rows_of(*fields: tuple[str, str, str, int, bool]) -> pa.Table:
     names = ("participant", "query_id", "system", "position", "practice")
-    return pa.Table.from_pylist([{"group": "", "variant": "", **dict(zip(names, row, strict=True))} for row in given],
+    return pa.Table.from_pylist([{"group": "", "variant": "", **dict(zip(names, row, strict=True))} for row in fields],
                                 schema=ASSIGNMENTS)  # fmt: skip
 
 
 def test_balance_is_counted_by_hand() -> None:
     """p: t0 a, t1 b; q: t0 a, t1 a; one more of practice does not count."""
-    design = made(2, 2)
+    design = make_design(2, 2)
     table = rows_of(("p", "t9", "s1", 1, True), ("p", "t0", "s0", 2, False), ("p", "t1", "s1", 3, False),
                     ("q", "t0", "s0", 2, False), ("q", "t1", "s0", 3, False))  # fmt: skip
     assert balance(design, table) == (
@@ -221,64 +232,64 @@ def test_balance_is_counted_by_hand() -> None:
 
 
 def test_balance_of_variants_crossed_and_between() -> None:
-    crossed = made(2, 4, interfaces=2)
+    crossed = make_design(2, 4, interfaces=2)
     counted = {
-        one.what: (one.least, one.most) for one in balance(crossed, assignments(crossed, dict.fromkeys("p", "")))
+        row.kind: (row.least, row.most) for row in balance(crossed, assignments(crossed, dict.fromkeys("p", "")))
     }
     # of one person: four conditions once each, so 4 of 16 places, and 3 of 12 that follow
     assert counted == {"systems": (0, 1), "topics": (0, 1), "positions": (0, 1), "followers": (0, 1), "persons": (1, 1)}
-    between = made(2, 4, interfaces=2, variants="between")
+    between = make_design(2, 4, interfaces=2, variants="between")
     counted = {
-        one.what: (one.least, one.most) for one in balance(between, assignments(between, dict.fromkeys("p", "")))
+        row.kind: (row.least, row.most) for row in balance(between, assignments(between, dict.fromkeys("p", "")))
     }
     assert counted["persons"] == (2, 2)  # each system, whatever the variant
     assert counted["systems"] == (0, 1)
     four = assignments(between, dict.fromkeys("pqrs", ""))
-    assert {one.what: (one.least, one.most) for one in balance(between, four)} == {
+    assert {row.kind: (row.least, row.most) for row in balance(between, four)} == {
         "systems": (1, 1), "topics": (1, 1), "positions": (0, 4), "followers": (2, 2), "persons": (2, 2),
     }  # fmt: skip
 
 
 def test_lists_side_by_side_by_hand() -> None:
     """Of three systems and one topic: all pairs, then all with sides changed."""
-    one = made(3, 6, preference=(Task("t0", "", "", 0, 0),))
-    assert [side_by_side(one, number) for number in range(7)] == [
+    design = make_design(3, 6, preference=(Task("t0", "", "", 0, 0),))
+    assert [side_by_side(design, number) for number in range(7)] == [
         (SideBySide("t0", *pair),) for pair in (("s0", "s1"), ("s0", "s2"), ("s1", "s2"), ("s1", "s0"), ("s2", "s0"),
                                                 ("s2", "s1"), ("s0", "s1"))
     ]  # fmt: skip
-    two = made(2, 6, preference=(Task("t0", "", "", 0, 0), Task("t1", "", "", 0, 0)))
+    two = make_design(2, 6, preference=(Task("t0", "", "", 0, 0), Task("t1", "", "", 0, 0)))
     for number in range(4):
         (first, second) = side_by_side(two, number)
         assert {first.query_id, second.query_id} == {"t0", "t1"}
         # of the second topic the turn is one further and the side as well: both stand alike
         assert (first.left, second.left) == (("s0", "s0") if number % 2 == 0 else ("s1", "s1"))
-    assert side_by_side(made(2, 6), 3) == ()
+    assert side_by_side(make_design(2, 6), 3) == ()
 
 
 def test_lists_of_runs_and_of_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [f"t0 Q0 d{at:03} 0 {200 - at / 2} x" for at in range(130)] + ["t2 Q0 only 0 1 x", "other Q0 no 0 1 x"]
+    lines = [f"t0 Q0 d{i:03} 0 {200 - i / 2} x" for i in range(130)] + ["t2 Q0 only 0 1 x", "other Q0 no 0 1 x"]
     (tmp_path / "s0.run").write_text("\n".join(lines) + "\n")
     (tmp_path / "docs.jsonl").write_text(
         '{"doc_id": "d000", "title": "T", "text": "x"}\n{"doc_id": "no", "text": "y"}\n'
     )
-    asked: list[tuple[str, int]] = []
+    searches: list[tuple[str, int]] = []
 
     class Engine:
-        def build(self, *given: Any) -> None:
-            assert given[1] == {"file": str(tmp_path / "engine.toml")}
+        def build(self, *fields: Any) -> None:
+            assert fields[1] == {"file": str(tmp_path / "engine.toml")}
 
         def search(self, query: str, depth: int) -> list[tuple[str, float]]:
-            asked.append((query, depth))
+            searches.append((query, depth))
             if query == "refused":
                 raise QueryRefusedError(query)
             return [("d000", 2.0)]
 
     monkeypatch.setattr(lists, "find_engine", lambda name: Engine if name == "http" else None)
-    design = made(2, 2, practice=1, path=str(tmp_path / "study.toml"))
+    design = make_design(2, 2, practice=1, path=str(tmp_path / "study.toml"))
     engine = System("s1", "docs.jsonl", endpoint="engine.toml")
-    found = lists.StudyLists.of(Design("x", (design.systems[0], engine), design.tasks, design.practice,
+    system_lists = lists.StudyLists.of(Design("x", (design.systems[0], engine), design.tasks, design.practice,
                                        path=design.path)).systems  # fmt: skip
-    run, engine_lists = found["s0"], found["s1"]
+    run, engine_lists = system_lists["s0"], system_lists["s1"]
     hits = run.hits("t0", "whatever")
     assert (len(hits), hits[0], hits[-1]) == (lists.DEPTH, ("d000", 200.0), ("d099", 150.5))
     assert lists.DEPTH == 100
@@ -291,4 +302,4 @@ def test_lists_of_runs_and_of_an_engine(tmp_path: Path, monkeypatch: pytest.Monk
     assert engine_lists.text("no").text == "y"
     assert engine_lists.hits("t0", "words") == engine_lists.hits("t1", "words") == (("d000", 2.0),)
     assert engine_lists.hits("t0", "refused") == ()
-    assert asked == [("words", 100), ("refused", 100)]
+    assert searches == [("words", 100), ("refused", 100)]

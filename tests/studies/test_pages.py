@@ -22,11 +22,11 @@ from study_made import DESIGN, DOCS, HOSTILE, design_in, store_of
 class Person:
     """Somebody who takes part, without a browser."""
 
-    def __init__(self, study: Study, who: str = "p1") -> None:
+    def __init__(self, study: Study, participant: str = "p1") -> None:
         from fastapi.testclient import TestClient
 
         self.client = TestClient(make_study_app(study, Rules(LOOPBACK)), base_url="http://127.0.0.1")
-        self.home = f"/s/{study.store.token(who)}"
+        self.home = f"/s/{study.store.token(participant)}"
         self.text = self.client.get(self.home).text
 
     @property
@@ -43,9 +43,9 @@ class Person:
     def send(self, **form: Any) -> int:
         """Send the form of the page that is next, with what it needs."""
         text = self.get()
-        given = dict(re.findall(r'type="radio" name="([^"]+)" value="([^"]+)"', text))
-        given |= dict.fromkeys(re.findall(r'<select id="[^"]+" name="([^"]+)"', text), "50")
-        return self.client.post(f"{self.home}/{self.step}", data=given | form).status_code
+        fields = dict(re.findall(r'type="radio" name="([^"]+)" value="([^"]+)"', text))
+        fields |= dict.fromkeys(re.findall(r'<select id="[^"]+" name="([^"]+)"', text), "50")
+        return self.client.post(f"{self.home}/{self.step}", data=fields | form).status_code
 
     def act(self, action: str, page: int, doc_id: str, **more: Any) -> int:
         """Do something with a document."""
@@ -66,24 +66,24 @@ def study(tmp_path: Path) -> Iterator[Study]:
     store.close()
 
 
-def actions(study: Study, who: str = "p1") -> list[str]:
-    return [row["action"] for row in study.store.records()["events"].to_pylist() if row["participant"] == who]
+def actions(study: Study, participant: str = "p1") -> list[str]:
+    return [row["action"] for row in study.store.records()["events"].to_pylist() if row["participant"] == participant]
 
 
 def test_the_pages_in_their_order(study: Study) -> None:
-    person, seen = Person(study), list[str]()
+    person, page_names = Person(study), list[str]()
     while (name := person.step) != "thanks":
-        seen.append(re.sub(r"-\d+", "", name))
+        page_names.append(re.sub(r"-\d+", "", name))
         assert person.send() == 200
     task = ["task", "search", "questions-satisfaction"]
-    assert seen[:5] == ["consent", "instruction", "task", "search", "task"]  # nothing is asked of practice
-    assert seen[4:] == [
+    assert page_names[:5] == ["consent", "instruction", "task", "search", "task"]  # nothing is asked of practice
+    assert page_names[4:] == [
         *task * 3, "questions-umux-lite", *task, "questions-umux-lite",
         "preference", "questions-tlx", "questions-own",
     ]  # fmt: skip
     records = study.store.records()
-    asked = records["answers"].to_pylist()
-    assert {(row["questionnaire"], bool(row["position"]), row["system"]) for row in asked} == {
+    answers = records["answers"].to_pylist()
+    assert {(row["questionnaire"], bool(row["position"]), row["system"]) for row in answers} == {
         ("satisfaction", True, ""), ("umux-lite", False, "alpha"), ("umux-lite", False, "beta"),
         ("tlx", False, ""), ("own", False, ""),
     }  # fmt: skip
@@ -176,10 +176,10 @@ def test_when_the_time_is_over_the_task_ends(study: Study) -> None:
 
 
 def test_own_queries_of_an_engine(study: Study) -> None:
-    asked: list[str] = []
+    queries: list[str] = []
 
     def hits(_: str, query: str) -> tuple[tuple[str, float], ...]:
-        asked.append(query)
+        queries.append(query)
         return () if query == "nothing" else tuple((doc, 1.0) for doc in DOCS[:12])
 
     free = SystemLists(hits, Texts.of({"d00": {"title": "One", "text": "It has words."}}), free=True)
@@ -192,15 +192,15 @@ def test_own_queries_of_an_engine(study: Study) -> None:
     assert "d11" in person.get()  # by the link, the page that was seen last
     assert 'value="words"' in person.get()
     person.send()
-    shown = [row for row in study.store.records()["events"].to_pylist() if row["action"] == "query"]
-    assert [(row["query"], row["rank"], len(row["shown"])) for row in shown] == [
+    result_pages = [row for row in study.store.records()["events"].to_pylist() if row["action"] == "query"]
+    assert [(row["query"], row["rank"], len(row["shown"])) for row in result_pages] == [
         ("nothing", 1, 0), ("words", 1, 10), ("words", 11, 2),
     ]  # fmt: skip
 
 
 def test_a_link_opens_its_own_pages_and_nothing_else(study: Study) -> None:
     person = Person(study)
-    other, observer = (study.store.token(who) for who in ("p2", OBSERVER))
+    other, observer = (study.store.token(participant) for participant in ("p2", OBSERVER))
     observing = (f"/observe/{other}", f"/observe/{observer}/p99")
     for path in ("/", "/s/p1-guessed", f"/s/{observer}", *observing, "/leaderboard", "/api/v1/openapi.json", "/docs"):
         assert person.client.get(path).status_code in {400, 404}, path
@@ -213,7 +213,7 @@ def test_a_link_opens_its_own_pages_and_nothing_else(study: Study) -> None:
 def test_an_observer_writes_notes_on_the_task_that_runs(study: Study) -> None:
     person, base = Person(study), f"/observe/{study.store.token(OBSERVER)}"
     person.go_to("search")
-    assert all(who in person.client.get(base).text for who in ("p1", "p12"))
+    assert all(participant in person.client.get(base).text for participant in ("p1", "p12"))
     assert person.client.post(f"{base}/p1", data={"text": "looks at <b>titles</b> alone"}).status_code == 200
     assert "&lt;b&gt;titles" in person.client.get(f"{base}/p1").text
     (note,) = study.store.records()["notes"].to_pylist()
@@ -247,6 +247,6 @@ def test_what_a_variant_shows() -> None:
 
 
 def test_left_and_right_change_between_participants(study: Study) -> None:
-    pairs = [step.pair for at in range(12) for step in steps(study.design, at, study.store.trials("p1")) if step.pair]
+    pairs = [step.pair for i in range(12) for step in steps(study.design, i, study.store.trials("p1")) if step.pair]
     assert len(pairs) == 12
     assert sum(pair.left == "alpha" for pair in pairs) == 6

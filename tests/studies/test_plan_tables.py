@@ -13,7 +13,7 @@ from judged.errors import InputError
 from judged.studies import planning
 from judged.studies.design import Design, Group
 from judged.studies.planning import Contrast, Spreads, StudyPlan, plan_study
-from studies.study_designs import made
+from studies.study_designs import make_design
 
 SPREADS = Spreads(people_by_system=0.3, topics_by_system=0.3, trials=1.0)
 
@@ -24,7 +24,7 @@ def planned(design: Design, difference: float = 0.5, spreads: Spreads = SPREADS,
 
 def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     """Topics: halves of 7 to 4 times 7 in multiples of 3, and 7; people: halves of 5 to 20, but 6 at least."""
-    plan = planned(made(3, 7, groups=(Group("", 5),)), 0.9)
+    plan = planned(make_design(3, 7, groups=(Group("", 5),)), 0.9)
     sentences, table, chart = plan.blocks()
     topics = [3, 6, 7, 12, 15, 21, 27]
     contrast = Contrast(3)
@@ -38,7 +38,7 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     assert [row["n"] for row in rows] == topics
     assert [row["people"] for row in rows] == needed
     assert [row["trials"] for row in rows] == [people and people * n for people, n in zip(needed, topics, strict=True)]
-    assert [row["most"] for row in rows] == [Contrast.most(0.9, SPREADS, n) for n in topics]
+    assert [row["most"] for row in rows] == [Contrast.max_power(0.9, SPREADS, n) for n in topics]
     assert rows[0]["most"] == 0.0
     assert [column.heading for column in table.columns] == ["topics", "participants", "trials", "power at most"]
     assert table.columns[3].cells()[0] == "0%"
@@ -46,9 +46,11 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     powers = chart.table.records()
     people = [5, 6, 8, 10, 15, 20]
     assert [(row["topics"], row["people"]) for row in powers] == [
-        (f"{n} topics", one) for n in topics for one in people
+        (f"{n} topics", count) for n in topics for count in people
     ]
-    assert [row["power"] for row in powers] == [contrast.power(0.9, SPREADS, one, n) for n in topics for one in people]
+    assert [row["power"] for row in powers] == [
+        contrast.power(0.9, SPREADS, count, n) for n in topics for count in people
+    ]
     assert (chart.kind, chart.x, chart.y, chart.color, chart.percent, chart.spread) == (
         "lines", "people", "power", "topics", "y", "amount",
     )  # fmt: skip
@@ -60,9 +62,9 @@ def test_tables_of_a_plan_for_three_systems_and_seven_topics() -> None:
     ("design", "topics", "people"),
     [
         # two groups: balanced with every 2 x 6; fewer are not shown, but those of the design
-        (made(3, 6, groups=(Group("a", 2), Group("b", 3))), [3, 6, 9, 12, 18, 24], [5, 12, 15, 20]),
+        (make_design(3, 6, groups=(Group("a", 2), Group("b", 3))), [3, 6, 9, 12, 18, 24], [5, 12, 15, 20]),
         # three variants and two topics: topics in threes, and 2; people 6 at least
-        (made(1, 2, interfaces=3, variants="between", groups=(Group("", 9),)), [2, 3, 6, 9],
+        (make_design(1, 2, interfaces=3, variants="between", groups=(Group("", 9),)), [2, 3, 6, 9],
          [6, 9, 14, 18, 27, 36]),
     ],
 )  # fmt: skip
@@ -74,7 +76,7 @@ def test_topics_and_people_of_the_tables(design: Design, topics: list[int], peop
 
 
 def test_facts_and_defaults_of_a_plan() -> None:
-    plan = planned(made(2, 6, groups=(Group("a", 7), Group("b", 5))), -0.5, outcome="minutes")
+    plan = planned(make_design(2, 6, groups=(Group("a", 7), Group("b", 5))), -0.5, outcome="minutes")
     assert plan.facts() == {
         "difference": 0.5, "alpha": 0.05, "power": 0.8, "outcome": "minutes",
         "sd": {"people": 0.0, "people_by_system": 0.3, "topics_by_system": 0.3, "trials": 1.0},
@@ -89,11 +91,11 @@ def test_facts_and_defaults_of_a_plan() -> None:
 @pytest.mark.parametrize(
     ("design", "contrast"),
     [
-        (made(2, 4), Contrast(2)),
-        (made(1, 4, interfaces=3), Contrast(3)),  # everybody has each variant
-        (made(1, 4, interfaces=3, variants="between"), Contrast(3, between=True)),
-        (made(2, 4, interfaces=3, variants="between"), Contrast(2)),  # systems are compared within people
-        (made(2, 4, interfaces=2), Contrast(4)),
+        (make_design(2, 4), Contrast(2)),
+        (make_design(1, 4, interfaces=3), Contrast(3)),  # everybody has each variant
+        (make_design(1, 4, interfaces=3, variants="between"), Contrast(3, between=True)),
+        (make_design(2, 4, interfaces=3, variants="between"), Contrast(2)),  # systems are compared within people
+        (make_design(2, 4, interfaces=2), Contrast(4)),
     ],
 )
 def test_what_a_design_compares(design: Design, contrast: Contrast) -> None:
@@ -101,11 +103,11 @@ def test_what_a_design_compares(design: Design, contrast: Contrast) -> None:
 
 
 def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
-    design = made(2, 12, groups=(Group("", 24),))
+    design = make_design(2, 12, groups=(Group("", 24),))
     plan = planned(design, 0.8)
-    found, takes, shares = plan.sentences
-    power, most = Contrast(2).power(0.8, SPREADS, 24, 12), Contrast.most(0.8, SPREADS, 12)
-    assert found == (
+    power_sentence, takes, shares = plan.sentences
+    power, most = Contrast(2).power(0.8, SPREADS, 24, 12), Contrast.max_power(0.8, SPREADS, 12)
+    assert power_sentence == (
         f"With 24 participants and 12 topics a true difference of 0.8 is found with a probability of {power:.0%}"
         " (alpha 0.05, other people and other topics)."
     )
@@ -121,7 +123,7 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
     assert plan.blocks()[2].sentence == f"With 24 participants {end}"
 
     limited = planned(design, 0.5, power=0.6, alpha=0.1)
-    most = Contrast.most(0.5, SPREADS, 12, 0.1)
+    most = Contrast.max_power(0.5, SPREADS, 12, 0.1)
     assert 0.9 < most < 0.99
     needed = Contrast(2).people_needed(0.5, SPREADS, 12, step=2, alpha=0.1, power=0.6)
     assert limited.sentences[1] == (
@@ -130,8 +132,8 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
     assert "(alpha 0.1, " in limited.sentences[0]
     assert f"probability of {Contrast(2).power(0.5, SPREADS, 24, 12, 0.1):.0%}" in limited.sentences[0]
 
-    few = planned(made(2, 6, groups=(Group("", 24),)), 0.5)
-    most = Contrast.most(0.5, SPREADS, 6)
+    few = planned(make_design(2, 6, groups=(Group("", 24),)), 0.5)
+    most = Contrast.max_power(0.5, SPREADS, 6)
     assert few.sentences[1] == (
         f"More people are not enough: however many, 6 topics give at most {most:.0%}."
         " For 80% it takes 8 topics or more."
@@ -148,12 +150,12 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
 def test_topics_needed_are_six_or_more(spread: float, difference: float, needed: int) -> None:
     """A t-test over topics, whose deviation is 0.3 x sqrt(2), finds 0.5 with 80% from 8 topics on."""
     spreads = Spreads(topics_by_system=spread, trials=1.0)
-    assert planned(made(2, 6), difference, spreads).topics_needed == needed
+    assert planned(make_design(2, 6), difference, spreads).topics_needed == needed
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.98, "98%"), (0.99, "99%"), (0.9901, "> 99%"), (1.0, "> 99%")])
 def test_powers_above_99_percent_are_not_told_apart(share: float, text: str) -> None:
-    plan = planned(made(2, 6))
+    plan = planned(make_design(2, 6))
     column = plan.blocks()[1].column("most")
     assert replace(column, values=[share]).cells() == [text]
 
@@ -171,26 +173,26 @@ def test_people_needed_are_searched_up_to_a_limit_and_from_two_for_each_conditio
     assert needed is not None
     powers = [Contrast(2).power(0.5, SPREADS, people, 12) for people in (needed - 1, needed)]
     assert powers[0] < 0.8 <= powers[1]
-    monkeypatch.setattr(planning, "_MOST", needed)
+    monkeypatch.setattr(planning, "_MAX_PEOPLE", needed)
     assert Contrast(2).people_needed(0.5, SPREADS, 12) == needed
     assert Contrast(2).people_needed(0.5, SPREADS, 12, power=powers[1]) == needed
-    monkeypatch.setattr(planning, "_MOST", needed - 1)
+    monkeypatch.setattr(planning, "_MAX_PEOPLE", needed - 1)
     assert Contrast(2).people_needed(0.5, SPREADS, 12) is None
 
 
 def test_what_more_people_leave_to_topics() -> None:
     spreads = Spreads(topics_by_system=0.1)
-    assert Contrast.most(0.5, spreads, 5) == 0.0
+    assert Contrast.max_power(0.5, spreads, 5) == 0.0
     # 0.2 / (0.1 x sqrt(2)) x sqrt(6): a noncentrality of 3.46 with 5 degrees of freedom; the other tail has 1e-8
     for alpha in (0.05, 0.01):
         expected = stats.nct.sf(stats.t.ppf(1 - alpha / 2, 5), 5, 3.464102)
-        assert Contrast.most(0.2, spreads, 6, alpha) == pytest.approx(expected, abs=1e-6)
+        assert Contrast.max_power(0.2, spreads, 6, alpha) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("difference", [0.0, math.nan, math.inf, -math.inf])
 def test_a_difference_is_a_number_other_than_0(difference: float) -> None:
     with pytest.raises(InputError, match="difference"):
-        planned(made(2, 6), difference)
+        planned(make_design(2, 6), difference)
 
 
 @pytest.mark.parametrize("name", ["people", "people_by_system", "topics_by_system", "trials"])

@@ -15,7 +15,7 @@ from judged.stats.sample_size import power, topics_needed_t
 from judged.studies.assignment import assignments
 from judged.studies.design import Group, first_design, parse_design
 from judged.studies.planning import Contrast, Spreads, plan_study
-from studies.study_designs import made
+from studies.study_designs import make_design
 
 if TYPE_CHECKING:
     from judged.results.types import Floats
@@ -49,11 +49,11 @@ def simulated_power(design: Design, difference: float, spreads: Spreads, seed: i
     free = system - nuisance @ (nuisance.T @ system)
     inverse = np.linalg.pinv(free, rcond=1e-9)
     weights = inverse[-1] - inverse[0]
-    taken = basis(nuisance, system)
+    model_basis = basis(nuisance, system)
 
     random, n = np.random.default_rng(seed), len(rows)
     both = [person[:, :, None] * system[:, None, :], topic[:, :, None] * system[:, None, :]]
-    by_system = [one.reshape(n, -1) for one in both]
+    by_system = [record.reshape(n, -1) for record in both]
     made_of = (
         (person, spreads.people), (by_system[0], spreads.people_by_system), (by_system[1], spreads.topics_by_system),
         (topic, 3.0), (np.eye(n), spreads.trials),
@@ -62,21 +62,25 @@ def simulated_power(design: Design, difference: float, spreads: Spreads, seed: i
         members @ random.normal(0.0, sd, (members.shape[1], STUDIES)) for members, sd in made_of
     )
 
-    left = values - taken @ (taken.T @ values)
+    left = values - model_basis @ (model_basis.T @ values)
     alone = basis(*by_system)
     beyond = values - alone @ (alone.T @ values)
     of_trials = (beyond**2).sum(axis=0) / (n - alone.shape[1]) * (weights @ weights), n - alone.shape[1]
     variances = [(-of_trials[0], of_trials[1])]
     for members in (person, topic):
         shares = members.T * weights
-        together = between and members is person
-        errors = shares @ (members - taken @ (taken.T @ members)) if together else shares - shares @ taken @ taken.T
-        nominal = float(((shares @ members) ** 2).sum()) if together else float(weights @ weights)
+        is_correlated = between and members is person
+        errors = (
+            shares @ (members - model_basis @ (model_basis.T @ members))
+            if is_correlated
+            else shares - shares @ model_basis @ model_basis.T
+        )
+        nominal = float(((shares @ members) ** 2).sum()) if is_correlated else float(weights @ weights)
         spread = errors @ errors.T
         factor, df = nominal / np.trace(spread), np.trace(spread) ** 2 / (spread**2).sum()
         variances.append((((shares @ left) ** 2).sum(axis=0) * factor, df))
-    variance = np.maximum(sum(one for one, _ in variances), np.maximum(variances[1][0], variances[2][0]))
-    freedom = variance**2 / sum(one**2 / df for one, df in variances)
+    variance = np.maximum(sum(record for record, _ in variances), np.maximum(variances[1][0], variances[2][0]))
+    freedom = variance**2 / sum(record**2 / df for record, df in variances)
     p = 2 * stats.t.sf(np.abs(weights @ values) / np.sqrt(variance), freedom)
     return float((p < 0.05).mean())
 
@@ -93,14 +97,14 @@ def simulated_power(design: Design, difference: float, spreads: Spreads, seed: i
 def test_power_of_people_who_use_every_system(
     people: int, topics: int, systems: int, spreads: Spreads, difference: float
 ) -> None:
-    design = made(systems, topics, groups=(Group("", people),))
+    design = make_design(systems, topics, groups=(Group("", people),))
     closed = Contrast(systems).power(difference, spreads, people, topics)
     assert simulated_power(design, difference, spreads, people) == pytest.approx(closed, abs=0.06)
 
 
 def test_power_of_people_who_have_one_variant_each() -> None:
     spreads = Spreads(0.8, 0.0, 0.2, 1.0)
-    design = made(1, 6, interfaces=2, variants="between", groups=(Group("", 40),))
+    design = make_design(1, 6, interfaces=2, variants="between", groups=(Group("", 40),))
     closed = Contrast(2, between=True).power(0.8, spreads, 40, 6)
     assert simulated_power(design, 0.8, spreads, 3) == pytest.approx(closed, abs=0.06)
 
@@ -110,8 +114,8 @@ def test_more_people_leave_what_topics_add() -> None:
     spreads = Spreads(0.0, 0.5, 0.4, 1.0)
     rising = [Contrast().power(0.5, spreads, people, 6) for people in (4, 12, 48, 200, 2000, 200_000)]
     assert rising == sorted(rising)
-    assert Contrast.most(0.5, spreads, 6) == power(0.5, math.sqrt(2) * 0.4, 6)
-    assert rising[-1] == pytest.approx(Contrast.most(0.5, spreads, 6), abs=0.02)
+    assert Contrast.max_power(0.5, spreads, 6) == power(0.5, math.sqrt(2) * 0.4, 6)
+    assert rising[-1] == pytest.approx(Contrast.max_power(0.5, spreads, 6), abs=0.02)
     assert Contrast().people_needed(0.5, spreads, 6, alpha=0.05, power=0.8) is None
     plan = plan_study(parse_design(first_design()), 0.5, spreads)
     assert plan.topics_needed == topics_needed_t(0.5, math.sqrt(2) * 0.4)
@@ -131,9 +135,9 @@ def test_people_needed_is_the_least_multiple() -> None:
 
 
 def test_levels_of_people_matter_where_they_are_compared_with_each_other() -> None:
-    alike, different = Spreads(0.0, 0.2, 0.1, 1.0), Spreads(2.0, 0.2, 0.1, 1.0)
-    assert Contrast(2).variances(alike, 20, 6) == Contrast(2).variances(different, 20, 6)
-    assert Contrast(2).variances(alike, 20, 6) == pytest.approx((2 * 0.04 / 20, 2 * 0.01 / 6, 4 / 120))
+    similar, different = Spreads(0.0, 0.2, 0.1, 1.0), Spreads(2.0, 0.2, 0.1, 1.0)
+    assert Contrast(2).variances(similar, 20, 6) == Contrast(2).variances(different, 20, 6)
+    assert Contrast(2).variances(similar, 20, 6) == pytest.approx((2 * 0.04 / 20, 2 * 0.01 / 6, 4 / 120))
     # two groups of ten: each mean has a variance of (4 + 0.04) / 10
     assert Contrast(2, between=True).variances(different, 20, 6)[0] == pytest.approx(2 * 4.04 / 10)
 
@@ -143,7 +147,7 @@ def test_a_design_says_what_is_compared() -> None:
     design = parse_design(first_design())
     plan = plan_study(design, -0.5, spreads)
     assert (plan.difference, plan.people, plan.n, plan.step) == (0.5, 24, 6, 4)
-    between = made(1, 6, interfaces=3, variants="between")
+    between = make_design(1, 6, interfaces=3, variants="between")
     assert plan_study(between, 0.5, spreads).contrast == Contrast(3, between=True)
     assert plan_study(replace(design, groups=(Group("", 8),)), 0.5, spreads).step == 2
     assert "More people" not in plan.text()
@@ -165,15 +169,15 @@ def plain_power(n: int, between: bool, difference: float, spreads: Spreads, peop
     middles = (np.arange(24) + 0.5) / 24
     over_topics = (of_topics + of_trials) * stats.chi2.ppf(middles, df_topics) / df_topics
     true = stats.norm(difference, math.sqrt(of_people + of_topics + of_trials))
-    found = []
+    powers = []
     for over_people in (of_people + of_trials) * stats.chi2.ppf(middles, df_people) / df_people:
         both, squares = over_people + over_topics, over_people**2 / df_people + over_topics**2 / df_topics
         if df_trials > 0:
             both, squares = both - of_trials, squares + of_trials**2 / df_trials
         variance = np.maximum(np.maximum(both, over_people), over_topics)
         limit = stats.t.ppf(0.975, variance**2 / squares) * np.sqrt(variance)
-        found.append(true.sf(limit) + true.cdf(-limit))
-    return float(np.mean(found))
+        powers.append(true.sf(limit) + true.cdf(-limit))
+    return float(np.mean(powers))
 
 
 @pytest.mark.parametrize(
@@ -198,9 +202,9 @@ def test_the_power_of_a_plan_is_written_in_percent(difference: float, text: str 
     design = parse_design(first_design())
     spreads = Spreads(people_by_system=0.3, topics_by_system=0.3, trials=1.0)
     plan = plan_study(design, difference, spreads)
-    found = plan_power(design, difference, spreads)
-    assert (found > 0.99) == (text is not None)
-    assert f"with a probability of {text or f'{100 * found:.0f}%'} (" in plan.sentences[0]
+    power = plan_power(design, difference, spreads)
+    assert (power > 0.99) == (text is not None)
+    assert f"with a probability of {text or f'{100 * power:.0f}%'} (" in plan.sentences[0]
 
 
 def plan_power(design: Design, difference: float, spreads: Spreads) -> float:

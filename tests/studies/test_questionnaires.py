@@ -16,10 +16,10 @@ from judged.studies.questionnaires import (
     agreement,
     item_agreement,
     scores,
-    sus_of_umux_lite,
+    sus_from_umux_lite,
 )
 from judged.studies.records import StudyRecords
-from studies.study_designs import made
+from studies.study_designs import make_design
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_scores(of: str, answers: list[float], score: float) -> None:
 
 def test_sus_that_is_expected_of_umux_lite() -> None:
     """Lewis, Utesch and Maher 2013: 0.65 * ((6 + 7 - 2) * 100 / 12) + 22.9."""
-    assert sus_of_umux_lite(11 * 100 / 12) == pytest.approx(82.4833, abs=1e-4)
+    assert sus_from_umux_lite(11 * 100 / 12) == pytest.approx(82.4833, abs=1e-4)
 
 
 def test_forms() -> None:
@@ -63,8 +63,8 @@ def test_own_questionnaires() -> None:
         Item("odd", "Was it odd?", (1, 4), reversed=True),
         Item("why", "Why?", open=True),
     )
-    own = Questionnaire("own", "mine", "end", items=items)
-    assert (own.scores, own.score(np.array([4.0, 2.0]))) == ((1, 4), 3.5)  # (4 + (5 - 2)) / 2
+    custom = Questionnaire("own", "mine", "end", items=items)
+    assert (custom.scores, custom.score(np.array([4.0, 2.0]))) == ((1, 4), 3.5)  # (4 + (5 - 2)) / 2
     mixed = Questionnaire("own", "mine", "end", items=(items[0], Item("other", "?", (0, 10))))
     assert mixed.scored == ()
     german = Questionnaire("ease", wording=("Wie leicht war das?",), ends=("schwer", "leicht"))
@@ -72,34 +72,37 @@ def test_own_questionnaires() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "fix"),
+    ("fields", "fix"),
     [
         ({"of": "suss"}, "write sus"),
         ({"of": "own", "name": "mine"}, r"\[\[questionnaire.item\]\]"),
         ({"of": "sus", "items": (Item("1", "?"),)}, 'of = "own"'),
-        ({"of": "sus", "wording": ("one",)}, "give 10"),
-        ({"of": "sus", "ends": ("one",)}, "give two"),
-        ({"of": "own", "name": "m", "after": "end", "items": (Item("1", "?"), Item("1", "!"))}, "each its own"),
+        ({"of": "sus", "wording": ("one",)}, "write 10 texts"),
+        ({"of": "sus", "ends": ("one",)}, "write two labels"),
+        (
+            {"of": "own", "name": "m", "after": "end", "items": (Item("1", "?"), Item("1", "!"))},
+            "rename one",
+        ),
     ],
 )
-def test_what_is_no_questionnaire(given: dict[str, Any], fix: str) -> None:
+def test_what_is_no_questionnaire(fields: dict[str, Any], fix: str) -> None:
     with pytest.raises(InputError, match=fix):
-        Questionnaire(**given)
+        Questionnaire(**fields)
 
 
-@pytest.mark.parametrize("given", [{"scale": (5, 1)}, {"step": 0.3}, {"words": ("a", "b", "c")}])
-def test_what_is_no_item(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("fields", [{"scale": (5, 1)}, {"step": 0.3}, {"words": ("a", "b", "c")}])
+def test_what_is_no_item(fields: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        Item("1", "?", **given)
+        Item("1", "?", **fields)
 
 
 def records(answers: list[Any]) -> StudyRecords:
     """Make records of answers: participant, position, system, questionnaire, item, value."""
     names = ("participant", "position", "system", "questionnaire", "item", "value")
     trials = [
-        {"participant": person, "position": at, "query_id": f"t{at}", "system": f"s{at % 2}"}
+        {"participant": person, "position": i, "query_id": f"t{i}", "system": f"s{i % 2}"}
         for person in ("a", "b")
-        for at in (1, 2)
+        for i in (1, 2)
     ]
     rows = [dict(zip(names, row, strict=True)) for row in answers]
     people = [{"participant": "a"}, {"participant": "b"}]
@@ -107,23 +110,29 @@ def records(answers: list[Any]) -> StudyRecords:
 
 
 def test_scores_of_records_bound_what_is_missing() -> None:
-    design = made(questionnaires=(Questionnaire("ease"), Questionnaire("sus"), Questionnaire("umux-lite", after="end")))
-    sus = [("a", 0, "s1", "sus", f"{at}", 3.0) for at in range(1, 11)]
-    part = [("b", 0, "s1", "sus", f"{at}", 5.0) for at in (1, 2, 3)]
+    design = make_design(
+        questionnaires=(Questionnaire("ease"), Questionnaire("sus"), Questionnaire("umux-lite", after="end"))
+    )
+    sus = [("a", 0, "s1", "sus", f"{i}", 3.0) for i in range(1, 11)]
+    part = [("b", 0, "s1", "sus", f"{i}", 5.0) for i in (1, 2, 3)]
     others = [("a", 2, "", "ease", "1", 6.0), ("a", 1, "", "ease", "1", 9.0), ("b", 0, "", "umux-lite", "1", None)]
-    found = {
+    score_rows = {
         (row["participant"], row["position"], row["questionnaire"]): row
         for row in scores(records([*sus, *part, *others]), design).to_pylist()
     }
-    assert (found["a", 2, "ease"]["score"], found["a", 2, "ease"]["system"]) == (6, "s0")
-    assert (found["a", 0, "sus"]["score"], found["a", 0, "sus"]["sus"], found["a", 0, "sus"]["items"]) == (50, 50, 10)
+    assert (score_rows["a", 2, "ease"]["score"], score_rows["a", 2, "ease"]["system"]) == (6, "s0")
+    assert (
+        score_rows["a", 0, "sus"]["score"],
+        score_rows["a", 0, "sus"]["sus"],
+        score_rows["a", 0, "sus"]["items"],
+    ) == (50, 50, 10)
     # 4 + 0 + 4 of three items; the other seven add 0 to 4 each, all times 2.5
-    missing = found["b", 0, "sus"]
+    missing = score_rows["b", 0, "sus"]
     assert (missing["score"], missing["low"], missing["high"], missing["items"]) == (None, 20, 90, 3)
-    strange = found["a", 1, "ease"]  # 9 is no value of the scale
+    strange = score_rows["a", 1, "ease"]  # 9 is no value of the scale
     assert (strange["score"], strange["low"], strange["high"], strange["items"]) == (None, 1, 7, 0)
-    assert found["b", 0, "umux-lite"]["high"] == 100
-    assert found["b", 0, "umux-lite"]["sus"] is None
+    assert score_rows["b", 0, "umux-lite"]["high"] == 100
+    assert score_rows["b", 0, "umux-lite"]["sus"] is None
 
 
 SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
@@ -147,9 +156,13 @@ def test_cronbach_alpha_of_a_published_table() -> None:
 
 
 def test_agreement_leaves_out_what_is_not_whole() -> None:
-    design = made(questionnaires=(Questionnaire("umux-lite"), Questionnaire("ease")))
+    design = make_design(questionnaires=(Questionnaire("umux-lite"), Questionnaire("ease")))
     rated = [("a", "s0", "1", 7), ("a", "s0", "2", 7), ("a", "s1", "1", 3), ("a", "s1", "2", 3), ("b", "s0", "1", 3)]
     rows = [(person, 0, system, "umux-lite", item, value) for person, system, item, value in rated]
-    (found,) = agreement(records(rows), design)
-    assert (found.questionnaire, found.filled_in, found.left_out) == ("umux-lite", 2, 1)
-    assert found.alpha == pytest.approx(1.0)
+    (item_agreement_row,) = agreement(records(rows), design)
+    assert (item_agreement_row.questionnaire, item_agreement_row.filled_in, item_agreement_row.left_out) == (
+        "umux-lite",
+        2,
+        1,
+    )
+    assert item_agreement_row.alpha == pytest.approx(1.0)

@@ -21,14 +21,14 @@ def tables() -> Tables:
     return {name: MADE[name].to_pylist() for name in NAMES}
 
 
-def chosen(**wanted: Any) -> Tables:
+def select_trials(**values: Any) -> Tables:
     """Keep what is of trials with these values, and preferences of persons who stay."""
-    trials = [row for row in tables()["trials"] if all(row[name] == value for name, value in wanted.items())]
+    trials = [row for row in tables()["trials"] if all(row[name] == value for name, value in values.items())]
     places = {(row["participant"], row["position"]) for row in trials}
-    kept = {name: [row for row in rows if (row.get("participant"), row.get("position")) in places]
+    selected_tables = {name: [row for row in rows if (row.get("participant"), row.get("position")) in places]
             for name, rows in tables().items()}  # fmt: skip
     people = {person for person, _ in places}
-    return kept | {"participants": [row for row in tables()["participants"] if row["participant"] in people]}
+    return selected_tables | {"participants": [row for row in tables()["participants"] if row["participant"] in people]}
 
 
 def changed(name: str, **values: Any) -> Tables:
@@ -42,15 +42,15 @@ def commas() -> Tables:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "tables_given",
     [
         commas(),
         tables() | {"events": [], "saved": [], "preferences": []},
         tables() | {"participants": [*tables()["participants"], {"participant": "nobody"}]},
-        chosen(participant="p00"),
-        chosen(system="a"),
-        chosen(query_id="t1"),
-        chosen(participant="p00", position=1),
+        select_trials(participant="p00"),
+        select_trials(system="a"),
+        select_trials(query_id="t1"),
+        select_trials(participant="p00", position=1),
         changed("answers", value=3.0),
         changed("answers", value=None),
         changed("trials", system="a", variant="v"),
@@ -59,51 +59,53 @@ def commas() -> Tables:
         {
             "participants": [{"participant": "p"}, {"participant": "q"}],
             "trials": [
-                {"participant": who, "position": at, "query_id": "q", "system": "ab"[at % 2], "started": 0, "ended": at}
-                for who in "pq"
-                for at in (1, 2**40)
+                {"participant": name, "position": i, "query_id": "q", "system": "ab"[i % 2], "started": 0, "ended": i}
+                for name in "pq"
+                for i in (1, 2**40)
             ],
         },
     ],
     ids=["commas", "empty tables", "without a trial", "one person", "one system", "one topic", "one trial", "equal",
          "no values", "variant", "no times", "empty events", "a far position"],
 )  # fmt: skip
-def test_odd_records_are_answered(given: Tables, tmp_path: Path) -> None:
-    made = StudyRecords.of(given)
-    made.write(tmp_path)
+def test_odd_records_are_answered(tables_given: Tables, tmp_path: Path) -> None:
+    study_records = StudyRecords.of(tables_given)
+    study_records.write(tmp_path)
     again = StudyRecords.read(tmp_path)
     assert [again[name].to_pylist() for name in ("participants", "trials")] == [
-        made[name].sort_by([(key, "ascending") for key in keys]).to_pylist()
+        study_records[name].sort_by([(key, "ascending") for key in keys]).to_pylist()
         for name, keys in (("participants", ("participant",)), ("trials", ("participant", "position")))
     ]
-    found = report(again)
-    assert found.text()
-    assert all(one.first != one.second for one in found.effects)
+    answer = report(again)
+    assert answer.text()
+    assert all(effect.first != effect.second for effect in answer.effects)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("tables_given", "message"),
     [
-        ({}, "no trial that counts"),
-        (changed("trials", practice=True), "no trial that counts"),
-        (changed("trials", query_id=None), "no query_id"),
-        (changed("trials", system=None), "no system"),
+        ({}, "at least one trial other than practice"),
+        (changed("trials", practice=True), "at least one trial other than practice"),
+        (changed("trials", query_id=None), "a query_id, and a system"),
+        (changed("trials", system=None), "a query_id, and a system"),
         (changed("answers", value=float("nan")), "value is nan"),
-        (changed("preferences", right="a", left="a"), "two systems"),
-        (changed("preferences", preferred="c"), "'c' was not shown"),
+        (changed("preferences", right="a", left="a"), "two different systems"),
+        (changed("preferences", preferred="c"), "got 'c'"),
         (tables() | {"participants": []}, "participants has no row of participant"),
         (tables() | {"participants": tables()["participants"] * 2}, "two rows"),
         (tables() | {"trials": tables()["trials"][1:]}, "no trial at position 1"),
         (tables() | {"people": []}, "no table 'people'"),
     ],
 )
-def test_what_is_no_study_is_refused(given: Tables, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        report(StudyRecords.of(given))
+def test_what_is_no_study_is_refused(tables_given: Tables, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        report(StudyRecords.of(tables_given))
 
 
 def test_variants_of_the_interface_are_compared() -> None:
-    given = tables()
-    given["trials"] = [row | {"variant": "vw"[row["system"] == "b"], "system": "a"} for row in given["trials"]]
-    (one,) = report(StudyRecords.of(given | {"preferences": []})).decisive
-    assert (one.first, one.second, one.people) == ("v", "w", 6)
+    variant_tables = tables()
+    variant_tables["trials"] = [
+        row | {"variant": "vw"[row["system"] == "b"], "system": "a"} for row in variant_tables["trials"]
+    ]
+    (answer,) = report(StudyRecords.of(variant_tables | {"preferences": []})).primary_effects
+    assert (answer.first, answer.second, answer.people) == ("v", "w", 6)

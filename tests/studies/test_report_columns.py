@@ -12,13 +12,13 @@ import pytest
 from judged import Qrels
 from judged.studies.assignment import assignments
 from judged.studies.design import Design, Group, System
-from judged.studies.effects import Effect, Parts, Practice, parts
-from judged.studies.outcomes import Agreement, outcome_of, outcomes
-from judged.studies.preference import FEATURES, Preferred, Searching, Strength, preferred
+from judged.studies.effects import LearningEffect, SystemEffect, VarianceComponents, variance_components
+from judged.studies.outcomes import MeasureAgreement, find_outcome, outcomes
+from judged.studies.preference import FEATURES, PairPreference, SearchBehavior, Strength, pair_preferences
 from judged.studies.questionnaires import Questionnaire
 from judged.studies.records import StudyRecords
-from judged.studies.study_report import StudyReport, report, says
-from studies.study_designs import made as designed
+from judged.studies.study_report import StudyReport, effect_verdict, report
+from studies.study_designs import make_design as designed
 from studies_made import records
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 NAN = math.nan
 
 
-def effect(**changed: Any) -> Effect:
-    base = Effect(
+def effect(**changed: Any) -> SystemEffect:
+    base = SystemEffect(
         outcome="o", better="more", first="a", second="b", means=(1.0, 2.004), counts=(30, 29), difference=1.004,
         design="within", people=9, n=8, people_ci=(0.4, 1.6), ci=(0.2, 1.8), p=0.01, adjusted=0.02, people_p=0.03,
         topics_p=0.04, mixed=1.1, mixed_error=0.5,
@@ -38,13 +38,13 @@ def effect(**changed: Any) -> Effect:
     return base._replace(**changed)
 
 
-def made(**given: Any) -> StudyReport:
+def make_report(**fields: Any) -> StudyReport:
     base: dict[str, Any] = {
-        "name": "A study", "outcome": "o", "people": 9, "n": 8, "trials": 59, "effects": (), "practice": (),
-        "parts": (), "searching": (), "preferred": (), "strengths": (), "side": None, "agreements": (), "offline": (),
-        "level": 0.95,
+        "name": "A study", "outcome": "o", "people": 9, "n": 8, "trials": 59, "effects": (), "learning": (),
+        "components": (), "behaviors": (), "preferences": (), "strengths": (), "side_bias": None,
+        "agreements": (), "offline": (), "level": 0.95,
     }  # fmt: skip
-    return StudyReport(**{**base, **given})
+    return StudyReport(**{**base, **fields})
 
 
 def judged(first: str, second: str, better: str, *, significant: bool = True) -> Any:
@@ -53,7 +53,7 @@ def judged(first: str, second: str, better: str, *, significant: bool = True) ->
                            adjusted=0.03, result=result)  # fmt: skip
 
 
-def shown(table: Table) -> list[str]:
+def visible_headings(table: Table) -> list[str]:
     return [column.heading for column in table.columns if not column.only]
 
 
@@ -67,18 +67,18 @@ def cells(table: Table, row: int) -> list[str]:
 
 
 def test_a_report_without_anything_has_effects_and_warnings() -> None:
-    found = made()
-    assert [type(block).__name__ for block in found.blocks()] == ["Sentences", "Table", "Sentences"]
-    assert (found.title, found.sentences, found.decisive) == ("A study", (), ())
-    assert found.table("effects").records() == []
+    answer = make_report()
+    assert [type(block).__name__ for block in answer.blocks()] == ["Sentences", "Table", "Sentences"]
+    assert (answer.title, answer.sentences, answer.primary_effects) == ("A study", (), ())
+    assert answer.table("effects").records() == []
 
 
 def test_the_table_of_effects() -> None:
-    one, other = effect(), effect(outcome="x", second="c", adjusted=0.2)
-    table = made(effects=(other, one)).table("effects")
+    record, other = effect(), effect(outcome="x", second="c", adjusted=0.2)
+    table = make_report(effects=(other, record)).table("effects")
     assert (table.title, table.labels, table.folded) == ("Systems against each other", 3, False)
     assert table.note.startswith("second less first, 95% intervals:")
-    assert shown(table) == [
+    assert visible_headings(table) == [
         "outcome", "first", "second", "its mean", "its mean", "difference", "p", "these topics", "says",
     ]  # fmt: skip
     assert hidden(table) == ["p", "reason", "first_trials", "second_trials", "design", "people", "n", "people_p",
@@ -89,39 +89,43 @@ def test_the_table_of_effects() -> None:
     assert [row["outcome"] for row in table.records()] == ["o", "x"]  # what decides is first
     assert table.records()[1]["says"] == "undecided"
     assert table.records()[0]["reason"] == ""
-    few = made(effects=(one, effect(reason="Few."))).table("effects")
-    assert shown(few)[9:] == ["why not"]
+    few = make_report(effects=(record, effect(reason="Few."))).table("effects")
+    assert visible_headings(few)[9:] == ["why not"]
     assert [row["reason"] for row in few.records()] == ["", "Few."]
-    assert "90% intervals" in made(effects=(one,), level=0.9).table("effects").note
+    assert "90% intervals" in make_report(effects=(record,), level=0.9).table("effects").note
 
 
 @pytest.mark.parametrize(
-    ("adjusted", "level", "said"), [(0.1, 0.9, "better"), (0.1001, 0.9, "undecided"), (0.01, 0.99, "better")]
+    ("adjusted", "level", "verdict"), [(0.1, 0.9, "better"), (0.1001, 0.9, "undecided"), (0.01, 0.99, "better")]
 )
-def test_a_p_value_of_just_alpha_is_a_verdict(adjusted: float, level: float, said: str) -> None:
-    assert says(effect(adjusted=adjusted), level) == said
-    assert made(effects=(effect(adjusted=adjusted),), level=level).table("effects").records()[0]["says"] == said
-    assert ("undecided" in made(effects=(effect(adjusted=adjusted),), level=level).sentences[0]) == (said != "better")
+def test_a_p_value_of_just_alpha_is_a_verdict(adjusted: float, level: float, verdict: str) -> None:
+    assert effect_verdict(effect(adjusted=adjusted), level) == verdict
+    assert (
+        make_report(effects=(effect(adjusted=adjusted),), level=level).table("effects").records()[0]["says"] == verdict
+    )
+    assert ("undecided" in make_report(effects=(effect(adjusted=adjusted),), level=level).sentences[0]) == (
+        verdict != "better"
+    )
 
 
 def test_tables_of_preferences_and_strengths() -> None:
-    rows = (Preferred("a", "b", 9, 18, 12, 4, 0.7, 0.04), Preferred("a", "c", 2, 3, 2, 1, 0.6, NAN, "Few."))
-    found = made(preferred=rows, strengths=(Strength("a", -0.25, (-0.5, 0.05)), Strength("b", 0.25, None)))
-    table = found.table("preferences")
-    assert shown(table) == ["first", "second", "people", "comparisons", "wins", "losses", "value", "p"]
+    rows = (PairPreference("a", "b", 9, 18, 12, 4, 0.7, 0.04), PairPreference("a", "c", 2, 3, 2, 1, 0.6, NAN, "Few."))
+    answer = make_report(preferences=rows, strengths=(Strength("a", -0.25, (-0.5, 0.05)), Strength("b", 0.25, None)))
+    table = answer.table("preferences")
+    assert visible_headings(table) == ["first", "second", "people", "comparisons", "wins", "losses", "value", "p"]
     assert (table.title, cells(table, 0)) == ("Side by side", ["a", "b", "9", "18", "12", "4", "70%", "0.0400"])
     assert cells(table, 1)[-2:] == ["60%", "-"]
-    assert found.sentences == (
+    assert answer.sentences == (
         "Side by side, b was preferred to a 12 times of 18 and a 4 times; 9 people compared them, p 0.0400.",
         "Side by side, c was preferred to a 2 times of 3 and a 1 times; 2 people compared them, not tested. Few.",
     )
-    strengths = found.table("strengths")
+    strengths = answer.table("strengths")
     assert strengths.records() == [
         {"system": "a", "strength": -0.25, "strength_ci": [-0.5, 0.05]},
         {"system": "b", "strength": 0.25, "strength_ci": None},
     ]
     assert (strengths.title, strengths.labels, strengths.folded, strengths.note != "") == ("Strengths", 1, False, True)
-    alone = made(preferred=(rows[0]._replace(people=1),))
+    alone = make_report(preferences=(rows[0]._replace(people=1),))
     assert "1 person compared them" in alone.sentences[0]
     assert [block.name for block in alone.blocks() if hasattr(block, "columns")] == ["effects", "preferences"]
 
@@ -132,8 +136,8 @@ def test_the_table_of_judgments_beside_people() -> None:
                effect(outcome="x", first="a", second="d"))  # fmt: skip
     offline = (judged("b", "a", "b"), judged("c", "b", "c"), judged("a", "c", "a"), judged("a", "d", "d"),
                judged("a", "b", "b", significant=False))  # fmt: skip
-    found = made(effects=effects, offline=offline)
-    table = found.table("offline")
+    answer = make_report(effects=effects, offline=offline)
+    table = answer.table("offline")
     assert table.records() == [
         {"measure": "m", "first": first, "second": second, "difference": 0.1, "difference_ci": [0.05, 0.15],
          "p": 0.03, "by_judgments": by, "by_people": people, "agree": agree}
@@ -142,73 +146,82 @@ def test_the_table_of_judgments_beside_people() -> None:
             ("a", "b", "", "b", "undecided"),
         )
     ]  # fmt: skip
-    assert shown(table) == ["measure", "first", "second", "difference", "p", "better by judgments", "better by o",
-                            "agree"]  # fmt: skip
+    assert visible_headings(table) == [
+        "measure", "first", "second", "difference", "p", "better by judgments", "better by o", "agree",
+    ]  # fmt: skip
     assert table.title == "Offline and people"
     # where neither is better, people do not say which is
-    neither = made(effects=(effect(better=""),), offline=offline[:1]).table("offline").records()
+    neither = make_report(effects=(effect(better=""),), offline=offline[:1]).table("offline").records()
     assert (neither[0]["by_people"], neither[0]["agree"]) == ("", "undecided")
 
 
 def test_the_table_of_measures_beside_people() -> None:
-    row = Agreement("nDCG@10", "o", 24, 4, 0.5, (0.1, 0.7), 0.25, (-0.1, 0.5), 0.125, (-0.5, 0.0, 0.3, 0.9))
-    table = made(agreements=(row,)).table("agreements")
+    row = MeasureAgreement("nDCG@10", "o", 24, 4, 0.5, (0.1, 0.7), 0.25, (-0.1, 0.5), 0.125, (-0.5, 0.0, 0.3, 0.9))
+    table = make_report(agreements=(row,)).table("agreements")
     assert table.records() == [
         {"measure": "nDCG@10", "outcome": "o", "trials": 24, "people": 4, "pooled": 0.5, "pooled_ci": [0.1, 0.7],
          "within": 0.25, "within_ci": [-0.1, 0.5], "rank": 0.125, "reason": "", "positive": 0.5}
     ]  # fmt: skip
     assert hidden(table) == ["reason"]
-    assert shown(table)[4:] == ["pooled", "within people", "tau within people", "people above 0"]
+    assert visible_headings(table)[4:] == ["pooled", "within people", "tau within people", "people above 0"]
     assert cells(table, 0)[4:] == ["0.500 [0.100, 0.700]", "0.250 [-0.100, 0.500]", "0.125", "50%"]
     few = row._replace(ci=None, within_ci=None, persons=(), reason="Few.")
-    table = made(agreements=(row, few)).table("agreements")
-    assert "no interval" in shown(table)
+    table = make_report(agreements=(row, few)).table("agreements")
+    assert "no interval" in visible_headings(table)
     assert table.records()[1]["positive"] is None
     assert table.title == "Measures and people"
 
 
 def test_tables_of_practice_searching_and_parts() -> None:
-    rows = [Practice(outcome, system, 0.25, (0.1, 0.4), 6, 1.0, 2.5) for outcome in "ox" for system in ("", "a")]
-    shares = {name: at / 10 for at, name in enumerate(FEATURES)}
-    found = made(
-        practice=tuple(rows), parts=(Parts("o", 0.5, 0.25, NAN, 0.125, 1.0),),
-        searching=(Searching("a", "novice", 3, 12, 4, 2.5, 1.5, shares),),
+    rows = [LearningEffect(outcome, system, 0.25, (0.1, 0.4), 6, 1.0, 2.5) for outcome in "ox" for system in ("", "a")]
+    shares = {name: i / 10 for i, name in enumerate(FEATURES)}
+    answer = make_report(
+        learning=tuple(rows), components=(VarianceComponents("o", 0.5, 0.25, NAN, 0.125, 1.0),),
+        behaviors=(SearchBehavior("a", "novice", 3, 12, 4, 2.5, 1.5, shares),),
     )  # fmt: skip
-    table = found.table("practice")
+    table = answer.table("practice")
     # of what explores there is only the row of all systems
     assert [(row["outcome"], row["system"]) for row in table.records()] == [("o", ""), ("o", "a"), ("x", "")]
     assert cells(table, 1) == ["o", "a", "+0.25 [+0.10, +0.40]", "1.00", "2.50"]
-    assert shown(table) == ["outcome", "system", "a task", "at first", "at last"]
-    searching = found.table("searching")
+    assert visible_headings(table) == ["outcome", "system", "a task", "at first", "at last"]
+    searching = answer.table("searching")
     assert searching.records() == [
         {"system": "a", "group": "novice", "people": 3, "trials": 12, "ways": 4, "effective": 2.5, "own": 1.5}
         | {name.replace(" ", "_"): share for name, share in shares.items()}
     ]
-    assert shown(searching)[5:] == ["effective", "a person's", *FEATURES]
+    assert visible_headings(searching)[5:] == ["effective", "a person's", *FEATURES]
     assert cells(searching, 0)[5:9] == ["2.50", "1.50", "0%", "10%"]
-    spreads = found.table("parts")
+    spreads = answer.table("parts")
     assert spreads.records() == [
         {"outcome": "o", "by_person": 0.5, "by_topic": 0.25, "people_by_system": None, "topics_by_system": 0.125,
          "trials": 1.0}
     ]  # fmt: skip
-    assert shown(spreads) == ["outcome", "people", "topics", "people x systems", "topics x systems", "trials"]
+    assert visible_headings(spreads) == [
+        "outcome",
+        "people",
+        "topics",
+        "people x systems",
+        "topics x systems",
+        "trials",
+    ]
     assert [(table.labels, table.folded) for table in (table, searching, spreads)] == [(2, True), (2, True), (1, True)]
-    names = [block.name for block in found.blocks() if hasattr(block, "columns")]
+    names = [block.name for block in answer.blocks() if hasattr(block, "columns")]
     assert names == ["effects", "practice", "searching", "parts"]
 
 
 def test_all_tables_stand_in_one_order() -> None:
-    found = made(
-        effects=(effect(),), preferred=(Preferred("a", "b", 9, 18, 12, 4, 0.7, 0.04),),
+    answer = make_report(
+        effects=(effect(),), preferences=(PairPreference("a", "b", 9, 18, 12, 4, 0.7, 0.04),),
         strengths=(Strength("a", 0.0, None),), offline=(judged("a", "b", "b"),),
-        agreements=(Agreement("m", "o", 24, 4, 0.5, None, 0.2, None, 0.1, ()),),
-        practice=(Practice("o", "", 0.2, (0.1, 0.4), 6, 1.0, 2.5),), parts=(Parts("o", 0.5, 0.2, NAN, 0.1, 1.0),),
-        searching=(Searching("a", "", 3, 12, 4, 2.5, 1.5, dict.fromkeys(FEATURES, 0.0)),),
+        agreements=(MeasureAgreement("m", "o", 24, 4, 0.5, None, 0.2, None, 0.1, ()),),
+        learning=(LearningEffect("o", "", 0.2, (0.1, 0.4), 6, 1.0, 2.5),),
+        components=(VarianceComponents("o", 0.5, 0.2, NAN, 0.1, 1.0),),
+        behaviors=(SearchBehavior("a", "", 3, 12, 4, 2.5, 1.5, dict.fromkeys(FEATURES, 0.0)),),
     )  # fmt: skip
-    assert [block.name for block in found.blocks() if hasattr(block, "columns")] == [
+    assert [block.name for block in answer.blocks() if hasattr(block, "columns")] == [
         "effects", "preferences", "strengths", "offline", "agreements", "practice", "searching", "parts",
     ]  # fmt: skip
-    assert found.facts() == {"name": "A study", "outcome": "o", "people": 9, "n": 8, "trials": 59, "level": 0.95}
+    assert answer.facts() == {"name": "A study", "outcome": "o", "people": 9, "n": 8, "trials": 59, "level": 0.95}
 
 
 def study(folder: Path, **more: Any) -> tuple[StudyRecords, Design]:
@@ -216,73 +229,73 @@ def study(folder: Path, **more: Any) -> tuple[StudyRecords, Design]:
     first = {"s0": "gbgb", "s1": "bggg"}  # the first document of each topic: g is relevant
     for name, docs in first.items():
         other = {"g": "b", "b": "g"}
-        lines = [f"t{topic} Q0 {doc} {rank} {2 - rank} {name}" for topic, at in enumerate(f"{docs}g")
-                 for rank, doc in enumerate((at, other[at]))]  # fmt: skip
+        lines = [f"t{topic} Q0 {doc} {rank} {2 - rank} {name}" for topic, i in enumerate(f"{docs}g")
+                 for rank, doc in enumerate((i, other[i]))]  # fmt: skip
         (folder / f"{name}.run").write_text("\n".join(lines) + "\n")
     (folder / "qrels.txt").write_text("".join(f"t{topic} 0 g 1\n" for topic in range(5)))
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "practice": 1, "groups": (Group("", 6),), "qrels": "qrels.txt", "path": str(folder / "study.toml"),
         "questionnaires": (Questionnaire("ease"), Questionnaire("tlx")),
     }  # fmt: skip
-    design = designed(2, 4, **{**given, **more})
+    design = designed(2, 4, **{**fields, **more})
     rows = assignments(design).to_pylist()
-    trials = [{**row, "started": 0, "ended": 60_000 * (at % 3 + 1)} for at, row in enumerate(rows)]
+    trials = [{**row, "started": 0, "ended": 60_000 * (i % 3 + 1)} for i, row in enumerate(rows)]
     answers = [{"participant": row["participant"], "position": row["position"], "questionnaire": "ease", "item": "1",
-                "value": float(at * at % 7 + 1)} for at, row in enumerate(rows)]  # fmt: skip
-    people = [{"participant": f"p{at}"} for at in range(1, 7)]
+                "value": float(i * i % 7 + 1)} for i, row in enumerate(rows)]  # fmt: skip
+    people = [{"participant": f"p{i}"} for i in range(1, 7)]
     return StudyRecords.of({"participants": people, "trials": trials, "answers": answers}), design
 
 
 def test_a_report_takes_measures_from_the_runs_of_the_design(tmp_path: Path) -> None:
     pilot, design = study(tmp_path)
-    found = report(pilot, design, measure="P@1")
-    assert (found.name, found.outcome, found.people, found.n, found.trials) == ("A study", "ease", 6, 4, 24)
+    answer = report(pilot, design, measure="P@1")
+    assert (answer.name, answer.outcome, answer.people, answer.n, answer.trials) == ("A study", "ease", 6, 4, 24)
     first = {"s0": "gbgb", "s1": "bggg"}
     by_hand = {
         (row["participant"], row["position"]): float(first[row["system"]][int(row["query_id"][1])] == "g")
         for row in pilot["trials"].to_pylist() if not row["practice"]
     }  # fmt: skip
     expected = report(pilot, measured=by_hand, measure="P@1", outcome="ease")
-    assert found.agreements == expected.agreements != ()
-    assert {one.measure for one in found.agreements} == {"P@1"}
-    assert {one.outcome for one in found.agreements} == {"ease", "minutes"}
+    assert answer.agreements == expected.agreements != ()
+    assert {agreement.measure for agreement in answer.agreements} == {"P@1"}
+    assert {agreement.outcome for agreement in answer.agreements} == {"ease", "minutes"}
     assert expected.offline == ()
     # over all five judged topics: 3/5 and 4/5
-    (pair,) = found.offline
+    (pair,) = answer.offline
     assert (pair.first, pair.second, pair.measure) == ("s0", "s1", "P@1")
     assert pair.result.difference == pytest.approx(0.2)
-    assert found.table("offline").records()[0]["by_judgments"] == ""
+    assert answer.table("offline").records()[0]["by_judgments"] == ""
     assert report(pilot, design, measure="P@1", measured=by_hand).offline == ()
     usual = report(pilot, design)
-    assert {one.measure for one in usual.agreements} == {"nDCG@10"} == {usual.offline[0].measure}
+    assert {agreement.measure for agreement in usual.agreements} == {"nDCG@10"} == {usual.offline[0].measure}
     assert usual.level == 0.95
 
 
 def test_judgments_are_given_or_those_of_the_design(tmp_path: Path) -> None:
     pilot, design = study(tmp_path)
-    saved = [{"participant": "p1", "position": at, "doc_id": doc} for at in (2, 3, 4) for doc in "gb"]
+    saved = [{"participant": "p1", "position": i, "doc_id": doc} for i in (2, 3, 4) for doc in "gb"]
     pilot = StudyRecords.of({**pilot.tables, "saved": saved})
-    own = Qrels.of({f"t{at}": {"b": 1, "g": 0} for at in range(5)})
-    (tmp_path / "own.txt").write_text("".join(f"t{at} 0 b 1\n" for at in range(5)))
+    custom_qrels = Qrels.of({f"t{i}": {"b": 1, "g": 0} for i in range(5)})
+    (tmp_path / "own.txt").write_text("".join(f"t{i} 0 b 1\n" for i in range(5)))
     without = replace(design, qrels="")
     differences = []
-    for given in (own, str(tmp_path / "own.txt"), None):
-        found = report(pilot, design, qrels=given, measure="P@1")
-        differences.append(found.offline[0].result.difference)
-        assert "relevant saved" in {one.outcome for one in found.effects}
+    for qrels in (custom_qrels, str(tmp_path / "own.txt"), None):
+        answer = report(pilot, design, qrels=qrels, measure="P@1")
+        differences.append(answer.offline[0].result.difference)
+        assert "relevant saved" in {row.outcome for row in answer.effects}
     assert differences == pytest.approx([-0.2, -0.2, 0.2])
     plain = report(pilot, without, measure="P@1")
     assert (plain.offline, plain.agreements) == ((), ())
-    assert "relevant saved" not in {one.outcome for one in plain.effects}
-    assert "relevant saved" in {one.outcome for one in report(pilot, qrels=own).effects}
+    assert "relevant saved" not in {row.outcome for row in plain.effects}
+    assert "relevant saved" in {row.outcome for row in report(pilot, qrels=custom_qrels).effects}
 
 
 def test_systems_without_a_run_have_no_measure(tmp_path: Path) -> None:
     pilot, design = study(tmp_path)
-    asked = System("s1", "docs.jsonl", endpoint="engine.toml")
-    found = report(pilot, replace(design, systems=(design.systems[0], asked)), measure="P@1")
-    assert found.offline == ()
-    (ease,) = (one for one in found.agreements if one.outcome == "ease")
+    engine = System("s1", "docs.jsonl", endpoint="engine.toml")
+    answer = report(pilot, replace(design, systems=(design.systems[0], engine)), measure="P@1")
+    assert answer.offline == ()
+    (ease,) = (agreement for agreement in answer.agreements if agreement.outcome == "ease")
     assert ease.trials == 12  # those with system s0
 
 
@@ -290,47 +303,47 @@ def test_which_outcomes_are_held_against_a_measure(tmp_path: Path) -> None:
     pilot, _ = study(tmp_path)
     trials = [(row["participant"], row["position"]) for row in pilot["trials"].to_pylist() if not row["practice"]]
     for count, outcomes_of in ((2, set()), (3, {"ease", "minutes"})):
-        found = report(pilot, measured={trial: float(at) for at, trial in enumerate(trials[:count])})
-        assert {one.outcome for one in found.agreements} == outcomes_of
+        answer = report(pilot, measured={trial: float(i) for i, trial in enumerate(trials[:count])})
+        assert {agreement.outcome for agreement in answer.agreements} == outcomes_of
     same = pilot["trials"].to_pylist()
     same = StudyRecords.of({**pilot.tables, "trials": [{**row, "ended": 60_000} for row in same]})
-    found = report(same, measured={trial: float(at % 4) for at, trial in enumerate(trials)})
-    assert {one.outcome for one in found.agreements} == {"ease"}  # all minutes are the same
+    answer = report(same, measured={trial: float(i % 4) for i, trial in enumerate(trials)})
+    assert {agreement.outcome for agreement in answer.agreements} == {"ease"}  # all minutes are the same
 
 
 def test_a_report_of_variants_and_systems() -> None:
     """Each of 16 people has both variants with both systems; what is preferred has the seed of the report."""
     design = designed(2, 4, interfaces=2, groups=(Group("", 16),))
     rows = assignments(design).to_pylist()
-    trials = [{**row, "started": 0, "ended": 1000 * (at * at % 31 + 1)} for at, row in enumerate(rows)]
-    people = [{"participant": f"p{at}"} for at in range(1, 17)]
-    made = StudyRecords.of({"participants": people, "trials": trials})
-    found = report(made, design)
-    assert [(one.outcome, one.first, one.second) for one in found.effects] == [
+    trials = [{**row, "started": 0, "ended": 1000 * (i * i % 31 + 1)} for i, row in enumerate(rows)]
+    people = [{"participant": f"p{i}"} for i in range(1, 17)]
+    study_records = StudyRecords.of({"participants": people, "trials": trials})
+    answer = report(study_records, design)
+    assert [(record.outcome, record.first, record.second) for record in answer.effects] == [
         ("minutes", "s0", "s1"), ("minutes", "v0", "v1"),
     ]  # fmt: skip
-    minutes = outcome_of(outcomes(made, design), "minutes")
-    assert found.parts == (parts(minutes, by="system"),)
+    minutes = find_outcome(outcomes(study_records, design), "minutes")
+    assert answer.components == (variance_components(minutes, by="system"),)
     alone = [{**row, "system": "s0"} for row in trials]
-    one = report(StudyRecords.of({"participants": people, "trials": alone}))
-    assert [(row.first, row.second) for row in one.effects] == [("v0", "v1")]
-    assert one.parts == (parts(outcome_of(outcomes(StudyRecords.of({"participants": people, "trials": alone})),
-                                          "minutes"), by="variant"),)  # fmt: skip
+    record = report(StudyRecords.of({"participants": people, "trials": alone}))
+    assert [(row.first, row.second) for row in record.effects] == [("v0", "v1")]
+    answer = outcomes(StudyRecords.of({"participants": people, "trials": alone}))
+    assert record.components == (variance_components(find_outcome(answer, "minutes"), by="variant"),)
     neither = [{**row, "variant": ""} for row in alone]
     none = report(StudyRecords.of({"participants": people, "trials": neither}))
     assert [(row.first, row.second) for row in none.effects] == [("s0", "")]
-    assert none.parts == ()
+    assert none.components == ()
 
 
 def test_the_level_and_the_seed_of_a_report_are_those_of_its_parts() -> None:
     base = records(people=18, topics=4)
     usual, narrow, again = report(base), report(base, level=0.8), report(base, seed=3)
-    half = [one.effects[0].ci[1] - one.effects[0].ci[0] for one in (usual, narrow, again)]
+    half = [row.effects[0].ci[1] - row.effects[0].ci[0] for row in (usual, narrow, again)]
     assert half[1] < half[0] == half[2]
-    assert narrow.practice[0].ci[0] > usual.practice[0].ci[0]
-    assert narrow.preferred == usual.preferred == preferred(base)
-    assert again.preferred == preferred(base, seed=3)
-    assert again.side is not None
+    assert narrow.learning[0].ci[0] > usual.learning[0].ci[0]
+    assert narrow.preferences == usual.preferences == pair_preferences(base)
+    assert again.preferences == pair_preferences(base, seed=3)
+    assert again.side_bias is not None
     assert again.effects[0].people_p != usual.effects[0].people_p
 
 
@@ -338,19 +351,19 @@ def test_practice_does_not_count_as_trials() -> None:
     base = records(people=6, topics=4)
     trials = [{**row, "practice": row["position"] == 1 or row["participant"] == "p00"}
               for row in base["trials"].to_pylist()]  # fmt: skip
-    found = report(StudyRecords.of({**base.tables, "trials": trials}))
-    assert (found.people, found.n, found.trials) == (5, 4, 15)
+    answer = report(StudyRecords.of({**base.tables, "trials": trials}))
+    assert (answer.people, answer.n, answer.trials) == (5, 4, 15)
 
 
 def test_trials_that_were_begun_and_not_ended_are_counted() -> None:
     """One was not begun, so far as is known, and one of practice was not ended."""
     trial = {"query_id": "t", "system": "a"}
     times = ((0, 60_000, False), (0, None, False), (None, None, False), (None, 60_000, False), (0, None, True))
-    trials = [{**trial, "participant": "p", "position": at, "started": start, "ended": end, "practice": practiced}
-              for at, (start, end, practiced) in enumerate(times, 1)]  # fmt: skip
-    found = report(StudyRecords.of({"participants": [{"participant": "p"}], "trials": trials}))
-    assert [note.text for note in found.notes] == ["1 trial of 4 not finished; what was answered of them counts"]
-    assert found.outcome == "finished"
-    (whole,) = report(StudyRecords.of({"participants": [{"participant": "p"}], "trials": trials[:1]})).effects
-    assert (whole.outcome, whole.counts) == ("minutes", (1, 0))
-    assert found.side is None
+    trials = [{**trial, "participant": "p", "position": i, "started": start, "ended": end, "practice": practiced}
+              for i, (start, end, practiced) in enumerate(times, 1)]  # fmt: skip
+    answer = report(StudyRecords.of({"participants": [{"participant": "p"}], "trials": trials}))
+    assert [note.text for note in answer.notes] == ["1 trial of 4 not finished; what was answered of them counts"]
+    assert answer.outcome == "finished"
+    (effect_row,) = report(StudyRecords.of({"participants": [{"participant": "p"}], "trials": trials[:1]})).effects
+    assert (effect_row.outcome, effect_row.counts) == ("minutes", (1, 0))
+    assert answer.side_bias is None

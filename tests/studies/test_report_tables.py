@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judged.studies.crossed import Trials
+from judged.studies.crossed import TrialArrays
 from judged.studies.design import first_design, parse_design
-from judged.studies.effects import Effect
+from judged.studies.effects import SystemEffect
 from judged.studies.planning import Contrast, Spreads, plan_study
-from judged.studies.preference import Side
+from judged.studies.preference import SideBias
 from judged.studies.records import StudyRecords
 from judged.studies.study_report import StudyReport, report
 from studies_made import crossed, drawn, records
@@ -26,16 +26,16 @@ def small() -> StudyReport:
     return report(records(people=6, topics=4))
 
 
-def made(**changed: Any) -> StudyReport:
+def make_report(**changed: Any) -> StudyReport:
     return replace(small(), **changed)
 
 
-def last_texts(found: StudyReport) -> tuple[str, ...]:
-    return found.blocks()[-1].texts  # type: ignore[attr-defined]
+def last_texts(answer: StudyReport) -> tuple[str, ...]:
+    return answer.blocks()[-1].texts  # type: ignore[attr-defined]
 
 
-def effect(**changed: Any) -> Effect:
-    base = Effect(
+def effect(**changed: Any) -> SystemEffect:
+    base = SystemEffect(
         outcome="o", better="more", first="a", second="b", means=(1.0, 2.0), counts=(30, 29), difference=1.0,
         design="within", people=9, n=8, people_ci=(0.4, 1.6), ci=(0.2, 1.8), p=0.01, adjusted=0.02, people_p=0.03,
         topics_p=0.04, mixed=1.1, mixed_error=0.5,
@@ -44,7 +44,7 @@ def effect(**changed: Any) -> Effect:
 
 
 @pytest.mark.parametrize(
-    ("one", "said"),
+    ("row_effect", "sentence"),
     [
         (effect(), "o, for other people and topics: b less a: +1.00 [+0.20, +1.80]; b is better."),
         (effect(n=1), "o, for other people: b less a: +1.00 [+0.20, +1.80]; b is better."),
@@ -58,19 +58,19 @@ def effect(**changed: Any) -> Effect:
          "o: a 1.00 (1 trial). Not tested. One."),
     ],
 )  # fmt: skip
-def test_sentences_of_an_effect(one: Effect, said: str) -> None:
-    found = made(outcome="o", effects=(effect(outcome="other"), one), preferred=())
-    assert found.sentences == (said,)
-    rows = found.table("effects").records()
+def test_sentences_of_an_effect(row_effect: SystemEffect, sentence: str) -> None:
+    answer = make_report(outcome="o", effects=(effect(outcome="other"), row_effect), preferences=())
+    assert answer.sentences == (sentence,)
+    rows = answer.table("effects").records()
     assert [row["outcome"] for row in rows] == ["o", "other"]
     row = rows[0]
-    assert (row["first_mean"], row["second_mean"]) == one.means
-    assert (row["first_trials"], row["second_trials"]) == one.counts
+    assert (row["first_mean"], row["second_mean"]) == row_effect.means
+    assert (row["first_trials"], row["second_trials"]) == row_effect.counts
     names = ("p", "people", "n", "people_p", "topics_p", "mixed", "mixed_error", "design")
     numbers = {name: row[name] for name in names}
-    assert numbers == {name: getattr(one, name) for name in numbers}
-    assert row["people_difference_ci"] == pytest.approx(one.people_ci)
-    assert row["adjusted_p"] == one.adjusted
+    assert numbers == {name: getattr(row_effect, name) for name in numbers}
+    assert row["people_difference_ci"] == pytest.approx(row_effect.people_ci)
+    assert row["adjusted_p"] == row_effect.adjusted
 
 
 @pytest.mark.parametrize(
@@ -87,42 +87,44 @@ def test_sentences_of_an_effect(one: Effect, said: str) -> None:
     ],
 )
 def test_what_may_not_be_concluded(changed: dict[str, Any], warnings: list[str]) -> None:
-    found = last_texts(made(**{"outcome": "o", "people": 6, "n": 6, **changed}))
-    assert found[0] == "What may not be concluded:"
-    assert found[-1] == "all outcomes but o explore: of many, some differ by chance."
-    assert len(found) == 2 + len(warnings)
-    assert all(text.startswith(start) for text, start in zip(found[1:-1], warnings, strict=True))
+    texts = last_texts(make_report(**{"outcome": "o", "people": 6, "n": 6, **changed}))
+    assert texts[0] == "What may not be concluded:"
+    assert texts[-1] == "all outcomes but o explore: of many, some differ by chance."
+    assert len(texts) == 2 + len(warnings)
+    assert all(text.startswith(start) for text, start in zip(texts[1:-1], warnings, strict=True))
 
 
 def test_counts_of_a_study() -> None:
-    found = report(records(people=9, topics=6))
-    assert (found.people, found.n, found.trials, found.title) == (9, 6, 54, "Study")
-    facts = dict(found.facts())
+    answer = report(records(people=9, topics=6))
+    assert (answer.people, answer.n, answer.trials, answer.title) == (9, 6, 54, "Study")
+    facts = dict(answer.facts())
     assert facts == {"name": "Study", "outcome": "satisfaction", "people": 9, "n": 6, "trials": 54, "level": 0.95}
-    (row,) = found.table("preferences").records()
+    (row,) = answer.table("preferences").records()
     assert (row["first"], row["second"], row["people"], row["wins"], row["losses"]) == ("a", "b", 9, 6, 0)
     assert row["value"] == pytest.approx((6 + 3 / 2) / 9)
     assert any(text.startswith("Side by side, b was preferred to a 6 times of 9 and a 0 times; 9 people compared them")
-               for text in found.sentences)  # fmt: skip
-    learned = [(row["outcome"] == "satisfaction", row["system"]) for row in found.table("practice").records()]
+               for text in answer.sentences)  # fmt: skip
+    learned = [(row["outcome"] == "satisfaction", row["system"]) for row in answer.table("practice").records()]
     assert set(learned) == {(True, ""), (True, "a"), (True, "b"), (False, "")}
-    for row, one in zip(found.table("searching").records(), found.searching, strict=True):
-        assert (row["system"], row["ways"]) == (one.system, one.ways)
-        assert (row["effective"], row["own"]) == (one.effective, one.own)
-        assert row["short_query"] == one.shares["short query"]
+    for row, behavior in zip(answer.table("searching").records(), answer.behaviors, strict=True):
+        assert (row["system"], row["ways"]) == (behavior.system, behavior.ways)
+        assert (row["effective"], row["own"]) == (behavior.effective, behavior.ways_per_person)
+        assert row["short_query"] == behavior.shares["short query"]
 
 
 def test_notes_of_trials_and_sides() -> None:
-    people = [{"participant": f"p{at}"} for at in range(6)]
+    people = [{"participant": f"p{i}"} for i in range(6)]
     trials = [
-        {"participant": f"p{at}", "position": 1, "query_id": "q", "system": "ab"[at % 2], "started": 0,
-         "ended": None if at == 2 else 60_000 * (1 + at)}
-        for at in range(6)
+        {"participant": f"p{i}", "position": 1, "query_id": "q", "system": "ab"[i % 2], "started": 0,
+         "ended": None if i == 2 else 60_000 * (1 + i)}
+        for i in range(6)
     ]  # fmt: skip
-    sides = [{"participant": f"p{at}", "query_id": "q", "left": "a", "right": "b", "preferred": "a"} for at in range(6)]
-    found = report(StudyRecords.of({"participants": people, "trials": trials, "preferences": sides}), outcome="minutes")
-    assert found.side == Side(6, 6, 1.0, 2 / 64, preferred=True)
-    texts = {note.rule: note.text for note in found.notes}
+    sides = [{"participant": f"p{i}", "query_id": "q", "left": "a", "right": "b", "preferred": "a"} for i in range(6)]
+    answer = report(
+        StudyRecords.of({"participants": people, "trials": trials, "preferences": sides}), outcome="minutes"
+    )
+    assert answer.side_bias == SideBias(6, 6, 1.0, 2 / 64, preferred=True)
+    texts = {note.rule: note.text for note in answer.notes}
     assert texts["unfinished-trials"] == "1 trial of 6 not finished; what was answered of them counts"
     assert texts["side-preferred"] == "what stood left was preferred in 100%: sides count beside systems"
     tables = {"participants": people, "trials": trials[3:], "preferences": sides[:5]}
@@ -134,13 +136,13 @@ def test_notes_of_trials_and_sides() -> None:
 def test_measures_beside_what_people_say() -> None:
     base = records(people=9, topics=6)
     trials = [(row["participant"], row["position"]) for row in base["trials"].to_pylist()]
-    measured = {trial: float(at % 5) for at, trial in enumerate(trials)}
-    found = report(base, measured=measured)
-    rows = {row["outcome"]: row for row in found.table("agreements").records()}
+    measured = {trial: float(i % 5) for i, trial in enumerate(trials)}
+    answer = report(base, measured=measured)
+    rows = {row["outcome"]: row for row in answer.table("agreements").records()}
     assert rows["minutes"]["pooled"] == pytest.approx(1.0)  # the minutes are 1 + at % 5
     assert rows["minutes"]["positive"] == 1.0
     assert rows["satisfaction"]["trials"] == 54
-    shares = next(one for one in found.agreements if one.outcome == "satisfaction").persons
+    shares = next(agreement for agreement in answer.agreements if agreement.outcome == "satisfaction").persons
     assert rows["satisfaction"]["positive"] == sum(value > 0 for value in shares) / 9
     assert not report(base, measured=dict(list(measured.items())[:2])).agreements
     assert report(base, measured=dict(list(measured.items())[:3])).agreements
@@ -174,9 +176,9 @@ def simulated(contrast: Contrast, spreads: Spreads, people: int, topics: int, di
 )
 def test_power_is_that_of_draws(contrast: Contrast, people: int, topics: int) -> None:
     spreads = Spreads(0.3, 0.2, 0.2, 0.8)
-    found = contrast.power(0.9, spreads, people, topics)
-    assert found == pytest.approx(simulated(contrast, spreads, people, topics, 0.9), abs=0.012)
-    assert 0.03 < found < 0.95
+    power = contrast.power(0.9, spreads, people, topics)
+    assert power == pytest.approx(simulated(contrast, spreads, people, topics, 0.9), abs=0.012)
+    assert 0.03 < power < 0.95
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,7 @@ def test_tables_name_their_rows_by_outcome_and_systems() -> None:
 def test_intervals_are_of_95_percent_if_no_level_is_given() -> None:
     where = crossed(8, 6)
     values = drawn(np.random.default_rng(1), where)
-    trials = Trials(values, *(where[name] for name in ("system", "person", "topic", "position")))
+    trials = TrialArrays(values, *(where[name] for name in ("system", "person", "topic", "position")))
     default, usual, narrow = (trials.learning(*level) for level in ((), (0.95,), (0.9,)))
     assert default is not None
     assert usual is not None
@@ -236,7 +238,7 @@ def test_a_plan_says_what_it_takes() -> None:
     rows = plan.table("people_needed").records()
     assert [row["n"] for row in rows] == [4, 6, 8, 12, 18, 24]
     for row in rows:
-        assert row["most"] == pytest.approx(Contrast.most(0.5, spreads, row["n"]))
+        assert row["most"] == pytest.approx(Contrast.max_power(0.5, spreads, row["n"]))
         if row["people"] is not None:
             assert row["people"] % 4 == 0
             assert row["trials"] == row["people"] * row["n"]

@@ -13,7 +13,7 @@ from judged.errors import InputError
 from judged.labels import LabelStore
 from judged.studies import StudyRecords
 from judged.studies.assignment import assignments
-from judged.studies.storage import OBSERVER, Action, StudyStore, added
+from judged.studies.storage import OBSERVER, Action, StudyStore, new_actions
 from pipelines.experiments.server import can_start_postgresql, postgresql
 from study_made import design_in, hashed, store_of
 
@@ -22,15 +22,15 @@ SHOWN = Action("query", query="faust", rank=1, shown=("a", "b", "c"))
 
 def done(store: StudyStore) -> StudyStore:
     """Let somebody do a task, and answer."""
-    store.finish("p1", "consent", [{"questionnaire": "person", "item": "1", "text": "Ann", "personal": True}])
+    store.complete_step("p1", "consent", [{"questionnaire": "person", "item": "1", "text": "Ann", "personal": True}])
     for step in ("task-1", "task-2"):
-        store.finish("p1", step)
+        store.complete_step("p1", step)
     for action in (SHOWN, Action("click", 1, doc_id="b", rank=2), SHOWN, Action("save", 1, doc_id="b", rank=2)):
-        store.act("p1", 1, action)
-    store.finish("p1", "search-1", [{"position": 1, "questionnaire": "ease", "item": "1", "value": 5.0}])
-    said = {"query_id": "q1", "left": "alpha", "right": "beta", "preferred": "beta", "why": "naïve ☃\0"}
-    store.finish("p1", "preference-1", preferences=[said])
-    store.note("p1", 1, "hm")
+        store.record_action("p1", 1, action)
+    store.complete_step("p1", "search-1", [{"position": 1, "questionnaire": "ease", "item": "1", "value": 5.0}])
+    preference = {"query_id": "q1", "left": "alpha", "right": "beta", "preferred": "beta", "why": "naïve ☃\0"}
+    store.complete_step("p1", "preference-1", preferences=[preference])
+    store.add_note("p1", 1, "hm")
     return store
 
 
@@ -45,7 +45,7 @@ def test_sqlite_and_postgresql_give_the_same_records(tmp_path: Path) -> None:
             for where in (tmp_path / "store.db", f"postgresql://judged@/{parts['dbname']}?host={parts['host']}"):
                 store = done(store_of(design, where, 3))
                 assert list(store.participants()) == ["p1", "p2", "p3"]
-                assert not store.finish("p1", "task-1")
+                assert not store.complete_step("p1", "task-1")
                 records = store.records()
                 tables.append(
                     {name: [without_times(row) for row in records[name].to_pylist()] for name in records.tables}
@@ -83,9 +83,9 @@ def test_what_is_recorded(tmp_path: Path) -> None:
 
 def test_an_answer_stays_as_it_was_first_given(tmp_path: Path) -> None:
     store = store_of(design_in(tmp_path), tmp_path / "store.db", 1)
-    given = [[{"position": 0, "questionnaire": "ease", "item": "1", "value": value}] for value in (5.0, 1.0)]
-    assert store.finish("p1", "questions-1-ease", given[0])
-    assert not store.finish("p1", "questions-1-ease", given[1])
+    answers = [[{"position": 0, "questionnaire": "ease", "item": "1", "value": value}] for value in (5.0, 1.0)]
+    assert store.complete_step("p1", "questions-1-ease", answers[0])
+    assert not store.complete_step("p1", "questions-1-ease", answers[1])
     assert store.records()["answers"]["value"].to_pylist() == [5.0]
 
 
@@ -110,34 +110,34 @@ def test_an_answer_stays_as_it_was_first_given(tmp_path: Path) -> None:
     ],
 )
 def test_what_an_action_adds(before: tuple[Action | str, ...], new: Action | str, adds: list[str]) -> None:
-    kept: tuple[Action, ...] = ()
-    for at, one in enumerate(map(action, before)):
-        kept += added(kept, one._replace(at=1000 * at))
-    more = added(kept, action(new)._replace(at=500))  # the clock was set back
-    assert [one.action for one in more] == adds
-    times = [one.at for one in kept + more]
+    actions: tuple[Action, ...] = ()
+    for i, row in enumerate(map(action, before)):
+        actions += new_actions(actions, row._replace(at=1000 * i))
+    more = new_actions(actions, action(new)._replace(at=500))  # the clock was set back
+    assert [row.action for row in more] == adds
+    times = [row.at for row in actions + more]
     assert times == sorted(set(times))
 
 
-def action(given: Action | str) -> Action:
-    name, _, doc_id = given.partition(" ") if isinstance(given, str) else ("", "", "")
-    return given if isinstance(given, Action) else Action(name, 1, doc_id=doc_id)
+def action(address: Action | str) -> Action:
+    name, _, doc_id = address.partition(" ") if isinstance(address, str) else ("", "", "")
+    return address if isinstance(address, Action) else Action(name, 1, doc_id=doc_id)
 
 
 def test_pages_of_results_and_actions_are_numbered_from_1(tmp_path: Path) -> None:
     store = store_of(design_in(tmp_path), tmp_path / "store.db", 1)
-    store.finish("p1", "task-1")
+    store.complete_step("p1", "task-1")
     for action in (
         SHOWN,
         Action("click", 1, doc_id="b", rank=2),
         SHOWN._replace(rank=11),
         Action("save", 2, doc_id="d"),
     ):
-        found = store.act("p1", 1, action)
-    assert [(one.action, one.page) for one in found] == [
+        actions = store.record_action("p1", 1, action)
+    assert [(row.action, row.page) for row in actions] == [
         ("query", 1), ("click", 1), ("back", 1), ("query", 2), ("save", 2),
     ]  # fmt: skip
-    assert store.actions("p1", 1) == found
+    assert store.actions("p1", 1) == actions
     assert store.actions("p1", 2) == ()
     with sqlite3.connect(tmp_path / "store.db") as connection:
         assert [number for (number,) in connection.execute("select number from actions order by number")] == [
@@ -148,28 +148,28 @@ def test_pages_of_results_and_actions_are_numbered_from_1(tmp_path: Path) -> Non
 def test_one_item_may_be_in_two_questionnaires(tmp_path: Path) -> None:
     store = store_of(design_in(tmp_path), tmp_path / "store.db", 1)
     both = [{"questionnaire": name, "item": "1", "value": value} for name, value in (("ease", 5.0), ("trust", 2.0))]
-    assert store.finish("p1", "questions-1", both)
+    assert store.complete_step("p1", "questions-1", both)
     rows = store.records()["answers"].to_pylist()
     assert {row["questionnaire"]: row["value"] for row in rows} == {"ease": 5.0, "trust": 2.0}
 
 
 def test_tabs_at_once_lose_and_double_nothing(tmp_path: Path) -> None:
     store = store_of(design_in(tmp_path), tmp_path / "store.db", 1)
-    store.act("p1", 1, SHOWN)
+    store.record_action("p1", 1, SHOWN)
     with ThreadPoolExecutor(8) as tabs:
-        list(tabs.map(lambda doc: store.act("p1", 1, Action("save", 1, doc_id=doc)), "abcdefgh" * 3))
-    assert sorted(str(one.doc_id) for one in store.actions("p1", 1) if one.action == "save") == list("abcdefgh")
+        list(tabs.map(lambda doc: store.record_action("p1", 1, Action("save", 1, doc_id=doc)), "abcdefgh" * 3))
+    assert sorted(str(row.doc_id) for row in store.actions("p1", 1) if row.action == "save") == list("abcdefgh")
     with ThreadPoolExecutor(8) as tabs:
-        assert sum(tabs.map(lambda _: store.finish("p1", "task-1"), range(8))) == 1
+        assert sum(tabs.map(lambda _: store.complete_step("p1", "task-1"), range(8))) == 1
 
 
 def test_a_link_is_one_persons_and_stays_the_same(tmp_path: Path) -> None:
     design = design_in(tmp_path)
     store, other = store_of(design, tmp_path / "store.db", 2), store_of(design, tmp_path / "other.db", 2)
-    for who in ("p1", "p2", OBSERVER):
-        assert store.participant_of(store.token(who)) == who
-        assert store.participant_of(other.token(who)) is None
-        assert StudyStore.open(store.where).token(who) == store.token(who)
+    for participant in ("p1", "p2", OBSERVER):
+        assert store.find_participant(store.token(participant)) == participant
+        assert store.find_participant(other.token(participant)) is None
+        assert StudyStore.open(store.where).token(participant) == store.token(participant)
     for token in (
         "",
         "p1",
@@ -180,23 +180,23 @@ def test_a_link_is_one_persons_and_stays_the_same(tmp_path: Path) -> None:
         "p2" + store.token("p1")[2:],
         "é-\ud800",
     ):
-        assert store.participant_of(token) is None
+        assert store.find_participant(token) is None
 
 
 def test_more_participants_change_nothing_for_those_before(tmp_path: Path) -> None:
     design = design_in(tmp_path)
     store = store_of(design, tmp_path / "store.db", 3)
     before, trials = store.participants(), store.trials("p2")
-    store.enroll(assignments(design, {f"p{at}": "" for at in range(1, 6)}).to_pylist())
+    store.enroll(assignments(design, {f"p{i}": "" for i in range(1, 6)}).to_pylist())
     assert list(store.participants().items())[:3] == list(before.items())
     assert store.trials("p2") == trials
-    assert [known.number for known in store.participants().values()] == [0, 1, 2, 3, 4]
+    assert [participant.number for participant in store.participants().values()] == [0, 1, 2, 3, 4]
 
 
 def test_stores_that_are_refused(tmp_path: Path) -> None:
     design = design_in(tmp_path)
     store_of(design, tmp_path / "store.db", 1).close()
-    with pytest.raises(InputError, match="not the one"):
+    with pytest.raises(InputError, match="another version of the design"):
         StudyStore.open(tmp_path / "store.db", "of another")
     assert StudyStore.open(tmp_path / "store.db", hashed(design)).participants()
     with pytest.raises(InputError, match="this store does not exist"):

@@ -15,11 +15,11 @@ from judged.studies.storage import (
     Action,
     Participant,
     StudyStore,
-    added,
+    find_open_document,
+    find_results_page,
+    new_actions,
     now_ms,
-    open_document,
-    page_of,
-    saved,
+    saved_documents,
 )
 
 SHOWN = Action("query", 1, "faust", rank=1, shown=("a", "b"), at=10)
@@ -32,14 +32,14 @@ def test_usual_values_of_an_action() -> None:
 
 
 def test_pages_by_number_and_the_last_one() -> None:
-    assert page_of(()) is None
-    assert page_of((OPEN,)) is None
-    assert page_of((SHOWN, NEXT, OPEN)) == NEXT
-    assert page_of((SHOWN, NEXT, OPEN), 1) == SHOWN
-    assert page_of((SHOWN, NEXT), 3) is None
+    assert find_results_page(()) is None
+    assert find_results_page((OPEN,)) is None
+    assert find_results_page((SHOWN, NEXT, OPEN)) == NEXT
+    assert find_results_page((SHOWN, NEXT, OPEN), 1) == SHOWN
+    assert find_results_page((SHOWN, NEXT), 3) is None
     again = SHOWN._replace(at=40)
-    assert page_of((SHOWN, NEXT, again), 1) == again
-    assert page_of((SHOWN, NEXT, OPEN._replace(page=4)), 4) is None
+    assert find_results_page((SHOWN, NEXT, again), 1) == again
+    assert find_results_page((SHOWN, NEXT, OPEN._replace(page=4)), 4) is None
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,16 @@ def test_pages_by_number_and_the_last_one() -> None:
     ],
 )
 def test_which_document_is_open(actions: tuple[Action, ...], expected: Action | None) -> None:
-    assert open_document(actions) == expected
+    assert find_open_document(actions) == expected
 
 
 def test_documents_that_are_kept() -> None:
-    one, other = (Action("save", 1, doc_id="b", value=value) for value in (1.0, 2.0))
-    assert saved((one, Action("save", 1, doc_id="a"), other)) == {"b": other, "a": Action("save", 1, doc_id="a")}
-    assert saved((Action("unsave", 1, doc_id="b"), one, OPEN)) == {"b": one}
+    row, other = (Action("save", 1, doc_id="b", value=value) for value in (1.0, 2.0))
+    assert saved_documents((row, Action("save", 1, doc_id="a"), other)) == {
+        "b": other,
+        "a": Action("save", 1, doc_id="a"),
+    }
+    assert saved_documents((Action("unsave", 1, doc_id="b"), row, OPEN)) == {"b": row}
 
 
 @pytest.mark.parametrize(
@@ -93,7 +96,7 @@ def test_documents_that_are_kept() -> None:
     ],
 )  # fmt: skip
 def test_each_action_that_is_added(before: tuple[Action, ...], new: Action, adds: list[Action]) -> None:
-    assert added(before, new) == tuple(adds)
+    assert new_actions(before, new) == tuple(adds)
 
 
 def test_the_tables_of_a_store() -> None:
@@ -109,79 +112,79 @@ def test_the_tables_of_a_store() -> None:
     assert optional == {("answers", "value"), *(("actions", name) for name in ("query", "doc_id", "rank", "value",
                                                                               "shown"))}  # fmt: skip
     counted = {(name, column.name): column.autoincrement for name, table in tables.items() for column in table.c}
-    assert [place for place, given in counted.items() if given is True] == [("notes", "note")]
-    assert {given for place, given in counted.items() if place[1] not in {"note", "query", "doc_id", "rank", "value",
-                                                                         "shown"}} == {False}  # fmt: skip
+    assert [place for place, is_autoincrement in counted.items() if is_autoincrement is True] == [("notes", "note")]
+    nullable = {"note", "query", "doc_id", "rank", "value", "shown"}
+    assert {autoincrement for (_, column), autoincrement in counted.items() if column not in nullable} == {False}
     assert schema.LAYOUT[:2] == (schema.about, 1)
 
 
 def store() -> StudyStore:
-    made = StudyStore.open("sqlite://", "design", new=True)
-    made.enroll(
-        {"participant": who, "group": group, "position": position, "query_id": f"q{position}", "system": "s",
+    study_store = StudyStore.open("sqlite://", "design", new=True)
+    study_store.enroll(
+        {"participant": name, "group": group, "position": position, "query_id": f"q{position}", "system": "s",
          "variant": "v", "practice": position == 1}
-        for who, group in (("p3", "y"), ("p1", "x"), ("p2", "y"), ("p4", "x"), ("p5", "y")) for position in (1, 2)
+        for name, group in (("p3", "y"), ("p1", "x"), ("p2", "y"), ("p4", "x"), ("p5", "y")) for position in (1, 2)
     )  # fmt: skip
-    return made
+    return study_store
 
 
 def test_participants_by_group_and_number() -> None:
-    made = store()
-    assert list(made.participants().items()) == [
+    study_store = store()
+    assert list(study_store.participants().items()) == [
         ("p1", Participant("x", 0)), ("p4", Participant("x", 1)), ("p3", Participant("y", 0)),
         ("p2", Participant("y", 1)), ("p5", Participant("y", 2)),
     ]  # fmt: skip
-    assert [row["position"] for row in made.trials("p2")] == [1, 2]
-    assert made.trials("p2")[0] == {"participant": "p2", "position": 1, "query_id": "q1", "system": "s",
+    assert [row["position"] for row in study_store.trials("p2")] == [1, 2]
+    assert study_store.trials("p2")[0] == {"participant": "p2", "position": 1, "query_id": "q1", "system": "s",
                                     "variant": "v", "practice": True}  # fmt: skip
-    assert made.trials("nobody") == []
-    who, _, signed = made.token("p1").partition("-")
-    assert (who, len(signed), int(signed, 16) > 0) == ("p1", 24, True)
-    assert made.participant_of(made.token("p1")) == "p1"
-    assert made.participant_of(made.token(OBSERVER)) == OBSERVER
-    assert made.participant_of(made.token("p9")) is None  # signed, and of nobody
-    assert made.participant_of(made.token("p1")[:-1]) is None
+    assert study_store.trials("nobody") == []
+    participant, _, signed = study_store.token("p1").partition("-")
+    assert (participant, len(signed), int(signed, 16) > 0) == ("p1", 24, True)
+    assert study_store.find_participant(study_store.token("p1")) == "p1"
+    assert study_store.find_participant(study_store.token(OBSERVER)) == OBSERVER
+    assert study_store.find_participant(study_store.token("p9")) is None  # signed, and of nobody
+    assert study_store.find_participant(study_store.token("p1")[:-1]) is None
     with pytest.raises(InputError, match="holds no answers"):
         StudyStore.open("sqlite://")
 
 
 def test_secrets_and_connections_of_a_store() -> None:
-    made = store()
-    assert len(made.secret) == 24 * 8 / 6  # 24 random bytes in an alphabet of 64 characters
-    assert made.secret != store().secret
-    shown = repr(made)
-    assert made.secret not in shown
-    assert "engine" not in shown
-    assert made.where in shown
-    pool = made.engine.pool
-    made.close()
-    assert made.engine.pool is not pool
+    study_store = store()
+    assert len(study_store.secret) == 24 * 8 / 6  # 24 random bytes in an alphabet of 64 characters
+    assert study_store.secret != store().secret
+    representation = repr(study_store)
+    assert study_store.secret not in representation
+    assert "engine" not in representation
+    assert study_store.where in representation
+    pool = study_store.engine.pool
+    study_store.close()
+    assert study_store.engine.pool is not pool
     assert abs(now_ms() - 1000 * time.time()) < 10_000
     records = StudyRecords.of({"participants": [{"participant": "p"}], "trials": []})
     assert repr(records) == "StudyRecords(where='<study>', notes=())"
 
 
 def test_everything_that_is_recorded() -> None:
-    made, before = store(), now_ms()
+    study_store, before = store(), now_ms()
     answer = {"questionnaire": "ease", "item": "1"}
-    assert made.finish("p1", "consent", [{**answer, "value": 4.0}, {**answer, "item": "name", "text": "Ann",
-                                                                   "personal": True}])  # fmt: skip
+    answers = [{**answer, "value": 4.0}, {**answer, "item": "name", "text": "Ann", "personal": True}]
+    assert study_store.complete_step("p1", "consent", answers)
     for step in ("task-1", "search-1", "task-2"):
-        assert made.finish("p1", step) is True
-        assert made.finish("p1", step) is False
+        assert study_store.complete_step("p1", step) is True
+        assert study_store.complete_step("p1", step) is False
     for action in (SHOWN._replace(page=0), OPEN, Action("save", 1, doc_id="b", rank=2, value=2.0, at=40)):
-        made.act("p1", 1, action)
-    made.act("p1", 2, SHOWN._replace(at=0))
-    made.act("p2", 1, SHOWN)  # has not begun
-    made.note("p1", 1, "first")
-    made.note("p1", 2, "second\0")
-    made.note("p2", 1, "of another")
-    assert [(row["position"], row["text"]) for row in made.notes("p1")] == [(1, "first"), (2, "second\ufffd")]
-    steps = made.steps("p1")
+        study_store.record_action("p1", 1, action)
+    study_store.record_action("p1", 2, SHOWN._replace(at=0))
+    study_store.record_action("p2", 1, SHOWN)  # has not begun
+    study_store.add_note("p1", 1, "first")
+    study_store.add_note("p1", 2, "second\0")
+    study_store.add_note("p2", 1, "of another")
+    assert [(row["position"], row["text"]) for row in study_store.notes("p1")] == [(1, "first"), (2, "second\ufffd")]
+    steps = study_store.steps("p1")
     assert list(steps) == sorted(steps) == ["consent", "search-1", "task-1", "task-2"]
-    assert all(before <= at <= now_ms() for at in steps.values())
-    assert made.steps("p2") == {}
-    records = made.records()
+    assert all(before <= i <= now_ms() for i in steps.values())
+    assert study_store.steps("p2") == {}
+    records = study_store.records()
     tables: dict[str, list[dict[str, Any]]] = {name: records[name].to_pylist() for name in TABLES}
     assert tables["participants"] == [{"participant": "p1", "group": "x"}]
     trial = {"participant": "p1", "system": "s", "variant": "v"}
@@ -192,7 +195,7 @@ def test_everything_that_is_recorded() -> None:
     ]  # fmt: skip
     assert tables["answers"] == [{"participant": "p1", "position": 0, "system": "", "questionnaire": "ease",
                                   "item": "1", "value": 4.0, "text": None}]  # fmt: skip
-    both = made.records(personal=True)["answers"].to_pylist()
+    both = study_store.records(personal=True)["answers"].to_pylist()
     assert [(row["item"], row["value"], row["text"]) for row in both] == [("1", 4.0, None), ("name", None, "Ann")]
     assert tables["saved"] == [{"participant": "p1", "position": 1, "doc_id": "b", "grade": 2.0, "at": 40}]
     assert [(row["position"], row["action"], row["page"], row["at"]) for row in tables["events"][:3]] == [
@@ -203,8 +206,8 @@ def test_everything_that_is_recorded() -> None:
     ends = [(row["position"], row["at"]) for row in tables["events"] if row["action"] == "end"]
     assert ends == [(1, steps["search-1"])]
     assert [row["text"] for row in tables["notes"]] == ["first", "second\ufffd"]
-    assert made.actions("p1", 1)[0] == SHOWN
-    assert made.actions("p1", 3) == ()
+    assert study_store.actions("p1", 1)[0] == SHOWN
+    assert study_store.actions("p1", 3) == ()
 
 
 def test_tables_and_keys_of_records() -> None:
@@ -212,26 +215,26 @@ def test_tables_and_keys_of_records() -> None:
         "participant", "position", "query_id", "system", "variant", "practice", "started", "ended",
     ]  # fmt: skip
     assert set(KEYS) == set(TABLES) - {"notes", "events"}
-    whole = {"participants": [{"participant": "p"}],
-             "trials": [{"participant": "p", "position": at, "query_id": "t", "system": name}
-                        for at, name in ((1, "b"), (2, "a"), (3, "b"))]}  # fmt: skip
-    made = StudyRecords.of(whole)
-    assert made.systems == ("a", "b")
-    assert made["answers"].num_rows == 0
-    assert made.by_trial("answers") == {}
-    row = made["trials"].to_pylist()[0]
+    tables = {"participants": [{"participant": "p"}],
+             "trials": [{"participant": "p", "position": i, "query_id": "t", "system": name}
+                        for i, name in ((1, "b"), (2, "a"), (3, "b"))]}  # fmt: skip
+    study_records = StudyRecords.of(tables)
+    assert study_records.systems == ("a", "b")
+    assert study_records["answers"].num_rows == 0
+    assert study_records.by_trial("answers") == {}
+    row = study_records["trials"].to_pylist()[0]
     assert (row["variant"], row["practice"], row["started"], row["ended"]) == ("", False, None, None)
-    rows = made.by_trial("trials")
+    rows = study_records.by_trial("trials")
     assert list(rows) == [("p", 1), ("p", 2), ("p", 3)]
     answer = {"participant": "p", "questionnaire": "q", "item": "1", "value": 1.0}
-    of = StudyRecords.of({**whole, "answers": [{**answer, "position": 0}, {**answer, "position": 3}]})
+    of = StudyRecords.of({**tables, "answers": [{**answer, "position": 0}, {**answer, "position": 3}]})
     assert of["answers"]["position"].to_pylist() == [0, 3]
     for position in (4, -1):
         with pytest.raises(InputError, match=f"answers: p has no trial at position {position}"):
-            StudyRecords.of({**whole, "answers": [{**answer, "position": position}]})
+            StudyRecords.of({**tables, "answers": [{**answer, "position": position}]})
     pair = {"participant": "p", "query_id": "t", "left": "a", "right": "b"}
     for preferred in ("a", "b", "", None):
-        StudyRecords.of({**whole, "preferences": [{**pair, "preferred": preferred}]})
+        StudyRecords.of({**tables, "preferences": [{**pair, "preferred": preferred}]})
     for wrong in ({"right": ""}, {"left": ""}, {"left": "b"}):
-        with pytest.raises(InputError, match="was not shown two systems"):
-            StudyRecords.of({**whole, "preferences": [{**pair, **wrong}]})
+        with pytest.raises(InputError, match="two different systems"):
+            StudyRecords.of({**tables, "preferences": [{**pair, **wrong}]})

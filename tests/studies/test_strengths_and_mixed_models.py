@@ -9,32 +9,32 @@ import pytest
 import statsmodels.api as sm
 from scipy import optimize
 
-from judged.studies.crossed import MOST, mixed_model
-from judged.studies.preference import strength_errors, strengths
+from judged.studies.crossed import MAX_LEVELS, mixed_model
+from judged.studies.preference import bradley_terry, bradley_terry_errors
 
 WINS = np.array([[0, 7, 4, 1.5], [2, 0, 6, 3], [3, 1, 0, 2], [0.5, 2, 2, 0]])
 
 
 def test_strengths_have_the_largest_likelihood() -> None:
     def loss(free: np.ndarray) -> float:
-        own = np.append(free, -free.sum())
-        return float((WINS * np.log1p(np.exp(own - own[:, None]))).sum())
+        strength_values = np.append(free, -free.sum())
+        return float((WINS * np.log1p(np.exp(strength_values - strength_values[:, None]))).sum())
 
     best = optimize.minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-9}).x
-    found = strengths(WINS)
-    assert found[:3] == pytest.approx(best, abs=1e-6)
-    assert found.sum() == pytest.approx(0.0, abs=1e-12)
-    assert strengths(10.0 * WINS) == pytest.approx(found, abs=1e-9)
-    assert strengths(WINS.T) == pytest.approx(-found, abs=1e-9)
+    strengths = bradley_terry(WINS)
+    assert strengths[:3] == pytest.approx(best, abs=1e-6)
+    assert strengths.sum() == pytest.approx(0.0, abs=1e-12)
+    assert bradley_terry(10.0 * WINS) == pytest.approx(strengths, abs=1e-9)
+    assert bradley_terry(WINS.T) == pytest.approx(-strengths, abs=1e-9)
     # two systems: half the logarithm of the odds
     for wins, losses in ((3, 1), (99, 1), (1, 9)):
         half = math.log(wins / losses) / 2
-        assert strengths(np.array([[0, wins], [losses, 0.0]])) == pytest.approx([half, -half], abs=1e-10)
+        assert bradley_terry(np.array([[0, wins], [losses, 0.0]])) == pytest.approx([half, -half], abs=1e-10)
     # far apart it takes many steps: 999 to 1 between neighbors of four systems
     chain = np.zeros((4, 4))
-    for at in range(3):
-        chain[at, at + 1], chain[at + 1, at] = 999.0, 1.0
-    assert -np.diff(strengths(chain)) == pytest.approx([math.log(999)] * 3, rel=1e-4)
+    for i in range(3):
+        chain[i, i + 1], chain[i + 1, i] = 999.0, 1.0
+    assert -np.diff(bradley_terry(chain)) == pytest.approx([math.log(999)] * 3, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_strengths_have_the_largest_likelihood() -> None:
     ],
 )
 def test_strengths_are_finite_where_every_system_leads_to_every_other(wins: list[list[int]], finite: bool) -> None:
-    found = strengths(np.array(wins, float))
-    assert np.isfinite(found).all() == finite
-    assert np.isnan(found).all() != finite
+    strengths = bradley_terry(np.array(wins, float))
+    assert np.isfinite(strengths).all() == finite
+    assert np.isnan(strengths).all() != finite
 
 
 def test_errors_of_strengths_are_those_of_a_clustered_logistic_regression() -> None:
@@ -70,11 +70,11 @@ def test_errors_of_strengths_are_those_of_a_clustered_logistic_regression() -> N
     table = np.array(rows, float)
     options = {"groups": np.array(groups), "use_correction": False}
     fit = sm.Logit(table[:, 3], table[:, :3]).fit(disp=False, cov_type="cluster", cov_kwds=options)
-    found = strengths(wins.sum(axis=0))
-    assert found[:3] == pytest.approx(fit.params, abs=1e-6)
+    strengths = bradley_terry(wins.sum(axis=0))
+    assert strengths[:3] == pytest.approx(fit.params, abs=1e-6)
     covariance = fit.cov_params()
     variances = np.array([*np.diag(covariance), covariance.sum()]) * people / (people - 1)
-    assert strength_errors(wins, found) == pytest.approx(np.sqrt(variances), rel=1e-5)
+    assert bradley_terry_errors(wins, strengths) == pytest.approx(np.sqrt(variances), rel=1e-5)
 
 
 def test_a_mixed_model_of_one_factor_in_closed_form() -> None:
@@ -88,7 +88,7 @@ def test_a_mixed_model_of_one_factor_in_closed_form() -> None:
     assert fit.variances == pytest.approx([table.mean(1).var(ddof=1) - within / 4], rel=1e-4)
     assert fit.effects == pytest.approx([table.mean()])
     assert fit.covariance == pytest.approx(np.array([[table.mean(1).var(ddof=1) / 6]]), rel=1e-4)
-    assert MOST == 1500
+    assert MAX_LEVELS == 1500
 
 
 def test_a_mixed_model_without_spread_of_its_factor_is_least_squares() -> None:

@@ -15,19 +15,25 @@ from judged.errors import InputError
 from judged.studies.design import Group
 from judged.studies.outcomes import (
     BEHAVIOR,
-    FEWEST,
+    MIN_CORRELATED,
     Outcome,
-    Value,
+    TrialValue,
+    find_outcome,
     measure_agreement,
     measured_trials,
-    outcome_of,
     outcomes,
 )
 from judged.studies.planning import pilot_spreads
-from judged.studies.preference import preferred, searching, sides, strengths_of, way_of
+from judged.studies.preference import (
+    pair_preferences,
+    preference_strengths,
+    search_behavior,
+    search_strategy,
+    side_bias,
+)
 from judged.studies.questionnaires import Questionnaire
-from judged.studies.records import StudyRecords, log_lines, write_log
-from studies.study_designs import made
+from judged.studies.records import StudyRecords, ubi_records, write_log
+from studies.study_designs import make_design
 from studies_made import crossed, drawn
 
 if TYPE_CHECKING:
@@ -43,7 +49,7 @@ def study(**tables: Any) -> StudyRecords:
 
 
 def values_of(made_of: StudyRecords, *more: Any, **options: Any) -> dict[str, list[float]]:
-    return {one.name: [value.value for value in one.values] for one in outcomes(made_of, *more, **options)}
+    return {outcome.name: [value.value for value in outcome.values] for outcome in outcomes(made_of, *more, **options)}
 
 
 def test_what_is_told_where_tables_are_missing() -> None:
@@ -54,10 +60,10 @@ def test_what_is_told_where_tables_are_missing() -> None:
     assert values_of(study(trials=[open_])) == {}  # nobody has finished
     assert values_of(study(trials=[{**T1, "ended": 60_000}])) == {}
     assert values_of(study(trials=[trial], saved=[{**P1, "doc_id": "d"}])) == {"saved": [1.0], "minutes": [0.5]}
-    events = [{**P1, "at": at, "action": action, "query": "x", "rank": rank}
-              for at, (action, rank) in enumerate([("query", 1), ("save", 9), ("click", None)])]  # fmt: skip
-    told = values_of(study(trials=[trial], events=events))
-    assert told == {"minutes": [0.5], "queries": [1.0], "clicks": [1.0], "deepest click": [0.0]}
+    events = [{**P1, "at": i, "action": action, "query": "x", "rank": rank}
+              for i, (action, rank) in enumerate([("query", 1), ("save", 9), ("click", None)])]  # fmt: skip
+    values = values_of(study(trials=[trial], events=events))
+    assert values == {"minutes": [0.5], "queries": [1.0], "clicks": [1.0], "deepest click": [0.0]}
     assert list(BEHAVIOR.values()) == ["more", "more", "", "more", "less", "", "", ""]
 
 
@@ -82,23 +88,27 @@ def test_answers_without_a_design_are_averaged_where_all_are_numbers() -> None:
     names = ("participant", "position", "system", "questionnaire", "item", "value", "text")
     trials = [{**T1, "participant": name} for name in "pqr"] + [{**T1, "position": 2, "practice": True}]
     made_of = study(trials=trials, answers=[dict(zip(names, row, strict=True)) for row in rows])
-    found = {one.name: one for one in outcomes(made_of)}
-    assert set(found) == {"ease", "sus"}
-    assert found["ease"].values == (Value("p", 1, "t", "a", "v", 2.5), Value("r", 1, "t", "a", "v", 3.0))
-    assert found["sus"].values == (Value("p", 0, "", "b", "", 2.0),)
-    assert {one.better for one in found.values()} == {"more"}
-    design = made(questionnaires=(Questionnaire("ease"), Questionnaire("tlx")))
+    by_name = {record.name: record for record in outcomes(made_of)}
+    assert set(by_name) == {"ease", "sus"}
+    assert by_name["ease"].values == (TrialValue("p", 1, "t", "a", "v", 2.5), TrialValue("r", 1, "t", "a", "v", 3.0))
+    assert by_name["sus"].values == (TrialValue("p", 0, "", "b", "", 2.0),)
+    assert {record.better for record in by_name.values()} == {"more"}
+    design = make_design(questionnaires=(Questionnaire("ease"), Questionnaire("tlx")))
     load = [{**P1, "questionnaire": "tlx", "item": item.name, "value": 50.0} for item in design.questionnaires[1].items]
     rated = study(trials=[T1], answers=[*load, {**P1, "questionnaire": "ease", "item": "1", "value": None}])
     (tlx,) = outcomes(rated, design)  # the other has no score
     assert (tlx.name, tlx.better, tlx.values[0].value) == ("tlx", "less", 50.0)
     with pytest.raises(InputError, match="no outcome 'sus'") as refused:
-        outcome_of(outcomes(made_of)[:1], "sus")
+        find_outcome(outcomes(made_of)[:1], "sus")
     assert "use one of ease" in str(refused.value)
 
 
 def test_values_as_codes() -> None:
-    rows = (Value("q", 3, "t2", "b", "v", 1.0), Value("p", 0, "", "a", "w", 2.0), Value("q", 1, "t1", "a", "v", 3.0))
+    rows = (
+        TrialValue("q", 3, "t2", "b", "v", 1.0),
+        TrialValue("p", 0, "", "a", "w", 2.0),
+        TrialValue("q", 1, "t1", "a", "v", 3.0),
+    )
     trials, names = Outcome("o", "more", rows).trials()
     assert names == ("a", "b")
     assert trials.values.tolist() == [1.0, 2.0, 3.0]
@@ -138,7 +148,7 @@ CLICK = event("click", doc_id="d", rank=1)
     ],
 )
 def test_ways_of_searching_at_their_edges(events: list[dict[str, Any]], way: set[str]) -> None:
-    assert way_of(events) == way
+    assert search_strategy(events) == way
 
 
 def test_searching_is_told_by_system_and_group_in_their_order() -> None:
@@ -154,27 +164,27 @@ def test_searching_is_told_by_system_and_group_in_their_order() -> None:
             events.append({**of, "at": 2, "action": "click", "query": query, "page": 1, "doc_id": "d", "rank": 1})
     people = [{"participant": name, "group": "h" if name == "q" else "g"} for name in "pqr"]
     made_of = StudyRecords.of({"participants": people, "trials": trials, "events": events})
-    found = searching(made_of)
-    assert [(one.system, one.group, one.people, one.trials, one.ways) for one in found] == [
+    rows = search_behavior(made_of)
+    assert [(row.system, row.group, row.people, row.trials, row.ways) for row in rows] == [
         ("a", "g", 1, 1, 1), ("b", "g", 1, 2, 2), ("b", "h", 1, 2, 2),
     ]  # fmt: skip
-    assert [one.effective for one in found] == pytest.approx([1.0, 2.0, 2.0])
-    assert [one.own for one in found] == [1.0, 2.0, 2.0]
-    assert found[1].shares["short query"] == found[2].shares["question"] == 0.5
-    assert found[0].shares["abandoned"] == 0.0
+    assert [row.effective for row in rows] == pytest.approx([1.0, 2.0, 2.0])
+    assert [row.ways_per_person for row in rows] == [1.0, 2.0, 2.0]
+    assert rows[1].shares["short query"] == rows[2].shares["question"] == 0.5
+    assert rows[0].shares["abandoned"] == 0.0
 
 
 def compared(*rows: tuple[str, str, str, str]) -> StudyRecords:
     people = [{"participant": name} for name in dict.fromkeys(row[0] for row in rows)]
     names = ("participant", "left", "right", "preferred")
-    given = [{**dict(zip(names, row, strict=True)), "query_id": f"q{at}"} for at, row in enumerate(rows)]
-    return StudyRecords.of({"participants": people, "trials": [], "preferences": given})
+    preferences = [{**dict(zip(names, row, strict=True)), "query_id": f"q{i}"} for i, row in enumerate(rows)]
+    return StudyRecords.of({"participants": people, "trials": [], "preferences": preferences})
 
 
 def test_pairs_that_were_compared_and_their_ties() -> None:
     rows = [("p", "a", "b", "b"), ("p", "b", "a", ""), ("q", "b", "a", "a"), ("q", "c", "b", "c"), ("r", "b", "c", "c"),
             ("p", "b", "c", "")]  # fmt: skip
-    first, second = preferred(compared(*rows))
+    first, second = pair_preferences(compared(*rows))
     assert (first.first, first.second, first.people, first.comparisons, first.wins, first.losses) == (
         "a", "b", 2, 3, 1, 1,
     )  # fmt: skip
@@ -189,76 +199,87 @@ def test_pairs_that_were_compared_and_their_ties() -> None:
 
 def test_strengths_of_three_systems_and_of_two() -> None:
     cycle = [("a", "b", "a"), ("b", "c", "b"), ("c", "a", "c")]
-    rows = [(f"p{at}", *row) for at in range(4) for row in cycle]
-    assert strengths_of(compared(*(row for row in rows if "c" not in row[1:3]))) == ()
-    even = strengths_of(compared(*rows))
-    assert [(one.system, round(one.strength, 9)) for one in even] == [("a", 0.0), ("b", 0.0), ("c", 0.0)]
+    rows = [(f"p{i}", *row) for i in range(4) for row in cycle]
+    assert preference_strengths(compared(*(row for row in rows if "c" not in row[1:3]))) == ()
+    even = preference_strengths(compared(*rows))
+    assert [(record.system, round(record.strength, 9)) for record in even] == [("a", 0.0), ("b", 0.0), ("c", 0.0)]
     # all people say the same, so that nothing varies over people
-    assert [one.ci for one in even] == [None] * 3
-    lost = [(who, left, right, "a" if "a" in (left, right) else said) for who, left, right, said in rows]
-    for one in strengths_of(compared(*lost)):  # a never lost
-        assert math.isnan(one.strength)
-        assert one.ci is None
+    assert [record.ci for record in even] == [None] * 3
+    lost = [
+        (participant, left, right, "a" if "a" in (left, right) else preferred)
+        for participant, left, right, preferred in rows
+    ]
+    for record in preference_strengths(compared(*lost)):  # a never lost
+        assert math.isnan(record.strength)
+        assert record.ci is None
     rng = np.random.default_rng(3)
-    drawn_rows = [(who, left, right, str(rng.choice([left, right, ""]))) for who, left, right, _ in rows * 3]
-    wide, narrow = (strengths_of(compared(*drawn_rows), level=level) for level in (0.95, 0.8))
+    drawn_rows = [
+        (participant, left, right, str(rng.choice([left, right, ""]))) for participant, left, right, _ in rows * 3
+    ]
+    wide, narrow = (preference_strengths(compared(*drawn_rows), level=level) for level in (0.95, 0.8))
     ratio = stats.t.ppf(0.975, 3) / stats.t.ppf(0.9, 3)  # of four people who compare equally often
-    for one, other in zip(wide, narrow, strict=True):
-        assert one.ci is not None
+    for record, other in zip(wide, narrow, strict=True):
+        assert record.ci is not None
         assert other.ci is not None
-        assert (one.ci[0] + one.ci[1]) / 2 == pytest.approx(one.strength)
-        assert (one.ci[1] - one.ci[0]) / (other.ci[1] - other.ci[0]) == pytest.approx(ratio, rel=1e-4)
+        assert (record.ci[0] + record.ci[1]) / 2 == pytest.approx(record.strength)
+        assert (record.ci[1] - record.ci[0]) / (other.ci[1] - other.ci[0]) == pytest.approx(ratio, rel=1e-4)
     # one person with more than half of all comparisons
     most = [("p0", *row) for row in cycle * 9] + rows
-    assert [one.ci for one in strengths_of(compared(*most))] == [None] * 3
+    assert [record.ci for record in preference_strengths(compared(*most))] == [None] * 3
 
 
 def test_sides_count_people_and_leave_out_who_prefers_neither() -> None:
     rows = [("p", "a", "b", "a"), ("p", "b", "a", "a"), ("p", "b", "a", ""), ("q", "a", "b", "a"), ("r", "b", "a", "")]
-    found = sides(compared(*rows))
-    assert found is not None
-    assert (found.comparisons, found.people, found.left, found.preferred) == (3, 2, 0.75, False)
-    assert math.isnan(found.p)
-    six = [(f"p{at}", "a", "b", "a") for at in range(6)]
+    bias = side_bias(compared(*rows))
+    assert bias is not None
+    assert (bias.comparisons, bias.people, bias.left, bias.preferred) == (3, 2, 0.75, False)
+    assert math.isnan(bias.p)
+    six = [(f"p{i}", "a", "b", "a") for i in range(6)]
     exact = 2 / 2**6
     for level, is_preferred in ((1 - exact, True), (1 - exact + 1e-6, False)):
-        found = sides(compared(*six), level=level)
-        assert found is not None
-        assert (found.p, found.preferred) == (exact, is_preferred)
-    many = [(f"p{at}", "a", "b", "a" if at % 3 else "b") for at in range(30)]
-    seeds = [sides(compared(*many), seed=seed) for seed in (0, 0, 1)]
-    assert seeds[0] == seeds[1] == sides(compared(*many))
+        bias = side_bias(compared(*six), level=level)
+        assert bias is not None
+        assert (bias.p, bias.preferred) == (exact, is_preferred)
+    many = [(f"p{i}", "a", "b", "a" if i % 3 else "b") for i in range(30)]
+    seeds = [side_bias(compared(*many), seed=seed) for seed in (0, 0, 1)]
+    assert seeds[0] == seeds[1] == side_bias(compared(*many))
     assert seeds[0] != seeds[2]
 
 
 def rated(people: int = 4, trials: int = 4) -> tuple[Outcome, dict[tuple[str, int], float]]:
     where = crossed(people, trials)
     values = drawn(np.random.default_rng(4), where).round(1)
-    rows = tuple(Value(f"p{person}", position + 1, f"t{topic}", "ab"[system], "", float(value))
+    rows = tuple(TrialValue(f"p{person}", position + 1, f"t{topic}", "ab"[system], "", float(value))
                  for person, position, topic, system, value in zip(
                      *(where[name].tolist() for name in ("person", "position", "topic", "system")), values,
                      strict=True))  # fmt: skip
     rng = np.random.default_rng(5)
-    return Outcome("o", "more", rows), {one[:2]: round(rng.normal(), 1) for one in rows}
+    return Outcome("o", "more", rows), {row[:2]: round(rng.normal(), 1) for row in rows}
 
 
 def test_trials_that_have_a_measure() -> None:
     outcome, measured = rated()
     two = dict(list(measured.items())[:2])
-    with pytest.raises(InputError, match="2 trials have m and o"):
+    with pytest.raises(InputError, match="at least 3 trials must have m and o, got 2"):
         measure_agreement(outcome, two, "m")
     three = dict(list(measured.items())[:3])
-    found = measure_agreement(outcome, three, "m")
-    assert (found.measure, found.outcome, found.trials, found.people, FEWEST) == ("m", "o", 3, 1, 3)
-    assert len(found.persons) == 1
+    agreement = measure_agreement(outcome, three, "m")
+    assert (agreement.measure, agreement.outcome, agreement.trials, agreement.people, MIN_CORRELATED) == (
+        "m",
+        "o",
+        3,
+        1,
+        3,
+    )
+    assert len(agreement.persons) == 1
     # two of three trials of one person, three of another one
     some = {key: value for key, value in measured.items() if key in {("p0", 1), ("p0", 2), ("p1", 1), ("p1", 2),
                                                                      ("p1", 3)}}  # fmt: skip
     assert len(measure_agreement(outcome, some, "m").persons) == 1
     # of who gives the same value each time there is no correlation
-    same = tuple(one._replace(value=1.0) if one.participant == "p0" else one for one in outcome.values)
+    same = tuple(row._replace(value=1.0) if row.participant == "p0" else row for row in outcome.values)
     assert len(measure_agreement(Outcome("o", "more", same), measured, "m").persons) == 3
-    flat = measure_agreement(Outcome("o", "more", tuple(one._replace(value=2.0) for one in same)), measured, "m")
+    flat = measure_agreement(Outcome("o", "more", tuple(row._replace(value=2.0) for row in same)), measured, "m")
     assert math.isnan(flat.pooled)
     assert math.isnan(flat.within)
     assert math.isnan(flat.rank)
@@ -270,20 +291,22 @@ def test_trials_that_have_a_measure() -> None:
 def test_tau_and_intervals_over_people(people: int, trials: int, level: float) -> None:
     """All pairs of trials within people, counted one by one; jackknife and Student's t of Fisher's z."""
     outcome, measured = rated(people, trials)
-    found = measure_agreement(outcome, measured, "m", level=level)
-    x = np.array([measured[one[:2]] for one in outcome.values]).reshape(people, trials)
-    y = np.array([one.value for one in outcome.values]).reshape(people, trials)
-    pairs = [(np.sign(x[who, i] - x[who, j]), np.sign(y[who, i] - y[who, j]))
-             for who in range(people) for i in range(trials) for j in range(i)]  # fmt: skip
+    agreement = measure_agreement(outcome, measured, "m", level=level)
+    x = np.array([measured[row[:2]] for row in outcome.values]).reshape(people, trials)
+    y = np.array([row.value for row in outcome.values]).reshape(people, trials)
+    pairs = [(np.sign(x[participant, i] - x[participant, j]), np.sign(y[participant, i] - y[participant, j]))
+             for participant in range(people) for i in range(trials) for j in range(i)]  # fmt: skip
     differ = [sum(1 for pair in pairs if pair[side]) for side in (0, 1)]
-    assert found.rank == pytest.approx(sum(a * b for a, b in pairs) / math.sqrt(differ[0] * differ[1]))
-    for value, ci, (one, other) in (
-        (found.pooled, found.ci, (x, y)),
-        (found.within, found.within_ci, (x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True))),
+    assert agreement.rank == pytest.approx(sum(a * b for a, b in pairs) / math.sqrt(differ[0] * differ[1]))
+    for value, ci, (row, other) in (
+        (agreement.pooled, agreement.ci, (x, y)),
+        (agreement.within, agreement.within_ci, (x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True))),
     ):
-        assert value == pytest.approx(stats.pearsonr(one.ravel(), other.ravel()).statistic)
-        rest = [[np.delete(of, who, 0).ravel() for of in (one, other)] for who in range(people)]
-        without = [np.arctanh(stats.pearsonr(*two).statistic) for two in rest]
+        assert value == pytest.approx(stats.pearsonr(row.ravel(), other.ravel()).statistic)
+        leave_one_out = [
+            [np.delete(of, participant, 0).ravel() for of in (row, other)] for participant in range(people)
+        ]
+        without = [np.arctanh(stats.pearsonr(*two).statistic) for two in leave_one_out]
         error = math.sqrt((people - 1) / people * ((without - np.mean(without)) ** 2).sum())
         assert ci is not None
         ends = stats.t(people - 1, math.atanh(value), error).interval(level)
@@ -292,10 +315,10 @@ def test_tau_and_intervals_over_people(people: int, trials: int, level: float) -
 
 def test_one_person_with_most_trials_leaves_no_interval() -> None:
     outcome, measured = rated(4, 8)
-    kept = {key: value for key, value in measured.items() if key[0] == "p0" or key[1] <= 2}
-    found = measure_agreement(outcome, kept, "m")  # 8 of 14 trials
-    assert found.ci is None
-    assert "57% of the weight" in found.reason
+    subset = {key: value for key, value in measured.items() if key[0] == "p0" or key[1] <= 2}
+    agreement = measure_agreement(outcome, subset, "m")  # 8 of 14 trials
+    assert agreement.ci is None
+    assert "57% of the weight" in agreement.reason
 
 
 def test_scores_of_trials_are_those_of_their_system_and_topic() -> None:
@@ -304,10 +327,10 @@ def test_scores_of_trials_are_those_of_their_system_and_topic() -> None:
         def per_topic() -> dict[str, dict[str, dict[str, float]]]:
             return {"a": {"m": {"t": 0.5, "u": NAN}, "other": {"u": 0.1}}, "b": {"m": {"t": 0.25}}}
 
-    rows = (Value("p", 1, "t", "a", "", 9.0), Value("p", 2, "u", "a", "", 9.0), Value("q", 1, "t", "b", "", 9.0),
-            Value("q", 2, "x", "b", "", 9.0), Value("r", 1, "t", "c", "", 9.0))  # fmt: skip
-    found = measured_trials(Outcome("o", "more", rows), Scored(), "m")  # type: ignore[arg-type]
-    assert found == {("p", 1): 0.5, ("q", 1): 0.25}
+    trials = [("p", 1, "t", "a"), ("p", 2, "u", "a"), ("q", 1, "t", "b"), ("q", 2, "x", "b"), ("r", 1, "t", "c")]
+    rows = tuple(TrialValue(*trial, "", 9.0) for trial in trials)
+    measured = measured_trials(Outcome("o", "more", rows), Scored(), "m")  # type: ignore[arg-type]
+    assert measured == {("p", 1): 0.5, ("q", 1): 0.25}
 
 
 def test_every_line_of_a_log() -> None:
@@ -332,9 +355,9 @@ def test_every_line_of_a_log() -> None:
     trial = {**T1, "position": 2, "practice": True}
     made_of = StudyRecords.of({
         "participants": people, "trials": [trial],
-        "events": [{"participant": "p", "position": 2, "at": 1000 + at, **row} for at, row in enumerate(rows)],
+        "events": [{"participant": "p", "position": 2, "at": 1000 + i, **row} for i, row in enumerate(rows)],
     })  # fmt: skip
-    lines = list(log_lines(made_of))
+    lines = list(ubi_records(made_of))
     pages = [line for line in lines if "query_attributes" in line]
     about = {"topic": "t", "position": 2, "group": "g", "variant": "v", "practice": True, "ranker": "a", "rank_base": 1}
     assert pages[0] == {
@@ -342,10 +365,10 @@ def test_every_line_of_a_log() -> None:
         "query_response_hit_ids": ["a", "b", "c"], "query_attributes": {**about, "first_rank": 1, "page": 1},
     }  # fmt: skip
     # pages have as many as the first one of a query: three of x, two of y; of z nothing is known
-    assert [(one["query_attributes"]["first_rank"], one["query_attributes"]["page"]) for one in pages] == [
+    assert [(page["query_attributes"]["first_rank"], page["query_attributes"]["page"]) for page in pages] == [
         (1, 1), (4, 2), (7, 3), (3, 2), (1, 1), (4, 4),
     ]  # fmt: skip
-    assert [one["query_response_hit_ids"] for one in pages[2:]] == [[], ["a", "b"], [], []]
+    assert [page["query_response_hit_ids"] for page in pages[2:]] == [[], ["a", "b"], [], []]
     acts = [(line["action_name"], line["timestamp"], line["event_attributes"]) for line in lines
             if "action_name" in line]  # fmt: skip
     a, b = ({"object": {"object_id": doc}, "position": {"ordinal": rank}} for doc, rank in (("a", 1), ("b", 2)))
@@ -367,12 +390,12 @@ def test_a_log_is_written_as_it_is_spoken(tmp_path: Path) -> None:
     write_log(made_of, tmp_path / "log.ndjson")
     (line,) = (tmp_path / "log.ndjson").read_text("utf-8").splitlines()
     assert '"Bücher ☃"' in line
-    assert [json.loads(line)] == list(log_lines(made_of))
+    assert [json.loads(line)] == list(ubi_records(made_of))
 
 
 @pytest.mark.parametrize(("people", "topics", "small"), [(8, 8, False), (7, 8, True), (8, 7, True)])
 def test_a_pilot_of_fewer_than_eight_people_or_topics_is_small(people: int, topics: int, small: bool) -> None:
-    design = made(2, topics, groups=(Group("", people),))
+    design = make_design(2, topics, groups=(Group("", people),))
     where = crossed(people, topics)
     rng = np.random.default_rng(2)
     minutes = 10 + 5 * rng.normal(size=people)[where["person"]] + rng.normal(size=people * topics)
@@ -380,7 +403,7 @@ def test_a_pilot_of_fewer_than_eight_people_or_topics_is_small(people: int, topi
     trials = [{"participant": f"p{person}", "position": position + 1, "query_id": f"t{topic}", "system": f"s{system}",
                "started": 0, "ended": round(60_000 * minute) + 10**7}
               for person, position, topic, system, minute in rows]  # fmt: skip
-    people_of = [{"participant": f"p{at}"} for at in range(people)]
+    people_of = [{"participant": f"p{i}"} for i in range(people)]
     spreads, notes = pilot_spreads(StudyRecords.of({"participants": people_of, "trials": trials}), design, "minutes")
     assert ("small-pilot" in {note.rule for note in notes}) == small
     texts = {note.text for note in notes}

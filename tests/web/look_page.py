@@ -104,10 +104,10 @@ def _charts() -> tuple[Chart, ...]:
         "drawn", (Column("run", _RUNS, TEXT, "Run"), Column("value", _SCORES, NUMBER, "nDCG@10", ci=_INTERVALS))
     )
     columns = (
-        Column("topic", [f"t{at}" for at in range(12)], TEXT, "Topic"),
-        Column("value", [0.3 - 0.05 * at for at in range(12)], CHANGE, "Difference"),
-        Column("first", [0.05 * at for at in range(12)], NUMBER, "nDCG@10 of bm25"),
-        Column("second", [0.6 - 0.04 * at for at in range(12)], NUMBER, "nDCG@10 of dense"),
+        Column("topic", [f"t{i}" for i in range(12)], TEXT, "Topic"),
+        Column("value", [0.3 - 0.05 * i for i in range(12)], CHANGE, "Difference"),
+        Column("first", [0.05 * i for i in range(12)], NUMBER, "nDCG@10 of bm25"),
+        Column("second", [0.6 - 0.04 * i for i in range(12)], NUMBER, "nDCG@10 of dense"),
     )
     topics = Table("topics", columns)
     rows = [
@@ -119,23 +119,23 @@ def _charts() -> tuple[Chart, ...]:
     curves = Table(
         "curves", (Column("run", names, TEXT), Column("k", cutoffs, COUNT), Column("value", values, NUMBER, "R@k"))
     )
-    said = "What someone who does not see the chart should learn from it."
+    sentence = "What someone who does not see the chart should learn from it."
     return (
-        Chart("dots", "Dots with intervals", runs, said, y="run"),
-        Chart("bars", "Bars", runs, said, kind="bars", y="run"),
-        Chart("columns", "Columns, -0.25 at the least", topics, said, kind="columns", x="topic", y="value"),
+        Chart("dots", "Dots with intervals", runs, sentence, y="run"),
+        Chart("bars", "Bars", runs, sentence, kind="bars", y="run"),
+        Chart("columns", "Columns, -0.25 at the least", topics, sentence, kind="columns", x="topic", y="value"),
         Chart(
             "points",
             "Points",
             topics,
-            said,
+            sentence,
             "points",
             x="first",
             y="second",
             diagonal=True,
             lines=(ReferenceLine("y", 0.3),),
         ),
-        Chart("lines", "Lines", curves, said, "lines", x="k", y="value", color="run", spread="cutoff"),
+        Chart("lines", "Lines", curves, sentence, "lines", x="k", y="value", color="run", spread="cutoff"),
     )
 
 

@@ -63,8 +63,8 @@ def schema() -> Any:
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_the_api_is_as_it_is_described(schema, path, method, mode):
     operation = schema[path][method]
-    taken = operation.query or operation.path_parameters or operation.body
-    if mode is schemathesis.GenerationMode.NEGATIVE and not taken:
+    has_parameters = operation.query or operation.path_parameters or operation.body
+    if mode is schemathesis.GenerationMode.NEGATIVE and not has_parameters:
         pytest.skip("it takes nothing that could be wrong")
 
     @given(case=operation.as_strategy(generation_mode=mode))
@@ -86,16 +86,16 @@ def test_every_route_is_described(path, method):
     if operation.get("parameters") or operation.get("requestBody"):
         for code in ("400", "422"):
             assert answers[code]["content"]["application/json"]["schema"]["$ref"].endswith("/Problem")
-    for one in operation.get("parameters", ()):
-        assert one.get("description") or one["schema"].get("description"), one["name"]
+    for row in operation.get("parameters", ()):
+        assert row.get("description") or row["schema"].get("description"), row["name"]
 
 
 @pytest.mark.parametrize("path", [path for path, method in OPERATIONS if method == "get" and "{" not in path])
 def test_an_unknown_parameter_is_refused_by_name(path):
-    known = DOCUMENT["paths"][path]["get"].get("parameters", ())
-    asked = {given["name"]: "x" for given in known if given["required"]}
-    answer = TestClient(APP).get(path, params={**asked, "outcom": "losses"})
-    assert not known or (answer.status_code == 422 and "'outcom'" in answer.json()["problem"])
+    parameters = DOCUMENT["paths"][path]["get"].get("parameters", ())
+    required = {parameter["name"]: "x" for parameter in parameters if parameter["required"]}
+    answer = TestClient(APP).get(path, params={**required, "outcom": "losses"})
+    assert not parameters or (answer.status_code == 422 and "'outcom'" in answer.json()["problem"])
 
 
 def test_names_of_operations_are_unique():
@@ -119,7 +119,7 @@ TEXTS = st.one_of(
 def queries_of(path: str) -> st.SearchStrategy[list[tuple[str, str]]]:
     """Parameters that the route knows: it would look at no other."""
     routes = [route for router in ROUTERS for route in router.routes if route.path == path and "GET" in route.methods]
-    models = [given.field_info.annotation for route in routes for given in route.dependant.query_params]
+    models = [param.field_info.annotation for route in routes for param in route.dependant.query_params]
     names = [field.alias or name for model in models for name, field in model.model_fields.items()]
     return st.lists(st.tuples(st.sampled_from(names or ["x"]), TEXTS), max_size=6)
 

@@ -38,7 +38,7 @@ class Server:
     """A process that serves, what it said before it was ready, and its address."""
 
     process: Any
-    said: str
+    output: str
     address: str
 
     @property
@@ -67,15 +67,15 @@ def serving(*arguments: str, **env: str) -> Iterator[Server]:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1", **env},
     )  # fmt: skip
-    said = ""
+    output = ""
     try:
         for line in process.stdout:
-            said += line
+            output += line
             if "Ctrl-C" in line:
                 break
-        found = re.search(r"http://\S+", said)
-        assert found, said + process.stderr.read()
-        yield Server(process, said, found[0])
+        match = re.search(r"http://\S+", output)
+        assert match, output + process.stderr.read()
+        yield Server(process, output, match[0])
     finally:
         process.kill()
         process.communicate()
@@ -90,8 +90,8 @@ def files(tmp_path) -> tuple[str, str]:
 
 def test_the_sample_is_open_without_files_and_ctrl_c_ends_it_quietly():
     with serving("--port", "0") as server:
-        assert "48 topics, 8 runs\n" in server.said
-        assert re.search(r"open at http://127\.0\.0\.1:\d+/\n", server.said)
+        assert "48 topics, 8 runs\n" in server.output
+        assert re.search(r"open at http://127\.0\.0\.1:\d+/\n", server.output)
         status, text = server.get("/api/v1/open")
         assert status == 200
         assert '"judgments":1613' in text
@@ -102,15 +102,15 @@ def test_the_sample_is_open_without_files_and_ctrl_c_ends_it_quietly():
         assert "data-spec=" in text  # a chart
         assert server.get("/", Host="evil.example")[0] == 421
         assert server.get("/../../../../etc/passwd")[0] == 404
-        code, rest = server.end()
+        code, stderr = server.end()
         assert code == 0
-        assert rest.strip() == ""
+        assert stderr.strip() == ""
 
 
 def test_labels_are_open_beside_the_sample(tmp_path):
     store = store_of(tmp_path / "labels.db")
     with serving("--labels", store.where, "--port", "0") as server:
-        assert "48 topics, 8 runs\n" in server.said
+        assert "48 topics, 8 runs\n" in server.output
         assert server.get("/judging")[0] == 200
         assert '"assigned":6' in server.get("/api/v1/judging?judge=ann")[1]
 
@@ -139,7 +139,7 @@ def test_files_are_open_by_their_names(files, tmp_path):
     (tmp_path / "d.jsonl").write_text('{"doc_id": "d1", "text": "a"}\n')
     more = ["--queries", tmp_path / "q.tsv", "--attributes", tmp_path / "a.csv", "--texts", tmp_path / "d.jsonl"]
     with serving(qrels, f"best={run}", run, "--port", "0", *map(str, more)) as server:
-        assert server.said.startswith("mine: 2 topics, 2 runs\nruns: best, first\n")
+        assert server.output.startswith("mine: 2 topics, 2 runs\nruns: best, first\n")
         text = server.get("/api/v1/open")[1]
         assert '"queries":1,"attributes":["kind"],"documents":1' in text
         assert str(tmp_path) not in text
@@ -170,22 +170,22 @@ def test_being_told_to_end_while_files_are_sent_is_no_fault(how):
     with serving("--port", "0") as server, socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(f"{head}Content-Length: {len(FORM)}\r\n\r\n".encode() + FORM[:-9])
         assert server.get("/open")[0] == 200  # what was sent before is being read
-        _, rest = server.end(how)
-    assert "Traceback" not in rest
+        _, stderr = server.end(how)
+    assert "Traceback" not in stderr
 
 
 def test_what_a_killed_server_left_is_removed_at_the_next_start_and_nothing_else(files, tmp_path):
     (tmp_path / "judged-of-somebody-else").mkdir()
     with serving(*files, "--port", "0", TMPDIR=str(tmp_path)) as running:
         upload(running)
-        kept = {one.name for one in tmp_path.iterdir()}
+        names_before = {row.name for row in tmp_path.iterdir()}
         with serving(*files, "--port", "0", TMPDIR=str(tmp_path)) as server:
             upload(server)
             server.end(signal.SIGKILL)
-        assert len({one.name for one in tmp_path.iterdir()} - kept) == 1
+        assert len({row.name for row in tmp_path.iterdir()} - names_before) == 1
         with serving(*files, "--port", "0", TMPDIR=str(tmp_path)) as server:
             assert server.get("/open")[0] == 200
-            assert {one.name for one in tmp_path.iterdir()} == kept
+            assert {row.name for row in tmp_path.iterdir()} == names_before
         assert running.get("/")[0] == 200
 
 
@@ -208,12 +208,12 @@ def test_the_next_port_is_taken_where_the_usual_one_is_not_free():
         others.append(second.socket)
         assert PORT <= first.port < second.port < PORT + 50
     finally:
-        for one in others:
-            one.close()
+        for listener in others:
+            listener.close()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (["nothing.qrels"], "nothing.qrels: there is no such file"),
         (["--queries", "q.tsv"], "--queries needs QRELS"),
@@ -228,10 +228,10 @@ def test_the_next_port_is_taken_where_the_usual_one_is_not_free():
         (["--token", "semi;colon=x", "--port", "0"], "the token is invalid"),
     ],
 )
-def test_what_makes_no_sense_is_an_error_of_the_input(run, arguments, said):
+def test_what_makes_no_sense_is_an_error_of_the_input(run, arguments, output):
     ended = run("serve", *arguments)
     assert ended.code == 2
-    assert said in ended.err
+    assert output in ended.err
     assert "Fix: " in ended.err
     assert "Traceback" not in ended.err
 
@@ -252,10 +252,10 @@ def test_help_needs_no_library_of_the_web(run, monkeypatch):
 
 def test_beyond_this_machine_a_token_is_made_and_needed():
     with serving("--host", "0.0.0.0", "--port", "0") as server:  # noqa: S104
-        token = re.search(r"\?token=([\w-]{32})\n", server.said)
-        assert token, server.said
+        token = re.search(r"\?token=([\w-]{32})\n", server.output)
+        assert token, server.output
         port = re.search(r":(\d+)/", server.address)[1]
-        local = Server(server.process, server.said, f"http://127.0.0.1:{port}/")
+        local = Server(server.process, server.output, f"http://127.0.0.1:{port}/")
         assert local.get("/")[0] == 401
         assert local.get("/api/v1/open", Authorization=f"Bearer {token[1]}")[0] == 200
         assert local.get("/api/v1/open", Authorization="Bearer wrong")[0] == 401
@@ -264,7 +264,7 @@ def test_beyond_this_machine_a_token_is_made_and_needed():
 
 def test_a_token_of_ones_own_is_needed_everywhere():
     with serving("--port", "0", JUDGED_TOKEN="my-own-token") as server:  # noqa: S106
-        assert server.said.count("?token=my-own-token\n") == 1
+        assert server.output.count("?token=my-own-token\n") == 1
         assert server.get("/")[0] == 401
         assert server.get("/", Authorization="Bearer my-own-token")[0] == 200
 
@@ -281,8 +281,8 @@ def test_places_tell_whom_they_answer():
         assert anywhere.address.startswith(f"http://{socket.gethostname()}:{anywhere.port}/?token=")
         assert another.token != anywhere.token
     finally:
-        for one in (here, anywhere, another):
-            one.socket.close()
+        for row in (here, anywhere, another):
+            row.socket.close()
 
 
 def test_a_name_that_is_none_is_refused():
@@ -316,12 +316,12 @@ def test_the_browser_is_opened_with_the_address(run, monkeypatch):
 
 def test_a_progress_bar_is_shown_for_large_runs_alone(run, monkeypatch, files):
     """The bar is that of the other commands: here, that it is asked."""
-    asked: list[int] = []
+    run_counts: list[int] = []
 
     @contextmanager
     def bar(runs: Any) -> Iterator[Any]:
-        asked.append(len(runs))
-        yield lambda _name, count: asked.append(count)
+        run_counts.append(len(runs))
+        yield lambda _name, count: run_counts.append(count)
 
     class Ended:
         def __init__(self, config: Any) -> None:
@@ -333,8 +333,8 @@ def test_a_progress_bar_is_shown_for_large_runs_alone(run, monkeypatch, files):
     monkeypatch.setattr("judged.interface.arguments.progress_bar", bar)
     monkeypatch.setattr("judged.web.server.uvicorn.Server", Ended)
     assert run("serve", *files, "--port", "0").code == 0
-    assert asked[0] == 1
-    assert sum(asked[1:]) == len(RUN)
+    assert run_counts[0] == 1
+    assert sum(run_counts[1:]) == len(RUN)
 
 
 @pytest.mark.parametrize("library", [SimpleNamespace(), None])
@@ -347,7 +347,7 @@ def test_it_starts_where_there_is_no_glibc(monkeypatch: pytest.MonkeyPatch, libr
         return library
 
     monkeypatch.setattr(server, "CDLL", loaded)
-    monkeypatch.setattr(server, "Thread", lambda **given: started.append(given) or SimpleNamespace(start=str))
+    monkeypatch.setattr(server, "Thread", lambda **arguments: started.append(arguments) or SimpleNamespace(start=str))
     monkeypatch.setattr(server.pa, "set_memory_pool", started.append)  # for this process alone it would stay
     server.prepare()
     assert len(started) == 3
@@ -356,7 +356,7 @@ def test_it_starts_where_there_is_no_glibc(monkeypatch: pytest.MonkeyPatch, libr
 def test_an_experiment_is_open_with_its_own_files(tmp_path: Path) -> None:
     plan = sample.FOLDER / "experiment.toml"
     with serving("--experiment", str(plan), "--port", "0") as server:
-        assert "experiment experiment: 48 topics" in server.said
+        assert "experiment experiment: 48 topics" in server.output
         assert '"configurations"' in server.get("/api/v1/experiment")[1]
         code, _ = server.end()
     assert code == 0

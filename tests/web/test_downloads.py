@@ -42,13 +42,13 @@ def test_every_table_that_a_page_shows_is_there_in_every_form(tried: TestClient,
 
 
 def test_a_table_in_pages_comes_whole_where_that_is_asked_for(tried: TestClient) -> None:
-    shown = rows_of(tried.get("/topics.topics.csv?sort=-mean").text)
-    every = rows_of(tried.get("/topics.topics.csv?sort=-mean&page=0").text)
-    assert every[: len(shown)] == shown
-    assert [row["query_id"] for row in every] == [
+    first_page = rows_of(tried.get("/topics.topics.csv?sort=-mean").text)
+    all_rows = rows_of(tried.get("/topics.topics.csv?sort=-mean&page=0").text)
+    assert all_rows[: len(first_page)] == first_page
+    assert [row["query_id"] for row in all_rows] == [
         row["query_id"] for row in tried.get("/api/v1/topics?sort=-mean&page=0").json()["topics"]
     ]
-    assert len(every) == 48
+    assert len(all_rows) == 48
 
 
 def test_json_and_csv_have_the_numbers_of_the_twin(tried: TestClient) -> None:
@@ -81,11 +81,11 @@ def test_a_level_decides_what_is_relevant(tried: TestClient) -> None:
 def test_every_condition_that_is_offered_chooses_topics(sample: Any, tried: TestClient) -> None:
     offered = tried.get("/api/v1/conditions").json()["conditions"]
     assert {"expression": "query_class == 'explore'", "topics": 8} in offered
-    for one in offered:
-        if one["topics"]:
-            assert int(sample.mask(one["expression"]).sum()) == one["topics"]
+    for row in offered:
+        if row["topics"]:
+            assert int(sample.mask(row["expression"]).sum()) == row["topics"]
         else:
-            Expression(f"{one['expression']}1")
+            Expression(f"{row['expression']}1")
 
 
 @pytest.mark.parametrize(
@@ -107,17 +107,17 @@ def test_a_mistake_stands_at_its_field_and_all_that_was_typed_stays(
     answer = tried.get(path, params=typed)
     assert answer.status_code in {400, 422}
     fields = re.findall(r"<(?:input|select)[^>]*>", answer.text)
-    (wrong,) = (one for one in fields if 'aria-invalid="true"' in one)
+    (wrong,) = (row for row in fields if 'aria-invalid="true"' in row)
     assert f'name="{field}"' in wrong
-    (said,) = re.findall(r'aria-describedby="([^"]+)"', wrong)
-    assert f'id="{said}"' in answer.text
+    (description_id,) = re.findall(r'aria-describedby="([^"]+)"', wrong)
+    assert f'id="{description_id}"' in answer.text
     for name, value in typed.items():
-        chosen = f'<option value="{value}" selected' in answer.text or f"<option selected>{value}" in answer.text
-        assert chosen or any(f'name="{name}"' in one and f'value="{value}"' in one for one in fields), name
+        is_selected = f'<option value="{value}" selected' in answer.text or f"<option selected>{value}" in answer.text
+        assert is_selected or any(f'name="{name}"' in row and f'value="{value}"' in row for row in fields), name
 
 
 def test_words_of_the_query_are_marked_and_nothing_else_is_markup(tried: TestClient) -> None:
     assert "<mark>most</mark> <mark>common</mark> <mark>elements</mark>" in tried.get("/topic?topic=t01").text
-    found = tried.get("/api/v1/document?doc_id=collections.Counter&topic=t01").json()
-    assert "".join(found["pieces"]) == found["text"]
-    assert found["pieces"][1] == "Elements"
+    document = tried.get("/api/v1/document?doc_id=collections.Counter&topic=t01").json()
+    assert "".join(document["pieces"]) == document["text"]
+    assert document["pieces"][1] == "Elements"

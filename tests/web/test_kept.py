@@ -20,31 +20,31 @@ from judged.interface.pages.workspace import (
     open_workspace,
     set_error_field,
 )
-from judged.reports.pages import AskedChange
+from judged.reports.pages import ChangeQuery
 
 
 def test_what_is_made_of_itself_is_refused_and_can_be_made_later():
-    kept = ResultCache()
+    cache = ResultCache()
 
     def itself() -> int:
-        return kept.get("a", itself)
+        return cache.get("a", itself)
 
     with pytest.raises(RecursionError):
         itself()
-    assert kept.get("a", lambda: kept.get("b", lambda: 2) + 1) == 3
+    assert cache.get("a", lambda: cache.get("b", lambda: 2) + 1) == 3
 
 
 def test_what_cannot_be_made_does_not_push_out_what_was():
-    kept = ResultCache(max_size=2)
-    assert kept.get("a", lambda: 1) == 1
-    for at in range(5):
+    cache = ResultCache(max_size=2)
+    assert cache.get("a", lambda: 1) == 1
+    for i in range(5):
         with pytest.raises(ZeroDivisionError):
-            kept.get(at, lambda: 1 / 0)
-    assert kept.get("a", lambda: 2) == 1
+            cache.get(i, lambda: 1 / 0)
+    assert cache.get("a", lambda: 2) == 1
 
 
 def test_what_fails_while_somebody_else_asks_for_it_is_made_by_them():
-    kept, begun, fails = ResultCache(), Event(), Event()
+    cache, begun, fails = ResultCache(), Event(), Event()
 
     class Key:
         hashed = 0
@@ -66,12 +66,12 @@ def test_what_fails_while_somebody_else_asks_for_it_is_made_by_them():
 
     def ask() -> None:
         with pytest.raises(ZeroDivisionError):
-            kept.get("a", make)
+            cache.get("a", make)
 
     first = Thread(target=ask)
     first.start()
     assert begun.wait(10)
-    assert kept.get(Key(), lambda: 2) == 2
+    assert cache.get(Key(), lambda: 2) == 2
     first.join()
 
 
@@ -96,18 +96,19 @@ def test_a_request_sees_one_workspace_whose_files_stay_until_it_ends():
 
 
 def test_what_is_made_of_a_workspace_is_made_once_and_not_for_another():
-    made: list[tuple[str, AskedChange]] = []
+    calls: list[tuple[str, ChangeQuery]] = []
 
     @cached_in_workspace
-    def title(workspace: Workspace, asked: AskedChange) -> str:
-        made.append((workspace.title, asked))
+    def title(workspace: Workspace, parameters: ChangeQuery) -> str:
+        calls.append((workspace.title, parameters))
         return workspace.title
 
-    one = open_workspace({"q1": {"d1": 1}}, {}, title="one")
-    two = replace(one, title="two")
-    a, b = AskedChange(first="a", second=""), AskedChange(first="b", second="")
-    assert [title(one, a), title(asked=a, workspace=one), title(one, b), title(two, a)] == ["one", "one", "one", "two"]
-    assert made == [("one", a), ("one", b), ("two", a)]
+    first = open_workspace({"q1": {"d1": 1}}, {}, title="one")
+    second = replace(first, title="two")
+    a, b = ChangeQuery(first="a", second=""), ChangeQuery(first="b", second="")
+    titles = [title(first, a), title(parameters=a, workspace=first), title(first, b), title(second, a)]
+    assert titles == ["one", "one", "one", "two"]
+    assert calls == [("one", a), ("one", b), ("two", a)]
 
 
 def test_what_is_refused_names_the_innermost_field():
@@ -116,6 +117,6 @@ def test_what_is_refused_names_the_innermost_field():
         with set_error_field("inner"):
             raise InputError("it is wrong")
 
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as error:
         refused()
-    assert found.value.field == "inner"
+    assert error.value.field == "inner"

@@ -19,9 +19,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     compile_as_usual = Environment.compile
 
-    def noted(self: Environment, source: str, name: str, *rest: Any, **named: Any) -> Any:
+    def noted(self: Environment, source: str, name: str, *arguments: Any, **keywords: Any) -> Any:
         names.append(name)
-        return compile_as_usual(self, source, name, *rest, **named)
+        return compile_as_usual(self, source, name, *arguments, **keywords)
 
     monkeypatch.setattr(Environment, "compile", noted)
     return names
@@ -29,8 +29,10 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def started(folder: Path, source: str = "a {{ b }}") -> str:
     """Lay out a page as a process does that has just begun."""
-    made = Environment(loader=DictLoader({"page": source}), bytecode_cache=TemplateCache(str(folder)), autoescape=True)
-    return made.get_template("page").render(b="c")
+    environment = Environment(
+        loader=DictLoader({"page": source}), bytecode_cache=TemplateCache(str(folder)), autoescape=True
+    )
+    return environment.get_template("page").render(b="c")
 
 
 def test_a_template_is_compiled_at_the_first_start_alone(compiled: list[str], tmp_path: Path) -> None:

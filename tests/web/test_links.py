@@ -17,7 +17,7 @@ from judged.web.app import make_app
 if TYPE_CHECKING:
     from judged.interface.pages.workspace import Workspace
 
-QRELS = {f"q{at}": {"d": 1, "n": 0} for at in range(12)}
+QRELS = {f"q{i}": {"d": 1, "n": 0} for i in range(12)}
 RUNS = {name: dict.fromkeys(QRELS, lists) for name, lists in (("a", ["x", "d"]), ("b", ["d"]), ("c", ["n", "d"]))}
 PAIR = {"measure": "AP", "baseline": "a", "run": "c", "where": "judged >= 1", "rel": "2"}
 FROM = {
@@ -41,13 +41,15 @@ def test_every_page_hands_on_what_was_chosen(path: str, opened: Workspace) -> No
     page = client.get(f"{path}?{FROM[path]}&where=judged+>%3D+1&rel=2")
     assert page.status_code == 200
     nav = unescape(page.text.split("<nav", 1)[1].split("</nav>", 1)[0])
-    ways = {urlsplit(way).path: urlsplit(way).query for way in re.findall(r'href="([^"]+)"', nav)}
-    for there in ("/leaderboard", "/compare", "/topics", "/matrix", "/slices"):
-        assert shared_choices(there, parse_qs(ways[there])) == PAIR, there
-        assert client.get(f"{there}?{ways[there]}").status_code == 200, there  # each knows all that it is handed
-    assert parse_qs(ways["/traces"]) == {"where": ["judged >= 1"], "rel": ["2"]}
-    assert parse_qs(ways["/rag"]) == {"where": ["judged >= 1"]}  # it has no measure with a level
-    assert ways["/learn"] == ways["/evaluator"] == ""
+    queries_by_path = {urlsplit(link).path: urlsplit(link).query for link in re.findall(r'href="([^"]+)"', nav)}
+    for target in ("/leaderboard", "/compare", "/topics", "/matrix", "/slices"):
+        assert shared_choices(target, parse_qs(queries_by_path[target])) == PAIR, target
+        assert client.get(f"{target}?{queries_by_path[target]}").status_code == 200, (
+            target
+        )  # each knows all that it is handed
+    assert parse_qs(queries_by_path["/traces"]) == {"where": ["judged >= 1"], "rel": ["2"]}
+    assert parse_qs(queries_by_path["/rag"]) == {"where": ["judged >= 1"]}  # it has no measure with a level
+    assert queries_by_path["/learn"] == queries_by_path["/evaluator"] == ""
 
 
 def test_what_was_refused_goes_nowhere(opened: Workspace) -> None:

@@ -36,9 +36,9 @@ def declarations(style: Path) -> list[tuple[str, str]]:
     """Give the properties and values of a style, without what they are selected by, and without comments."""
     text = re.sub(r"/\*.*?\*/", "", style.read_text(encoding="utf-8"), flags=re.DOTALL)
     text = re.sub(r"@page \{[^}]*\}", "", text)  # the margins of paper
-    found = re.findall(r"(?:(?<=[{;])|^)\s*([\w-]+):\s*([^;{}]+)(?=[;}])", text)
-    assert found
-    return [(name, value.strip()) for name, value in found]
+    pairs = re.findall(r"(?:(?<=[{;])|^)\s*([\w-]+):\s*([^;{}]+)(?=[;}])", text)
+    assert pairs
+    return [(name, value.strip()) for name, value in pairs]
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
@@ -56,11 +56,11 @@ def test_only_tokens_have_sizes_and_colors(style: Path) -> None:
 
 def test_every_token_is_there_and_used() -> None:
     defined = {*re.findall(r"(--[\w-]+):", TOKENS.read_text(encoding="utf-8"))}
-    every = "\n".join(style.read_text(encoding="utf-8") for style in STYLES)
-    own = {*re.findall(r"(--[\w-]+):", every)}
-    assert {*re.findall(r"var\((--[\w-]+)", every)} <= defined | own
-    assert {name for name in defined if f"var({name})" not in every} == set()
-    assert not own & (defined - {"--name"})
+    css = "\n".join(style.read_text(encoding="utf-8") for style in STYLES)
+    tokens = {*re.findall(r"(--[\w-]+):", css)}
+    assert {*re.findall(r"var\((--[\w-]+)", css)} <= defined | tokens
+    assert {name for name in defined if f"var({name})" not in css} == set()
+    assert not tokens & (defined - {"--name"})
 
 
 @pytest.mark.parametrize("page", TEMPLATES, ids=lambda page: page.name)
@@ -102,19 +102,19 @@ def test_charts_cut_long_names_alone(name: str) -> None:
 @pytest.fixture(scope="module")
 def address(sample: Any) -> Iterator[str]:
     """A workbench with the page of all components."""
-    with served(with_look(sample)) as found:
-        yield found
+    with served(with_look(sample)) as server_address:
+        yield server_address
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
 def test_every_component_fits_and_is_accessible(address: str, tab: Any, width: int, scheme: str) -> None:
-    shown = tab(f"{address}/look", width=width, color_scheme=scheme)
-    shown.page.wait_for_selector("html[data-drawn]")
-    expect(shown.page.locator(".chart svg")).to_have_count(len(example().charts()))
-    shown.fits()
-    shown.accessible()
-    shown.clean()
+    view = tab(f"{address}/look", width=width, color_scheme=scheme)
+    view.page.wait_for_selector("html[data-drawn]")
+    expect(view.page.locator(".chart svg")).to_have_count(len(example().charts()))
+    view.fits()
+    view.accessible()
+    view.clean()
 
 
 @pytest.mark.browser

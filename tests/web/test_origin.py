@@ -18,9 +18,9 @@ from judged.interface.pages.workspace import open_workspace
 from judged.scoring.evaluation.notes import origin_notes
 from judged.web.app import make_app
 
-TOPICS = [f"q{at}" for at in range(1, 9)]
-GRADES = {topic: {f"d{doc}": (at * doc) % 3 for doc in range(1, 7)} for at, topic in enumerate(TOPICS, 1)}
-RUNS = {name: {topic: {f"d{doc}": doc * (-1) ** at for doc in range(1, 7)} for topic in TOPICS} for at, name in
+TOPICS = [f"q{i}" for i in range(1, 9)]
+GRADES = {topic: {f"d{doc}": (i * doc) % 3 for doc in range(1, 7)} for i, topic in enumerate(TOPICS, 1)}
+RUNS = {name: {topic: {f"d{doc}": doc * (-1) ** i for doc in range(1, 7)} for topic in TOPICS} for i, name in
         enumerate(("old", "new"))}  # fmt: skip
 PEOPLE = Origin("majority", human=60, judges=("ann", "bob"), last="2026-01-02T03:04:05.678+00:00", sha256="ab")
 MIXED = Origin("mean", human=10, model=30, click=8, judges=("ann", "llm", "log"), synthetic=3, tied=2)
@@ -94,7 +94,7 @@ def test_judgments_of_people_are_nothing_to_warn_of() -> None:
 def test_every_result_says_that_people_did_not_judge_or_ask() -> None:
     qrels = qrels_from(MIXED)
     scores = evaluate(qrels, RUNS, "AP")
-    attributes = {topic: {"kind": "long" if at % 2 else "short"} for at, topic in enumerate(TOPICS)}
+    attributes = {topic: {"kind": "long" if i % 2 else "short"} for i, topic in enumerate(TOPICS)}
     slicing = judged.slice_topics(attributes, "kind", min_topics=2)
     answers = [
         scores, scores.compare(), scores.over_topics([True] * 4 + [False] * 4), scores.by_slice(slicing),
@@ -114,14 +114,14 @@ def test_reports_and_pages_say_it_too(tmp_path: Path) -> None:
         write_run(Run.of(run), tmp_path / f"{name}.run")
     workspace = open_workspace(str(tmp_path / "qrels.txt"), [str(tmp_path / f"{name}.run") for name in RUNS])
     client = TestClient(make_app(workspace), base_url="http://127.0.0.1")
-    said = [note.text for note in origin_notes(MIXED)]
-    assert len(said) == len(RULES)
+    expected_notes = [note.text for note in origin_notes(MIXED)]
+    assert len(expected_notes) == len(RULES)
     for text in (judged.report(qrels_from(MIXED), RUNS).json(), client.get("/api/v1/leaderboard").text):
-        assert all(note in text for note in said)
-    assert all(note in client.get("/leaderboard").text for note in said)
+        assert all(note in text for note in expected_notes)
+    assert all(note in client.get("/leaderboard").text for note in expected_notes)
 
 
 def test_judges_that_are_models_are_named_where_judges_are_compared() -> None:
-    found = agree({"ann": qrels_from(PEOPLE), "mixed": qrels_from(MIXED)}, runs=RUNS, measures="AP")
-    assert ("model-judgments", "mixed") in {(note.rule, note.subject) for note in found.notes}
-    assert not any(note.subject == "ann" for note in found.notes)
+    result = agree({"ann": qrels_from(PEOPLE), "mixed": qrels_from(MIXED)}, runs=RUNS, measures="AP")
+    assert ("model-judgments", "mixed") in {(note.rule, note.subject) for note in result.notes}
+    assert not any(note.subject == "ann" for note in result.notes)

@@ -12,13 +12,13 @@ from playwright.sync_api import expect
 
 @pytest.mark.parametrize("opening", ["/", "Control+k"])
 def test_a_measure_of_another_tool_is_three_keys_away(serve: Any, sample: Any, tab: Any, opening: str) -> None:
-    seen = tab(f"{serve(sample)}/open")
-    page = seen.page
+    view = tab(f"{serve(sample)}/open")
+    page = view.page
     page.keyboard.press(opening)
     expect(page.locator("#palette input")).to_be_focused()
     page.keyboard.type("ndcg_cut_10")
     expect(page.locator("#places [aria-selected=true] b")).to_have_text("nDCG")
-    seen.accessible()
+    view.accessible()
     page.keyboard.press("Enter")
     page.wait_for_url("**/learn/nDCG")
     page.keyboard.press("/")
@@ -30,12 +30,12 @@ def test_a_measure_of_another_tool_is_three_keys_away(serve: Any, sample: Any, t
     expect(page.locator("#places li").last).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Escape")
     expect(page.locator("#palette")).to_be_hidden()
-    seen.clean()
+    view.clean()
 
 
 def test_keys_are_shown_and_are_no_keys_where_somebody_types(serve: Any, sample: Any, tab: Any) -> None:
-    seen = tab(f"{serve(sample)}/evaluator")
-    page = seen.page
+    view = tab(f"{serve(sample)}/evaluator")
+    page = view.page
     page.keyboard.press("?")
     expect(page.locator("#keys-of-page")).to_contain_text("grade the row")
     expect(page.locator("#keys-of-page")).to_contain_text("find a topic")
@@ -45,7 +45,7 @@ def test_keys_are_shown_and_are_no_keys_where_somebody_types(serve: Any, sample:
     page.focus("input[name=q]")
     page.keyboard.type("/?")
     assert page.input_value("input[name=q]") == "/?"
-    seen.clean()
+    view.clean()
 
 
 def test_without_scripts_the_search_is_a_page(serve: Any, sample: Any, browser: Any) -> None:
@@ -61,8 +61,8 @@ def test_without_scripts_the_search_is_a_page(serve: Any, sample: Any, browser: 
 
 
 def test_a_table_is_sorted_filtered_and_saved(serve: Any, sample: Any, tab: Any) -> None:
-    seen = tab(f"{serve(sample)}/traces")
-    page = seen.page
+    view = tab(f"{serve(sample)}/traces")
+    page = view.page
     topics = page.locator("[data-table=topics]")
     head = topics.get_by_role("button", name="nDCG@10")
     head.press("Enter")
@@ -78,26 +78,26 @@ def test_a_table_is_sorted_filtered_and_saved(serve: Any, sample: Any, tab: Any)
     head, *rows = Path(got.value.path()).read_text(encoding="utf-8").splitlines()
     assert head.startswith("query_id,score,best,")
     assert len(rows) == len(sample.query_ids)
-    seen.accessible()
+    view.accessible()
     page.get_by_role("searchbox", name="Filter").first.fill("t07")
     expect(page.locator(".filter [role=status]").first).to_contain_text("1 of ")
-    seen.clean()
+    view.clean()
 
 
 @pytest.mark.parametrize(("form", "begins"), [("SVG", b"<svg"), ("PNG", b"\x89PNG")])
 def test_a_chart_is_saved(serve: Any, sample: Any, tab: Any, form: str, begins: bytes) -> None:
-    seen = tab(f"{serve(sample)}/leaderboard")
-    page = seen.page
+    view = tab(f"{serve(sample)}/leaderboard")
+    page = view.page
     page.locator(".save-menu.picture summary").first.click()
     with page.expect_download() as got:
         page.get_by_role("button", name=form).first.click()
     assert Path(got.value.path()).read_bytes().startswith(begins)
-    seen.clean()
+    view.clean()
 
 
 def test_a_choice_applies_at_once_and_the_focus_stays(serve: Any, sample: Any, tab: Any) -> None:
-    seen = tab(f"{serve(sample)}/leaderboard")
-    page = seen.page
+    view = tab(f"{serve(sample)}/leaderboard")
+    page = view.page
     page.select_option("#baseline", "rrf")
     page.wait_for_url("**baseline=rrf**")
     expect(page.locator("#baseline")).to_be_focused()
@@ -106,12 +106,12 @@ def test_a_choice_applies_at_once_and_the_focus_stays(serve: Any, sample: Any, t
     page.keyboard.type("words > 3 and ")
     offered = page.eval_on_selector_all("#conditions option", "all => all.map((one) => one.value)")
     assert "words > 3 and query_class == 'explore'" in offered
-    seen.clean()
+    view.clean()
 
 
 def test_a_note_to_self_is_there_again_and_can_be_taken_along(serve: Any, sample: Any, tab: Any) -> None:
-    seen = tab(f"{serve(sample)}/topic?topic=t02")
-    page = seen.page
+    view = tab(f"{serve(sample)}/topic?topic=t02")
+    page = view.page
     page.locator("#note-to-self summary").press("Enter")
     page.get_by_label("Note to self on t02").fill("no judged document <b>fits</b>")
     page.reload()
@@ -123,12 +123,12 @@ def test_a_note_to_self_is_there_again_and_can_be_taken_along(serve: Any, sample
     expect(page.locator("[data-notes]")).to_contain_text("no judged document <b>fits</b>")
     page.goto(f"{serve(sample)}/topic?topic=t03")
     expect(page.get_by_label("Note to self on t03")).to_have_value("")
-    seen.clean()
+    view.clean()
 
 
 @pytest.mark.parametrize("path", ["/search?q=map", "/topics?where=kind+%3D%3D", "/topic?topic=t01&rel=2"])
 @pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (1280, "dark")])
 def test_pages_fit_and_are_accessible(serve: Any, sample: Any, tab: Any, path: str, width: int, scheme: str) -> None:
-    seen = tab(serve(sample) + path, width=width, color_scheme=scheme)
-    seen.fits()
-    seen.accessible()
+    view = tab(serve(sample) + path, width=width, color_scheme=scheme)
+    view.fits()
+    view.accessible()

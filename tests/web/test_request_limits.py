@@ -56,7 +56,7 @@ def received(connection: socket.socket) -> bytes:
         return b""
 
 
-def asked(server: Any, *parts: bytes, pause: float = 0.0) -> bytes:
+def send_until_answered(server: Any, *parts: bytes, pause: float = 0.0) -> bytes:
     """Send parts of a request until it is answered; give all that comes until the server closes the connection."""
     with socket.create_connection(server.address, timeout=10) as connection:
         for part in parts:
@@ -72,7 +72,7 @@ def asked(server: Any, *parts: bytes, pause: float = 0.0) -> bytes:
 @pytest.mark.parametrize("head", [b"", b"GET / HT", HEAD, b"GET /api/v1/open HTTP/1.1\r\nHost: x\r\n\r\nGET / HT"])
 def test_a_connection_on_which_half_a_request_came_is_closed(server, head):
     began = time.monotonic()
-    assert asked(server, head).count(b"HTTP/1.1 ") == head.count(b"\r\n\r\n")
+    assert send_until_answered(server, head).count(b"HTTP/1.1 ") == head.count(b"\r\n\r\n")
     assert time.monotonic() - began < 10 * PATIENCE
 
 
@@ -94,29 +94,29 @@ def test_a_connection_that_is_gone_is_not_held_by_who_watches_it():
 
 def test_a_head_that_drips_is_not_waited_for(server):
     began = time.monotonic()
-    assert asked(server, b"GET / HTTP/1.1\r\nX: ", *[b"x"] * 100, pause=PATIENCE / 5) == b""
+    assert send_until_answered(server, b"GET / HTTP/1.1\r\nX: ", *[b"x"] * 100, pause=PATIENCE / 5) == b""
     assert time.monotonic() - began < 8 * PATIENCE
 
 
 @pytest.mark.parametrize("length", [b"Content-Length: 100\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"])
 def test_a_body_that_does_not_come_is_said_and_the_connection_closed(server, length):
-    assert asked(server, HEAD + length + FORM[:20] * (b"Content" in length)).startswith(b"HTTP/1.1 408 ")
-    assert asked(server, WHOLE).startswith(b"HTTP/1.1 200 ")  # the next one is opened
+    assert send_until_answered(server, HEAD + length + FORM[:20] * (b"Content" in length)).startswith(b"HTTP/1.1 408 ")
+    assert send_until_answered(server, WHOLE).startswith(b"HTTP/1.1 200 ")  # the next one is opened
 
 
 def test_a_body_that_drips_is_not_waited_for(server, monkeypatch):
     monkeypatch.setattr("judged.interface.pages.guard._MIN_RATE", 1 << 30)  # one second more for a gigabyte
-    drops = [FORM[at : at + 1] for at in range(50)]
+    drops = [FORM[i : i + 1] for i in range(50)]
     began = time.monotonic()
-    came = asked(server, HEAD + b"Content-Length: 100\r\n\r\n", *drops, pause=PATIENCE / 2.5)
+    came = send_until_answered(server, HEAD + b"Content-Length: 100\r\n\r\n", *drops, pause=PATIENCE / 2.5)
     assert came.startswith(b"HTTP/1.1 408 ")
     assert time.monotonic() - began < 8 * PATIENCE
 
 
 def test_an_answer_that_takes_long_is_not_cut(server, monkeypatch):
-    what = routes.open_data_overview
-    monkeypatch.setattr(routes, "open_data_overview", lambda opened: time.sleep(3 * PATIENCE) or what(opened))
-    assert asked(server, WHOLE).startswith(b"HTTP/1.1 200 ")
+    original = routes.open_data_overview
+    monkeypatch.setattr(routes, "open_data_overview", lambda opened: time.sleep(3 * PATIENCE) or original(opened))
+    assert send_until_answered(server, WHOLE).startswith(b"HTTP/1.1 200 ")
 
 
 def test_while_files_are_opened_others_are_refused_at_once_and_pages_go_on(server, monkeypatch):
@@ -124,36 +124,38 @@ def test_while_files_are_opened_others_are_refused_at_once_and_pages_go_on(serve
     begun, goes_on = threading.Event(), threading.Event()
     opened = routes.workspace_of
 
-    def slow(*given: Any) -> Any:
+    def slow(*parameters: Any) -> Any:
         begun.set()
         assert goes_on.wait(20)
-        return opened(*given)
+        return opened(*parameters)
 
     monkeypatch.setattr(routes, "workspace_of", slow)
     first: list[bytes] = []
-    thread = threading.Thread(target=lambda: first.append(asked(server, WHOLE)))
+    thread = threading.Thread(target=lambda: first.append(send_until_answered(server, WHOLE)))
     thread.start()
     assert begun.wait(10)
-    kept = []
+    connections = []
     for _ in range(45):  # more than there are threads; of a body that has not come nothing is waited for
-        kept.append(socket.create_connection(server.address, timeout=10))
-        kept[-1].sendall(HEAD + b"Content-Length: 1000000\r\n\r\n")
-    assert all(one.recv(12) == b"HTTP/1.1 409" for one in kept)
+        connections.append(socket.create_connection(server.address, timeout=10))
+        connections[-1].sendall(HEAD + b"Content-Length: 1000000\r\n\r\n")
+    assert all(row.recv(12) == b"HTTP/1.1 409" for row in connections)
     sample = b"POST /open/sample HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-    assert asked(server, sample).startswith(b"HTTP/1.1 409")
-    assert asked(server, b"GET /open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 200")
+    assert send_until_answered(server, sample).startswith(b"HTTP/1.1 409")
+    assert send_until_answered(server, b"GET /open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").startswith(
+        b"HTTP/1.1 200"
+    )
     goes_on.set()
     thread.join(10)
     assert first[0].startswith(b"HTTP/1.1 200")
-    assert asked(server, WHOLE).startswith(b"HTTP/1.1 200")
-    for one in kept:
-        one.close()
+    assert send_until_answered(server, WHOLE).startswith(b"HTTP/1.1 200")
+    for row in connections:
+        row.close()
 
 
 @pytest.mark.parametrize("path", ["/", "/static/theme.js", "/api/v1/open", "/shared/vega.js", "/none"])
 def test_head_is_answered_as_get_without_a_body(sample, path):
     tried = TestClient(make_app(sample))
-    whole, head = tried.get(path), tried.head(path)
-    assert head.status_code == whole.status_code
+    response, head = tried.get(path), tried.head(path)
+    assert head.status_code == response.status_code
     assert head.content == b""
-    assert {**head.headers} == {**whole.headers}
+    assert {**head.headers} == {**response.headers}

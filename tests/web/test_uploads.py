@@ -23,12 +23,12 @@ from pyarrow import parquet
 
 from judged.errors import InputError
 from judged.web.app import make_app
-from judged.web.uploads import Limits, shown_name, store
+from judged.web.uploads import Limits, display_name, store
 
 QRELS = b"q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n"
 RUN = b"q1 Q0 d2 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d3 1 1.0 t\n"
 NAMED = b"query_id,doc_id,score,run_id\n"
-SMALL = Limits(runs=3, file=200_000, total=400_000, unpacked=500_000, whole=100_000, line=2_000, long_line=50_000)
+SMALL = Limits(runs=3, file=200_000, total=400_000, unpacked=500_000, in_memory=100_000, line=2_000, long_line=50_000)
 
 
 @pytest.fixture
@@ -40,11 +40,11 @@ def app(sample, tmp_path, monkeypatch) -> Any:
 
 def sent(**files: Any) -> list[tuple[str, tuple[str, bytes]]]:
     """Name what is sent: ``qrels=QRELS`` or ``qrels=("name.txt", QRELS)``; a list of these for runs."""
-    made = []
-    for field, given_ in files.items():
-        for at, one in enumerate(given_ if isinstance(given_, list) else [given_]):
-            made.append((field, one if isinstance(one, tuple) else (f"{field}{at}.txt", one)))
-    return made
+    fields = []
+    for field, uploads in files.items():
+        for i, row in enumerate(uploads if isinstance(uploads, list) else [uploads]):
+            fields.append((field, row if isinstance(row, tuple) else (f"{field}{i}.txt", row)))
+    return fields
 
 
 def post(app: Any, **files: Any) -> Any:
@@ -61,8 +61,8 @@ def problem(app: Any, **files: Any) -> str:
     assert list(folder.glob("judged-*")) == []
     assert str(folder) not in answer.text
     assert "judged-" not in answer.text
-    said = answer.json()
-    return f"{said['problem']} | {said['fix']}"
+    body = answer.json()
+    return f"{body['problem']} | {body['fix']}"
 
 
 def packed_twice(data: bytes) -> bytes:
@@ -96,13 +96,15 @@ def as_parquet() -> bytes:
 
 
 def test_what_is_sent_is_open_then(app):
-    told = post(app, qrels=("mine.qrels", QRELS), runs=[("one.run", RUN), ("two.run.gz", gzip.compress(RUN))]).json()
-    assert told["title"] == "mine"
-    assert told["judgments"] == 3
-    assert [(run["name"], run["documents"]) for run in told["runs"]] == [("one", 3), ("two", 3)]
+    overview = post(
+        app, qrels=("mine.qrels", QRELS), runs=[("one.run", RUN), ("two.run.gz", gzip.compress(RUN))]
+    ).json()
+    assert overview["title"] == "mine"
+    assert overview["judgments"] == 3
+    assert [(run["name"], run["documents"]) for run in overview["runs"]] == [("one", 3), ("two", 3)]
     # q1: the relevant document at rank 2, 2 / log2(3) of 2; q2: at rank 1
-    assert told["runs"][0]["value"] == pytest.approx((1 / 1.584962500721156 + 1) / 2)
-    assert TestClient(app).get("/api/v1/open").json() == told
+    assert overview["runs"][0]["value"] == pytest.approx((1 / 1.584962500721156 + 1) / 2)
+    assert TestClient(app).get("/api/v1/open").json() == overview
 
 
 def test_everything_can_be_sent(app):
@@ -159,18 +161,18 @@ def test_a_form_without_judgments_says_so(app):
 def test_a_bomb_is_refused_while_it_unpacks(app, pack):
     bomb = pack(b"q1 0 d1 1\n" * 400_000)
     assert len(bomb) < SMALL.file
-    assert "more than 500,000 bytes unpacked" in problem(app, qrels=("bomb.gz", bomb))
+    assert "at most 500,000 bytes unpacked" in problem(app, qrels=("bomb.gz", bomb))
 
 
 def test_files_share_the_room_for_what_is_unpacked(app):
     half = gzip.compress(RUN * 5000)
     assert len(RUN) * 5000 < SMALL.unpacked < len(RUN) * 10_000
-    said = problem(app, qrels=QRELS, runs=[half, half])
-    assert said.startswith("runs1.txt: it has more than")
+    message = problem(app, qrels=QRELS, runs=[half, half])
+    assert message.startswith("runs1.txt: the file must have at most")
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "expected"),
     [
         (zipped(QRELS), "zip archive"),
         (zipfile.ZipFile(empty := io.BytesIO(), "w").close() or empty.getvalue(), "empty zip"),
@@ -189,11 +191,11 @@ def test_files_share_the_room_for_what_is_unpacked(app):
         (b"BZh9" + b"x" * 100, "cut short or damaged"),
         (b"\xfd7zXZ\0" + b"x" * 100, "cannot be unpacked"),
         (b"\x28\xb5\x2f\xfd" + b"x" * 100, "cut short or damaged"),
-        (b"q1 0 " + b"d" * 3000 + b" 1\n", "a line has more than 2,000 bytes"),
-        (QRELS * 100 + b"q1 0 " + b"d" * 70_000 + b" 1\n", "a line has more than 2,000 bytes"),
-        (b"{" + b" " * 60_000 + b"}", "a line has more than 50,000 bytes"),
-        (b"[\n" + b" \n" * 60_000 + b"]", "JSON of more than 100,000 bytes"),
-        (b"q1 0 d1 1\n" * 30_000, "more than 200,000 bytes as it is sent"),
+        (b"q1 0 " + b"d" * 3000 + b" 1\n", "a line must have at most 2,000 bytes"),
+        (QRELS * 100 + b"q1 0 " + b"d" * 70_000 + b" 1\n", "a line must have at most 2,000 bytes"),
+        (b"{" + b" " * 60_000 + b"}", "a line must have at most 50,000 bytes"),
+        (b"[\n" + b" \n" * 60_000 + b"]", "JSON must have at most 100,000 bytes"),
+        (b"q1 0 d1 1\n" * 30_000, "at most 200,000 bytes as sent"),
         (b"[" * 20_000, "nested too deeply"),
         (b'{"q1":' * 5_000 + b"1" + b"}" * 5_000, "nested too deeply"),
         (b'{"q1": {"d1": NaN}}', "NaN"),
@@ -204,14 +206,14 @@ def test_files_share_the_room_for_what_is_unpacked(app):
         (b"\x89PNG\r\n\x1a\n" + bytes(range(1, 200)), ""),
     ],
 )  # fmt: skip
-def test_hostile_judgments_are_refused_by_their_name(app, data, said):
-    found = problem(app, qrels=("bad.txt", data))
-    assert said in found
-    assert found.startswith("bad.txt") or "bad" in found
+def test_hostile_judgments_are_refused_by_their_name(app, data, expected):
+    message = problem(app, qrels=("bad.txt", data))
+    assert expected in message
+    assert message.startswith("bad.txt") or "bad" in message
 
 
 @pytest.mark.parametrize(
-    ("field", "name", "data", "said"),
+    ("field", "name", "data", "expected"),
     [
         ("runs", "r.run", QRELS, "looks like qrels, not like a run"),
         ("qrels", "q.txt", RUN, "looks like a run, not like qrels"),
@@ -221,14 +223,14 @@ def test_hostile_judgments_are_refused_by_their_name(app, data, said):
         ("runs", "r.run", RUN + b"q2\n", "r.run:4"),
         ("runs", "r.json", b"[" * 20_000, "nested too deeply"),
         ("runs", "r.jsonl", b'{"query_id": "q1"}\n' + b"[" * 20_000 + b"\n", ""),
-        ("runs", "r.csv", NAMED + b"".join(b"q1,d1,1.5,r%d\n" % n for n in range(5)), "5 runs"),
-        ("runs", "r.csv", NAMED + b"q1,d1,1.5,a\nq1,d1,1.5," + b"x" * 100 + b"\n", "is not a name for a run"),
+        ("runs", "r.csv", NAMED + b"".join(b"q1,d1,1.5,r%d\n" % n for n in range(5)), "got 5"),
+        ("runs", "r.csv", NAMED + b"q1,d1,1.5,a\nq1,d1,1.5," + b"x" * 100 + b"\n", "a run name must have"),
         ("queries", "q.xml", b'<!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>', "entities"),
         ("queries", "q.xml", b"<a>" * 20_000, ""),
         ("queries", "q.json", b"[" * 20_000, "nested too deeply"),
         ("queries", "q.tsv", b"q1\ta\nq1\tb\n", "q1"),
         ("queries", "q.tsv", b"q1\t" + b"a " * 40_000, "line"),
-        ("queries", "q.tsv", b"q1\ta\n" * 30_000, "more than 100,000 bytes"),
+        ("queries", "q.tsv", b"q1\ta\n" * 30_000, "at most 100,000 bytes"),
         ("attributes", "a.csv", b"kind,words\nlaw,3\n", "query_id"),
         ("attributes", "a.csv", b"query_id,kind,kind\nq1,a,b\n", "kind"),
         ("attributes", "a.json", b"[" * 20_000, ""),
@@ -239,15 +241,15 @@ def test_hostile_judgments_are_refused_by_their_name(app, data, said):
         ("documents", "d.csv", b'doc_id,text\n"d1,' + b"x" * 60_000, "line"),
     ],
 )  # fmt: skip
-def test_other_hostile_files_are_refused_by_their_name(app, field, name, data, said):
+def test_other_hostile_files_are_refused_by_their_name(app, field, name, data, expected):
     files = {"qrels": QRELS, "runs": RUN, field: (name, data)}
-    found = problem(app, **files)
-    assert said in found
-    assert name in found
+    message = problem(app, **files)
+    assert expected in message
+    assert name in message
 
 
 def test_too_many_runs_are_refused(app):
-    assert problem(app, qrels=QRELS, runs=[RUN] * 4).startswith("4 runs were sent")
+    assert problem(app, qrels=QRELS, runs=[RUN] * 4).startswith("an upload must have at most 3 files of runs, got 4")
 
 
 def test_too_many_parts_are_refused(app):
@@ -267,7 +269,7 @@ def test_a_form_that_is_none_is_refused(app):
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "expected"),
     [
         ("../../etc/passwd", "passwd"),
         ("..\\..\\windows\\win.ini", "win.ini"),
@@ -284,20 +286,20 @@ def test_a_form_that_is_none_is_refused(app):
         ("x" * 300 + ".run.gz", "x" * 40 + "..." + "x" * 30 + ".run.gz"),
     ],
 )
-def test_a_name_is_only_shown(name, shown):
-    assert shown_name(name, "qrels") == shown
-    assert len(shown) <= 80
+def test_a_name_is_only_shown(name, expected):
+    assert display_name(name, "qrels") == expected
+    assert len(expected) <= 80
 
 
 @given(st.text(max_size=300), st.integers(10, 80))
 @settings(max_examples=300)
 def test_no_name_is_a_path_or_too_long(name, most):
-    shown = shown_name(name, "qrels", most)
-    assert 0 < len(shown) <= most
-    assert shown.isprintable()
-    assert "/" not in shown
-    assert "\\" not in shown
-    assert shown not in {".", ".."}
+    shortened = display_name(name, "qrels", most)
+    assert 0 < len(shortened) <= most
+    assert shortened.isprintable()
+    assert "/" not in shortened
+    assert "\\" not in shortened
+    assert shortened not in {".", ".."}
 
 
 @pytest.mark.parametrize("name", ["../../etc/cron.d/x", "/etc/x.jsonl", "..\\x", "a/b/c.run", "~/.bashrc", "|", "-"])
@@ -342,25 +344,25 @@ def test_what_no_reader_foresaw_is_a_problem_and_logged(app, monkeypatch, caplog
 
     monkeypatch.setattr("judged.web.uploads.Qrels.read", broken)
     with caplog.at_level(logging.ERROR, "judged"):
-        assert problem(app, qrels=("q.txt", QRELS)).startswith("q.txt: it cannot be read (MemoryError)")
+        assert problem(app, qrels=("q.txt", QRELS)).startswith("q.txt: the file cannot be read (MemoryError)")
     assert caplog.records[0].exc_info[0] is MemoryError
 
 
 def test_runs_of_one_name_are_told_apart(app):
-    told = post(app, qrels=QRELS, runs=[("a.run", RUN), ("a.run", RUN)]).json()
-    assert len({run["name"] for run in told["runs"]}) == 2
+    overview = post(app, qrels=QRELS, runs=[("a.run", RUN), ("a.run", RUN)]).json()
+    assert len({run["name"] for run in overview["runs"]}) == 2
 
 
 def test_judgments_alone_can_be_opened(app):
-    told = post(app, qrels=QRELS).json()
-    assert (told["runs"], told["best"]) == ([], "")
+    overview = post(app, qrels=QRELS).json()
+    assert (overview["runs"], overview["best"]) == ([], "")
     assert "No run is open" in TestClient(app).get("/").text
 
 
 def test_xz_that_wants_much_memory_is_refused_before_it_is_unpacked(tmp_path):
     wide = lzma.compress(b"q1 0 d1 1\n" * 10, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30}])
     with pytest.raises(InputError, match="cannot be unpacked"):
-        store(io.BytesIO(wide), "a.xz", tmp_path / "a", Limits(), room=1000)
+        store(io.BytesIO(wide), "a.xz", tmp_path / "a", Limits(), max_size=1000)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -384,9 +386,9 @@ def test_a_file_in_the_folder_of_the_server_is_not_opened_by_its_name(app, tmp_p
 
 
 def test_a_run_that_is_a_set_is_open_without_a_score(app):
-    told = post(app, qrels=QRELS, runs=[("set.txt", b"q1 d1\nq1 d2\nq2 d3\n")]).json()
-    assert told["runs"][0]["ranked"] is False
-    assert told["runs"][0]["value"] is None
+    overview = post(app, qrels=QRELS, runs=[("set.txt", b"q1 d1\nq1 d2\nq2 d3\n")]).json()
+    assert overview["runs"][0]["ranked"] is False
+    assert overview["runs"][0]["value"] is None
     assert "a set, no ranking" in TestClient(app).get("/").text
 
 

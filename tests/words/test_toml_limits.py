@@ -97,6 +97,6 @@ def test_fields_of_a_study_have_ranges(table: str, key: str, least: int, most: i
 
 @pytest.mark.parametrize("scale", [(1.0, 4e14), (0.0, 1001.0), (-500.0, 501.0)])
 def test_a_scale_has_at_most_1001_values(scale: tuple[float, float]) -> None:
-    with pytest.raises(InputError, match="more than 1,001 values"):
+    with pytest.raises(InputError, match="at most 1,001 values"):
         Item("i", "?", scale, words=("low", "high"))
     assert len(Item("i", "?", (0.0, 1000.0), words=("low", "high")).values) == 1001

@@ -23,17 +23,17 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from calibration import CoverageCell
+from calibration import Measured
 from judged.stats.paired import paired_test
 from judged.studies import preference as preferences
-from judged.studies.crossed import Trials
-from judged.studies.outcomes import Outcome, Value, measure_agreement
-from judged.studies.preference import preferred, sides, strengths_of
+from judged.studies.crossed import TrialArrays
+from judged.studies.outcomes import Outcome, TrialValue, measure_agreement
+from judged.studies.preference import pair_preferences, preference_strengths, side_bias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.studies.crossed import Spread
+    from judged.studies.crossed import EffectInference
 
 SIZES = (6, 12, 24)
 _RESAMPLES = 2000
@@ -62,7 +62,7 @@ WORLDS = {
 LEARNING = [WORLDS[name] for name in ("normal", "heavy tails", "ratings")]
 
 
-def trials_of(rng: np.random.Generator, world: World, people: int) -> tuple[Trials, float]:
+def trials_of(rng: np.random.Generator, world: World, people: int) -> tuple[TrialArrays, float]:
     """Draw a study whose systems are equal, and return the difference with its topics."""
     topics, tasks = world.topics, max(world.topics, 2)
     person = np.repeat(np.arange(people), tasks)
@@ -76,7 +76,7 @@ def trials_of(rng: np.random.Generator, world: World, people: int) -> tuple[Tria
     values += rng.normal(size=len(person)) if world.kind != "minutes" else np.exp(rng.normal(size=len(person)))
     if world.kind == "ratings":
         values = np.clip(np.round(3.0 + (values + 3.0) / 1.2), 1.0, 5.0)
-    return Trials(values, system, person, topic, position), float(favored.mean())
+    return TrialArrays(values, system, person, topic, position), float(favored.mean())
 
 
 def effects(world: World, people: int, trials: int) -> dict[str, float]:
@@ -100,7 +100,7 @@ def effects(world: World, people: int, trials: int) -> dict[str, float]:
     return dict(zip(("both", "people", "verdict", "learning", "none"), (*rates, learning, none), strict=True))
 
 
-def _holds(spread: Spread, truth: float) -> float:
+def _holds(spread: EffectInference, truth: float) -> float:
     return np.nan if spread.insufficient else float(spread.ci[0] <= truth <= spread.ci[1])
 
 
@@ -113,7 +113,9 @@ def correlation(people: int, trials: int, *, kind: str) -> dict[str, float]:
     keys = [(str(person), place + 1) for person in range(people) for place in range(8)]
     for _ in range(trials):
         score, liked = _scored(rng, people, kind)
-        values = tuple(Value(*key, "", "", "", value) for key, value in zip(keys, liked.ravel().tolist(), strict=True))
+        values = tuple(
+            TrialValue(*key, "", "", "", value) for key, value in zip(keys, liked.ravel().tolist(), strict=True)
+        )
         known = dict(zip(keys, score.ravel().tolist(), strict=True))
         made = measure_agreement(Outcome("o", "more", values), known, "nDCG")
         ends = made.ci, made.within_ci
@@ -150,16 +152,16 @@ def preference(people: int, trials: int, *, leaning: float) -> dict[str, float]:
             ]  # fmt: skip
             records = cast("Any", {"preferences": pa.Table.from_pylist(rows)})
             if systems == 3:
-                wrong["strength"] += [one.ci[0] <= 0 <= one.ci[1] for one in strengths_of(records) if one.ci]
+                wrong["strength"] += [one.ci[0] <= 0 <= one.ci[1] for one in preference_strengths(records) if one.ci]
                 continue
             with patch.object(preferences, "paired_test", partial(paired_test, resamples=_RESAMPLES)):
-                (one,), side = preferred(records), sides(records)
+                (one,), side = pair_preferences(records), side_bias(records)
             wrong["preference"] += [one.p <= 0.05] if not np.isnan(one.p) else []
             wrong["sides"] += [side.preferred] if side else []
     return {name: float(np.mean(of)) if len(of) > trials / 10 else np.nan for name, of in wrong.items()}
 
 
-def measure(trials: int) -> Iterator[CoverageCell]:
+def measure(trials: int) -> Iterator[Measured]:
     """Measure effects, correlations and preferences."""
     for people in SIZES:
         cells = {name: effects(world, people, trials) for name, world in WORLDS.items()}
@@ -170,4 +172,4 @@ def measure(trials: int) -> Iterator[CoverageCell]:
         for name, rates in cells.items():
             for method, rate in rates.items():
                 if not np.isnan(rate):
-                    yield CoverageCell(method, name, people, rate, trials)
+                    yield Measured(method, name, people, rate, trials)

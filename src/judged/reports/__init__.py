@@ -1,4 +1,4 @@
-"""One report out of everything: what was evaluated, what is best, where it fails, and how that was computed."""
+"""Reports: what was evaluated, which run is best, where it fails, and how the numbers were computed."""
 
 from judged.components import lazily
 

@@ -1,4 +1,4 @@
-"""What `report` returns: sections of answers, and the results that they are made of."""
+"""Report of an evaluation, as text, HTML, Markdown, JSON, and charts."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
     from judged.scoring.evaluation import Scores
 
-DRAWN_BY = {"altair": "altair", "vl_convert": "vl-convert-python"}
-"""The modules that draw charts, and the libraries that they belong to."""
+CHART_LIBRARIES = {"altair": "altair", "vl_convert": "vl-convert-python"}
+"""Modules that draw charts, and the names of their libraries."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Answer):
-    """What `report` returns: sections, and the results that they are made of.
+    """Report of an evaluation: sections, and the results behind them.
 
     Attributes
     ----------
     heading : str
-        The title.
+        Title.
     about : tuple of str
-        How much was evaluated, and by which version.
+        Numbers of runs, topics, and judgments, and the version of judged.
     sections : tuple of Section
-        The first one is the summary.
+        Sections; the first one is the summary.
     results : dict
-        Every result by name: ``evaluation``, ``comparison`` and others; each has a ``to_dict``.
+        All results by name: ``evaluation``, ``comparison`` and others; each has a ``to_dict``.
     scores : Scores
-        Every score of every topic.
+        Scores of all topics.
     comparison : Comparison or None
-        The tests; None for one run.
+        Tests; None for one run.
     notes : tuple of Note
     command : str
-        How to make the report again.
+        Command that reproduces the report.
     seed : int
-        Of everything that drew at random.
+        Seed of all random numbers.
     """
 
     kind: ClassVar[str] = "report"
@@ -67,24 +67,24 @@ class Report(Answer):
 
     @property
     def title(self) -> str:
-        """Of the report."""
+        """Title of the report."""
         return self.heading
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The summary in plain words."""
+        """Summary in sentences."""
         return self.sections[0].sentences
 
     def blocks(self) -> tuple[Section, ...]:
-        """Give the sections."""
+        """Return the sections."""
         return self.sections
 
     def section(self, name: str) -> Section | None:
-        """Give a section by its name; None where the report has none of this name."""
+        """Return the section with this name; None if it does not exist."""
         return next((section for section in self.sections if section.name == name), None)
 
     def facts(self) -> dict[str, Any]:
-        """Give title, sections in outline, and every result in full precision."""
+        """Return title, outline of the sections, and all results in full precision."""
         return {
             "judged": self.scores.versions.get("judged", ""),
             "title": self.title,
@@ -105,24 +105,24 @@ class Report(Answer):
         digits: int | None = None,
         color: bool = False,
     ) -> str:
-        """Write the summary and the leaderboard for a terminal; other sections and tables by their names."""
-        chosen = [section for section in self.sections if section.name in set(unfold)]
-        board = [] if "leaderboard" in set(unfold) else [self.table("board")]
-        blocks = (Sentences((self.title,), "title"), Sentences(self.sentences), *board, *chosen)
+        """Format the summary and the leaderboard for a terminal; other sections and tables if unfolded by name."""
+        unfolded = [section for section in self.sections if section.name in set(unfold)]
+        leaderboard = [] if "leaderboard" in set(unfold) else [self.table("board")]
+        blocks = (Sentences((self.title,), "title"), Sentences(self.sentences), *leaderboard, *unfolded)
         return text(rounded(blocks, digits), width, unfold, color=color)
 
     def html(self, *, digits: int | None = None) -> str:
-        """Write one page that needs no network: text, tables and charts with all that draws them.
+        """Render one self-contained page with text, tables, and charts.
 
-        Where altair or vl-convert is not installed the page has every number and no chart, and says so.
+        If altair or vl-convert is not installed, the page has all numbers, no charts, and a note.
         """
         return page(self.title, self.about, rounded(self.sections, digits))
 
     def markdown(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
-        """Write as Markdown; charts become their sentences and tables."""
-        every = [*unfold, *(block.name for block in flat(self.sections))]
+        """Render the report as Markdown, with charts as sentences and tables."""
+        names = [*unfold, *(block.name for block in flat(self.sections))]
         head = [f"# {markdown_text(self.title)}", markdown_text(" · ".join(self.about))]
-        return "\n\n".join([*head, markdown(rounded(self.sections, digits), every, 2, charts=True)])
+        return "\n\n".join([*head, markdown(rounded(self.sections, digits), names, 2, charts=True)])
 
     def _repr_html_(self) -> str:
         return isolate_directions(
@@ -130,24 +130,24 @@ class Report(Answer):
         )
 
     def save_charts(self, folder: str | Path, *, form: str = "svg") -> tuple[Path, ...]:
-        """Write every chart to a folder, which is made if there is none, and give the files.
+        """Write all charts to a folder, which is created if missing, and return the paths of the files.
 
         Parameters
         ----------
         folder
-            Where to.
+            Output folder.
         form
-            ``svg``, ``png``, ``pdf`` or ``html``.
+            File format: ``svg``, ``png``, ``pdf``, or ``html``.
 
         Raises
         ------
         InputError
-            If the form is none of these, or a file cannot be written.
+            If the format is unknown, or a file cannot be written.
         MissingExtraError
             If altair or vl-convert is not installed.
         """
         if form not in PICTURES:
-            raise InputError(f"no form {form!r} of a chart is known", fix=f"use one of {', '.join(PICTURES)}")
+            raise InputError(f"no chart format {form!r}", fix=f"use one of {', '.join(PICTURES)}")
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -159,14 +159,13 @@ class Report(Answer):
 
 
 def _outline(section: Section) -> dict[str, Any]:
-    """Name what a section holds, and say its sentences."""
     blocks = list(flat(section.blocks))
-    said = [text for block in blocks if isinstance(block, Sentences) for text in block.texts]
+    sentences = [text for block in blocks if isinstance(block, Sentences) for text in block.texts]
     tables = [block.name for block in blocks if isinstance(block, Table) and block.only != "people"]
-    return {"name": section.name, "title": section.title, "sentences": said, "tables": tables}
+    return {"name": section.name, "title": section.title, "sentences": sentences, "tables": tables}
 
 
-def undrawn() -> tuple[str, ...]:
-    """Say why a page has no charts, for whoever writes it; nothing where it has them."""
-    lacking = [name for module, name in DRAWN_BY.items() if find_spec(module) is None]
-    return tuple(f"the charts are left out of the page: {MissingExtraError(name, 'plots')}" for name in lacking[:1])
+def missing_chart_notes() -> tuple[str, ...]:
+    """Return the reason why a page has no charts; empty if it has charts."""
+    missing = [name for module, name in CHART_LIBRARIES.items() if find_spec(module) is None]
+    return tuple(f"the charts are left out of the page: {MissingExtraError(name, 'plots')}" for name in missing[:1])

@@ -1,4 +1,4 @@
-"""`report`: from qrels, runs and what else is known to a report."""
+"""`report`: evaluation, comparison, and diagnosis of runs in one report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from judged.errors import JudgedError, JudgedWarning
 from judged.reports import by_topic
 from judged.reports import sections as overview
 from judged.reports.answer import Report
-from judged.reports.material import Material, ReportPart
+from judged.reports.report_data import ReportData, ReportPart
 from judged.results import Section, Sentences
 from judged.results.blocks import Note
 from judged.results.decimals import counted
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from judged.comparison import Comparison
     from judged.scoring.evaluation import Scores
 
-MANY = 15
-"""Runs: every pair of more is tested by the first measure alone; with a baseline, all measures are."""
+MAX_FULLY_TESTED_RUNS = 15
+"""Maximum number of runs for tests of all pairs by all measures. For more, all pairs are tested by the first measure,
+and comparisons with a baseline by all measures."""
 
 
 def report(
@@ -58,43 +59,43 @@ def report(
     responses: Any = None,
     **policies: Any,
 ) -> Report:
-    """Write a report: what was evaluated, which run is best, where it fails, and how that was computed.
+    """Build a report: what was evaluated, which run is best, where it fails, and how the numbers were computed.
 
     Parameters
     ----------
     qrels, runs
-        As `evaluate` takes them.
+        As for `evaluate`.
     queries
         Topics with their text: a `Topics`, a path, or ``{query_id: text}``.
     attributes
-        Attributes of topics, for slices: an `Attributes`, a path, or ``{query_id: {name: value}}``. Attributes
-        of the topics' own file are used as well.
+        Attributes of topics, for slices: an `Attributes`, a path, or ``{query_id: {name: value}}``. Attributes in the
+        file of the topics are used as well.
     where
-        Use these topics only, by their attributes, given or derived: ``kind == 'law' and words < 5``.
+        Expression that selects topics by their attributes, in files or derived: ``kind == 'law' and words < 5``.
     texts
-        Titles or texts of documents, shown in lists: a path, or ``{doc_id: text}``.
+        Titles or texts of documents, for ranked lists: a path, or ``{doc_id: text}``.
     baseline
-        The name of the run that all others are compared with; None: every pair is compared, of more than 15 runs by
-        the first measure alone.
+        Name of the run that all others are compared with. Default: all pairs are compared; of more than 15 runs only by
+        the first measure.
     measures
-        nDCG@10, AP and R@100, or the dialect's own, if they are left out. The first one orders the runs, and topics
-        are looked at by it.
+        Measures. The first one ranks the runs and selects topics. Default: nDCG@10, AP, and R@100, or those of the
+        dialect.
     by
-        The attributes to slice by; None: those that have few values.
+        Attributes to slice by. Default: those with few values.
     title
-        Of the report.
+        Title of the report.
     seed
-        Of everything that draws at random. Tests are those that `compare` uses by default.
+        Seed of all random numbers. The tests are the default tests of `compare`.
     command
-        How to make the report again: it is shown at its end.
+        Command that reproduces the report; it is shown at the end.
     log
-        What users did, for a section of its own: an `OnlineScores`, an `InteractionLog`, or files of a log.
+        User behavior, for a section about it: an `OnlineScores`, an `InteractionLog`, or files of a log.
     traces
-        What the stages of a system did, for a section of its own: a `judged.pipelines.traces.Traces`, or files of them.
+        Traces, for a section about pipeline stages: a `judged.pipelines.traces.Traces`, or their files.
     responses
-        What systems answered, for a section of its own: as `judged.pipelines.rag.Responses.of` takes it.
+        Answers of systems, for a section about their evidence: as for `judged.pipelines.rag.Responses.of`.
     policies
-        Of `evaluate`: dialect, topics, ties, depth, precision, documents, progress.
+        Policies of `evaluate`: dialect, topics, ties, depth, precision, documents, progress.
 
     Returns
     -------
@@ -103,39 +104,39 @@ def report(
     Raises
     ------
     InputError
-        If there is no such baseline or attribute, or something cannot be read.
+        If the baseline or an attribute does not exist, or a file cannot be read.
     MeasureError
         If a measure does not exist.
 
     Examples
     --------
     >>> from judged.reports import report
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(8)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
-    >>> made = report(qrels, {"bad": bad, "good": good}, measures="RR")
-    >>> print(made.sentences[1])
+    >>> print(report(qrels, {"bad": bad, "good": good}, measures="RR").sentences[1])
     good has the best RR, 1.0000 (95% interval 0.752 to 1.000).
     """
-    judgments, given = Qrels.of(qrels), {run.name: run for run in runs_of(runs)}
-    wanted = REPORTED_MEASURES if measures is None and not policies.get("dialect") else measures
+    judgments, runs_by_name = Qrels.of(qrels), {run.name: run for run in runs_of(runs)}
+    measures = REPORTED_MEASURES if measures is None and not policies.get("dialect") else measures
     if baseline is not None:
-        baseline = find_run_name(baseline, given, "to use as the baseline")
+        baseline = find_run_name(baseline, runs_by_name, "to use as the baseline")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the report
-        asked = [*attributes_of(wanted or ()), *(Expression(where).names if where else ())]
-        first = given.get(baseline or "", next(iter(given.values())))
+        names = [*attributes_of(measures or ()), *(Expression(where).names if where else ())]
+        # Derived attributes such as the outcome need one run: the baseline, or the first.
+        first_run = runs_by_name.get(baseline or "", next(iter(runs_by_name.values())))
         files = {"attributes": attributes, "queries": queries, "documents": policies.get("documents")}
-        known = read_topic_attributes(judgments, needed=asked, run=first, **files) if asked else None
-        judgments, lacking = filter_topics(judgments, where, known)
+        values = read_topic_attributes(judgments, needed=names, run=first_run, **files) if names else None
+        judgments, notes = filter_topics(judgments, where, values)
         scores = evaluate_without_warnings(
-            judgments, list(given.values()), wanted, seed=seed, attributes=known, **policies
+            judgments, list(runs_by_name.values()), measures, seed=seed, attributes=values, **policies
         )
         test, resamples = default_test(len(scores.query_ids)), default_resamples(len(scores.query_ids))
-        material = Material(
+        data = ReportData(
             qrels=judgments,
-            runs=given,
-            scores=replace(scores, notes=(*lacking, *scores.notes)),
-            comparison=_compared(scores, Choices(test, seed=seed, baseline=baseline, resamples=resamples)),
+            runs=runs_by_name,
+            scores=replace(scores, notes=(*notes, *scores.notes)),
+            comparison=_compare(scores, Choices(test, seed=seed, baseline=baseline, resamples=resamples)),
             topics=None if queries is None else Topics.of(queries),
             attributes=None if attributes is None else Attributes.of(attributes),
             texts=texts,
@@ -144,27 +145,30 @@ def report(
             resamples=resamples,
             policies={name: value for name, value in policies.items() if name != "progress"},
         )
-        usual = f"Evaluation on {judgments.name}" + (f" where {where}" if where else "")
-        return _written(material, title or usual, command, log, traces, responses)
+        default_title = f"Evaluation on {judgments.name}" + (f" where {where}" if where else "")
+        return _build_sections(data, title or default_title, command, log, traces, responses)
 
 
-def _compared(scores: Scores, choices: Choices) -> Comparison | None:
-    """Test every pair or all against the baseline; every pair of many runs by the first measure alone."""
+def _compare(scores: Scores, choices: Choices) -> Comparison | None:
+    """Test all pairs, or all runs against the baseline; all pairs of many runs only by the first measure."""
     if len(scores.runs) == 1:
         return None
-    if choices.baseline is not None or len(scores.runs) <= MANY or len(scores.measures) == 1:
+    if choices.baseline is not None or len(scores.runs) <= MAX_FULLY_TESTED_RUNS or len(scores.measures) == 1:
         return compare_scores(scores, choices)
-    whole = compare_scores(select_measures(scores, scores.measures[:1]), choices)
+    comparison = compare_scores(select_measures(scores, scores.measures[:1]), choices)
     estimates = scores.estimates(level=choices.level, seed=choices.seed)
-    reason = f"is shown, and not tested: every pair of more than {MANY} runs is tested by the first measure alone"
+    rule = f"every pair of more than {MAX_FULLY_TESTED_RUNS} runs is tested by the first measure alone"
+    reason = f"is shown, and not tested: {rule}"
     others = tuple(
-        MeasureComparison(one, tuple(row for row in estimates if row.measure == str(one)), (), 0, f"{one} {reason}")
-        for one in scores.measures[1:]
+        MeasureComparison(
+            measure, tuple(row for row in estimates if row.measure == str(measure)), (), 0, f"{measure} {reason}"
+        )
+        for measure in scores.measures[1:]
     )
-    return replace(whole, scores=scores, measures=(*whole.measures, *others))
+    return replace(comparison, scores=scores, measures=(*comparison.measures, *others))
 
 
-_SECTIONS: dict[str, Callable[[Material], ReportPart | None]] = {
+_SECTIONS: dict[str, Callable[[ReportData], ReportPart | None]] = {
     "leaderboard": overview.leaderboard,
     "topic by topic": by_topic.differences,
     "slices": by_topic.slices,
@@ -176,44 +180,46 @@ _SECTIONS: dict[str, Callable[[Material], ReportPart | None]] = {
 }
 
 
-def _written(material: Material, title: str, command: str, log: Any, traces: Any, responses: Any) -> Report:
-    """Write section by section; what cannot be done with this measure or these policies is named."""
-    scores, comparison = material.scores, material.comparison
+def _build_sections(data: ReportData, title: str, command: str, log: Any, traces: Any, responses: Any) -> Report:
+    """Build all sections; list those that are not possible with this measure or these policies."""
+    scores, comparison = data.scores, data.comparison
     sections, left_out = dict(_SECTIONS), list[str]()
     if traces:
-        sections["pipeline"] = lambda material: overview.pipeline(material, traces)
+        sections["pipeline"] = lambda data: overview.pipeline_section(data, traces)
     if responses is not None:
-        sections["answers"] = lambda material: overview.answers(material, responses, traces)
+        sections["answers"] = lambda data: overview.waterfall_section(data, responses, traces)
     if log is not None:
-        from judged.reports.online import measured, users  # only where there is a log
+        from judged.reports.online import online_metrics_of, online_section  # only with a log
 
-        online = users(*measured(log))
+        online = online_section(*online_metrics_of(log))
         sections["users"] = lambda _: online
-    found: list[ReportPart] = []
-    _ = material.slicing  # of slices that are asked for and cannot be made the report says no more
-    for name, write in sections.items():
+    parts: list[ReportPart] = []
+    _ = data.slicing  # raises here if the requested slices are invalid: an error, not an omitted section
+    # Some sections are impossible for some measures or policies; the report lists them with the reason.
+    for name, build in sections.items():
         try:
-            part = write(material)
+            part = build(data)
         except JudgedError as error:
             left_out.append(f"{name}: {error}")
         else:
-            found += [part] if part is not None else []
-    warned = list(comparison.warnings if comparison else scores.warnings)
-    warned = list(dict.fromkeys([*warned, *(text for part in found for text in part.warnings)]))
-    said = [*overview.summary(material), *(part.headline for part in found)]
-    if warned:
-        noted = counted(len(warned), "warning stands", "warnings stand")
-        said.append(f"{noted} under 'How this was computed', to be read before the numbers are used.")
+            parts += [part] if part is not None else []
+    all_warnings = list(comparison.warnings if comparison else scores.warnings)
+    all_warnings = list(dict.fromkeys([*all_warnings, *(text for part in parts for text in part.warnings)]))
+    sentences = [*overview.summary(data), *(part.headline for part in parts)]
+    if all_warnings:
+        count = counted(len(all_warnings), "warning stands", "warnings stand")
+        sentences.append(f"{count} under 'How this was computed', to be read before the numbers are used.")
     results: dict[str, Any] = {"evaluation": scores, **({"comparison": comparison} if comparison else {})}
-    for part in found:
+    for part in parts:
         results |= part.results
-    short = Section("summary", "In short", (Sentences(tuple(filter(None, said))),))
-    parts = (short, *(part.section for part in found), overview.method(material, warned, left_out, command))
+    summary = Section("summary", "In short", (Sentences(tuple(filter(None, sentences))),))
+    method = overview.method(data, all_warnings, left_out, command)
+    blocks = (summary, *(part.section for part in parts), method)
     about = (
         counted(len(scores.runs), "run"),
         counted(len(scores.query_ids), "topic"),
         counted(scores.qrels.judgments, "judgment"),
         f"judged {scores.versions.get('judged', '')}",
     )
-    notes = tuple(Note("report", text) for text in warned)
-    return Report(title, about, parts, results, scores, comparison, notes, command, material.seed)
+    notes = tuple(Note("report", text) for text in all_warnings)
+    return Report(title, about, blocks, results, scores, comparison, notes, command, data.seed)

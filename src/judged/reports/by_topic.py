@@ -1,7 +1,8 @@
-"""The sections about single topics: differences between two runs, the lowest scores, and lists of both runs."""
+"""Sections about single topics: differences between two runs, slices, stages, lowest scores, and ranked lists."""
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ from judged.diagnosis.diff import diff
 from judged.diagnosis.matrix import matrix as matrix_of_runs
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.errors import JudgedError
-from judged.reports.material import DEPTH, ReportPart, listed, quoted, shortened
+from judged.reports.report_data import DEPTH, ReportPart, embed_block, join_names, shorten_line
 from judged.results import (
     CHANGE,
     NUMBER,
@@ -39,314 +40,318 @@ if TYPE_CHECKING:
     from judged.comparison.slicing.scores import SlicedScores
     from judged.diagnosis.matrix import Matrix
     from judged.diagnosis.stages import Stages
-    from judged.reports.material import Material
+    from judged.reports.report_data import ReportData
     from judged.results.types import Ints
 
 
 CANDIDATES = "R@100"
-_TOPICS = 40  # rows of a table of topics
+_MAX_TABLE_TOPICS = 40  # rows of a table of topics
 
 
-def matrix(material: Material) -> ReportPart:
-    """Set both runs and their slices against recall and the first measure, to tell what was not found."""
-    names = material.two
-    found = matrix_of_runs(
-        material.qrels,
-        [material.runs[name] for name in names],
+def matrix(data: ReportData) -> ReportPart:
+    """Build the performance matrix: both runs and their slices by recall and the first measure."""
+    names = data.compared_names
+    result = matrix_of_runs(
+        data.qrels,
+        [data.runs[name] for name in names],
         x=CANDIDATES,
-        y=str(material.lead),
-        slicing=material.slicing,
+        y=str(data.main_measure),
+        slicing=data.slicing,
         baseline=names[0],
-        seed=material.seed,
-        resamples=material.resamples,
-        **material.policies,
+        seed=data.seed,
+        resamples=data.resamples,
+        **data.policies,
     )
-    run = material.candidate
-    said = (
-        f"One dot a topic of {run}: {found.x} across, {found.y} upwards. The lines are the means of {found.baseline}:"
-        f" {decimal(found.cuts[0], 3)} and {decimal(found.cuts[1], 3)}."
+    run = data.candidate
+    caption = (
+        f"One dot a topic of {run}: {result.x} across, {result.y} upwards. The lines are the means of"
+        f" {result.baseline}: {decimal(result.cuts[0], 3)} and {decimal(result.cuts[1], 3)}."
     )
-    title = f"{run} by {found.x} and {found.y}"
-    drawn = quoted(found.table("points"), "matrix_points")
-    chart = Chart("matrix", title, drawn, said, draw=partial(found.chart, run))
-    rows = found.topics_table(run)
-    some = rows.take(range(min(_TOPICS, len(rows))))
-    note = f"the first {_TOPICS} of {len(rows):,} topics" if len(rows) > _TOPICS else ""
-    topics = quoted(some, "matrix_topics", title=f"Every topic of {run}", note=note)
-    aside = () if material.baseline is None else tuple(found.describe_run(material.baseline))
-    first = tuple(sentence for sentence in found.sentences if sentence not in aside)
-    about = Sentences(aside, "matrix_aside", f"What the matrix shows of {material.baseline}", folded=True)
-    section = Section("matrix", "Performance matrix", (Sentences(first), chart, topics, *((about,) if aside else ())))
-    return ReportPart(section, {"matrix": found}, _failing(material, found))
+    title = f"{run} by {result.x} and {result.y}"
+    points = embed_block(result.table("points"), "matrix_points")
+    chart = Chart("matrix", title, points, caption, draw=partial(result.chart, run))
+    rows = result.topics_table(run)
+    note = f"the first {_MAX_TABLE_TOPICS} of {len(rows):,} topics" if len(rows) > _MAX_TABLE_TOPICS else ""
+    first_rows = rows.take(range(min(_MAX_TABLE_TOPICS, len(rows))))
+    topics = embed_block(first_rows, "matrix_topics", title=f"Every topic of {run}", note=note)
+    of_baseline = () if data.baseline is None else tuple(result.describe_run(data.baseline))
+    of_candidate = tuple(sentence for sentence in result.sentences if sentence not in of_baseline)
+    folded = Sentences(of_baseline, "matrix_aside", f"What the matrix shows of {data.baseline}", folded=True)
+    blocks = (Sentences(of_candidate), chart, topics, *((folded,) if of_baseline else ()))
+    section = Section("matrix", "Performance matrix", blocks)
+    return ReportPart(section, {"matrix": result}, _failure_sentence(data, result))
 
 
-def _failing(material: Material, found: Matrix) -> str:
-    """Say on how many topics the candidate falls short, and of what."""
-    counts = found.counts(material.candidate)
+def _failure_sentence(data: ReportData, result: Matrix) -> str:
+    counts = result.counts(data.candidate)
     ranking, coverage, both = (counts[name] for name in (RANKING, COVERAGE, BOTH))
-    short = ranking + coverage + both
-    if not short:
+    failed = ranking + coverage + both
+    if not failed:
         return ""
-    whose = "its own mean" if found.baseline == material.candidate else f"the mean of {found.baseline}"
+    threshold = "its own mean" if result.baseline == data.candidate else f"the mean of {result.baseline}"
     return (
-        f"On {short:,} of {counted(len(material.scores.query_ids), 'topic')}, {material.candidate} is below {whose} in"
-        f" {found.y}, in {found.x}, or in both: on {ranking:,} only in {found.y} (found, and ranked badly), on"
-        f" {coverage:,} only in {found.x} (not found), on {both:,} in both."
+        f"On {failed:,} of {counted(len(data.scores.query_ids), 'topic')}, {data.candidate} is below {threshold} in"
+        f" {result.y}, in {result.x}, or in both: on {ranking:,} only in {result.y} (found, and ranked badly), on"
+        f" {coverage:,} only in {result.x} (not found), on {both:,} in both."
     )
 
 
-def by_stage(material: Material) -> ReportPart:
-    """Say where the loss of both runs arises: what was not found, and what was ranked badly."""
-    found, slicing = material.stages, material.slicing
-    each = "each slice and run" if slicing is not None else listed(material.two[::-1])
-    said = (
-        f"A bar for {each}: the mean {found.measure}, then"
+def by_stage(data: ReportData) -> ReportPart:
+    """Show the losses of both runs by stage: missing candidates, and their ranking."""
+    result, slicing = data.stages, data.slicing
+    bar_subject = "each slice and run" if slicing is not None else join_names(data.compared_names[::-1])
+    caption = (
+        f"A bar for {bar_subject}: the mean {result.measure}, then"
         f" what is lost of the best that could be attained, by ranking and by candidates (the first {DEPTH})."
     )
-    chart = quoted(found.charts()["slices"], "stages", title=f"Where {found.measure} is lost", sentence=said)
-    parts: list[Block] = [Sentences(found.sentences), chart]
-    if found.baseline is not None:
-        folded = slicing is not None
-        parts.append(quoted(found.table("changes"), "stage_changes", title="What changed, by stage", folded=folded))
-    worst = found.topics_table().take(range(min(_TOPICS, len(found.query_ids))))
-    parts.append(quoted(worst, "stage_topics", title="Topics with the largest loss", folded=True))
-    section = Section("stages", "Two stages: found, then ranked", tuple(parts))
-    rests = found.provenance.warnings  # those of the evaluation, for two of its runs
-    return ReportPart(
-        section, {"stages": found}, found.headline, tuple(one for one in found.warnings if one not in rests)
-    )
+    chart = embed_block(result.charts()["slices"], "stages", title=f"Where {result.measure} is lost", sentence=caption)
+    blocks: list[Block] = [Sentences(result.sentences), chart]
+    if result.baseline is not None:
+        changes, folded = result.table("changes"), slicing is not None
+        blocks.append(embed_block(changes, "stage_changes", title="What changed, by stage", folded=folded))
+    largest_losses = result.topics_table().take(range(min(_MAX_TABLE_TOPICS, len(result.query_ids))))
+    blocks.append(embed_block(largest_losses, "stage_topics", title="Topics with the largest loss", folded=True))
+    section = Section("stages", "Two stages: found, then ranked", tuple(blocks))
+    # The warnings of the evaluation are in the report already.
+    new = tuple(warning for warning in result.warnings if warning not in result.provenance.warnings)
+    return ReportPart(section, {"stages": result}, result.headline, new)
 
 
-def slices(material: Material) -> ReportPart | None:
-    """Show both runs by slice, and test where they differ."""
-    if material.slicing is None:
+def slices(data: ReportData) -> ReportPart | None:
+    """Show both runs by slice, and test their differences."""
+    if data.slicing is None:
         return None
-    scores = select_measures(material.scores, material.scores.measures[:1])
-    at = [scores.run_names.index(name) for name in material.two]
-    runs = tuple(scores.runs[run] for run in at)
-    scores = replace(scores, runs=runs, values=scores.values[at], counted=scores.counted[at])
-    shown, measure = scores.by_slice(material.slicing, seed=material.seed), str(material.lead)
-    said = (
-        f"{measure} of {listed(scores.run_names)} by slice, with 95% intervals over topics. A slice with fewer topics"
-        f" than it is judged by is marked, and not tested.{_ends(shown, material.candidate)}"
+    scores = select_measures(data.scores, data.scores.measures[:1])
+    rows = [scores.run_names.index(name) for name in data.compared_names]
+    runs = tuple(scores.runs[row] for row in rows)
+    scores = replace(scores, runs=runs, values=scores.values[rows], counted=scores.counted[rows])
+    by_slice, measure = scores.by_slice(data.slicing, seed=data.seed), str(data.main_measure)
+    caption = (
+        f"{measure} of {join_names(scores.run_names)} by slice, with 95% intervals over topics. A slice with fewer"
+        f" topics than it is judged by is marked, and not tested.{_extreme_slices_sentence(by_slice, data.candidate)}"
     )
-    drawn = replace(shown.overview(), name="slice_scores", only="")
-    parts: list[Block] = [Chart("slices", f"{measure} by slice", drawn, said, draw=shown.chart)]
-    results: dict[str, Any] = {"slices": shown}
-    sentences, warned = list(shown.sentences), list(shown.warnings)
-    headline = next((text for row, text in shown.describe_differences() if row and row.better is False), "")
-    if material.baseline is not None and material.tested is not None:
-        tested = scores.compare_slices(material.slicing, material.baseline, seed=material.seed)
-        results["slice comparison"] = tested
-        sentences = [*tested.sentences, *sentences, material.caution]
-        warned = [*tested.warnings, *warned]
-        title = f"{material.candidate} against {material.baseline}"
-        differences = {"name": "slice_differences", "title": title, "note": tested.caption, "only": ""}
-        parts.append(replace(tested.overview(), **differences))
-        headline = tested.sentences[0] if tested.sentences else headline
-    if OUTCOME in material.by:
+    table = replace(by_slice.overview(), name="slice_scores", only="")
+    blocks: list[Block] = [Chart("slices", f"{measure} by slice", table, caption, draw=by_slice.chart)]
+    results: dict[str, Any] = {"slices": by_slice}
+    sentences, warnings = list(by_slice.sentences), list(by_slice.warnings)
+    headline = next((text for row, text in by_slice.describe_differences() if row and row.better is False), "")
+    if data.baseline is not None and data.tested_measure is not None:
+        comparison = scores.compare_slices(data.slicing, data.baseline, seed=data.seed)
+        results["slice comparison"] = comparison
+        sentences = [*comparison.sentences, *sentences, data.caution]
+        warnings = [*comparison.warnings, *warnings]
+        title = f"{data.candidate} against {data.baseline}"
+        differences = {"name": "slice_differences", "title": title, "note": comparison.caption, "only": ""}
+        blocks.append(replace(comparison.overview(), **differences))
+        headline = comparison.sentences[0] if comparison.sentences else headline
+    # Slices by the outcome of a run on the same topics are selected by the dependent variable.
+    if OUTCOME in data.by:
         bad = "on topics where it did badly, any other run does better by luck alone (regression to the mean)"
-        warned.append(f"{OUTCOME} is that of {material.two[0]}: {bad}")
-    new = tuple(text for text in dict.fromkeys(warned) if text not in scores.warnings)
-    section = Section("slices", "By slice", (Sentences(tuple(dict.fromkeys(filter(None, sentences)))), *parts))
+        warnings.append(f"{OUTCOME} is that of {data.compared_names[0]}: {bad}")
+    new = tuple(text for text in dict.fromkeys(warnings) if text not in scores.warnings)
+    unique_sentences = tuple(dict.fromkeys(filter(None, sentences)))
+    section = Section("slices", "By slice", (Sentences(unique_sentences), *blocks))
     return ReportPart(section, results, headline, new)
 
 
-def _ends(shown: SlicedScores, run: str) -> str:
-    """Name the slices with the lowest and the highest number of a run."""
-    rows = [row for row in shown.estimates if row.run == run and row.part != ALL and not row.small]
-    known = sorted((row.value, row.part) for row in rows if row.value == row.value)
-    if len(known) < 2:
+def _extreme_slices_sentence(by_slice: SlicedScores, run: str) -> str:
+    rows = [row for row in by_slice.estimates if row.run == run and row.part != ALL and not row.small]
+    ranked = sorted((row.value, row.part) for row in rows if not math.isnan(row.value))
+    if len(ranked) < 2:
         return ""
-    (least, low), (most, high) = known[0], known[-1]
-    return f" Of {run}, {low} is lowest with {decimal(least)}, and {high} highest with {decimal(most)}."
+    (low_value, low), (high_value, high) = ranked[0], ranked[-1]
+    return f" Of {run}, {low} is lowest with {decimal(low_value)}, and {high} highest with {decimal(high_value)}."
 
 
-_ALL = 60  # topics: as many bars can be read
-_SAME = 10  # topics without a difference: more of them are no more than white space
-_ENDS = 20  # where there are more: this many losses, and as many gains
+_MAX_BARS = 60  # more bars are not readable
+_MAX_TIES = 10  # more topics without a difference would leave the chart mostly empty
+_BARS_PER_SIDE = 20  # losses, and gains, if there are more than _MAX_BARS
 _LOWEST = 10
-_NAMED = 3
-_LABEL = 44  # characters of a query beside a bar
+_NAMED_TOPICS = 3
+_LABEL_LENGTH = 44  # characters of a query in the label of a bar
 
 
-def differences(material: Material) -> ReportPart | None:
-    """Draw and list by how much the candidate is better or worse on each topic."""
-    gains, candidate, baseline = material.gains, material.candidate, material.baseline
-    known = np.flatnonzero(np.isfinite(gains))
-    if baseline is None or not len(known):
+def differences(data: ReportData) -> ReportPart | None:
+    """Plot the difference of candidate and baseline on each topic."""
+    gains, candidate, baseline = data.gains, data.candidate, data.baseline
+    scored = np.flatnonzero(np.isfinite(gains))
+    if baseline is None or not len(scored):
         return None
-    order = known[np.argsort(-gains[known], kind="stable")]
-    apart = order[gains[order] != 0]
-    if not len(apart):
-        every = "the only topic" if len(known) == 1 else f"every one of {counted(len(known), 'topic')}"
-        same = f"{candidate} and {baseline} have the same {material.lead} on {every}."
-        return ReportPart(Section("topics", "Topic by topic", (Sentences((same,)),)))
-    lost = apart[gains[apart] < 0][::-1]
-    won = len(apart) - len(lost)
-    most = f"; it loses most on {listed(_named(material, lost[:_NAMED]))}" if len(lost) else ""
-    said = (
-        f"{candidate} is better than {baseline} on {counted(won, 'topic')}, worse on {len(lost):,}, and equal on"
-        f" {len(known) - len(apart):,}, by {material.lead}{most}."
+    order = scored[np.argsort(-gains[scored], kind="stable")]
+    different = order[gains[order] != 0]
+    if not len(different):
+        topics = "the only topic" if len(scored) == 1 else f"every one of {counted(len(scored), 'topic')}"
+        equal = f"{candidate} and {baseline} have the same {data.main_measure} on {topics}."
+        return ReportPart(Section("topics", "Topic by topic", (Sentences((equal,)),)))
+    losses = different[gains[different] < 0][::-1]
+    largest = _topics_with_gains(data, losses[:_NAMED_TOPICS])
+    suffix = f"; it loses most on {join_names(largest)}" if largest else ""
+    sentence = (
+        f"{candidate} is better than {baseline} on {counted(len(different) - len(losses), 'topic')}, worse on"
+        f" {len(losses):,}, and equal on {len(scored) - len(different):,}, by {data.main_measure}{suffix}."
     )
-    lower = " Lower is better here, so a bar to the right is a lower score." if material.better < 0 else ""
+    hint = " Lower is better here, so a bar to the right is a lower score." if data.direction < 0 else ""
     chart = Chart(
         "topics",
-        f"{material.lead} by topic: {candidate} against {baseline}",
-        *_drawn(material, order, apart),
+        f"{data.main_measure} by topic: {candidate} against {baseline}",
+        *_gain_table(data, order, different),
         kind="bars",
         x="gain",
         y="label",
         color="side",
         lines=(ReferenceLine("x", 0.0, dashed=False),),
-        x_title=f"{material.lead}: {candidate} against {baseline}",
+        x_title=f"{data.main_measure}: {candidate} against {baseline}",
         colors={"gain": PALETTE[0], "loss": PALETTE[1]},
         legend=False,
     )
-    section = Section("topics", "Topic by topic", (Sentences((said + lower,)), chart))
-    return ReportPart(section, headline=said)
+    section = Section("topics", "Topic by topic", (Sentences((sentence + hint,)), chart))
+    return ReportPart(section, headline=sentence)
 
 
-def _drawn(material: Material, order: Ints, apart: Ints) -> tuple[Table, str]:
-    """Choose the topics that are drawn, and say which they are."""
-    same = len(order) - len(apart)
-    shown = apart if same > _SAME or len(order) > _ALL else order
-    cut = " Those without a difference are not drawn." if len(shown) < len(order) else ""
-    if len(shown) > _ALL:
-        shown = np.concatenate([shown[:_ENDS], shown[-_ENDS:]])
-        cut = f" Of {counted(len(order), 'topic')} the largest gains and losses are shown."
-    best, last = _named(material, order[[0, -1]])
-    how = f"By how much {material.candidate} is better than {material.baseline} on each topic"
-    gains = material.gains[shown]
+def _gain_table(data: ReportData, order: Ints, different: Ints) -> tuple[Table, str]:
+    """Return the table of the topics in the chart, and its caption."""
+    ties = len(order) - len(different)
+    # Many ties leave the differences unreadable, so they are omitted from the chart.
+    plotted = different if ties > _MAX_TIES or len(order) > _MAX_BARS else order
+    omitted = " Those without a difference are not drawn." if len(plotted) < len(order) else ""
+    if len(plotted) > _MAX_BARS:
+        plotted = np.concatenate([plotted[:_BARS_PER_SIDE], plotted[-_BARS_PER_SIDE:]])
+        omitted = f" Of {counted(len(order), 'topic')} the largest gains and losses are shown."
+    best, worst = _topics_with_gains(data, order[[0, -1]])
+    caption = f"By how much {data.candidate} is better than {data.baseline} on each topic, from {best} to {worst}."
+    gains = data.gains[plotted]
+    labels = [f"{name} {data.query_text(name, _LABEL_LENGTH)}".rstrip() for name in _ids(data, plotted)]
     columns = (
-        *_topics(material, shown, ("baseline", "candidate")),
+        *_topic_columns(data, plotted, ("baseline", "candidate")),
         Column("gain", gains.tolist(), CHANGE),
-        Column("label", [f"{at} {material.query(at, _LABEL)}".rstrip() for at in _ids(material, shown)], only="data"),
+        Column("label", labels, only="data"),
         Column("side", ["gain" if gain > 0 else "loss" for gain in gains.tolist()], only="data"),
     )
-    return Table("topic_gains", columns, labels=_labels(material)), f"{how}, from {best} to {last}.{cut}"
+    return Table("topic_gains", columns, labels=_label_count(data)), f"{caption}{omitted}"
 
 
-def _ids(material: Material, at: Ints) -> list[str]:
-    return [material.scores.query_ids[place] for place in at.tolist()]
+def _ids(data: ReportData, topic_indices: Ints) -> list[str]:
+    return [data.scores.query_ids[i] for i in topic_indices.tolist()]
 
 
-def _named(material: Material, at: Ints) -> list[str]:
-    gains = material.gains[at].tolist()
-    return [f"{name} ({decimal(gain, 3, '+')})" for name, gain in zip(_ids(material, at), gains, strict=True)]
+def _topics_with_gains(data: ReportData, topic_indices: Ints) -> list[str]:
+    gains = data.gains[topic_indices].tolist()
+    return [f"{name} ({decimal(gain, 3, '+')})" for name, gain in zip(_ids(data, topic_indices), gains, strict=True)]
 
 
-def _topics(material: Material, at: Ints, roles: Sequence[str]) -> list[Column]:
-    """Give the columns that name topics, and the scores of the runs that are looked at."""
-    ids = _ids(material, at)
-    queries = [material.query(query_id) for query_id in ids]
-    runs = ((role, getattr(material, role)) for role in roles)
+def _topic_columns(data: ReportData, topic_indices: Ints, roles: Sequence[str]) -> list[Column]:
+    """Return columns of topic ids, queries, and the scores of the runs with these roles."""
+    ids = _ids(data, topic_indices)
+    queries = [data.query_text(query_id) for query_id in ids]
+    runs = ((role, getattr(data, role)) for role in roles)
     return [
         Column("query_id", ids, TEXT, "topic"),
-        *([] if material.topics is None else [Column("query", queries, TEXT)]),
-        *(Column(role, material.of(run)[at].tolist(), NUMBER, run) for role, run in runs if run is not None),
+        *([] if data.topics is None else [Column("query", queries, TEXT)]),
+        *(Column(role, data.run_scores(run)[topic_indices].tolist(), NUMBER, run) for role, run in runs if run),
     ]
 
 
-def _labels(material: Material) -> int:
-    return 1 if material.topics is None else 2
+def _label_count(data: ReportData) -> int:
+    return 1 if data.topics is None else 2
 
 
-def lowest(material: Material) -> ReportPart | None:
-    """List the topics with the lowest scores of the candidate, beside what the other runs have there."""
-    worst = np.array(material.worst_topics(_LOWEST), dtype=np.int64)
+def lowest(data: ReportData) -> ReportPart | None:
+    """List the topics with the lowest scores of the candidate, with the scores of other runs."""
+    worst = np.array(data.worst_topics(_LOWEST), dtype=np.int64)
     if not len(worst):
         return None
-    columns = _topics(material, worst, ("candidate", "baseline"))
-    said = f"The {counted(len(worst), 'topic')} with the worst {material.lead} of {material.candidate}."
-    if len(material.scores.runs) > 2:
-        by_run = material.scores.values[:, 0, worst]
-        best = (np.nanmax if material.better > 0 else np.nanmin)(by_run, axis=0)
+    columns = _topic_columns(data, worst, ("candidate", "baseline"))
+    sentence = f"The {counted(len(worst), 'topic')} with the worst {data.main_measure} of {data.candidate}."
+    if len(data.scores.runs) > 2:
+        by_run = data.scores.values[:, 0, worst]
+        best = (np.nanmax if data.direction > 0 else np.nanmin)(by_run, axis=0)
         columns.append(Column("median", np.nanmedian(by_run, axis=0).tolist(), NUMBER, "median run"))
         columns.append(Column("best", best.tolist(), NUMBER, "best run"))
-        said += (
+        sentence += (
             " Where the best run is low too, the topic is hard for all of them, or its judgments are the reason;"
             " where the best run is high, this run misses what others find."
         )
-    zeros = _ids(material, np.flatnonzero(material.of(material.candidate) == 0)) if material.better > 0 else []
-    on = f"{counted(len(zeros), 'topic')} ({listed(zeros, _NAMED)})"
-    headline = f"{material.candidate} scores 0 in {material.lead} on {on}." if zeros else ""
-    table = Table("lowest_topics", tuple(columns), "Lowest scores", labels=_labels(material))
-    return ReportPart(Section("lowest", "Worst topics", (Sentences((said,)), table)), headline=headline)
+    zeros = _ids(data, np.flatnonzero(data.run_scores(data.candidate) == 0)) if data.direction > 0 else []
+    zero_topics = f"{counted(len(zeros), 'topic')} ({join_names(zeros, _NAMED_TOPICS)})"
+    headline = f"{data.candidate} scores 0 in {data.main_measure} on {zero_topics}." if zeros else ""
+    table = Table("lowest_topics", tuple(columns), "Lowest scores", labels=_label_count(data))
+    return ReportPart(Section("lowest", "Worst topics", (Sentences((sentence,)), table)), headline=headline)
 
 
-_LOSSES, _GAINS, _WORST = 4, 1, 3
+_RANK_CHANGES = ", with where each document stands in the other list."
+_LOSSES, _GAINS, _LOWEST_SCORES = 4, 1, 3
 _DEPTH = 10
-_MISSED = 4  # of the relevant documents that are not shown, named
+_NAMED_DOCUMENTS = 4  # of the relevant documents beyond _DEPTH
 
 
-def lists(material: Material) -> ReportPart | None:
-    """Put the rankings of both runs next to each other, on the topics where that tells most."""
-    qrels, runs, policies = material.rankings(*material.two)
-    chosen = _chosen(material)
-    if not chosen:
+def lists(data: ReportData) -> ReportPart | None:
+    """Show the rankings of both runs side by side, for the topics with the largest differences and lowest scores."""
+    qrels, runs, policies = data.rankings(*data.compared_names)
+    reasons = _select_topics(data)
+    if not reasons:
         return None
-    topics = [material.scores.query_ids[at] for at in chosen]
+    topics = [data.scores.query_ids[i] for i in reasons]
     answer = diff(
         qrels,
         runs[0],
         runs[-1],
         topic=topics,
-        measure=material.lead,
+        measure=data.main_measure,
         cutoff=_DEPTH,
-        texts=material.texts,
-        queries=material.topics,
+        texts=data.texts,
+        queries=data.topics,
         **policies,
     )
-    split: Stages | None = None
-    with suppress(JudgedError):  # the section about stages names why there is none
-        split = material.stages
-    alone = len(runs) == 1
-    sides = [block for block in answer.blocks() if isinstance(block, RankedLists)]
+    stages: Stages | None = None
+    with suppress(JudgedError):  # the section about stages reports this error
+        stages = data.stages
+    is_single_run = len(runs) == 1
+    blocks = [block for block in answer.blocks() if isinstance(block, RankedLists)]
     parts = [
-        _part(block, at, what, split and _missed(split, topic), alone=alone)
-        for at, (topic, what, block) in enumerate(zip(topics, chosen.values(), sides, strict=True), 1)
+        _list_block(block, i, reason, _missing_documents_sentence(stages, topic), is_single_run=is_single_run)
+        for i, (topic, reason, block) in enumerate(zip(topics, reasons.values(), blocks, strict=True), 1)
     ]
-    said = (
-        f"The first {_DEPTH} documents of {listed(material.two)}"
-        + (" on the topics with the worst scores." if alone else ", with where each document stands in the other list.")
+    sentence = (
+        f"The first {_DEPTH} documents of {join_names(data.compared_names)}"
+        + (" on the topics with the worst scores." if is_single_run else _RANK_CHANGES)
         + " These are extremes, chosen by their scores: they show what can go wrong, not how often it does."
     )
-    section = Section("lists", "Judged lists", (Sentences((said,)), *parts))
-    return ReportPart(section, {} if alone else {"diff": answer})
+    section = Section("lists", "Judged lists", (Sentences((sentence,)), *parts))
+    return ReportPart(section, {} if is_single_run else {"diff": answer})
 
 
-def _part(block: RankedLists, at: int, what: str, lost: str | None, *, alone: bool) -> RankedLists:
-    """Say why a topic is shown, and what is missing; of the only run, which is beside itself, show one list."""
-    rankings, said = block.rankings, block.sentences
-    if alone:
+def _list_block(block: RankedLists, number: int, reason: str, missing: str, *, is_single_run: bool) -> RankedLists:
+    rankings, sentences = block.rankings, block.sentences
+    if is_single_run:  # the run was compared with itself: keep one list, without changes of ranks
         items = tuple(replace(item, change="", sign="") for item in rankings[1].items)
-        rankings, said = (replace(rankings[1], items=items),), ()
-    title, said = f"{what}, {shortened(block.title, 100)}", (*said, lost) if lost else said
-    return replace(block, name=f"lists{at}", title=title, sentences=said, rankings=rankings, only="")
+        rankings, sentences = (replace(rankings[1], items=items),), ()
+    title, sentences = f"{reason}, {shorten_line(block.title, 100)}", (*sentences, missing) if missing else sentences
+    return replace(block, name=f"lists{number}", title=title, sentences=sentences, rankings=rankings, only="")
 
 
-def _chosen(material: Material) -> dict[int, str]:
-    """Choose topics, and say why: positions in the order in which they are shown."""
-    gains = material.gains
-    order = [at for at in np.argsort(gains, kind="stable").tolist() if np.isfinite(gains[at])]
-    chosen = dict.fromkeys([at for at in order if gains[at] < 0][:_LOSSES], "Loss")
-    for at in material.worst_topics(_WORST):
-        chosen.setdefault(at, "Low score")
-    for at in [at for at in reversed(order) if gains[at] > 0][:_GAINS]:
-        chosen.setdefault(at, "Gain")
-    return chosen
+def _select_topics(data: ReportData) -> dict[int, str]:
+    """Return the reason for showing each selected topic, by topic index, in the order of presentation."""
+    gains = data.gains
+    order = [i for i in np.argsort(gains, kind="stable").tolist() if np.isfinite(gains[i])]
+    # setdefault keeps the first reason: a topic with a loss and a low score is shown as a loss.
+    reasons = dict.fromkeys([i for i in order if gains[i] < 0][:_LOSSES], "Loss")
+    for i in data.worst_topics(_LOWEST_SCORES):
+        reasons.setdefault(i, "Low score")
+    for i in [i for i in reversed(order) if gains[i] > 0][:_GAINS]:
+        reasons.setdefault(i, "Gain")
+    return reasons
 
 
-def _missed(split: Stages, query_id: str) -> str:
-    """Name the relevant documents of a topic that the candidate does not show, best grade first."""
-    if query_id not in split.query_ids:
+def _missing_documents_sentence(stages: Stages | None, query_id: str) -> str:
+    if stages is None or query_id not in stages.query_ids:
         return ""
-    known = split.trace.documents
-    away = (known.topic == split.query_ids.index(query_id)) & ((known.candidate == 0) | (known.candidate > _DEPTH))
-    named = [
-        f"{known.doc[at]} (grade {known.grade[at]:g}, {f'rank {rank}' if rank else 'not returned'})"
-        for at, rank in zip(np.flatnonzero(away).tolist(), known.candidate[away].tolist(), strict=True)
-    ]
-    what = counted(len(named), "relevant document is", "relevant documents are")
-    return f"{what} not among the first {_DEPTH} of {split.trace.name}: {listed(named, _MISSED)}." if named else ""
+    documents = stages.trace.documents
+    is_missing = (documents.candidate == 0) | (documents.candidate > _DEPTH)
+    rows = np.flatnonzero((documents.topic == stages.query_ids.index(query_id)) & is_missing).tolist()
+    if not rows:
+        return ""
+    ranks = [f"rank {documents.candidate[row]}" if documents.candidate[row] else "not returned" for row in rows]
+    grades = [f"grade {documents.grade[row]:g}" for row in rows]
+    names = [f"{documents.doc[row]} ({grade}, {rank})" for row, grade, rank in zip(rows, grades, ranks, strict=True)]
+    subject = counted(len(names), "relevant document is", "relevant documents are")
+    return f"{subject} not among the first {_DEPTH} of {stages.trace.name}: {join_names(names, _NAMED_DOCUMENTS)}."

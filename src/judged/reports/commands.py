@@ -1,4 +1,4 @@
-"""`judged change`: what is known of a change of the system, and what follows."""
+"""Commands `judged change` and `judged report`."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def review_command(
     from judged.scoring.evaluation import runs_of
 
     output.keep(qrels, baseline, candidate, *log, *(traces or ()), *clicks, options["documents"])
-    more: dict[str, Any] = {}
-    for option, given, of, there in (
+    results: dict[str, Any] = {}
+    for option, value, missing_option, missing_value in (
         ("--costs", costs, "--cost COLUMN", columns),
         ("--cost", columns, "--costs FILE", costs),
         ("--meant", options["meant"], "--traces BASELINE CANDIDATE", traces),
@@ -94,58 +94,60 @@ def review_command(
         ("--guardrail", guardrails, "--log FILE", log),
         ("--topics", topics, "--propensities FILE", propensities),
     ):
-        if given and not there:
-            raise InputError(f"{option} stands alone", fix=f"give {of} too")
-    names = [run.name for one in (baseline, candidate) for run in runs_of(one)[:1]]
+        if value and not missing_value:
+            raise InputError(f"{option} requires {missing_option.split()[0]}", fix=f"add {missing_option}")
+    names = [run.name for path in (baseline, candidate) for run in runs_of(path)[:1]]
     if costs is not None:
-        more["costs_of"] = (costs, columns)
+        results["costs_of"] = (costs, columns)
     if traces:
-        more |= _traced(traces, clicks)
+        results |= _read_traces(traces, clicks)
     if log:
         from judged.online import abtest, read_log
 
-        shown = read_log(log)
-        test = abtest(shown, guardrails=guardrails)
-        arms = test.assignment.arms
-        against = _against(arms, names, options["arm"])
-        more["test"] = test if against == arms[0] else abtest(shown, guardrails=guardrails, baseline=against)
+        test_log = read_log(log)
+        test = abtest(test_log, guardrails=guardrails)
+        control = _baseline_arm(test.assignment.arms, names, options["arm"])
+        # Repeat the test only if another arm than the default control has the baseline.
+        is_control = control == test.assignment.arms[0]
+        results["test"] = test if is_control else abtest(test_log, guardrails=guardrails, baseline=control)
     if interleaved:
         from judged.online import read_log
         from judged.online.interleaving_analysis.analysis import interleaving
 
         lists = read_log(interleaved)
         mixed = interleaving(lists)
-        against = _against((mixed.baseline, mixed.other), names, options["arm"])
-        more["mixed"] = mixed if against == mixed.baseline else interleaving(lists, baseline=against)
+        ranker = _baseline_arm((mixed.baseline, mixed.other), names, options["arm"])
+        results["mixed"] = mixed if ranker == mixed.baseline else interleaving(lists, baseline=ranker)
     if propensities:
         from judged.online import read_log
         from judged.online.clicks import off_policy
 
-        more["logged"] = off_policy(read_log(propensities), candidate, topics=topics)
+        results["logged"] = off_policy(read_log(propensities), candidate, topics=topics)
     if watched:
         from judged.online.watch import watch
 
-        more["watch"] = watch(watched)
-    made = review(qrels, baseline, candidate, list(measure) or None, by=by or None, **options, **more)
-    output(made)
-    if made.decision == "do not ship":
+        results["watch"] = watch(watched)
+    review_answer = review(qrels, baseline, candidate, list(measure) or None, by=by or None, **options, **results)
+    output(review_answer)
+    if review_answer.decision == "do not ship":
         raise SystemExit(1)
 
 
-def _traced(traces: tuple[str, str], clicks: tuple[str, ...]) -> dict[str, Any]:
-    """Read the traces of both, and name the clicks of both."""
+def _read_traces(traces: tuple[str, str], clicks: tuple[str, ...]) -> dict[str, Any]:
     from judged.pipelines.traces import read_traces
 
     if len(clicks) > 2:
-        raise InputError(f"--clicks is given {len(clicks)} times", fix="give it once, or for BASELINE and CANDIDATE")
-    of_both = clicks if len(clicks) == 2 else next(iter(clicks), None)
-    return {"traces": tuple(read_traces(one) for one in traces), "clicks": of_both}
+        problem = f"--clicks must occur at most twice, got {len(clicks)}"
+        raise InputError(problem, fix="use --clicks once, or once for BASELINE and once for CANDIDATE")
+    click_files = clicks if len(clicks) == 2 else next(iter(clicks), None)
+    return {"traces": tuple(map(read_traces, traces)), "clicks": click_files}
 
 
-def _against(arms: Sequence[str], names: Sequence[str], arm: str | None) -> str:
-    """Say which arm is the baseline's: the one of its name, or the first that is not the candidate's."""
-    ours = arm or names[1]
-    return names[0] if names[0] in arms and names[0] != ours else next(one for one in arms if one != ours)
+def _baseline_arm(arms: Sequence[str], names: Sequence[str], candidate_arm: str | None) -> str:
+    """Return the arm with the baseline's name, or else the first arm that is not the candidate's."""
+    candidate = candidate_arm or names[1]
+    is_named = names[0] in arms and names[0] != candidate
+    return names[0] if is_named else next(arm for arm in arms if arm != candidate)
 
 
 _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FILE) --to FOLDER; then give --log FOLDER"
@@ -210,51 +212,52 @@ def report_command(
     or report.json. Without -o, the summary and the leaderboard are printed.
     """
     from judged.reports import report
-    from judged.reports.answer import undrawn
+    from judged.reports.answer import missing_chart_notes
 
     files = [options[name] for name in ("queries", "attributes", "texts", "documents", "log", "responses")]
-    judgments, given = output.inputs(qrels, runs, options, *files, *options["traces"])
-    cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
+    judgments, input_runs = output.inputs(qrels, runs, options, *files, *options["traces"])
+    slicing_run = next((run for run in input_runs if run.name == options["baseline"]), input_runs[0])
     slicing_options = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
-    print_warnings(map(str, slicing_options.notes(cut_by)))
-    of_log = logs.layout_errors(_CONVERT) if options["log"] is not None else nullcontext()
-    with of_log, arguments.progress_bar(given) as progress:
-        made = report(
+    print_warnings(map(str, slicing_options.notes(slicing_run)))
+    layout_hint = logs.layout_errors(_CONVERT) if options["log"] is not None else nullcontext()
+    with layout_hint, arguments.progress_bar(input_runs) as progress:
+        answer = report(
             judgments,
-            given,
+            input_runs,
             measures=measure or None,
             by=arguments.names_in(by),
             where=where,
-            command=again(click.get_current_context()),
+            command=format_command(click.get_current_context()),
             progress=progress,
             **{name: value for name, value in options.items() if value is not None},
         )
-    output(made, notes=undrawn() if output.format == "html" else ())
+    output(answer, notes=missing_chart_notes() if output.format == "html" else ())
     if output.out is not None and str(output.out) != "-":
         click.echo(f"wrote {output.out}", err=True)
     if charts is not None:
-        files = made.save_charts(charts, form=picture)
+        files = answer.save_charts(charts, form=picture)
         click.echo(f"wrote {len(files)} charts to {charts}", err=True)
 
 
-def again(context: click.Context) -> str:
-    """Write the command line that was given, in the order of the help, so that a shell reads it back."""
+def format_command(context: click.Context) -> str:
+    """Format the command line of a call for a shell, with options in the order of the help."""
     names = [context.command.name or ""]
-    above = context.parent
-    while above is not None and above.parent is not None:  # the outermost is `judged` itself
-        names.insert(0, above.command.name or "")
-        above = above.parent
+    parent = context.parent
+    while parent is not None and parent.parent is not None:  # the outermost context is `judged`
+        names.insert(0, parent.command.name or "")
+        parent = parent.parent
     arguments: list[str] = []
     options: list[str] = []
     for param in context.command.params:
         name = param.name or ""
+        # Defaults are omitted: a later version may change them on purpose.
         if context.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
             continue
         value = context.params[name]
-        values = [str(one) for one in value] if isinstance(value, tuple) else [str(value)]
+        values = list(map(str, value)) if isinstance(value, tuple) else [str(value)]
         if isinstance(param, click.Argument):
             arguments += values
         else:
             flag = max(param.opts, key=len)
-            options += [part for one in values for part in (flag, one)]
+            options += [word for value in values for word in (flag, value)]
     return shlex.join(["judged", *names, *arguments, *options])

@@ -1,4 +1,4 @@
-"""The section of a report that says what users did."""
+"""Section of a report about user behavior."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from judged.online.layout import format_estimate, format_interval, percent
-from judged.reports.material import ReportPart, quoted
+from judged.reports.report_data import ReportPart, embed_block
 from judged.results import Chart, Section, Table, counted
 
 if TYPE_CHECKING:
@@ -16,45 +16,46 @@ if TYPE_CHECKING:
     from judged.online.scores import OnlineScores
     from judged.results import Block
 
-_LEAD = ("SatisfiedPageCTR", "PageCTR", "ImpressionCTR", "ZeroResults")
-"""The metric that the summary names: the first of these that is known, or else the first of all."""
+_SUMMARY_METRICS = ("SatisfiedPageCTR", "PageCTR", "ImpressionCTR", "ZeroResults")
+"""Metrics for the summary, in order of preference."""
 
 
-def users(scores: OnlineScores, more: Sequence[Block] = ()) -> ReportPart:
-    """Write the section: metrics with intervals, CTR by rank, how long visits last, and what is wrong with the log."""
-    parts = tuple(_own(block) for block in (*scores.blocks(), *more))
-    doubts = [str(note) for note in scores.notes if note.rule == "unfit-log"]
-    section = Section("users", "What users did", parts)
-    return ReportPart(section, {"online": scores}, " ".join([*doubts, headline(scores)]).strip(), scores.warnings)
+def online_section(scores: OnlineScores, curves: Sequence[Block] = ()) -> ReportPart:
+    """Build the section: metrics with intervals, CTR by rank, dwell times, and problems of the log."""
+    blocks = tuple(_embed(block) for block in (*scores.blocks(), *curves))
+    problems = [str(note) for note in scores.notes if note.rule == "unfit-log"]
+    section = Section("users", "What users did", blocks)
+    return ReportPart(section, {"online": scores}, " ".join([*problems, headline(scores)]).strip(), scores.warnings)
 
 
-def _own(block: Block) -> Block:
-    """Give a block a name that no other section has; data are in the result."""
+def _embed(block: Block) -> Block:
+    """Copy a block into the section under a unique name."""
     match block:
         case Chart():
-            return quoted(block, f"users{block.name.title()}")
+            return embed_block(block, f"users{block.name.title()}")
         case Table():
-            return quoted(block, f"users_{block.name}", title=block.title, folded=block.folded)
+            return embed_block(block, f"users_{block.name}", title=block.title, folded=block.folded)
         case _:
             return replace(block, name=f"users_{block.name}", folded=False)
 
 
 def headline(scores: OnlineScores) -> str:
-    """Say the one number that sums a log up, with its interval; nothing where there is none."""
-    known = [one for one in scores.estimates if one.slice is None and not math.isnan(one.value)]
-    if not known:
+    """Return the sentence about the main metric of a log; empty without a value."""
+    estimates = [estimate for estimate in scores.estimates if estimate.slice is None and not math.isnan(estimate.value)]
+    if not estimates:
         return ""
-    first = next((one for name in _LEAD for one in known if one.metric.name == name), known[0])
+    by_name = {estimate.metric.name: estimate for estimate in reversed(estimates)}
+    first = next((by_name[name] for name in _SUMMARY_METRICS if name in by_name), estimates[0])
     title = first.metric.title[:1].lower() + first.metric.title[1:]
     counts = dict(scores.counts)
-    where = " of ".join(counted(counts.get(f"{unit}s", 0), unit) for unit in ("page", scores.over))
+    sample = " of ".join(counted(counts.get(f"{unit}s", 0), unit) for unit in ("page", scores.over))
     interval = format_interval(first).strip("[]").replace(", ", " to ")
     limits = "" if math.isnan(first.low) else f" ({percent(scores.level)} interval {interval})"
-    return f"In {where}, {title} ({first.metric}): {format_estimate(first)}{limits}."
+    return f"In {sample}, {title} ({first.metric}): {format_estimate(first)}{limits}."
 
 
-def measured(log: Any) -> tuple[OnlineScores, tuple[Block, ...]]:
-    """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits."""
+def online_metrics_of(log: Any) -> tuple[OnlineScores, tuple[Block, ...]]:
+    """Return the metrics of a log, and curves of dwell times if metrics are computed from a log or its files."""
     from judged.online import online_metrics
     from judged.online.dwell import dwell_times
     from judged.online.log import InteractionLog, check_has_records
@@ -63,7 +64,8 @@ def measured(log: Any) -> tuple[OnlineScores, tuple[Block, ...]]:
 
     if isinstance(log, OnlineScores):
         return check_has_estimates(log), ()
-    read = log if isinstance(log, InteractionLog) else read_log(log)
-    check_has_records(read)
-    scores = check_has_estimates(online_metrics(read))
-    return scores, dwell_times(read).curves() if "dwell" in read.has else ()
+    # A result that was computed before is used as it is, without the curves that need the log.
+    log = log if isinstance(log, InteractionLog) else read_log(log)
+    check_has_records(log)
+    scores = check_has_estimates(online_metrics(log))
+    return scores, dwell_times(log).curves() if "dwell" in log.has else ()

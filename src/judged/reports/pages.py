@@ -1,4 +1,4 @@
-"""The page of a change, and its twin in JSON."""
+"""Page of a change, and its JSON endpoint."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["change"])
 
 
-class AskedChange(Parameters):
-    """The two runs of a change."""
+class ChangeQuery(Parameters):
+    """Query parameters of the page: the two runs."""
 
     first: str = Field("", max_length=LONGEST, description="The baseline; without it one called so, or the best.")
     second: str = Field("", max_length=LONGEST, description="The candidate; the best of the others without it.")
@@ -28,21 +28,21 @@ class AskedChange(Parameters):
 
 @answer_page(router, "change.html", "/change", "The review of a change", "What is known of a change")
 @cached_in_workspace
-def change(workspace: CurrentWorkspace, asked: Annotated[AskedChange, Query()]) -> Change:
-    """Put what is open of a baseline and a candidate on one sheet: scores, slices, A/B test, watch."""
+def change(workspace: CurrentWorkspace, parameters: Annotated[ChangeQuery, Query()]) -> Change:
+    """Review the candidate against the baseline with the open data: scores, slices, A/B test, watch."""
     from judged.reports.changes import review
     from judged.scoring.default_measures import REPORTED_MEASURES
 
     if len(workspace.run_names) < 2:
-        about = "A change needs two runs over the same topics: a baseline and a candidate."
-        raise NotOpenError("no two runs are open", about=about)
-    first, second = workspace.default_pair(baseline=asked.first, run=asked.second)
+        requirement = "A change needs two runs over the same topics: a baseline and a candidate."
+        raise NotOpenError("no two runs are open", about=requirement)
+    first, second = workspace.default_pair(baseline=parameters.first, run=parameters.second)
     runs = [workspace.judged(name).run for name in (first, second)]
-    more: dict[str, Any] = {"watch": watched(workspace)} if "watch" in workspace.parts else {}
+    online_results: dict[str, Any] = {"watch": watched(workspace)} if "watch" in workspace.parts else {}
     if "log" in workspace.parts:
         test = ab_test(workspace)
         arms = test.assignment.arms
-        more |= {"test": test} if second in arms[1:] and first not in arms[1:] else {}
-    known: dict[str, Any] = {"queries": workspace.topics, "attributes": workspace.attributes}
-    known["comparison"] = workspace.pair_comparison(REPORTED_MEASURES, first, second)
-    return review(workspace.qrels, *runs, **known, **more)
+        online_results |= {"test": test} if second in arms[1:] and first not in arms[1:] else {}
+    topic_data: dict[str, Any] = {"queries": workspace.topics, "attributes": workspace.attributes}
+    topic_data["comparison"] = workspace.pair_comparison(REPORTED_MEASURES, first, second)
+    return review(workspace.qrels, *runs, **topic_data, **online_results)

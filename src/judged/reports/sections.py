@@ -1,4 +1,4 @@
-"""The section of a report that says where the evidence of answers went."""
+"""Sections about all runs (leaderboard, cutoffs, method), about pipelines and answers, and the summary."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from judged.errors import JudgedError
 from judged.pipelines.rag import Responses, waterfall
 from judged.pipelines.traces import Traces, failures, read_traces
-from judged.reports.answer import DRAWN_BY
-from judged.reports.material import ReportPart, listed, quoted_by
+from judged.reports.answer import CHART_LIBRARIES
+from judged.reports.report_data import ReportPart, embed_blocks, join_names
 from judged.results import COUNT, TEXT, Block, Code, Column, Section, Sentences, Table
 from judged.results.decimals import counted, decimal
 from judged.scoring.curves import curve
@@ -23,196 +23,198 @@ from judged.stats.interval import IntervalMethod
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.reports.material import Material
+    from judged.reports.report_data import ReportData
     from judged.scoring.curves import Curves
     from judged.scoring.evaluation import Estimate
 
 
-def answers(material: Material, given: Any, traces: Any) -> ReportPart:
-    """Write the section: the waterfall, behind the runs that are called as systems, or else behind traces."""
-    responses = Responses.of(given)
-    runs = {name: run for name, run in material.runs.items() if name in responses.run_names} or None
+def waterfall_section(data: ReportData, responses: Any, traces: Any) -> ReportPart:
+    """Build the waterfall of evidence behind answers, from the runs named like systems, or else from traces."""
+    responses = Responses.of(responses)
+    runs = {name: run for name, run in data.runs.items() if name in responses.run_names} or None
     if traces and not isinstance(traces, Traces):
-        traces = read_traces(traces, topics=material.topics)
-    answer = waterfall(
-        responses, material.qrels, runs=runs, traces=None if runs else traces or None, slicing=material.slicing
-    )
-    kept = (block for block in answer.blocks() if not (isinstance(block, Table) and block.folded))
-    section = Section(
-        "answers", "Where the evidence of answers went", (Sentences(answer.sentences), *quoted_by("answers", kept))
-    )
+        traces = read_traces(traces, topics=data.topics)
+    answer = waterfall(responses, data.qrels, runs=runs, traces=None if runs else traces or None, slicing=data.slicing)
+    blocks = (block for block in answer.blocks() if not (isinstance(block, Table) and block.folded))
+    contents = (Sentences(answer.sentences), *embed_blocks("answers", blocks))
+    section = Section("answers", "Where the evidence of answers went", contents)
     return ReportPart(section, {"waterfall": answer}, answer.sentences[0], answer.warnings)
 
 
-_LINES = 5  # runs of a curve
+_MAX_CURVES = 5  # runs of a curve
 _DEPTH = 100
 
 
-def leaderboard(material: Material) -> ReportPart:
-    """Write the table of all runs and measures, the chart of the first, and the tests of the pair looked at."""
-    comparison, title = material.comparison, "Every run and measure"
+def leaderboard(data: ReportData) -> ReportPart:
+    """Build the table of all runs and measures, the chart of the first measure, and the tests of the compared pair."""
+    comparison, title = data.comparison, "Every run and measure"
     if comparison is None:
-        note = material.scores.interval_caption(IntervalMethod())
-        board = replace(material.scores.summary().runs(), name="board", title=title, note=note, only="")
+        note = data.scores.interval_caption(IntervalMethod())
+        board = replace(data.scores.summary().runs(), name="board", title=title, note=note, only="")
         return ReportPart(Section("leaderboard", "Leaderboard", (board,)))
-    note = "; ".join([comparison.caption, *(one.untested for one in comparison.measures if one.untested)])
+    note = "; ".join([comparison.caption, *(measure.untested for measure in comparison.measures if measure.untested)])
     board = replace(comparison.leaderboard(), name="board", title=title, note=note, only="")
-    parts: list[Block] = [leaderboard_chart(material.lead, material.estimates, material.two[::-1]), board]
-    if sentences := tuple(pair.sentence for one in comparison.measures if (pair := material.pair(one))):
-        parts.insert(0, Sentences(sentences))
-    if material.tested and len(material.tested.pairs) > 1 and material.given_baseline is not None:
-        title = f"Every run against the baseline: {material.lead}"
-        parts.append(replace(comparison.pair_table(), name="against_baseline", title=title, folded=True, only=""))
-    return ReportPart(Section("leaderboard", "Leaderboard", tuple(parts)))
+    blocks: list[Block] = [leaderboard_chart(data.main_measure, data.estimates, data.compared_names[::-1]), board]
+    pairs = map(data.find_pair, comparison.measures)
+    if sentences := tuple(pair.sentence for pair in pairs if pair):
+        blocks.insert(0, Sentences(sentences))
+    if data.tested_measure and len(data.tested_measure.pairs) > 1 and data.requested_baseline is not None:
+        title = f"Every run against the baseline: {data.main_measure}"
+        blocks.append(replace(comparison.pair_table(), name="against_baseline", title=title, folded=True, only=""))
+    return ReportPart(Section("leaderboard", "Leaderboard", tuple(blocks)))
 
 
-def cutoffs(material: Material) -> ReportPart | None:
-    """Draw the first measure and recall by cutoff, for the best runs and the two that are looked at."""
-    names = list(material.two[::-1])
-    names += [name for name in material.ranked if name not in names][: _LINES - len(names)]
-    wanted = dict.fromkeys([_series(material), "R"])
-    curves = [made for one in wanted if (made := _curve(material, names, one))]
+def cutoffs(data: ReportData) -> ReportPart | None:
+    """Plot the first measure and recall by cutoff, for the best runs and the compared pair."""
+    names = list(data.compared_names[::-1])
+    # The compared pair is always included, then the best other runs.
+    names += [name for name in data.ranked if name not in names][: _MAX_CURVES - len(names)]
+    measures = dict.fromkeys([_measure_without_cutoff(data), "R"])
+    curves = [curve for measure in measures if (curve := _curve(data, names, measure))]
     if not curves:
         return None
     sentences = ["Where lines cross, the answer to which run is better depends on the cutoff."]
-    if rest := len(material.ranked) - len(names):
-        drawn = f"{listed(names, _LINES)} {'is' if len(names) == 1 else 'are'} drawn"
-        sentences.insert(0, f"{drawn}; {counted(rest, 'other')} {'is' if rest == 1 else 'are'} not.")
-    said = [Sentences(tuple(sentences))] if len(names) > 1 else []
-    parts = (replace(one.charts()["curves"], name=f"cutoffs{at}") for at, one in enumerate(curves, 1))
-    return ReportPart(Section("cutoffs", "By cutoff", (*said, *parts)), {f"curve {one.name}": one for one in curves})
+    if omitted := len(data.ranked) - len(names):
+        subject = f"{join_names(names, _MAX_CURVES)} {'is' if len(names) == 1 else 'are'} drawn"
+        sentences.insert(0, f"{subject}; {counted(omitted, 'other')} {'is' if omitted == 1 else 'are'} not.")
+    text = [Sentences(tuple(sentences))] if len(names) > 1 else []
+    charts = (replace(curve.charts()["curves"], name=f"cutoffs{i}") for i, curve in enumerate(curves, 1))
+    results = {f"curve {curve.name}": curve for curve in curves}
+    return ReportPart(Section("cutoffs", "By cutoff", (*text, *charts)), results)
 
 
-def _series(material: Material) -> str:
-    """Name the first measure without its cutoff; nDCG, where it has none."""
-    lead = material.lead
-    if lead.entry.cutoff is None or lead.entry.cutoff_name != "cutoff":
+def _measure_without_cutoff(data: ReportData) -> str:
+    """Return the name of the first measure without its cutoff; nDCG if it has none."""
+    measure = data.main_measure
+    if measure.entry.cutoff is None or measure.entry.cutoff_name != "cutoff":
         return "nDCG"
-    return str(lead.replace(cutoff=1)).removesuffix("@1")
+    return str(measure.replace(cutoff=1)).removesuffix("@1")
 
 
-def _curve(material: Material, names: list[str], measure: str) -> Curves | None:
-    """Draw a measure by cutoff; the report does without, where there is no curve of it over these runs."""
+def _curve(data: ReportData, names: list[str], measure: str) -> Curves | None:
+    """Compute a measure by cutoff; None if there is no such curve for these runs."""
     series: Any = measure
-    policies: dict[str, Any] = {**material.policies, "seed": material.seed}
+    policies: dict[str, Any] = {**data.policies, "seed": data.seed}
     try:
-        if policies.get("dialect"):  # our own names must not be read as the tool's
+        if policies.get("dialect"):  # parse the name here, so that it is not read as a name of the dialect's tool
             series, policies["cutoffs"] = parse(f"{measure}@{_DEPTH}"), _DEPTH
-        return curve(material.qrels, [material.runs[name] for name in names], series, **policies)
+        return curve(data.qrels, [data.runs[name] for name in names], series, **policies)
     except JudgedError:
         return None
 
 
-_LEAST = 2  # topics that a test needs
+_MIN_TESTED_TOPICS = 2
 
 
-def summary(material: Material) -> tuple[str, ...]:
-    """Write the answer in sentences; those about which nothing can be said are empty."""
-    return _evaluated(material), _best(material), _told_apart(material), _detectable(material)
+def summary(data: ReportData) -> tuple[str, ...]:
+    """Return the sentences of the summary; empty sentences for missing results."""
+    return _input_sentence(data), _best_run_sentence(data), _tests_sentence(data), _power_sentence(data)
 
 
-def _evaluated(material: Material) -> str:
-    scores = material.scores
+def _input_sentence(data: ReportData) -> str:
+    scores = data.scores
     runs, topics = counted(len(scores.runs), "run was", "runs were"), counted(len(scores.query_ids), "topic")
-    judgments, names = counted(scores.qrels.judgments, "judgment"), listed(scores.measure_names, 6)
+    judgments, names = counted(scores.qrels.judgments, "judgment"), join_names(scores.measure_names, 6)
     return f"{runs} evaluated on {topics} with {judgments} ({scores.qrels.name}), by {names}."
 
 
-def _best(material: Material) -> str:
-    known = {one.run: one for one in material.estimates}
-    best, *others = (known[name] for name in material.ranked)
-    if math.isnan(best.value) or material.lead.properties.higher_is_better is None:
+def _best_run_sentence(data: ReportData) -> str:
+    by_run = {estimate.run: estimate for estimate in data.estimates}
+    best, *others = (by_run[name] for name in data.ranked)
+    if math.isnan(best.value) or data.main_measure.properties.higher_is_better is None:
         return ""
     if not others:
-        return f"{best.run} has {best.measure} {_value(best)}."
-    if all(material.alike(best.run, other.run) for other in others):
-        return f"{listed(material.ranked)} have the same {best.measure} on every topic: {_value(best)}."
+        return f"{best.run} has {best.measure} {_format_estimate(best)}."
+    if all(data.has_equal_scores(best.run, other.run) for other in others):
+        return f"{join_names(data.ranked)} have the same {best.measure} on every topic: {_format_estimate(best)}."
+    # Equal means can hide different scores by topic; copies were handled above.
     equal = [other.run for other in others if other.value == best.value]
-    also = f", as {listed(equal)} {'has' if len(equal) == 1 else 'have'}" if equal else ""
-    return f"{best.run} has the best {best.measure}, {_value(best)}{also}."
+    suffix = f", as {join_names(equal)} {'has' if len(equal) == 1 else 'have'}" if equal else ""
+    return f"{best.run} has the best {best.measure}, {_format_estimate(best)}{suffix}."
 
 
-def _value(one: Estimate) -> str:
-    shown = f"{one.value:.0f}" if one.aggregate in {"sum", "count"} else decimal(one.value)
-    return shown if one.ci is None else f"{shown} (95% interval {decimal(one.ci[0], 3)} to {decimal(one.ci[1], 3)})"
+def _format_estimate(estimate: Estimate) -> str:
+    value = f"{estimate.value:.0f}" if estimate.aggregate in {"sum", "count"} else decimal(estimate.value)
+    if estimate.ci is None:
+        return value
+    return f"{value} (95% interval {decimal(estimate.ci[0], 3)} to {decimal(estimate.ci[1], 3)})"
 
 
-def _told_apart(material: Material) -> str:
-    """Say which runs are distinguishable from the baseline, or from the best run."""
-    tested = material.tested
-    if material.comparison is None:
+def _tests_sentence(data: ReportData) -> str:
+    """Describe which runs differ significantly from the baseline, or from the best run."""
+    comparison = data.tested_measure
+    if data.comparison is None:
         return ""
-    if tested is None:
-        reason = material.comparison.measures[0].untested
+    if comparison is None:
+        reason = data.comparison.measures[0].untested
         return f"{reason[0].upper()}{reason[1:]}." if reason else ""
-    if all(pair.result.n < _LEAST for pair in tested.pairs):
+    if all(pair.result.n < _MIN_TESTED_TOPICS for pair in comparison.pairs):
         return "With fewer than two topics to compare on, nothing was tested: what holds on others is not known."
-    against = material.given_baseline or material.ranked[0]
-    others = [name for name in material.ranked if name != against]
-    better = [name for name in others if against in tested.better_than.get(name, ())]
-    worse = [name for name in others if name in tested.better_than.get(against, ())]
-    same = [name for name in others if material.alike(against, name)]
-    if len(same) == len(others):
+    reference = data.requested_baseline or data.ranked[0]
+    others = [name for name in data.ranked if name != reference]
+    better = [name for name in others if reference in comparison.better_than.get(name, ())]
+    worse = [name for name in others if name in comparison.better_than.get(reference, ())]
+    equal = [name for name in others if data.has_equal_scores(reference, name)]
+    if len(equal) == len(others):
         return ""
     groups = {
         "significantly better": better,
         "significantly worse": worse,
-        "the same on every topic": same,
+        "the same on every topic": equal,
         "not distinguishable, as the differences may be chance": [
-            name for name in others if name not in {*better, *worse, *same}
+            name for name in others if name not in {*better, *worse, *equal}
         ],
     }
-    parts = [f"{what}: {listed(names)}" for what, names in groups.items() if names]
-    return f"Against {'the baseline ' if material.given_baseline else ''}{against}, {'; '.join(parts)}."
+    parts = [f"{description}: {join_names(names)}" for description, names in groups.items() if names]
+    return f"Against {'the baseline ' if data.requested_baseline else ''}{reference}, {'; '.join(parts)}."
 
 
-def _detectable(material: Material) -> str:
-    """Say what these topics can show at all."""
-    tested = material.tested
-    pair = tested and material.pair(tested)
-    if not tested or not pair or math.isnan(pair.detectable):
+def _power_sentence(data: ReportData) -> str:
+    """Describe the minimum detectable difference."""
+    comparison = data.tested_measure
+    pair = comparison and data.find_pair(comparison)
+    if not comparison or not pair or math.isnan(pair.detectable):
         return ""
-    of = f", with {tested.family} comparisons allowed for" if tested.family > 1 else ""
+    correction = f", with {comparison.family} comparisons allowed for" if comparison.family > 1 else ""
     return (
         f"What {counted(pair.result.n, 'topic')} can show: a true difference in {pair.measure} of"
         f" {decimal(pair.detectable, 3)} between {pair.second} and {pair.first} would be found four times out of"
-        f" five{of}; a smaller one would often be missed."
+        f" five{correction}; a smaller one would often be missed."
     )
 
 
-_GRADES = 12  # that are named
+_MAX_GRADES = 12  # in the list of grades
 
 
-def method(material: Material, warned: Sequence[str], left_out: Sequence[str], command: str) -> Section:
-    """Write the rules, the files with their hashes, the versions, what to beware of, and the command."""
-    scores = material.scores
-    said = "The same files, seed and versions give the same report, byte for byte."
-    parts: list[Block] = [Sentences((said,))]
-    if warned:
-        parts.append(Sentences(tuple(warned), "warnings", "What to know before the numbers are used"))
+def method(data: ReportData, warnings: Sequence[str], left_out: Sequence[str], command: str) -> Section:
+    """Build the section with warnings, rules, files with hashes, versions, and the command."""
+    scores = data.scores
+    blocks: list[Block] = [Sentences(("The same files, seed and versions give the same report, byte for byte.",))]
+    if warnings:
+        blocks.append(Sentences(tuple(warnings), "warnings", "What to know before the numbers are used"))
     if left_out:
-        parts.append(Sentences(tuple(left_out), "left_out", "Left out"))
-    parts += [Sentences(_rules(material), "rules", "Rules"), _files(material)]
-    drawn_by = {name: version(name) for module, name in DRAWN_BY.items() if find_spec(module) is not None}
-    versions = tuple(f"{name} {number}" for name, number in (scores.versions | drawn_by).items())
-    parts.append(Sentences(versions, "drawn_with", "Versions"))
+        blocks.append(Sentences(tuple(left_out), "left_out", "Left out"))
+    blocks += [Sentences(_rules(data), "rules", "Rules"), _files(data)]
+    chart_libraries = {name: version(name) for module, name in CHART_LIBRARIES.items() if find_spec(module) is not None}
+    versions = tuple(f"{name} {number}" for name, number in (scores.versions | chart_libraries).items())
+    blocks.append(Sentences(versions, "drawn_with", "Versions"))
     if command:
-        parts.append(Code((command,), "command", "To make this report again"))
-    return Section("method", "How this was computed", tuple(parts))
+        blocks.append(Code((command,), "command", "To make this report again"))
+    return Section("method", "How this was computed", tuple(blocks))
 
 
-def _rules(material: Material) -> tuple[str, ...]:
-    scores, comparison = material.scores, material.comparison
-    grades = ", ".join(f"{grade:g}" for grade in scores.qrels.grades[:_GRADES])
-    measures = ", ".join(f"{one} ({one.entry.aggregate} over topics)" for one in scores.measures)
+def _rules(data: ReportData) -> tuple[str, ...]:
+    scores, comparison = data.scores, data.comparison
+    grades = ", ".join(f"{grade:g}" for grade in scores.qrels.grades[:_MAX_GRADES])
+    measures = ", ".join(f"{measure} ({measure.entry.aggregate} over topics)" for measure in scores.measures)
     rules = [describe_rules(scores), f"grades in the judgments: {grades}", f"measures: {measures}"]
     rules += [comparison.caption] if comparison is not None else []
-    rules += [material.caution.rstrip(".")] if material.caution else []
-    return (*rules, f"seed {material.seed} for every resampling")
+    rules += [data.caution.rstrip(".")] if data.caution else []
+    return (*rules, f"seed {data.seed} for every resampling")
 
 
-def _files(material: Material) -> Table:
-    scores = material.scores
+def _files(data: ReportData) -> Table:
+    scores = data.scores
     qrels, runs = scores.qrels, scores.runs
     columns = (
         Column("what", ["qrels", *("run" for _ in runs)], TEXT),
@@ -224,16 +226,16 @@ def _files(material: Material) -> Table:
     return Table("files", columns, "Files", labels=3, folded=len(runs) > 12)
 
 
-_ELSEWHERE = ("topics", "documents")  # they are in the results
+_TABLES_IN_RESULTS = ("topics", "documents")  # long tables, which are only in the results
 
 
-def pipeline(material: Material, given: Any) -> ReportPart:
-    """Write the section: stages, the parts of the loss by the first measure, and the kinds of failure."""
-    traces = given if isinstance(given, Traces) else read_traces(given, topics=material.topics)
-    answer = failures(material.qrels, traces, material.lead, attributes=material.attributes)
+def pipeline_section(data: ReportData, traces: Any) -> ReportPart:
+    """Show the loss by the first measure at each stage of a pipeline, and the kinds of failure."""
+    traces = traces if isinstance(traces, Traces) else read_traces(traces, topics=data.topics)
+    answer = failures(data.qrels, traces, data.main_measure, attributes=data.attributes)
     blocks = (*answer.funnel.blocks(), *answer.blocks())
-    kept = (block for block in blocks if not (isinstance(block, Table) and block.name in _ELSEWHERE))
-    said = (*answer.funnel.sentences, *answer.sentences)
-    section = Section("pipeline", "At which stage it is lost", (Sentences(said), *quoted_by("pipeline", kept)))
+    short = (block for block in blocks if not (isinstance(block, Table) and block.name in _TABLES_IN_RESULTS))
+    sentences = (*answer.funnel.sentences, *answer.sentences)
+    section = Section("pipeline", "At which stage it is lost", (Sentences(sentences), *embed_blocks("pipeline", short)))
     warnings = tuple(map(str, traces.notes))
-    return ReportPart(section, {"funnel": answer.funnel, "failures": answer}, said[0], warnings)
+    return ReportPart(section, {"funnel": answer.funnel, "failures": answer}, sentences[0], warnings)

@@ -1,4 +1,4 @@
-"""Which participant does which task with which system, and when: squares in which what could mislead is balanced."""
+"""Assignment of tasks, systems, and positions to participants by balanced squares."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from judged.studies.design import Design
 
 ASSIGNMENTS = columns("participant", "group", "position", "query_id", "system", "variant", "practice")
-"""Columns of `assignments`: one row a participant and task, by its position from 1."""
+"""Columns of `assignments`: one row per participant and task, with the position from 1."""
 
-_TRIED = 50  # orders of topics, of which the best is taken
+_CANDIDATE_ORDERS = 50  # random orders of topics, of which the most even is used
 
 
 class Trial(NamedTuple):
-    """One task of one participant."""
+    """Task of a participant."""
 
     position: int
     query_id: str
@@ -38,7 +38,7 @@ class Trial(NamedTuple):
 
 
 class SideBySide(NamedTuple):
-    """Two systems whose lists for one topic are shown side by side."""
+    """Systems whose lists for a topic are displayed side by side."""
 
     query_id: str
     left: str
@@ -47,26 +47,27 @@ class SideBySide(NamedTuple):
 
 @lru_cache(maxsize=64)
 def williams(n: int) -> tuple[tuple[int, ...], ...]:
-    """Give the rows of a Williams square: each of n at each place, and next after each other one, equally often.
+    """Return the rows of a Williams square: each of n conditions has each position, and each successor, equally often.
 
-    For an odd n it takes 2n rows (Williams, Australian Journal of Scientific Research 1949).
+    Balanced for first-order carryover; an odd n needs 2n rows (Williams, Australian J. of Scientific Research 1949).
 
     >>> williams(4)
     ((0, 1, 3, 2), (1, 2, 0, 3), (2, 3, 1, 0), (3, 0, 2, 1))
     >>> len(williams(3))
     6
     """
-    first = [at // 2 + 1 if at % 2 else (n - at // 2) % n for at in range(n)]
+    # 0, 1, n-1, 2, n-2, ...: differences of neighbors are unique modulo n, so successors are balanced over shifts.
+    first = [i // 2 + 1 if i % 2 else (n - i // 2) % n for i in range(n)]
     rows = [tuple((value + shift) % n for value in first) for shift in range(n)]
     return tuple(rows if n % 2 == 0 else [*rows, *(row[::-1] for row in rows)]) if n > 1 else ((0,),)
 
 
-def blocks(design: Design) -> tuple[int, int]:
-    """Give how many participants of a group it takes until systems are balanced, and until all is.
+def block_sizes(design: Design) -> tuple[int, int]:
+    """Return the participants per group that balance systems, and those that balance topics and positions as well.
 
     >>> from judged.studies.design import Design, System, Task
-    >>> tasks = tuple(Task(f"t{at}", "", "", 5, 0) for at in range(6))
-    >>> blocks(Design("", (System("a", "docs", "a.run"), System("b", "docs", "b.run")), tasks))
+    >>> tasks = tuple(Task(f"t{i}", "", "", 5, 0) for i in range(6))
+    >>> block_sizes(Design("", (System("a", "docs", "a.run"), System("b", "docs", "b.run")), tasks))
     (2, 12)
     """
     between = len(design.interfaces) if design.variants == "between" else 1
@@ -75,95 +76,98 @@ def blocks(design: Design) -> tuple[int, int]:
 
 
 def trials(design: Design, number: int) -> tuple[Trial, ...]:
-    """Give the tasks of a participant, by the number within the group, from 0: it depends on nothing else.
+    """Return the tasks of a participant by the index within the group; they do not depend on other participants.
 
-    Participants of one block do the topics in one order, and together each task with each condition. From block to
-    block topics move on, until each was at each position; then another order begins.
+    Participants of a block have one order of topics; together they do each task with each condition. From block to
+    block topics shift, until each topic had each position; then a new order begins.
     """
     between = design.variants == "between"
     conditions = _shuffled(design.conditions, f"{design.seed} systems")
     square = williams(len(conditions))
     block, row = divmod(number // len(design.interfaces) if between else number, len(square))
-    turn, at = divmod(block, len(design.tasks))
-    used = _shuffled(square, f"{design.seed} {block}")[row]
-    codes, usual = (_sequence(one, len(design.tasks), blocked=design.order == "blocked") for one in (used, square[0]))
-    places = _places(tuple(usual), f"{design.seed} {turn}")
-    shift = _shuffled(range(len(places)), f"{design.seed} {turn} blocks")[at]
+    cycle, block_in_cycle = divmod(block, len(design.tasks))
+    square_row = _shuffled(square, f"{design.seed} {block}")[row]
+    rows, length, blocked = (square_row, square[0]), len(design.tasks), design.order == "blocked"
+    codes, reference_codes = (_condition_sequence(codes, length, blocked=blocked) for codes in rows)
+    # All participants of a block need the same order of topics, so it depends on the first row of the square only.
+    order = _topic_order(tuple(reference_codes), f"{design.seed} {cycle}")
+    shift = _shuffled(range(len(order)), f"{design.seed} {cycle} blocks")[block_in_cycle]
     topics = [task.topic for task in design.practice]
-    topics += [design.tasks[(place + shift) % len(places)].topic for place in places]
-    codes = [used[place % len(used)] for place in range(len(design.practice))] + codes
+    topics += [design.tasks[(task_index + shift) % len(order)].topic for task_index in order]
+    # Practice uses the systems in the order in which the participant meets them.
+    codes = [square_row[i % len(square_row)] for i in range(len(design.practice))] + codes
+    # Participants alternate between variants, so that each variant gets complete squares.
     variant = design.interfaces[number % len(design.interfaces)].name if between else ""
-    found: list[Trial] = []
+    assigned: list[Trial] = []
     for position, (topic, code) in enumerate(zip(topics, codes, strict=True), 1):
         condition, practice = conditions[code], position <= len(design.practice)
-        found.append(Trial(position, topic, condition.system, condition.variant or variant, practice))
-    return tuple(found)
+        assigned.append(Trial(position, topic, condition.system, condition.variant or variant, practice))
+    return tuple(assigned)
 
 
 @lru_cache(maxsize=256)
-def _places(codes: tuple[int, ...], seed: str) -> tuple[int, ...]:
-    """Choose an order of topics by which, as they move on, any two share a condition about equally often.
+def _topic_order(codes: tuple[int, ...], seed: str) -> tuple[int, ...]:
+    """Return an order of topics in which, as they shift, any two share a condition about equally often.
 
-    Were always the same topics done with one condition, what is special of these would be taken for what is special of
-    people.
+    If a condition always had the same topics, effects of these topics would be confounded with effects of people.
     """
 
     def unevenness(order: list[int]) -> int:
         pairs = permutations(zip(order, codes, strict=True), 2)
-        apart = Counter((one - other) % len(codes) for (one, code), (other, its) in pairs if code == its)
-        return sum(times**2 for times in apart.values())
+        distances = Counter((a - b) % len(codes) for (a, code), (b, other_code) in pairs if code == other_code)
+        return sum(count**2 for count in distances.values())
 
-    return tuple(min((_shuffled(range(len(codes)), f"{seed} topics {at}") for at in range(_TRIED)), key=unevenness))
+    orders = (_shuffled(range(len(codes)), f"{seed} topics {i}") for i in range(_CANDIDATE_ORDERS))
+    return tuple(min(orders, key=unevenness))
 
 
-def _sequence(row: tuple[int, ...], length: int, *, blocked: bool) -> list[int]:
-    """Lead the row of a square over so many tasks: in blocks, or again and again.
-
-    Each time again it starts with what it ended with, ABBA: so no system follows another more often than the rest do.
-    """
+def _condition_sequence(row: tuple[int, ...], length: int, *, blocked: bool) -> list[int]:
+    """Extend the row of a square to `length` tasks, in blocks or by repetition."""
     n = len(row)
     if blocked:
-        return [code for at, code in enumerate(row) for _ in range(length // n + (at < length % n))]
-    return [(row[at % n] + at // n * (row[-1] - row[0])) % n for at in range(length)]
+        return [code for i, code in enumerate(row) for _ in range(length // n + (i < length % n))]
+    # Each repetition starts with the last condition of the previous one (ABBA), which keeps successors balanced.
+    return [(row[i % n] + i // n * (row[-1] - row[0])) % n for i in range(length)]
 
 
 def side_by_side(design: Design, number: int) -> tuple[SideBySide, ...]:
-    """Give what a participant compares at the end: for each topic two systems, which change sides and topics.
+    """Return the side-by-side comparisons of a participant: two systems per topic, balanced over topics and sides.
 
-    Over two participants for each pair of systems, each topic comes with each pair, once with either on the left.
+    Over 2 participants per pair of systems, each topic has each pair twice, with each system on the left once.
     """
     pairs = list(combinations([system.name for system in design.systems], 2))
-    found: list[SideBySide] = []
-    for at, task in enumerate(_shuffled(design.preference, f"{design.seed} preference")):
-        turned, pair = divmod(number + at, len(pairs))
-        first, second = pairs[pair]
-        found.append(SideBySide(task.topic, *((second, first) if (turned + at) % 2 else (first, second))))
-    return tuple(found)
+    comparisons: list[SideBySide] = []
+    for i, task in enumerate(_shuffled(design.preference, f"{design.seed} preference")):
+        cycle, pair_index = divmod(number + i, len(pairs))
+        first, second = pairs[pair_index]
+        comparisons.append(SideBySide(task.topic, *((second, first) if (cycle + i) % 2 else (first, second))))
+    return tuple(comparisons)
 
 
 def assignments(design: Design, participants: Mapping[str, str] | None = None) -> Table:
-    """Say who does which task with which system, as a table with the columns of `ASSIGNMENTS`.
+    """Assign tasks and systems to participants: a table with the columns of `ASSIGNMENTS`.
 
     Parameters
     ----------
     design
-        Of the study.
+        Design of the study.
     participants
-        The group of each by id, in the order in which they came: one more changes nothing for those before. None: as
-        many as are planned, named ``p1``, ``p2``...
+        Group by participant, in the order of enrollment; a new participant never changes earlier assignments. Default:
+        the planned number, named ``p1``, ``p2``...
 
     Raises
     ------
     InputError
-        If the design has no such group.
+        If a group is not in the design.
     """
     if participants is None:
         planned = [group.name for group in design.groups for _ in range(group.participants)]
-        participants = {f"p{at}": name for at, name in enumerate(planned, 1)}
-    known, counts, rows = [group.name for group in design.groups], Counter[str](), list[dict[str, Any]]()
+        participants = {f"p{i}": name for i, name in enumerate(planned, 1)}
+    groups, counts, rows = [group.name for group in design.groups], Counter[str](), list[dict[str, Any]]()
     for participant, group in participants.items():
-        if group not in known:
-            raise InputError(f"{participant} is of no group of the design: {group!r}", fix=suggest_name(group, known))
+        if group not in groups:
+            problem = f"the group of {participant} must be in the design, got {group!r}"
+            raise InputError(problem, fix=suggest_name(group, groups))
         for trial in trials(design, counts[group]):
             rows.append({"participant": participant, "group": group, **trial._asdict()})
         counts[group] += 1
@@ -171,53 +175,55 @@ def assignments(design: Design, participants: Mapping[str, str] | None = None) -
 
 
 class Balance(NamedTuple):
-    """How often the combinations of one kind come: least and most often, of all that there are."""
+    """Frequencies of the combinations of one kind: of the least and the most frequent one."""
 
-    what: str
+    kind: str
     least: int
     most: int
 
 
 def balance(design: Design, table: Table) -> tuple[Balance, ...]:
-    """Count what is to come equally often in some assignments: practice is left out.
+    """Count the combinations that assignments should balance, practice excluded.
 
     ``systems``: each condition at each position; ``topics``: each topic with each condition; ``positions``: each topic
-    at each position; ``followers``: each condition next after each other; ``persons``: each condition with each person.
+    at each position; ``followers``: each condition directly after each other; ``persons``: each condition with each
+    person.
     """
     rows = [row for row in table.to_pylist() if not row["practice"]]
-    used = [Condition(row["system"], row["variant"]) for row in rows]
-    met = [one if design.variants == "crossed" else Condition(one.system) for one in used]
+    row_conditions = [Condition(row["system"], row["variant"]) for row in rows]
+    # With variants = "between", a person has one variant, so only the systems can be balanced within persons.
+    is_crossed = design.variants == "crossed"
+    within_person = row_conditions if is_crossed else [Condition(row["system"]) for row in rows]
     topics, positions = [row["query_id"] for row in rows], [row["position"] for row in rows]
     people = [row["participant"] for row in rows]
     followers = [
-        (used[at], used[at + 1])
-        for at in range(len(rows) - 1)
-        if people[at] == people[at + 1] and used[at] != used[at + 1]
+        (row_conditions[i], row_conditions[i + 1])
+        for i in range(len(rows) - 1)
+        if people[i] == people[i + 1] and row_conditions[i] != row_conditions[i + 1]
     ]
-    everything = list(product(design.systems, design.interfaces))
-    conditions = [Condition(system.name, variant.name) for system, variant in everything]
-    together = [
-        (one, other)
-        for one, other in permutations(conditions, 2)
-        if design.variants == "crossed" or one.variant == other.variant
+    pairs = product(design.systems, design.interfaces)
+    conditions = [Condition(system.name, variant.name) for system, variant in pairs]
+    possible_followers = [
+        (first, second)
+        for first, second in permutations(conditions, 2)
+        if is_crossed or first.variant == second.variant
     ]
-    counted = {
-        "systems": (zip(positions, used, strict=True), product(set(positions), conditions)),
-        "topics": (zip(topics, used, strict=True), product(set(topics), conditions)),
+    observed_and_possible = {
+        "systems": (zip(positions, row_conditions, strict=True), product(set(positions), conditions)),
+        "topics": (zip(topics, row_conditions, strict=True), product(set(topics), conditions)),
         "positions": (zip(topics, positions, strict=True), product(set(topics), set(positions))),
-        "followers": (followers, together),
-        "persons": (zip(people, met, strict=True), product(set(people), design.conditions)),
+        "followers": (followers, possible_followers),
+        "persons": (zip(people, within_person, strict=True), product(set(people), design.conditions)),
     }
-    found: list[Balance] = []
-    for what, (pairs, possible) in counted.items():
-        times, keys = Counter[Any](pairs), list(possible)
-        if keys:
-            found.append(Balance(what, min(times[key] for key in keys), max(times[key] for key in keys)))
-    return tuple(found)
+    balances: list[Balance] = []
+    for kind, (observed, possible) in observed_and_possible.items():
+        counts = Counter[Any](observed)
+        if frequencies := [counts[combination] for combination in possible]:
+            balances.append(Balance(kind, min(frequencies), max(frequencies)))
+    return tuple(balances)
 
 
-def _shuffled(things: Iterable[Any], seed: str) -> list[Any]:
-    """Give things in an order that depends on the seed alone."""
-    order = list(things)
-    random.Random(seed).shuffle(order)  # noqa: S311  nothing is kept secret by it
+def _shuffled(values: Iterable[Any], seed: str) -> list[Any]:
+    order = list(values)
+    random.Random(seed).shuffle(order)  # noqa: S311  order of tasks, not cryptography
     return order

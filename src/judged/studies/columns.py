@@ -1,4 +1,4 @@
-"""The types of the columns that the tables of a study share."""
+"""Column types that the tables of a study share."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ _TYPES: dict[str, Any] = {
 
 
 def columns(*names: str) -> Any:
-    """Return the schema of a table with these columns: what has no other type is text."""
+    """Return the schema of a table with these columns; the default type is string."""
     return pa.schema({name: _TYPES.get(name, pa.string()) for name in names})

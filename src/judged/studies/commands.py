@@ -1,4 +1,4 @@
-"""`judged study`: several people try the same tasks on each of several systems."""
+"""Command group `judged study`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ def init_command(design: Path, *, force: bool) -> None:
     from judged.studies import first_design
 
     if exists(design) and not force:
-        fix = "give another name, or --force to overwrite it"
-        raise InputError("this file exists already", fix=fix, path=str(design))
+        raise InputError("this file exists already", fix="use another name, or --force to overwrite", path=str(design))
     write_result(first_design(design.name).rstrip("\n"), design)
     click.echo(f"wrote {design}; next: judged study check {design}")
 
@@ -53,9 +52,9 @@ def check_command(design: str, output: OutputOptions) -> None:
     from judged.studies import check_design, read_design
 
     output.keep(design)
-    found = check_design(read_design(design))
-    output(found)
-    if not found.ready:
+    check = check_design(read_design(design))
+    output(check)
+    if not check.ready:
         raise SystemExit(1)
 
 
@@ -95,12 +94,12 @@ def plan_command(
 
     output.keep(design)
     if (pilot is None) != (outcome is None):
-        raise InputError("a pilot has several outcomes", fix="give both --pilot FOLDER and --outcome NAME")
-    read, spreads, notes = read_design(design), Spreads(0.0, 0.3, 0.3, 1.0), ()
+        raise InputError("--pilot and --outcome need each other", fix="use --pilot FOLDER --outcome NAME, or neither")
+    study_design, spreads, notes = read_design(design), Spreads(0.0, 0.3, 0.3, 1.0), ()
     if pilot and outcome:
-        spreads, notes = pilot_spreads(StudyRecords.read(pilot), read, outcome)
+        spreads, notes = pilot_spreads(StudyRecords.read(pilot), study_design, outcome)
     spreads = replace(spreads, **{name: sd for name, sd in sds.items() if sd is not None})
-    output(plan_study(read, difference, spreads, alpha=alpha, power=power, outcome=outcome or "", notes=notes))
+    output(plan_study(study_design, difference, spreads, alpha=alpha, power=power, outcome=outcome or "", notes=notes))
 
 
 ADDRESS = click.option(
@@ -112,7 +111,7 @@ STORE = click.option(
 
 
 def hash_of(design: str) -> str:
-    """Give the hash by which a store knows its design."""
+    """Return the hash of a design file, which identifies it in a store."""
     return sha256(Path(design).read_bytes()).hexdigest()
 
 
@@ -134,21 +133,21 @@ def links_command(design: str, store: str, participants: int | None, address: st
     from judged.studies.storage import OBSERVER, StudyStore
 
     study = read_design(design)
-    opened = StudyStore.open(store, hash_of(design), new=True)
+    study_store = StudyStore.open(store, hash_of(design), new=True)
     while True:
-        known = opened.participants()
-        people = {who: participant.group for who, participant in known.items()}
+        enrolled = study_store.participants()
+        people = {name: participant.group for name, participant in enrolled.items()}
         counts = Counter(people.values())
         for group in study.groups:
             for _ in range((participants or group.participants) - counts[group.name]):
                 people[f"p{len(people) + 1}"] = group.name
-        if opened.enroll(assignments(study, people).to_pylist(), known):  # else another process has added some
+        if study_store.enroll(assignments(study, people).to_pylist(), enrolled):  # False: another process added some
             break
     base = (address or "http://127.0.0.1:8642").rstrip("/")
-    for who, group in people.items():
-        click.echo(f"{who}\t{group}\t{base}/s/{opened.token(who)}")
-    click.echo(f"{OBSERVER}\t\t{base}/observe/{opened.token(OBSERVER)}")
-    opened.close()
+    for name, group in people.items():
+        click.echo(f"{name}\t{group}\t{base}/s/{study_store.token(name)}")
+    click.echo(f"{OBSERVER}\t\t{base}/observe/{study_store.token(OBSERVER)}")
+    study_store.close()
 
 
 @study.command("run", short_help="Show a study to those who take part.")
@@ -173,23 +172,22 @@ def run_command(design: str, store: str, address: str | None, host: str, port: i
     from judged.studies.storage import StudyStore
 
     study = read_design(design)
-    opened = StudyStore.open(store, hash_of(design))
+    study_store = StudyStore.open(store, hash_of(design))
     lists = StudyLists.of(study)
-    where = replace(open_listener(host, port), token=None)  # participants have their own
-    names = where.rules.hosts or frozenset[str]()
-    outside = urlsplit(address or "").hostname
-    rules = replace(where.rules, hosts=names | {outside} if outside else names)
+    listener = replace(open_listener(host, port), token=None)  # the tokens of participants replace it
+    hosts = listener.rules.hosts or frozenset[str]()
+    public_host = urlsplit(address or "").hostname
+    rules = replace(listener.rules, hosts=hosts | {public_host} if public_host else hosts)
     try:
-        click.echo(f"{study.title}: {counted(len(opened.participants()), 'participant')}")
-        click.echo(f"running at {where.address}\nCtrl-C stops it")
-        uvicorn.Server(uvicorn_config(make_study_app(Study(study, opened, lists), rules), rules)).run(
-            sockets=[where.socket]
-        )
+        click.echo(f"{study.title}: {counted(len(study_store.participants()), 'participant')}")
+        click.echo(f"running at {listener.address}\nCtrl-C stops it")
+        app = make_study_app(Study(study, study_store, lists), rules)
+        uvicorn.Server(uvicorn_config(app, rules)).run(sockets=[listener.socket])
     except KeyboardInterrupt:
         click.echo(err=True)  # after the ^C of the terminal
     finally:
-        where.socket.close()
-        opened.close()
+        listener.socket.close()
+        study_store.close()
 
 
 @study.command("export", short_help="Write what was recorded, as tables and as a log.")
@@ -204,14 +202,14 @@ def export_command(store: str, folder: str, personal: bool) -> None:
     from judged.studies.records import write_log
     from judged.studies.storage import StudyStore
 
-    opened = StudyStore.open(store)
-    records = opened.records(personal=personal)
-    opened.close()
+    study_store = StudyStore.open(store)
+    records = study_store.records(personal=personal)
+    study_store.close()
     records.write(folder)
     write_log(records, Path(folder) / "log.ndjson")
-    done, started = (records["trials"].column(name).drop_null() for name in ("ended", "started"))
+    ended, started = (records["trials"].column(name).drop_null() for name in ("ended", "started"))
     people = counted(records["participants"].num_rows, "participant")
-    click.echo(f"{folder}: {people}, {counted(len(started), 'task')} begun, {len(done)} ended")
+    click.echo(f"{folder}: {people}, {counted(len(started), 'task')} begun, {len(ended)} ended")
 
 
 @study.command("report", short_help="What a study shows, for whom, and what may not be concluded.")
@@ -231,5 +229,5 @@ def report_command(records: Path, output: OutputOptions, *, design: Path | None,
     from judged.studies.records import StudyRecords
     from judged.studies.study_report import report
 
-    known = read_design(design) if design is not None else None
-    output(report(StudyRecords.read(records), known, **options))
+    study_design = read_design(design) if design is not None else None
+    output(report(StudyRecords.read(records), study_design, **options))

@@ -1,4 +1,4 @@
-"""The design of a study: systems, tasks, questionnaires, groups of people, and how their order is made."""
+"""Design of a user study: systems, tasks, questionnaires, groups of people, and the order of tasks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Variants: TypeAlias = Literal["crossed", "between"]
 
 
 class Condition(NamedTuple):
-    """With what a task is done: a system, and an interface variant (empty where there are none)."""
+    """System, and interface variant (empty without variants), that a task is done with."""
 
     system: str
     variant: str = ""
@@ -41,18 +41,18 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True)
 class System:
-    """What is searched with: a frozen run, or an engine that is asked while the study runs.
+    """System of a study: a frozen run, or a search engine that is queried during the study.
 
     Parameters
     ----------
     name
-        How records call it; participants never see it.
+        Name in the records; participants never see it.
     run
-        File of its run.
+        Run file.
     texts
-        Documents with titles and texts, as `judged.data.texts.Texts` reads them.
+        File of documents with titles and texts, as for `judged.data.texts.Texts`.
     endpoint
-        In place of a run: the file that says how an engine is asked over HTTP, as in ``examples/engines``.
+        Instead of a run: file that describes an HTTP search engine, as in ``examples/engines``.
     """
 
     name: str
@@ -62,26 +62,27 @@ class System:
 
     def __post_init__(self) -> None:
         if bool(self.run) == bool(self.endpoint):
-            problem = f"{self.name} has {'both' if self.run else 'neither'} a run and an endpoint"
-            raise InputError(problem.replace("neither a run and", "neither a run nor"), fix="give one of them")
+            count = "both" if self.run else "neither"
+            problem = f"the system {self.name} must have either a run or an endpoint, and has {count}"
+            raise InputError(problem, fix="write either run or endpoint")
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How results are shown.
+    """Interface variant: presentation of the results.
 
     Parameters
     ----------
     name
-        How records call it.
+        Name in the records.
     marks
-        Whether words of the query are marked.
+        Whether query words are marked.
     snippets
-        Characters of a snippet; 0: titles alone.
+        Length of a snippet in characters; 0: titles only.
     weights
-        Whether scores are shown.
+        Whether scores are displayed.
     results
-        Results on a page.
+        Number of results on a page.
     """
 
     name: str = ""
@@ -95,20 +96,20 @@ class Variant:
 
 @dataclass(frozen=True)
 class Task:
-    """What is done for one topic.
+    """Task for one topic.
 
     Parameters
     ----------
     topic
-        Its id.
+        Id of the topic.
     query
-        Its text.
+        Text of the topic.
     instruction
-        What the participant is asked to do.
+        Instruction for the participant.
     minutes
-        How long it may take; 0: as long as it takes.
+        Time limit; 0: none.
     save
-        How many documents are to be saved; 0: as many as one likes.
+        Number of documents to save; 0: any number.
     """
 
     topic: str
@@ -122,7 +123,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Group:
-    """People who are alike, such as novices, and how many of them take part."""
+    """Group of similar people, such as novices, and its number of participants."""
 
     name: str
     participants: Annotated[int, Range(1, 100_000)] = 12
@@ -132,39 +133,39 @@ class Group:
 
 @dataclass(frozen=True)
 class Design:
-    """All that a study is made of. Immutable.
+    """Design of a study. Immutable.
 
     Parameters
     ----------
     title, consent, instruction, thanks
         Texts for participants.
     systems
-        What is compared: two or more.
+        Systems to compare; one is enough if there are several interface variants.
     tasks, practice
-        Tasks that count, and those that come first and do not.
+        Tasks of the study, and tasks for practice, which come first and are not analyzed.
     language
-        Of the texts, such as ``en``.
+        Language of the texts, such as ``en``.
     seed
-        Of every random order.
+        Seed of all random orders.
     personal
-        Whether participants may be asked who they are.
+        Whether participants may be asked for their name or e-mail address.
     order
         ``mixed``: systems change from task to task; ``blocked``: all tasks with one system, then with the next.
     variants
-        How interface variants meet people: ``crossed``: everyone has each with each system; ``between``: everyone has
-        one.
+        ``crossed``: each person uses each interface variant with each system; ``between``: each person uses one
+        variant.
     interfaces
-        The interface variants; there is always one.
+        Interface variants; at least one.
     questionnaires
-        In the order in which they are asked.
+        Questionnaires in the order of presentation.
     groups
-        There is always one; its name is empty where the design has none.
+        Groups of people; at least one, whose name may be empty.
     preference
-        Topics of which the lists of two systems are shown side by side at the end.
+        Topics for which the lists of two systems are compared side by side at the end.
     qrels
-        File of judgments; empty: there are none.
+        File of judgments; empty: none.
     path
-        The file that it was read from: files in it are seen from there.
+        File of the design; paths in it are relative to its folder.
 
     Examples
     --------
@@ -211,43 +212,43 @@ class Design:
         check_ranges(self)
         if len(self.systems) < 2 and len(self.interfaces) < 2:
             fix = "add a [[system]], or a second [[variant]] of the interface"
-            raise InputError("there is nothing to compare", fix=fix, path=self.path)
+            raise InputError("the design must have at least two systems or variants", fix=fix, path=self.path)
         if len(self.tasks) < len(self.conditions):
-            problem = f"{len(self.tasks)} topics cannot be done with {len(self.conditions)} systems and variants"
+            problem = f"{len(self.conditions)} systems and variants need as many topics, got {len(self.tasks)}"
             fix = f"use {len(self.conditions)} topics or more" + (
                 ', or write variants = "between"' if len(self.conditions) > len(self.systems) else ""
             )
             raise SettingError("topics", problem, fix)
-        for what, names in (
+        for kind, names in (
             ("systems", [system.name for system in self.systems]),
             ("variants", [variant.name for variant in self.interfaces]),
             ("questionnaires", [questionnaire.name for questionnaire in self.questionnaires]),
             ("groups", [group.name for group in self.groups]),
         ):
-            if len(set(names)) < len(names):
-                again = next(name for name in names if names.count(name) > 1)
-                raise InputError(f"two {what} are called {again!r}", fix="give each its own name", path=self.path)
+            if duplicates := [name for name in names if names.count(name) > 1]:
+                problem = f"names of {kind} must be unique, got {duplicates[0]!r} twice"
+                raise InputError(problem, fix="rename one of them", path=self.path)
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
-        """What every participant meets: each system, with each variant where these are crossed."""
+        """Conditions of each participant: all systems, with all variants if these are crossed."""
         names = [variant.name for variant in self.interfaces] if self.variants == "crossed" else [""]
         return tuple(Condition(system.name, name) for system in self.systems for name in names)
 
     def system(self, name: str) -> System:
-        """Give a system by its name."""
+        """Return the system with this name."""
         return next(system for system in self.systems if system.name == name)
 
     def interface(self, name: str) -> Variant:
-        """Give an interface variant by its name."""
+        """Return the interface variant with this name."""
         return next(variant for variant in self.interfaces if variant.name == name)
 
     def task(self, topic: str) -> Task:
-        """Give the task of a topic."""
+        """Return the task of a topic."""
         return next(task for task in (*self.tasks, *self.practice, *self.preference) if task.topic == topic)
 
     def file(self, name: str) -> Path:
-        """Say where a file of the design is."""
+        """Return the path of a file of the design."""
         return Path(self.path).parent / name
 
 
@@ -263,7 +264,7 @@ class _Topics:
 
 
 @dataclass(frozen=True)
-class _OwnTask:
+class _TaskOverrides:
     topic: str
     instruction: str | None = None
     minutes: float | None = None
@@ -271,122 +272,124 @@ class _OwnTask:
 
 
 _LISTS: Mapping[str, type] = {
-    "system": System, "variant": Variant, "task": _OwnTask, "questionnaire": Questionnaire, "group": Group,
+    "system": System, "variant": Variant, "task": _TaskOverrides, "questionnaire": Questionnaire, "group": Group,
 }  # fmt: skip
 _TABLES = ("study", "topics", *_LISTS)
-_APART = ("systems", "tasks", "practice", "interfaces", "questionnaires", "groups", "preference", "path")
+# Fields of Design that are not keys of [study]: they have tables of their own, or come from the caller.
+_EXCLUDED = ("systems", "tasks", "practice", "interfaces", "questionnaires", "groups", "preference", "path")
 
 
 def read_design(path: str | Path) -> Design:
     """Read a design from a TOML file.
 
-    ``[study]`` has the keys of `Design`; ``[topics]`` the ``file`` of topics, those to ``use``, of ``practice`` and of
-    ``preference``, and ``instruction``, ``minutes`` and ``save`` of all tasks, which a ``[[task]]`` changes for its
-    ``topic``; ``[[system]]``, ``[[variant]]``, ``[[questionnaire]]``, ``[[group]]`` the keys of their classes.
+    ``[study]`` has the keys of `Design`; ``[topics]`` the ``file`` of topics, the ids for ``use``, ``practice``, and
+    ``preference``, and ``instruction``, ``minutes``, and ``save`` of all tasks, which a ``[[task]]`` overrides for its
+    ``topic``; ``[[system]]``, ``[[variant]]``, ``[[questionnaire]]``, ``[[group]]`` have the keys of their classes.
 
     Raises
     ------
     InputError
-        If it or its topics cannot be read, a key is unknown or missing, or a value makes no sense, with the line.
+        If the design or its topics cannot be read, a key is unknown or missing, or a value is invalid (with the line).
     """
     return parse_design(read_toml(path, "write one with 'judged study init FILE'"), str(path))
 
 
 def parse_design(text: str, path: str = "") -> Design:
-    """Read a design from the text of its file; `path` is what messages call it, and its files are seen from there."""
-    raw, places = parse_toml(text, path, "[study] or [[system]]"), SourceLines.of(text, path)
-    with places.locate_errors():
+    """Parse a design from the text of its file; `path` is used in messages and to resolve relative paths."""
+    raw, lines = parse_toml(text, path, "[study] or [[system]]"), SourceLines.of(text, path)
+    with lines.locate_errors():
         for table, value in raw.items():
             if table not in _TABLES:
                 raise SettingError(table, f"no table {table!r}", suggest_name(table, _TABLES))
-            many = table in _LISTS
-            if not isinstance(value, list if many else dict):
-                written = f"[[{table}]]" if many else f"[{table}]"
-                raise SettingError(table, f"{table} is no such table", f"write {written}")
+            is_list = table in _LISTS
+            if not isinstance(value, list if is_list else dict):
+                header = f"[[{table}]]" if is_list else f"[{table}]"
+                raise SettingError(table, f"{table} must be a table {header}", f"write {header}")
         if "topics" not in raw:
-            raise InputError("there are no topics", fix='write [topics] with file = "..." and use = ["...", "..."]')
-    made = {
-        name: tuple(places.map_tables(name, raw.get(name, []), lambda keys, kind=kind: build_from_keys(kind, keys)))
+            fix = 'write [topics] with file = "..." and use = ["...", "..."]'
+            raise InputError("the design must have a table [topics]", fix=fix)
+    lists = {
+        name: tuple(lines.map_tables(name, raw.get(name, []), lambda keys, kind=kind: build_from_keys(kind, keys)))
         for name, kind in _LISTS.items()
         if name != "questionnaire"
     }
-    with places.locate_errors("topics"):
+    with lines.locate_errors("topics"):
         topics = build_from_keys(_Topics, raw["topics"])
-        known = _known(topics, Path(path).parent / topics.file)
-    tasks = _tasks(topics, known, made["task"], places)
-    more = {
-        "systems": made["system"],
-        "tasks": tuple(tasks[topic] for topic in topics.use or known if topic not in topics.practice),
+        queries = _read_topic_texts(topics, Path(path).parent / topics.file)
+    tasks = _tasks(topics, queries, lists["task"], lines)
+    other_fields = {
+        "systems": lists["system"],
+        "tasks": tuple(tasks[topic] for topic in topics.use or queries if topic not in topics.practice),
         "practice": tuple(tasks[topic] for topic in topics.practice),
-        "interfaces": made["variant"] or (Variant(),),
-        "questionnaires": _questionnaires(raw.get("questionnaire", []), places),
-        "groups": made["group"] or (Group(""),),
+        "interfaces": lists["variant"] or (Variant(),),
+        "questionnaires": _questionnaires(raw.get("questionnaire", []), lines),
+        "groups": lists["group"] or (Group(""),),
         "preference": tuple(tasks[topic] for topic in topics.preference),
         "path": path,
     }
-    with places.locate_errors("study"):
-        return build_from_keys(Design, raw.get("study", {}), more, exclude=_APART)
+    with lines.locate_errors("study"):
+        return build_from_keys(Design, raw.get("study", {}), other_fields, exclude=_EXCLUDED)
 
 
-def _known(topics: _Topics, path: Path) -> dict[str, str]:
-    """Read the texts of topics, and refuse those that are named and not there, or named twice."""
+def _read_topic_texts(topics: _Topics, path: Path) -> dict[str, str]:
+    """Read the texts of all topics; check that the topics of the design exist and are unique."""
     texts = Topics.of(path)
-    known = dict(zip(texts.table["query_id"].to_pylist(), texts.table["text"].to_pylist(), strict=True))
+    queries = dict(zip(texts.table["query_id"].to_pylist(), texts.table["text"].to_pylist(), strict=True))
     for key in ("use", "practice", "preference"):
         names: tuple[str, ...] = getattr(topics, key)
-        for at, name in enumerate(names):
-            if name not in known:
-                raise SettingError(key, f"{topics.file} has no topic {name!r}", suggest_name(name, list(known)[:20]))
-            if name in names[:at] or (key == "practice" and name in topics.use):
-                raise SettingError(key, f"the topic {name} is there twice", "leave it once")
-    return known
+        for i, name in enumerate(names):
+            if name not in queries:
+                raise SettingError(key, f"{topics.file} has no topic {name!r}", suggest_name(name, list(queries)[:20]))
+            if name in names[:i] or (key == "practice" and name in topics.use):
+                raise SettingError(key, f"the topic {name} is a duplicate", "remove one of the two")
+    return queries
 
 
-def _tasks(topics: _Topics, known: Mapping[str, str], own: Iterable[_OwnTask], places: SourceLines) -> dict[str, Task]:
-    """Make the task of each topic."""
-    with places.locate_errors("topics"):
-        tasks = {
-            topic: Task(topic, query, topics.instruction, topics.minutes, topics.save) for topic, query in known.items()
-        }
+def _tasks(
+    topics: _Topics, queries: Mapping[str, str], overrides: Iterable[_TaskOverrides], lines: SourceLines
+) -> dict[str, Task]:
+    """Build the tasks of all topics; `lines` adds the line to error messages."""
+    with lines.locate_errors("topics"):
+        defaults = topics.instruction, topics.minutes, topics.save
+        tasks = {topic: Task(topic, query, *defaults) for topic, query in queries.items()}
 
-    def changed(task: _OwnTask) -> Task:
+    def override(task: _TaskOverrides) -> Task:
         if task.topic not in tasks:
             raise SettingError("topic", f"no topic {task.topic!r}", suggest_name(task.topic, list(tasks)[:20]))
-        given = {key: getattr(task, key) for key in ("instruction", "minutes", "save")}
-        return replace(tasks[task.topic], **{key: value for key, value in given.items() if value is not None})
+        values = {key: getattr(task, key) for key in ("instruction", "minutes", "save")}
+        return replace(tasks[task.topic], **{key: value for key, value in values.items() if value is not None})
 
-    return tasks | {task.topic: task for task in places.map_tables("task", own, changed)}
+    return tasks | {task.topic: task for task in lines.map_tables("task", overrides, override)}
 
 
-def _questionnaires(given: Iterable[dict[str, Any]], places: SourceLines) -> tuple[Questionnaire, ...]:
-    """Make questionnaires, and their own items: these are counted over all of them, as in the file."""
-    before = 0
+def _questionnaires(tables: Iterable[dict[str, Any]], lines: SourceLines) -> tuple[Questionnaire, ...]:
+    item_count = 0  # items are numbered over all questionnaires, as in the file
 
-    def made(keys: dict[str, Any]) -> Questionnaire:
-        nonlocal before
+    def build(keys: dict[str, Any]) -> Questionnaire:
+        nonlocal item_count
         items: list[Item] = []
-        for at, item in enumerate(keys.get("item", []), before):
-            with places.locate_errors("questionnaire.item", at):
+        for i, item in enumerate(keys.get("item", []), item_count):
+            with lines.locate_errors("questionnaire.item", i):
                 items.append(build_from_keys(Item, item))
-        before += len(items)
-        others = {key: value for key, value in keys.items() if key != "item"}
-        return build_from_keys(Questionnaire, others, {"items": tuple(items)})
+        item_count += len(items)
+        other_keys = {key: value for key, value in keys.items() if key != "item"}
+        return build_from_keys(Questionnaire, other_keys, {"items": tuple(items)})
 
-    return tuple(places.map_tables("questionnaire", given, made))
+    return tuple(lines.map_tables("questionnaire", tables, build))
 
 
 def first_design(name: str = "study.toml") -> str:
-    """Write a first design, of two rankers of the sample; `name` is that of its file.
+    """Return the text of an example design for two rankers of the sample; `name` is the file name in its comments.
 
     >>> parse_design(first_design()).title
     "Two ways to search Python's standard library"
     """
-    places = {
+    names = {
         "qrels": "qrels.txt",
         "queries": "queries.jsonl",
         "texts": "docs.jsonl.gz",
         "first": "runs/bm25.run.gz",
         "second": "runs/tfidf.run.gz",
     }
-    paths = {key: json.dumps((sample.FOLDER / place).as_posix()) for key, place in places.items()}
+    paths = {key: json.dumps((sample.FOLDER / file_name).as_posix()) for key, file_name in names.items()}
     return files("judged.studies").joinpath("first_design.toml").read_text("utf-8").format(name=name, **paths)

@@ -1,4 +1,4 @@
-"""Whether a design can be run: its files, what its order balances, and how long it takes a participant."""
+"""Check of a study design: files, balance, and duration for a participant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judged.errors import InputError
 from judged.pipelines.experiments.engines.external import Http
 from judged.results import COUNT, TEXT, YES_NO, Answer, Column, Sentences, Table, columns_of, counted, listed
 from judged.results.blocks import Note
-from judged.studies.assignment import Balance, assignments, balance, blocks
+from judged.studies.assignment import Balance, assignments, balance, block_sizes
 from judged.studies.design import Design
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from judged.studies.design import System
 
 ITEMS_A_MINUTE = 8
-"""Of questionnaires, as people answer items with values: an assumption; an item in one's own words, and two lists side
-by side, are taken as a minute each."""
-_WORDS = {
+"""Assumed number of questionnaire items with values that a person answers per minute. A text answer, and a comparison
+of two lists, are assumed to take a minute each."""
+_DESCRIPTIONS = {
     "systems": "each system at each position",
     "topics": "each topic with each system",
     "positions": "each topic at each position",
@@ -37,17 +37,17 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DesignCheck(Answer):
-    """What `check_design` returns.
+    """Result of `check_design`.
 
     Attributes
     ----------
     design : Design
     balances : dict of str to tuple of Balance
-        What comes equally often over the participants of each group.
+        Frequencies of combinations over the participants of each group.
     minutes : float
-        That one participant takes, for tasks with a limit, questionnaires and preferences.
+        Maximum duration for one participant: tasks with a limit, questionnaires, and preferences.
     notes : tuple of Note
-        What is missing (errors), and what is not balanced or cannot be told (warnings).
+        Errors for missing data; warnings for unbalanced assignments and missing judgments.
     """
 
     kind: ClassVar[str] = "study-check"
@@ -59,57 +59,58 @@ class DesignCheck(Answer):
 
     @property
     def ready(self) -> bool:
-        """Whether nothing is missing."""
+        """Whether the study can be run: no note is an error."""
         return all(note.severity != "error" for note in self.notes)
 
     @property
     def title(self) -> str:
-        """What is checked."""
+        """Name of the design."""
         return f"Design: {self.design.title}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What a participant does, how long it takes, and how many participants it takes to be balanced."""
-        design, (systems, everything) = self.design, blocks(self.design)
+        """Tasks and duration for a participant, and the number of participants for a balanced study."""
+        design, (for_systems, for_topics) = self.design, block_sizes(self.design)
         unlimited = sum(not task.minutes for task in (*design.practice, *design.tasks))
         people = sum(group.participants for group in design.groups)
         several = " of each group" if len(design.groups) > 1 else ""
         practice = f", after {counted(len(design.practice), 'task')} for practice" if design.practice else ""
-        besides = f", and {counted(unlimited, 'task')} without a limit" if unlimited else ""
-        thing = ("system",) if len(design.conditions) == len(design.systems) else ("variant", "variants of systems")
-        work = f"{counted(len(design.tasks), 'task')} with {counted(len(design.conditions), *thing)}{practice}"
+        no_limit = f", and {counted(unlimited, 'task')} without a limit" if unlimited else ""
+        nouns = ("system",) if len(design.conditions) == len(design.systems) else ("variant", "variants of systems")
+        work = f"{counted(len(design.tasks), 'task')} with {counted(len(design.conditions), *nouns)}{practice}"
+        groups = f"with every {for_systems} people{several}, the places of topics with every {for_topics}"
         return (
-            f"Each of {counted(people, 'participant')} does {work}: at most {self.minutes:.0f} minutes{besides}.",
-            f"Systems are balanced with every {systems} people{several}, the places of topics with every {everything}.",
+            f"Each of {counted(people, 'participant')} does {work}: at most {self.minutes:.0f} minutes{no_limit}.",
+            f"Systems are balanced {groups}.",
             "It can be run." if self.ready else "It cannot be run yet: something is missing.",
         )
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what a participant does, and what is balanced."""
-        rows = [(group, one) for group, balances in self.balances.items() for one in balances]
+        """Return the sentences and the table of balances."""
+        rows = [(group, row) for group, balances in self.balances.items() for row in balances]
         columns = [
-            Column("what", [_WORDS[one.what] for _, one in rows], TEXT, title="comes equally often"),
-            *columns_of([one for _, one in rows], ("least", COUNT, "at least"), ("most", COUNT, "at most")),
-            Column("balanced", [one.least == one.most for _, one in rows], YES_NO),
+            Column("what", [_DESCRIPTIONS[row.kind] for _, row in rows], TEXT, title="comes equally often"),
+            *columns_of([row for _, row in rows], ("least", COUNT, "at least"), ("most", COUNT, "at most")),
+            Column("balanced", [row.least == row.most for _, row in rows], YES_NO),
         ]
         if len(self.balances) > 1:
             columns.insert(0, Column("group", [group for group, _ in rows], TEXT))
         return (Sentences(self.sentences), Table("balance", tuple(columns), labels=len(columns) - 3))
 
     def facts(self) -> dict[str, Any]:
-        """Give how many participants it takes, and how long."""
-        systems, everything = blocks(self.design)
-        return {"ready": self.ready, "minutes": self.minutes, "block_systems": systems, "block": everything}
+        """Return the metadata: duration, and numbers of participants for a balanced study."""
+        for_systems, for_topics = block_sizes(self.design)
+        return {"ready": self.ready, "minutes": self.minutes, "block_systems": for_systems, "block": for_topics}
 
 
 def check_design(design: Design) -> DesignCheck:
-    """Check that files are there and hold what the design needs, what is balanced, and how long it takes.
+    """Check the files of a design, the balance of its assignments, and the duration for a participant.
 
     Examples
     --------
     >>> from judged.studies.design import first_design, parse_design
-    >>> found = check_design(parse_design(first_design()))
-    >>> found.ready, found.minutes
+    >>> check = check_design(parse_design(first_design()))
+    >>> check.ready, check.minutes
     (True, 37.625)
     """
     table = assignments(design)
@@ -117,49 +118,47 @@ def check_design(design: Design) -> DesignCheck:
     balances = {
         group.name: balance(design, table.filter([name == group.name for name in groups])) for group in design.groups
     }
-    notes = [*_uneven(design, balances), *_missing(design)]
+    notes = [*_balance_notes(design, balances), *_missing_data_notes(design)]
     return DesignCheck(design, balances, _minutes(design), tuple(notes))
 
 
 def _minutes(design: Design) -> float:
-    """Add up the limits of tasks, and what questions are taken to take."""
     tasks = (*design.practice, *design.tasks)
-    times = {"task": len(tasks), "system": len(design.conditions), "end": 1}
-    asked = sum(
-        times[str(one.after)] * (1.0 if item.open else 1.0 / ITEMS_A_MINUTE)
-        for one in design.questionnaires
-        for item in one.items
+    repetitions = {"task": len(tasks), "system": len(design.conditions), "end": 1}
+    questionnaires = sum(
+        repetitions[str(form.after)] * (1.0 if item.open else 1.0 / ITEMS_A_MINUTE)
+        for form in design.questionnaires
+        for item in form.items
     )
-    return math.fsum(task.minutes for task in tasks) + asked + len(design.preference)
+    return math.fsum(task.minutes for task in tasks) + questionnaires + len(design.preference)
 
 
-def _uneven(design: Design, balances: dict[str, tuple[Balance, ...]]) -> Iterator[Note]:
-    """Say what is not balanced with these numbers, and what would be."""
+def _balance_notes(design: Design, balances: dict[str, tuple[Balance, ...]]) -> Iterator[Note]:
     conditions, topics = len(design.conditions), len(design.tasks)
-    if rest := topics % conditions:
-        fix = f"use {topics - rest} or {topics + conditions - rest}"
+    if remainder := topics % conditions:
+        fix = f"use {topics - remainder} or {topics + conditions - remainder}"
         text = f"{topics} topics are no multiple of {conditions} systems, so no person has all equally often: {fix}"
         yield Note("uneven-topics", text)
-    systems, everything = blocks(design)
-    for group, found in balances.items():
-        planned = next(one.participants for one in design.groups if one.name == group)
-        uneven = {one.what for one in found if one.least != one.most} - {"persons"}
-        if planned % everything and uneven:
-            step = everything if uneven == {"positions"} else systems
+    for_systems, for_topics = block_sizes(design)
+    for group, rows in balances.items():
+        planned = next(row.participants for row in design.groups if row.name == group)
+        # Persons are unbalanced if topics are no multiple of systems, which has its own note.
+        unbalanced = {row.kind for row in rows if row.least != row.most} - {"persons"}
+        if planned % for_topics and unbalanced:
+            step = for_topics if unbalanced == {"positions"} else for_systems
             less, more = planned - planned % step, planned - planned % step + step
             fix = f"take {less} or {more}" if less else f"take {more}"
-            what = listed([_WORDS[what] for what in sorted(uneven)])
-            yield Note(
-                "uneven-participants", f"{planned} participants do not balance {what}: {fix}", group, of="groups"
-            )
+            combinations = listed([_DESCRIPTIONS[kind] for kind in sorted(unbalanced)])
+            text = f"{planned} participants do not balance {combinations}: {fix}"
+            yield Note("uneven-participants", text, group, of="groups")
 
 
-def _missing(design: Design) -> Iterator[Note]:
-    """Say what is not there: files, results for topics, texts of documents, judgments."""
+def _missing_data_notes(design: Design) -> Iterator[Note]:
+    """Yield a note for each missing file, and for missing results, texts, and judgments of topics."""
     topics = {task.topic for task in (*design.practice, *design.tasks, *design.preference)}
     for system in design.systems:
         try:
-            yield from _missing_of(design, system, topics)
+            yield from _missing_system_data(design, system, topics)
         except InputError as error:
             yield Note("unreadable", str(error), system.name, severity="error", of="systems")
     if design.qrels:
@@ -168,28 +167,29 @@ def _missing(design: Design) -> Iterator[Note]:
         except InputError as error:
             yield Note("unreadable", str(error), severity="error")
         else:
-            if lacking := sorted(topics - judged):
-                yield Note(
-                    "missing-judgments", f"no judgments for {listed(lacking[:5])}: effectiveness is not told there"
-                )
+            if unjudged := sorted(topics - judged):
+                text = f"no judgments for {listed(unjudged[:5])}: effectiveness is not told there"
+                yield Note("missing-judgments", text)
 
 
-def _missing_of(design: Design, system: System, topics: set[str]) -> Iterator[Note]:
+def _missing_system_data(design: Design, system: System, topics: set[str]) -> Iterator[Note]:
     if system.endpoint:
+        # Results of an engine are unknown before the study: check that its files can be read.
         Http().build({}, {"file": str(design.file(system.endpoint))}, Path())
         Texts.read(design.file(system.texts), ())
         return
     table = Run.read(design.file(system.run)).table
-    shown = [
+    results = [
         (topic, doc)
         for topic, doc in zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
         if topic in topics
     ]
-    if lacking := sorted(topics - {topic for topic, _ in shown}):
-        text = f"{system.run} has no result for {listed(lacking[:5])}: leave these topics out, or search them"
-        yield Note("missing-topics", text, system.name, len(lacking), severity="error", of="systems")
-    wanted = {doc for _, doc in shown}
-    texts = Texts.read(design.file(system.texts), wanted)
-    if without := [doc for doc in sorted(wanted) if doc not in texts]:
-        text = f"{system.texts} lacks {len(without)} of {len(wanted)} documents, such as {without[0]}: add their texts"
-        yield Note("missing-texts", text, system.name, len(without), severity="error", of="systems")
+    if missing := sorted(topics - {topic for topic, _ in results}):
+        text = f"{system.run} has no result for {listed(missing[:5])}: leave these topics out, or search them"
+        yield Note("missing-topics", text, system.name, len(missing), severity="error", of="systems")
+    doc_ids = {doc for _, doc in results}
+    texts = Texts.read(design.file(system.texts), doc_ids)
+    if textless := [doc for doc in sorted(doc_ids) if doc not in texts]:
+        count = f"{len(textless)} of {len(doc_ids)} documents"
+        text = f"{system.texts} lacks {count}, such as {textless[0]}: add their texts"
+        yield Note("missing-texts", text, system.name, len(textless), severity="error", of="systems")

@@ -1,4 +1,4 @@
-"""What came of each trial: how well, how fast, and how it was liked."""
+"""Outcomes of trials: behavior and answers, and their correlation with a measure of the lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.stats.student import student_quantile
 from judged.stats.sufficiency import insufficiency
-from judged.studies.crossed import Trials, dummies
+from judged.studies.crossed import TrialArrays, dummies
 from judged.studies.questionnaires import scores
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ BEHAVIOR: Mapping[str, Better] = {
     "clicks": "",
     "deepest click": "",
 }
-"""What is told of trials by what people did, and what of it is better."""
+"""Outcomes of people's actions, and whether more or less of each is better."""
 
 
-class Value(NamedTuple):
-    """What came of one trial; position 0 and an empty topic where it is of a system as a whole."""
+class TrialValue(NamedTuple):
+    """TrialValue of one trial; position 0 and an empty topic if it concerns a system and no single trial."""
 
     participant: str
     position: int
@@ -55,96 +55,101 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """One kind of result of all trials that have it; practice does not count."""
+    """Values of all trials that have an outcome, practice excluded."""
 
     name: str
     better: Better
-    values: tuple[Value, ...]
+    values: tuple[TrialValue, ...]
 
-    def trials(self, by: Literal["system", "variant"] = "system") -> tuple[Trials, tuple[str, ...]]:
-        """Give the values as numbers, with systems (or variants) as codes in the order of their names."""
-        names, system = np.unique([getattr(one, by) for one in self.values], return_inverse=True)
+    def trials(self, by: Literal["system", "variant"] = "system") -> tuple[TrialArrays, tuple[str, ...]]:
+        """Return the values as arrays, and the names of the systems (or variants) in the order of their codes."""
+        names, system = np.unique([getattr(trial, by) for trial in self.values], return_inverse=True)
         person, topic = (
-            np.unique([getattr(one, name) for one in self.values], return_inverse=True)[1]
+            np.unique([getattr(trial, name) for trial in self.values], return_inverse=True)[1]
             for name in ("participant", "query_id")
         )
-        position = np.array([max(one.position - 1, 0) for one in self.values])
-        values = np.array([one.value for one in self.values])
-        return Trials(values, system, person, topic, position), tuple(map(str, names))
+        position = np.array([max(trial.position - 1, 0) for trial in self.values])
+        values = np.array([trial.value for trial in self.values])
+        return TrialArrays(values, system, person, topic, position), tuple(map(str, names))
 
 
 def outcomes(
     records: StudyRecords, design: Design | None = None, *, qrels: Qrels | None = None, level: float = 1.0
 ) -> tuple[Outcome, ...]:
-    """Give everything that can be told of the trials: those with no value in any trial are left out.
+    """Compute all outcomes that have a value in at least one trial.
 
     Parameters
     ----------
     records
-        Of the study.
+        Records of the study.
     design
-        Says how questionnaires are scored; without it, the score is the mean of the items, and more is better.
+        Design with the scoring of questionnaires. Default: the score is the mean of the items, and more is better.
     qrels
-        With them: relevant documents saved, and their share of what was saved and is judged.
+        Judgments, which add the outcomes "relevant saved" and "precision of saved" (among judged documents).
     level
-        The lowest grade that is relevant.
+        Lowest relevant grade.
     """
     trials = {(row["participant"], row["position"]): row for row in records["trials"].to_pylist()}
-    less = {one.name for one in design.questionnaires if not one.higher_is_better} if design else set[str]()
-    found = list(_answered(_means(records) if design is None else scores(records, design), trials, less))
+    questionnaires = design.questionnaires if design else ()
+    lower_is_better = {form.name for form in questionnaires if not form.higher_is_better}
+    score_table = scores(records, design) if design else _item_means(records)
+    answered = _answer_outcomes(score_table, trials, lower_is_better)
     events, saved = records.by_trial("events"), records.by_trial("saved")
-    grades = {} if qrels is None else _grades(qrels)
-    done = defaultdict[str, list[Value]](list)
+    grades = defaultdict[str, dict[str, float]](dict)
+    for row in [] if qrels is None else qrels.table.to_pylist():
+        grades[row["query_id"]][row["doc_id"]] = row["relevance"]
+    values = defaultdict[str, list[TrialValue]](list)
     for key, row in trials.items():
         if row["practice"]:
             continue
-        did = _told(row, events[key] if events else None, saved[key] if saved else None)
+        behavior = _trial_behavior(row, events[key] if events else None, saved[key] if saved else None)
         if saved and qrels is not None:
-            known = grades.get(row["query_id"], {})
-            relevant = [known[one["doc_id"]] >= level for one in saved[key] if one["doc_id"] in known]
-            did["relevant saved"] = float(sum(relevant))
+            judged = grades.get(row["query_id"], {})
+            relevant = [judged[document["doc_id"]] >= level for document in saved[key] if document["doc_id"] in judged]
+            behavior["relevant saved"] = float(sum(relevant))
             if relevant:
-                did["precision of saved"] = sum(relevant) / len(relevant)
-        for name, value in did.items():
-            done[name].append(Value(*key, row["query_id"], row["system"], row["variant"], value))
-    if {one.value for one in done["finished"]} == {1.0} or "minutes" not in done:
-        del done["finished"]
-    return (*found, *(Outcome(name, better, tuple(done[name])) for name, better in BEHAVIOR.items() if name in done))
+                behavior["precision of saved"] = sum(relevant) / len(relevant)
+        for name, value in behavior.items():
+            values[name].append(TrialValue(*key, row["query_id"], row["system"], row["variant"], value))
+    # If all trials are finished, or none (because there are no times), "finished" has no information.
+    if {trial.value for trial in values["finished"]} == {1.0} or "minutes" not in values:
+        del values["finished"]
+    observed = (Outcome(name, better, tuple(values[name])) for name, better in BEHAVIOR.items() if name in values)
+    return (*answered, *observed)
 
 
-def _told(trial: Any, events: list[Any] | None, saved: list[Any] | None) -> dict[str, float]:
-    """Give what a trial's times and actions say; nothing of actions where the study has none."""
-    ended = trial["started"] is not None and trial["ended"] is not None
-    told = {"finished": float(ended)}
-    if ended:
-        told["minutes"] = (trial["ended"] - trial["started"]) / _MINUTE
+def _trial_behavior(trial: Any, events: list[Any] | None, saved: list[Any] | None) -> dict[str, float]:
+    is_finished = trial["started"] is not None and trial["ended"] is not None
+    behavior = {"finished": float(is_finished)}
+    if is_finished:
+        behavior["minutes"] = (trial["ended"] - trial["started"]) / _MINUTE
     if saved is not None:
-        told["saved"] = float(len(saved))
+        behavior["saved"] = float(len(saved))
     if events is not None:
-        clicks = [one for one in events if one["action"] == "click"]
-        told["queries"] = float(len({one["query"] for one in events if one["action"] == "query"}))
-        told["clicks"] = float(len(clicks))
+        clicks = [event for event in events if event["action"] == "click"]
+        behavior["queries"] = float(len({event["query"] for event in events if event["action"] == "query"}))
+        behavior["clicks"] = float(len(clicks))
         if clicks:
-            told["deepest click"] = float(max(one["rank"] or 0 for one in clicks))
-    return told
+            behavior["deepest click"] = float(max(click["rank"] or 0 for click in clicks))
+    return behavior
 
 
-def outcome_of(found: Iterable[Outcome], name: str) -> Outcome:
-    """Give the outcome of this name.
+def find_outcome(study_outcomes: Iterable[Outcome], name: str) -> Outcome:
+    """Return the outcome with this name.
 
     Raises
     ------
     InputError
-        If there is none.
+        If no outcome has the name.
     """
-    known = {one.name: one for one in found}
-    if name not in known:
-        raise InputError(f"the study has no outcome {name!r}", fix=f"use one of {', '.join(known)}")
-    return known[name]
+    by_name = {outcome.name: outcome for outcome in study_outcomes}
+    if name not in by_name:
+        raise InputError(f"the study has no outcome {name!r}", fix=f"use one of {', '.join(by_name)}")
+    return by_name[name]
 
 
-def _means(records: StudyRecords) -> Table:
-    """The mean of each questionnaire's items, where all of them have a number."""
+def _item_means(records: StudyRecords) -> Table:
+    """Compute the mean of each questionnaire's items, if all of them have a number."""
     import pyarrow as pa
 
     key = ("participant", "position", "system", "questionnaire")
@@ -152,43 +157,38 @@ def _means(records: StudyRecords) -> Table:
     for row in records["answers"].to_pylist():
         if row["value"] is not None or row["text"] is None:
             groups[tuple(row[name] for name in key)].append(row["value"])
-    whole = [(*where, sum(map(float, got)) / len(got)) for where, got in groups.items() if None not in got]  # type: ignore[arg-type]
-    return pa.Table.from_pylist([dict(zip((*key, "score"), row, strict=True)) for row in whole])
+    # A missing item makes the mean incomparable, so the questionnaire has no score.
+    means = [(*group, sum(map(float, values)) / len(values)) for group, values in groups.items() if None not in values]  # type: ignore[arg-type]
+    return pa.Table.from_pylist([dict(zip((*key, "score"), row, strict=True)) for row in means])
 
 
-def _answered(scores: Table, trials: dict[tuple[str, int], Any], less: set[str]) -> Iterable[Outcome]:
-    """One outcome for each questionnaire; of a whole study nothing can be said of systems."""
-    found = defaultdict[str, list[Value]](list)
+def _answer_outcomes(scores: Table, trials: dict[tuple[str, int], Any], lower_is_better: set[str]) -> Iterable[Outcome]:
+    by_questionnaire = defaultdict[str, list[TrialValue]](list)
     for row in scores.to_pylist():
         trial = trials.get((row["participant"], row["position"]))
         score = row["score"]
+        # An answer about the study as a whole belongs to no system.
         if score is None or math.isnan(score) or not (trial or row["system"]) or (trial and trial["practice"]):
             continue
-        of = trial or {"query_id": "", "system": row["system"], "variant": ""}
-        value = Value(row["participant"], row["position"], of["query_id"], of["system"], of["variant"], score)
-        found[row["questionnaire"]].append(value)
-    for name, values in found.items():
-        yield Outcome(name, "less" if name in less else "more", tuple(values))
+        facts = trial or {"query_id": "", "system": row["system"], "variant": ""}
+        topic, system, variant = facts["query_id"], facts["system"], facts["variant"]
+        value = TrialValue(row["participant"], row["position"], topic, system, variant, score)
+        by_questionnaire[row["questionnaire"]].append(value)
+    for name, values in by_questionnaire.items():
+        yield Outcome(name, "less" if name in lower_is_better else "more", tuple(values))
 
 
-def _grades(qrels: Qrels) -> dict[str, dict[str, float]]:
-    found = defaultdict[str, dict[str, float]](dict)
-    for row in qrels.table.to_pylist():
-        found[row["query_id"]][row["doc_id"]] = row["relevance"]
-    return found
+_ROUNDING = 1e-12
+MIN_CORRELATED = 3
+"""Minimum number of trials, of all people or of one, for a correlation."""
 
 
-_NONE = 1e-12
-FEWEST = 3
-"""Trials, of all people or of one, from which a correlation is told."""
-
-
-class Agreement(NamedTuple):
+class MeasureAgreement(NamedTuple):
     """Pearson's correlation of a measure with an outcome.
 
-    ``pooled``: over all trials; ``within``: of what differs from each person's means, which is free of how people use
-    scales; ``rank``: Kendall's tau-b within persons, over all their pairs of trials. Intervals are over people (see
-    `_jackknife_interval`); None where there are too few people, and ``reason`` then says so.
+    ``pooled``: over all trials; ``within``: of deviations from each person's means, which removes how people use
+    scales; ``rank``: Kendall's tau-b within persons, over all their pairs of trials; ``persons``: sorted correlations
+    of single persons. Intervals are over people (see `_jackknife_interval`); None, with a ``reason``, for too few.
     """
 
     measure: str
@@ -206,92 +206,97 @@ class Agreement(NamedTuple):
 
 def measure_agreement(
     outcome: Outcome, measured: Mapping[tuple[str, int], float], measure: str, *, level: float = 0.95
-) -> Agreement:
+) -> MeasureAgreement:
     """Correlate an outcome with a measure of the list of each trial.
 
     Parameters
     ----------
     outcome
-        For example satisfaction.
+        Outcome, for example satisfaction.
     measured
-        The measure by participant and position; trials without it do not count.
+        Score of the measure by participant and position; trials without a score are ignored.
     measure
-        Its name.
+        Name of the measure.
 
     Raises
     ------
     InputError
         If fewer than three trials have both.
     """
-    rows = [(one, measured[one.participant, one.position]) for one in outcome.values
-            if (one.participant, one.position) in measured]  # fmt: skip
-    if len(rows) < FEWEST:
-        raise InputError(f"{len(rows)} trials have {measure} and {outcome.name}", fix="give scores of the lists shown")
-    x, y = np.array([score for _, score in rows]), np.array([one.value for one, _ in rows])
-    names, person = np.unique([one.participant for one, _ in rows], return_inverse=True)
-    sums, centered = _sums(x, y, person, centered=False), _sums(x, y, person, centered=True)
-    (ci, lacking), (within_ci, _) = (_jackknife_interval(table, level) for table in (sums, centered))
-    own = _r(sums[sums[:, 0] >= FEWEST]).tolist()
-    return Agreement(
+    rows = [(trial, measured[trial.participant, trial.position]) for trial in outcome.values
+            if (trial.participant, trial.position) in measured]  # fmt: skip
+    if len(rows) < MIN_CORRELATED:
+        problem = f"at least {MIN_CORRELATED} trials must have {measure} and {outcome.name}, got {len(rows)}"
+        raise InputError(problem, fix="pass scores of the lists that participants saw")
+    x, y = np.array([score for _, score in rows]), np.array([trial.value for trial, _ in rows])
+    names, person = np.unique([trial.participant for trial, _ in rows], return_inverse=True)
+    sums, centered = _sums_by_person(x, y, person, centered=False), _sums_by_person(x, y, person, centered=True)
+    (ci, missing), (within_ci, _) = (_jackknife_interval(table, level) for table in (sums, centered))
+    persons = _pearson_r(sums[sums[:, 0] >= MIN_CORRELATED]).tolist()
+    return MeasureAgreement(
         measure, outcome.name, len(rows), len(names),
-        float(_r(sums.sum(axis=0))), ci, float(_r(centered.sum(axis=0))), within_ci,
-        _tau(x, y, person), tuple(sorted(one for one in own if not math.isnan(one))),
-        lacking.sentence("participant") if lacking else "",
+        float(_pearson_r(sums.sum(axis=0))), ci, float(_pearson_r(centered.sum(axis=0))), within_ci,
+        _kendall_tau_b(x, y, person), tuple(sorted(r for r in persons if not math.isnan(r))),
+        missing.sentence("participant") if missing else "",
     )  # fmt: skip
 
 
 def measured_trials(outcome: Outcome, scores: Scores, measure: str) -> dict[tuple[str, int], float]:
-    """Give the score of each trial's list, its system being a run and its topic a topic of the scores."""
-    found = dict[tuple[str, int], float]()
+    """Return the score of each trial's list: that of the run named like its system, for its topic."""
+    measured = dict[tuple[str, int], float]()
     by_run = scores.per_topic()
-    for one in outcome.values:
-        score = by_run.get(one.system, {}).get(measure, {}).get(one.query_id, math.nan)
+    for trial in outcome.values:
+        score = by_run.get(trial.system, {}).get(measure, {}).get(trial.query_id, math.nan)
         if not math.isnan(score):
-            found[one.participant, one.position] = score
-    return found
+            measured[trial.participant, trial.position] = score
+    return measured
 
 
-def _sums(x: Floats, y: Floats, person: Ints, *, centered: bool) -> Floats:
-    """Give n and the sums of x, y, their squares and product, by person."""
+def _sums_by_person(x: Floats, y: Floats, person: Ints, *, centered: bool) -> Floats:
+    """Return n and the sums of x, y, their squares and product, by person: (P, 6)."""
     members = dummies(person)
+    # Centering by person leaves the association within persons (a fixed-effects correlation).
     if centered:
         x, y = (values - members @ (values @ members / members.sum(axis=0)) for values in (x, y))
     return members.T @ np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
 
 
-def _r(sums: Floats) -> Floats:
+def _pearson_r(sums: Floats) -> Floats:
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
-    spread = np.maximum(n * xx - x * x, 0) * np.maximum(n * yy - y * y, 0)
-    return np.where(spread > _NONE, (n * xy - x * y) / np.sqrt(np.maximum(spread, _NONE)), np.nan)
+    squared = np.maximum(n * xx - x * x, 0) * np.maximum(n * yy - y * y, 0)  # square of the denominator
+    return np.where(squared > _ROUNDING, (n * xy - x * y) / np.sqrt(np.maximum(squared, _ROUNDING)), np.nan)
 
 
 def _jackknife_interval(sums: Floats, level: float) -> tuple[tuple[float, float] | None, Insufficiency | None]:
-    """Return an interval for the correlation of sums by person, (P, 6), or why there is none.
+    """Compute an interval for the correlation from sums by person, or the reason why it is missing.
 
-    Student's t interval of Fisher's z, whose standard error is that of the jackknife over people. Percentiles of a
-    bootstrap over people cover 80 to 85% with few people.
+    Student's t interval of Fisher's z, with the standard error of the jackknife over people. A percentile bootstrap
+    over people covers only 80 to 85% with few people.
     """
     people, total = len(sums), sums.sum(axis=0)
     weights = sums[:, 0]
-    if lacking := insufficiency(people, weights=weights):
-        return None, lacking
-    r, without = float(_r(total)), _r(total - sums)
-    if math.isnan(r) or np.isnan(without).any() or max(abs(r), float(np.abs(without).max())) >= 1 - _NONE:
+    if missing := insufficiency(people, weights=weights):
+        return None, missing
+    r, leave_one_out = float(_pearson_r(total)), _pearson_r(total - sums)
+    is_defined = not math.isnan(r) and not np.isnan(leave_one_out).any()
+    if not is_defined or max(abs(r), float(np.abs(leave_one_out).max())) >= 1 - _ROUNDING:
         return None, insufficiency(people, variance=0.0)
-    z, z_without = math.atanh(r), np.arctanh(without)
-    error = math.sqrt((people - 1) * float(z_without.var()))
-    if lacking := insufficiency(people, variance=error if error > _NONE else 0.0):
-        return None, lacking
-    far = student_quantile((1 + level) / 2, people - 1) * error
-    return (math.tanh(z - far), math.tanh(z + far)), None
+    # Fisher's z makes the distribution symmetric; it is infinite for |r| = 1, which was excluded above.
+    z, z_leave_one_out = math.atanh(r), np.arctanh(leave_one_out)
+    # Jackknife variance: (n - 1) / n times the sum of squares, which is (n - 1) times the mean of squares.
+    error = math.sqrt((people - 1) * float(z_leave_one_out.var()))
+    if missing := insufficiency(people, variance=error if error > _ROUNDING else 0.0):
+        return None, missing
+    half_width = student_quantile((1 + level) / 2, people - 1) * error
+    return (math.tanh(z - half_width), math.tanh(z + half_width)), None
 
 
-def _tau(x: Floats, y: Floats, person: Ints) -> float:
-    agreed, unequal = 0.0, np.zeros(2)
+def _kendall_tau_b(x: Floats, y: Floats, person: Ints) -> float:
+    concordance, untied_pairs = 0.0, np.zeros(2)
     for code in range(int(person.max()) + 1):
-        own = person == code
-        signs = [np.sign(values[own][:, None] - values[own]) for values in (x, y)]
-        agreed += float((signs[0] * signs[1]).sum())
-        unequal += [np.count_nonzero(sign) for sign in signs]
-    below = math.sqrt(float(unequal.prod()))  # each pair counts twice, above and below
-    return agreed / below if below else math.nan
+        is_person = person == code
+        signs = [np.sign(values[is_person][:, None] - values[is_person]) for values in (x, y)]
+        concordance += float((signs[0] * signs[1]).sum())
+        untied_pairs += [np.count_nonzero(sign) for sign in signs]
+    denominator = math.sqrt(float(untied_pairs.prod()))  # numerator and denominator count each pair twice
+    return concordance / denominator if denominator else math.nan

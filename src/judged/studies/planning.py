@@ -1,4 +1,4 @@
-"""How many people, and topics, it takes to find a difference between systems, when both are samples of many."""
+"""Numbers of people and topics to detect a difference between systems, both being random samples."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from judged.results.decimals import decimal, percent
 from judged.stats.inputs import check_share
 from judged.stats.sample_size import power, topics_needed_t
 from judged.stats.sufficiency import MIN_UNITS, insufficiency
-from judged.studies.assignment import blocks
-from judged.studies.effects import parts
-from judged.studies.outcomes import outcome_of, outcomes
+from judged.studies.assignment import block_sizes
+from judged.studies.effects import variance_components
+from judged.studies.outcomes import find_outcome, outcomes
 
 if TYPE_CHECKING:
     from judged.results import Block
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
     from judged.studies.records import StudyRecords
 
 
-_MOST = 10_000  # people: what takes more is out of reach
-_STEPS = 24  # of each chi-squared distribution
-_NEARLY = "> 99%"
-_TIMES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # of the design's topics, and of its people
+_MAX_PEOPLE = 10_000
+_QUADRATURE_POINTS = 24  # for each chi-squared distribution
+_NEARLY_CERTAIN = "> 99%"
+_FACTORS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # multiples of the design's topics, and of its people
 
 
-def _written(share: float) -> str:
-    return _NEARLY if share > 0.99 else percent(share)
+def _format_power(share: float) -> str:
+    return _NEARLY_CERTAIN if share > 0.99 else percent(share)
 
 
-_POWER = Show(_written, "float64")
+_POWER = Show(_format_power, "float64")
 
 
 @dataclass(frozen=True)
 class Spreads:
-    """Standard deviations of the parts of an outcome.
+    """Standard deviations of the components of an outcome.
 
     Parameters
     ----------
     people
-        Of people's levels: it counts where they are compared with each other.
+        Of people's levels; relevant only if people are compared with each other.
     people_by_system
-        Of how much people differ in what a system does to them, for each system.
+        Of the person-by-system interaction, for each system.
     topics_by_system
-        The same of topics.
+        Of the topic-by-system interaction, for each system.
     trials
-        Of what is left of a single trial.
+        Of the residual of a single trial.
     """
 
     people: float = 0.0
@@ -64,47 +64,49 @@ class Spreads:
     def __post_init__(self) -> None:
         for name, sd in vars(self).items():
             if not 0 <= sd < math.inf:
-                raise InputError(f"{name.replace('_', ' ')}: the standard deviation is {sd}", fix="give 0 or more")
+                problem = f"standard deviations must be finite and at least 0, got {sd} for {name.replace('_', ' ')}"
+                raise InputError(problem, fix="use 0 or more")
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """What is compared: one of several conditions with another, over people who do each topic once.
+    """Comparison of two of several conditions, over people who do each topic once.
 
     Parameters
     ----------
     conditions
-        How many there are, each used in as many trials.
+        Number of conditions, each used in the same number of trials.
     between
-        Whether each person has only one of them.
+        Whether each person has only one condition.
     """
 
     conditions: int = 2
     between: bool = False
 
     def variances(self, spreads: Spreads, people: float, topics: float) -> tuple[float, float, float]:
-        """Give the parts of the variance of an estimated difference: of people, of topics, of single trials.
+        """Compute the variance components of an estimated difference: of people, of topics, of single trials.
 
-        The estimate is that of least squares with people and topics in it. What topics are worth in themselves does not
-        count, since each is done with each condition; nor what people are, unless they are compared with each other.
+        The estimate is by least squares with people and topics in the model. Levels of topics cancel, because each
+        topic is done with each condition; so do levels of people, unless people are compared with each other.
         """
         n = self.conditions
+        # Each person has two interaction effects in the difference; with one condition each, the levels add to it.
         of_people = 2 * spreads.people_by_system**2 / people
         if self.between:
             of_people = 2 * n * (spreads.people**2 + spreads.people_by_system**2) / people
         return of_people, 2 * spreads.topics_by_system**2 / topics, 2 * n * spreads.trials**2 / (people * topics)
 
     def power(self, difference: float, spreads: Spreads, people: int, topics: int, alpha: float = 0.05) -> float:
-        """Give the probability that a true difference is found, for other people and other topics.
+        """Compute the power to detect a true difference, for other people and other topics.
 
-        The test is Student's t with the variance that is estimated over people, plus that over topics, less that of
-        single trials, which is in both, and never less than either; its degrees of freedom are Satterthwaite's (1946).
-        Both variances are taken to follow chi-squared distributions, at the middles of `_STEPS` equal parts of each.
+        The test is Student's t with the variance of `judged.studies.crossed`: over people plus over topics less single
+        trials, at least the largest component; degrees of freedom by Satterthwaite (1946). Power is averaged over
+        chi-squared distributed variance estimates.
 
         Returns
         -------
         float
-            From 0 to 1; 0 where there are too few people or topics for a verdict, whatever the difference is.
+            From 0 to 1; 0 if there are too few people or topics for a verdict.
 
         Examples
         --------
@@ -116,23 +118,26 @@ class Contrast:
 
         n, (of_people, of_topics, of_trials) = self.conditions, self.variances(spreads, people, topics)
         df_people, df_topics = people - (n if self.between else 1), topics - 1
-        fewest = people / n if self.between else people
-        if insufficiency(min(fewest, topics), "verdict") or (topics < n and not self.between):
+        people_per_arm = people / n if self.between else people
+        if insufficiency(min(people_per_arm, topics), "verdict") or (topics < n and not self.between):
             return 0.0
-        if not (true := of_people + of_topics + of_trials):
+        if not (true_variance := of_people + of_topics + of_trials):
             return 1.0
-        middles = (np.arange(_STEPS) + 0.5) / _STEPS
+        # Quantiles of the two variance estimates, at the midpoints of intervals of equal probability.
+        midpoints = (np.arange(_QUADRATURE_POINTS) + 0.5) / _QUADRATURE_POINTS
         over_people, over_topics = np.meshgrid(
-            (of_people + of_trials) * 2.0 * gammaincinv(df_people / 2.0, middles) / df_people,
-            (of_topics + of_trials) * 2.0 * gammaincinv(df_topics / 2.0, middles) / df_topics,
+            (of_people + of_trials) * 2.0 * gammaincinv(df_people / 2.0, midpoints) / df_people,
+            (of_topics + of_trials) * 2.0 * gammaincinv(df_topics / 2.0, midpoints) / df_topics,
         )
-        left = people * topics - (people if self.between else n * people) - n * (topics - 1)
-        both = over_people + over_topics - (of_trials if left > 0 else 0.0)
-        squares = over_people**2 / df_people + over_topics**2 / df_topics + of_trials**2 / max(left, 1) * (left > 0)
-        variance = np.maximum(both, np.maximum(over_people, over_topics))
-        least = stdtrit(variance**2 / squares, 1.0 - alpha / 2.0) * np.sqrt(variance / true)
-        shift = abs(difference) / math.sqrt(true)
-        return float((ndtr(shift - least) + ndtr(-shift - least)).mean())
+        df_trials = people * topics - (people if self.between else n * people) - n * (topics - 1)
+        total, trial_squares = over_people + over_topics, 0.0
+        if df_trials > 0:
+            total, trial_squares = total - of_trials, of_trials**2 / df_trials
+        squares = over_people**2 / df_people + over_topics**2 / df_topics + trial_squares
+        variance = np.maximum(total, np.maximum(over_people, over_topics))
+        critical = stdtrit(variance**2 / squares, 1.0 - alpha / 2.0) * np.sqrt(variance / true_variance)
+        shift = abs(difference) / math.sqrt(true_variance)
+        return float((ndtr(shift - critical) + ndtr(-shift - critical)).mean())
 
     def people_needed(
         self,
@@ -144,38 +149,40 @@ class Contrast:
         power: float = 0.8,
         step: int = 1,
     ) -> int | None:
-        """Give how many people it takes, a multiple of `step`; None where no number of people is enough."""
-        counts = range(step * math.ceil(2 * self.conditions / step), _MOST + 1, step)
-        at = bisect_left(counts, power, key=lambda people: self.power(difference, spreads, people, topics, alpha))
-        return counts[at] if at < len(counts) else None
+        """Find the smallest number of people, a multiple of `step`, with this power; None if none up to 10,000 has."""
+        # Two people per condition are the least that can be analyzed. Power grows with people, so bisection works.
+        counts = range(step * math.ceil(2 * self.conditions / step), _MAX_PEOPLE + 1, step)
+        i = bisect_left(counts, power, key=lambda people: self.power(difference, spreads, people, topics, alpha))
+        return counts[i] if i < len(counts) else None
 
     @staticmethod
-    def most(difference: float, spreads: Spreads, topics: int, alpha: float = 0.05) -> float:
-        """Return the power with as many people as one likes: what is left is that topics are few."""
+    def max_power(difference: float, spreads: Spreads, topics: int, alpha: float = 0.05) -> float:
+        """Compute the limit of the power as the number of people grows; only the topics vary then."""
         if insufficiency(topics, "verdict"):
             return 0.0
+        # The difference of two conditions has twice the interaction variance of one.
         return power(difference, math.sqrt(2) * spreads.topics_by_system, topics, alpha)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyPlan(Answer):
-    """What `plan_study` returns.
+    """Result of `plan_study`.
 
     Attributes
     ----------
     difference : float
-        That matters.
+        Smallest relevant difference.
     spreads : Spreads
-        Of the outcome.
+        Standard deviations of the outcome.
     contrast : Contrast
     people, n : int
-        People and topics of the design.
+        Numbers of people and topics in the design.
     step : int
-        How many people it takes until systems are balanced in every group.
+        Number of people that balances systems in each group.
     alpha, power : float
-        The level of the test; the probability that is asked for.
+        Significance level of the test; required power.
     outcome : str
-        From which a pilot's parts were estimated; empty where they were given.
+        Outcome of the pilot from which `spreads` were estimated; empty without a pilot.
     notes : tuple of Note
     """
 
@@ -195,18 +202,18 @@ class StudyPlan(Answer):
 
     @property
     def title(self) -> str:
-        """What is planned for."""
+        """Difference that the plan is for."""
         return f"How many people a difference of {self.difference:g} takes"
 
     def _power(self, people: int, topics: int) -> float:
         return self.contrast.power(self.difference, self.spreads, people, topics, self.alpha)
 
-    def _needed(self, topics: int) -> int | None:
-        asked: dict[str, Any] = {"alpha": self.alpha, "power": self.power, "step": self.step}
-        return self.contrast.people_needed(self.difference, self.spreads, topics, **asked)
+    def _people_needed(self, topics: int) -> int | None:
+        options: dict[str, Any] = {"alpha": self.alpha, "power": self.power, "step": self.step}
+        return self.contrast.people_needed(self.difference, self.spreads, topics, **options)
 
-    def _most(self, topics: int) -> float:
-        return self.contrast.most(self.difference, self.spreads, topics, self.alpha)
+    def _max_power(self, topics: int) -> float:
+        return self.contrast.max_power(self.difference, self.spreads, topics, self.alpha)
 
     @property
     def topics_needed(self) -> int:
@@ -219,49 +226,53 @@ class StudyPlan(Answer):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the design would find, what it takes, and where more people do not help."""
-        here = f"{counted(self.people, 'participant')} and {counted(self.n, 'topic')}"
+        """Power of the design, the numbers that reach the required power, and the shares of the variance."""
+        sample = f"{counted(self.people, 'participant')} and {counted(self.n, 'topic')}"
         rule = f"(alpha {self.alpha:g}, other people and other topics)"
-        found = _written(self._power(self.people, self.n))
-        said = [f"With {here} a true difference of {self.difference:g} is found with a probability of {found} {rule}."]
-        needed, most = self._needed(self.n), _written(self._most(self.n))
-        if needed is None:
-            least = counted(self.topics_needed, "topic")
-            said.append(
-                f"More people are not enough: however many, {counted(self.n, 'topic')} give at most {most}."
-                f" For {percent(self.power)} it takes {least} or more."
+        probability = f"a probability of {_format_power(self._power(self.people, self.n))}"
+        sentences = [f"With {sample} a true difference of {self.difference:g} is found with {probability} {rule}."]
+        people_needed, max_power = self._people_needed(self.n), _format_power(self._max_power(self.n))
+        if people_needed is None:
+            topics_needed = counted(self.topics_needed, "topic")
+            sentences.append(
+                f"More people are not enough: however many, {counted(self.n, 'topic')} give at most {max_power}."
+                f" For {percent(self.power)} it takes {topics_needed} or more."
             )
         else:
-            limit = "" if most == _NEARLY else f"; however many take part, it is at most {most}"
-            said.append(f"{percent(self.power)} takes {counted(needed, 'participant')} with these topics{limit}.")
+            limit = "" if max_power == _NEARLY_CERTAIN else f"; however many take part, it is at most {max_power}"
+            people = counted(people_needed, "participant")
+            sentences.append(f"{percent(self.power)} takes {people} with these topics{limit}.")
         shares = self.contrast.variances(self.spreads, self.people, self.n)
         if total := math.fsum(shares):
             people, topics, trials = (percent(share / total) for share in shares)
-            said.append(
+            sentences.append(
                 f"Of the variance of the difference, people are {people}, topics {topics}, single trials {trials}:"
                 " more people make the first and the last smaller, more topics the second and the last."
             )
-        return tuple(said)
+        return tuple(sentences)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what may be concluded, the people that it takes by topics, and the power by both."""
+        """Return the sentences, the people needed by topics, and the power by people and topics."""
         n = self.contrast.conditions
-        every = sorted({max(n, round(self.n * times / n) * n) for times in _TIMES} | {self.n})
-        needed = [self._needed(topics) for topics in every]
-        trials = [people and people * topics for people, topics in zip(needed, every, strict=True)]
+        # Only multiples of the number of conditions balance topics within people.
+        topic_counts = sorted({max(n, round(self.n * factor / n) * n) for factor in _FACTORS} | {self.n})
+        people_needed = [self._people_needed(topics) for topics in topic_counts]
+        trials = [people and people * topics for people, topics in zip(people_needed, topic_counts, strict=True)]
         table = Table(
             "people_needed",
             (
-                Column("n", every, COUNT, "topics"),
-                Column("people", needed, COUNT, title="participants"),
+                Column("n", topic_counts, COUNT, "topics"),
+                Column("people", people_needed, COUNT, title="participants"),
                 Column("trials", trials, COUNT),
-                Column("most", [self._most(topics) for topics in every], _POWER, title="power at most"),
+                Column("most", [self._max_power(topics) for topics in topic_counts], _POWER, title="power at most"),
             ),
             title=f"Participants for {percent(self.power)}",
-            note=f"in whole balanced blocks; a dash: {_MOST:,} are not enough",
+            note=f"in whole balanced blocks; a dash: {_MAX_PEOPLE:,} are not enough",
         )
-        counts = sorted({max(2 * n, self.step, round(self.people * times)) for times in _TIMES} | {self.people})
-        cells = [(people, topics) for topics in every for people in counts]
+        # Fewer people than two per condition, or than one balanced block, are no useful plan.
+        multiples = {max(2 * n, self.step, round(self.people * factor)) for factor in _FACTORS}
+        people_counts = sorted(multiples | {self.people})
+        cells = [(people, topics) for topics in topic_counts for people in people_counts]
         powers = Table(
             "powers",
             (
@@ -270,12 +281,13 @@ class StudyPlan(Answer):
                 Column("power", [self._power(*cell) for cell in cells], _POWER),
             ),
         )
-        low, high = (_written(self._power(self.people, topics)) for topics in (every[0], every[-1]))
+        low, high = (_format_power(self._power(self.people, topics)) for topics in (topic_counts[0], topic_counts[-1]))
         chart = Chart(
             "power_by_people",
             "Power by participants and topics",
             powers,
-            f"With {self.people} participants it is {low} for {every[0]} topics and {high} for {every[-1]}.",
+            f"With {self.people} participants it is {low} for {topic_counts[0]} topics and"
+            f" {high} for {topic_counts[-1]}.",
             kind="lines",
             x="people",
             y="power",
@@ -286,7 +298,7 @@ class StudyPlan(Answer):
         return (Sentences(self.sentences), table, chart)
 
     def facts(self) -> dict[str, Any]:
-        """Give what is planned for."""
+        """Return the metadata shown with the results."""
         return {
             "difference": self.difference,
             "alpha": self.alpha,
@@ -309,79 +321,82 @@ def plan_study(
     outcome: str = "",
     notes: tuple[Note, ...] = (),
 ) -> StudyPlan:
-    """Say how many people, and topics, it takes to find a true difference between two of the design's systems.
+    """Compute how many people and topics are needed to detect a true difference between two systems of a design.
 
     Parameters
     ----------
     design
-        Says how many people, topics and systems there are. Where variants of the interface are the only difference, and
-        each person has one, people are compared with each other.
+        Design with numbers of people, topics, and systems. With one system and one interface variant per person, people
+        are compared with each other.
     difference
-        That matters, in the unit of the outcome: what a pilot found is no such thing.
+        Smallest relevant difference, in the unit of the outcome; not the estimate of a pilot.
     spreads
-        Of the outcome, stated or from a pilot.
+        Standard deviations of the outcome, assumed or from a pilot.
     alpha, power
-        The level of the test; the probability of finding the difference, above alpha.
+        Significance level of the test; required power, above alpha.
 
     Raises
     ------
     InputError
-        If an option makes no sense.
+        If an option is out of range.
 
     Examples
     --------
     >>> from judged.studies.design import first_design, parse_design
     >>> spreads = Spreads(people_by_system=0.3, topics_by_system=0.3, trials=1.0)
-    >>> found = plan_study(parse_design(first_design()), 0.5, spreads)
-    >>> found.topics_needed
+    >>> plan_study(parse_design(first_design()), 0.5, spreads).topics_needed
     8
     """
     check_share("alpha", alpha)
     check_share("power", power, alpha)
     if not difference or not math.isfinite(difference):
-        raise InputError(f"the difference is {decimal(difference)}", fix="give the least that matters")
+        problem = f"`difference` must be finite and not 0, got {decimal(difference)}"
+        raise InputError(problem, fix="use the smallest relevant difference")
     between = len(design.systems) == 1 and design.variants == "between"
     contrast = Contrast(len(design.interfaces) if between else len(design.conditions), between)
-    people, step = sum(group.participants for group in design.groups), blocks(design)[0] * len(design.groups)
+    people, step = sum(group.participants for group in design.groups), block_sizes(design)[0] * len(design.groups)
     return StudyPlan(abs(difference), spreads, contrast, people, len(design.tasks), step, alpha, power, outcome, notes)
 
 
-_NONE = 0.01  # of the spread of single trials: what is smaller is no more than chance
-_FEW = 8  # people or topics: with fewer a pilot says little of how much they vary
+_MIN_SD_RATIO = 0.01  # relative to the standard deviation of single trials; smaller estimates are noise
+_MIN_PILOT_UNITS = 8  # people or topics for a usable estimate of their variance
 
 
 def pilot_spreads(records: StudyRecords, design: Design, outcome: str) -> tuple[Spreads, tuple[Note, ...]]:
-    """Estimate how much an outcome varies, by a mixed model, and say what the estimate is worth.
+    """Estimate the standard deviations of an outcome from a pilot, by a mixed model, with notes on their reliability.
 
     Parameters
     ----------
     records, design
-        Of the pilot; practice does not count.
+        Records and design of the pilot; practice is ignored.
     outcome
-        An outcome of single trials, such as ``minutes``, ``saved``, or a questionnaire that is asked after each task.
+        Outcome of single trials, such as ``minutes``, ``saved``, or a questionnaire after each task.
 
     Raises
     ------
     InputError
-        If there is no such outcome, or too few trials have one.
+        If the outcome does not exist, or too few trials have a value.
     """
     qrels = Qrels.of(design.file(design.qrels)) if design.qrels else None
-    chosen = outcome_of(outcomes(records, design, qrels=qrels), outcome)
-    if (found := parts(chosen, by="system" if len(design.systems) > 1 else "variant")) is None:
-        problem = f"the pilot has too few trials to part {outcome}, or people and topics explain all of it"
-        raise InputError(problem, fix="take more people and topics, or state what you expect", path=records.where)
-    people, topics = (len({getattr(one, name) for one in chosen.values}) for name in ("participant", "query_id"))
+    pilot = find_outcome(outcomes(records, design, qrels=qrels), outcome)
+    components = variance_components(pilot, by="system" if len(design.systems) > 1 else "variant")
+    if components is None:
+        problem = f"the pilot must have enough trials, with a residual variance, to fit a mixed model of {outcome}"
+        fix = "use more people and topics, or pass expected standard deviations"
+        raise InputError(problem, fix=fix, path=records.where)
+    people, topics = (len({getattr(trial, name) for trial in pilot.values}) for name in ("participant", "query_id"))
     notes: list[Note] = []
-    if min(people, topics) < _FEW:
+    if min(people, topics) < _MIN_PILOT_UNITS:
         text = f"a pilot of {people} people and {topics} topics says little of how much they vary"
         notes.append(Note("small-pilot", f"{text}: plan with larger spreads too"))
     sds = {
-        "people": found.by_person, "people_by_system": found.people_by_system,
-        "topics_by_system": found.topics_by_system, "trials": found.trials,
+        "people": components.by_person, "people_by_system": components.people_by_system,
+        "topics_by_system": components.topics_by_system, "trials": components.trials,
     }  # fmt: skip
+    # REML estimates of a variance of 0 are small positive numbers.
     for name, sd in sds.items():
-        if sd < _NONE * found.trials:
+        if sd < _MIN_SD_RATIO * components.trials:
             sds[name] = 0.0
             notes.append(Note("no-spread", f"{name.replace('_', ' ')}: no more than chance, taken as 0"))
-    # where each has one system only, what it is to people is part of what they are
+    # If each person used one system, people_by_system is NaN, and "people" includes it.
     return Spreads(**{name: 0.0 if math.isnan(sd) else sd for name, sd in sds.items()}), tuple(notes)

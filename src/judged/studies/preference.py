@@ -1,4 +1,4 @@
-"""Which of two systems people preferred side by side, blind: signs over people, and strengths of several systems."""
+"""Blind side-by-side preferences of people for systems, and how people searched."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from judged.studies.records import StudyRecords
 
 
-_NONE = 1e-9
+_ROUNDING = 1e-9
 
 
-class Preferred(NamedTuple):
+class PairPreference(NamedTuple):
     """How often the second of two systems was preferred to the first.
 
-    ``value``: wins and half of the ties, by comparisons, each person counting once; ``p``: of signs of people, NaN
-    where there are too few people, and ``reason`` then says so.
+    ``value``: share of wins plus half of the ties, each person with equal weight; ``p``: of a sign-flip test over
+    people, NaN if there are too few, with the ``reason``.
     """
 
     first: str
@@ -40,9 +40,9 @@ class Preferred(NamedTuple):
 
 
 class Strength(NamedTuple):
-    """A system's strength by Bradley and Terry: the logarithm, 0 on average.
+    """Bradley-Terry log-strength of a system, with mean 0 over systems.
 
-    Its interval is over people; None where there are too few, or the strength is not finite.
+    ``ci`` is over people; None if there are too few, or if the strength is not finite.
     """
 
     system: str
@@ -50,10 +50,10 @@ class Strength(NamedTuple):
     ci: tuple[float, float] | None
 
 
-class Side(NamedTuple):
-    """How often what stood left was preferred, of those with a preference, each person counting once.
+class SideBias(NamedTuple):
+    """Share of preferences for the left list, ties excluded, each person with equal weight.
 
-    ``p``: of signs of people; NaN where there are too few. ``preferred``: whether one side was, at 5%.
+    ``p``: of a sign-flip test over people; NaN if there are too few. ``preferred``: whether one side was significantly.
     """
 
     comparisons: int
@@ -63,38 +63,37 @@ class Side(NamedTuple):
     preferred: bool
 
 
-def preferred(records: StudyRecords, *, seed: int = 0) -> tuple[Preferred, ...]:
-    """Compare each two systems that were shown side by side, over people: who answers often counts no more."""
+def pair_preferences(records: StudyRecords, *, seed: int = 0) -> tuple[PairPreference, ...]:
+    """Compare each pair of systems that were shown side by side, each person with equal weight."""
     rows = records["preferences"].to_pylist()
-    found = list[Preferred]()
+    pair_rows = list[PairPreference]()
     for pair in combinations(sorted({name for row in rows for name in (row["left"], row["right"])}), 2):
-        given = [row for row in rows if {row["left"], row["right"]} == set(pair)]
-        if not given:
+        comparisons = [row for row in rows if {row["left"], row["right"]} == set(pair)]
+        if not comparisons:
             continue
-        people = sorted({row["participant"] for row in given})
-        signs = dict.fromkeys(people, 0.0)
-        counts = dict.fromkeys(people, 0)
-        for row in given:
-            counts[row["participant"]] += 1
-            signs[row["participant"]] += (row["preferred"] == pair[1]) - (row["preferred"] == pair[0])
-        each = np.array([signs[one] / counts[one] for one in people])
-        wins, losses = (sum(row["preferred"] == name for row in given) for name in reversed(pair))
-        value, lacking = 0.5 + float(each.mean()) / 2, insufficiency(len(each))
-        reason = lacking.sentence("participant") if lacking else ""
-        found.append(Preferred(*pair, len(people), len(given), wins, losses, value, _p(each, seed), reason))
-    return tuple(found)
+        # 1: the second system was preferred; -1: the first; 0: neither.
+        signs = defaultdict[str, list[int]](list)
+        for row in comparisons:
+            signs[row["participant"]].append((row["preferred"] == pair[1]) - (row["preferred"] == pair[0]))
+        means = np.array([sum(signs[person]) / len(signs[person]) for person in sorted(signs)])
+        wins, losses = (sum(row["preferred"] == name for row in comparisons) for name in reversed(pair))
+        value, missing = 0.5 + float(means.mean()) / 2, insufficiency(len(means))
+        reason = missing.sentence("participant") if missing else ""
+        p = _sign_flip_p(means, seed)
+        pair_rows.append(PairPreference(*pair, len(means), len(comparisons), wins, losses, value, p, reason))
+    return tuple(pair_rows)
 
 
-def _p(each: Floats, seed: int) -> float:
-    """Test by the signs of people whether their mean is 0: exact for any distribution that is symmetric around it."""
-    return math.nan if insufficiency(len(each)) else paired_test(np.zeros(len(each)), each, seed=seed).p
+def _sign_flip_p(means: Floats, seed: int) -> float:
+    # Flipping the signs of people's means is exact for any distribution that is symmetric around 0.
+    return math.nan if insufficiency(len(means)) else paired_test(np.zeros(len(means)), means, seed=seed).p
 
 
-def strengths_of(records: StudyRecords, *, level: float = 0.95) -> tuple[Strength, ...]:
-    """Return the strengths of three systems or more; intervals are over people.
+def preference_strengths(records: StudyRecords, *, level: float = 0.95) -> tuple[Strength, ...]:
+    """Estimate the Bradley-Terry strengths of three or more systems, with intervals over people.
 
-    Student's t with the standard error clustered by person, both of Kish's effective number of people, as some compare
-    more often than others. Where a system never won, or never lost, there are no strengths, and no intervals.
+    Intervals: Student's t with standard errors clustered by person, both for Kish's effective number of people, because
+    some compare more often than others. If a system never won or lost, strengths are NaN and have no intervals.
     """
     rows = records["preferences"].to_pylist()
     names = sorted({name for row in rows for name in (row["left"], row["right"])})
@@ -104,69 +103,73 @@ def strengths_of(records: StudyRecords, *, level: float = 0.95) -> tuple[Strengt
     wins = np.zeros((len(people), len(names), len(names)))
     for row in rows:
         left, right = names.index(row["left"]), names.index(row["right"])
+        # A tie is half a win for each system (Davidson 1970 treats ties as a separate outcome).
         share = {row["left"]: 1.0, row["right"]: 0.0}.get(row["preferred"], 0.5)
         wins[people.index(row["participant"]), left, right] += share
         wins[people.index(row["participant"]), right, left] += 1.0 - share
-    values = strengths(wins.sum(axis=0))
+    values = bradley_terry(wins.sum(axis=0))
     intervals: list[tuple[float, float] | None] = [None] * len(names)
-    compared = wins.sum(axis=(1, 2))
-    if not np.isnan(values).any() and insufficiency(len(people), weights=compared) is None:
-        effective = min(effective_units(float(compared.sum()), float(compared @ compared)), len(people))
-        widened = math.sqrt((1.0 - 1.0 / len(people)) / (1.0 - 1.0 / effective))
-        far = student_quantiles((1 + level) / 2, np.array(effective - 1.0)) * widened * strength_errors(wins, values)
-        intervals = [(float(value - half), float(value + half)) if half > _NONE else None
-                     for value, half in zip(values, far, strict=True)]  # fmt: skip
-    return tuple(Strength(name, float(values[at]), intervals[at]) for at, name in enumerate(names))
+    comparisons = wins.sum(axis=(1, 2))
+    if not np.isnan(values).any() and insufficiency(len(people), weights=comparisons) is None:
+        effective = min(effective_units(float(comparisons.sum()), float(comparisons @ comparisons)), len(people))
+        # The factor P / (P - 1) of the errors, and the degrees of freedom, use the effective number of people.
+        inflation = math.sqrt((1.0 - 1.0 / len(people)) / (1.0 - 1.0 / effective))
+        errors = inflation * bradley_terry_errors(wins, values)
+        half_widths = student_quantiles((1 + level) / 2, np.array(effective - 1.0)) * errors
+        intervals = [(float(value - width), float(value + width)) if width > _ROUNDING else None
+                     for value, width in zip(values, half_widths, strict=True)]  # fmt: skip
+    return tuple(Strength(name, float(values[i]), intervals[i]) for i, name in enumerate(names))
 
 
-def sides(records: StudyRecords, *, level: float = 0.95, seed: int = 0) -> Side | None:
-    """Return how often the left one was preferred, over people; None where nobody preferred one."""
+def side_bias(records: StudyRecords, *, level: float = 0.95, seed: int = 0) -> SideBias | None:
+    """Estimate how often the left list was preferred, over people; None without any preference."""
     by_person = defaultdict[str, list[bool]](list)
     for row in records["preferences"].to_pylist():
         if row["preferred"]:
             by_person[row["participant"]].append(row["preferred"] == row["left"])
     if not by_person:
         return None
-    left = np.array([float(np.mean(own)) for own in by_person.values()])
-    p = _p(2 * left - 1, seed)
-    preferred_side = insufficiency(len(left), "verdict") is None and p <= round(1 - level, 12)
-    return Side(sum(map(len, by_person.values())), len(left), float(left.mean()), p, preferred_side)
+    left_shares = np.array([float(np.mean(is_left)) for is_left in by_person.values()])
+    p = _sign_flip_p(2 * left_shares - 1, seed)
+    is_biased = insufficiency(len(left_shares), "verdict") is None and p <= round(1 - level, 12)
+    count = sum(map(len, by_person.values()))
+    return SideBias(count, len(left_shares), float(left_shares.mean()), p, is_biased)
 
 
-_STEPS, _CLOSE = 10_000, 1e-12
+_MAX_ITERATIONS, _TOLERANCE = 10_000, 1e-12
 
 
-def strengths(wins: Floats) -> Floats:
-    """Give the logarithms of the strengths, of mean 0; NaN for all where they have no finite maximum.
+def bradley_terry(wins: Floats) -> Floats:
+    """Estimate Bradley-Terry log-strengths with mean 0; all NaN if the likelihood has no finite maximum.
 
     Parameters
     ----------
     wins
-        (S, S): how often the row's system was preferred to the column's; a tie is half a win of each.
+        (S, S): how often the row's system was preferred to the column's; a tie is half a win for each.
 
     Examples
     --------
-    >>> strengths(np.array([[0.0, 3.0], [1.0, 0.0]])).round(4).tolist()  # half the logarithm of 3, and less it
+    >>> bradley_terry(np.array([[0.0, 3.0], [1.0, 0.0]])).round(4).tolist()  # log(3) / 2 and -log(3) / 2
     [0.5493, -0.5493]
     """
-    games, won = wins + wins.T, wins.sum(axis=1)
-    reach = np.linalg.matrix_power((wins > 0) + np.eye(len(wins)), len(wins)) > 0
-    if not reach.all():  # a system, or some together, that never lost or never won (Ford 1957)
+    comparisons, total_wins = wins + wins.T, wins.sum(axis=1)
+    reachable = np.linalg.matrix_power((wins > 0) + np.eye(len(wins)), len(wins)) > 0
+    if not reachable.all():  # Ford 1957: finite only if each system is linked to each other by a chain of wins
         return np.full(len(wins), np.nan)
     strength = np.ones(len(wins))
-    for _ in range(_STEPS):
-        before = strength
-        strength = won / (games / (before[:, None] + before)).sum(axis=1)
+    for _ in range(_MAX_ITERATIONS):  # the MM algorithm, Hunter 2004, eq. 3
+        previous = strength
+        strength = total_wins / (comparisons / (previous[:, None] + previous)).sum(axis=1)
         strength /= np.exp(np.log(strength).mean())
-        if np.abs(strength - before).max() < _CLOSE:
+        if np.abs(strength - previous).max() < _TOLERANCE:
             break
     return np.log(strength)
 
 
-def strength_errors(wins: Floats, strength: Floats) -> Floats:
-    """Return standard errors of the strengths, (S,), that are robust to how the comparisons of a person hang together.
+def bradley_terry_errors(wins: Floats, strength: Floats) -> Floats:
+    """Compute standard errors of the strengths, (S,), robust to correlated comparisons of a person.
 
-    The sandwich estimator clustered by person, times P / (P - 1).
+    The cluster-robust sandwich estimator, times P / (P - 1).
 
     Parameters
     ----------
@@ -177,34 +180,36 @@ def strength_errors(wins: Floats, strength: Floats) -> Floats:
 
     Examples
     --------
-    Four persons with one comparison each, three of them won: the variance of the logarithm of the odds is 1/3 + 1, here
-    times 4/3; a strength is half of that logarithm.
+    Four persons with one comparison each, three of them wins: the variance of the log-odds is 1/3 + 1, times 4/3; a
+    strength is half of the log-odds.
 
     >>> wins = np.array([[[0.0, 1.0], [0.0, 0.0]]] * 3 + [[[0.0, 0.0], [1.0, 0.0]]])
-    >>> (strength_errors(wins, strengths(wins.sum(axis=0))) ** 2 * 4).round(6).tolist()
+    >>> (bradley_terry_errors(wins, bradley_terry(wins.sum(axis=0))) ** 2 * 4).round(6).tolist()
     [1.777778, 1.777778]
     """
     persons = len(wins)
-    expected = 1.0 / (1.0 + np.exp(strength - strength[:, None]))  # the chance that the row is preferred to the column
-    games = wins + wins.transpose(0, 2, 1)
-    scores = (wins - games * expected).sum(axis=2)
-    weights = games.sum(axis=0) * expected * expected.T
+    # Bradley and Terry 1952: P(i beats j) = 1 / (1 + exp(s_j - s_i)).
+    expected = 1.0 / (1.0 + np.exp(strength - strength[:, None]))  # P(the row is preferred to the column)
+    comparisons = wins + wins.transpose(0, 2, 1)
+    scores = (wins - comparisons * expected).sum(axis=2)  # derivatives of each person's log-likelihood
+    weights = comparisons.sum(axis=0) * expected * expected.T
+    # A pseudoinverse: only differences of strengths are identified, so the information matrix is singular.
     inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
-    spread = scores @ inverse
-    return np.sqrt((spread**2).sum(axis=0) * persons / (persons - 1))
+    influences = scores @ inverse
+    return np.sqrt((influences**2).sum(axis=0) * persons / (persons - 1))
 
 
-_QUESTION = ("who", "what", "when", "where", "why", "how", "which", "is", "are", "can", "does", "do")
+_QUESTION_WORDS = ("who", "what", "when", "where", "why", "how", "which", "is", "are", "can", "does", "do")
 _OPERATORS = ('"', " AND ", " OR ", " NOT ", ":", "*", "+")
-_SHORT, _DEEP = 2, 10  # words of a short query; a rank on the first page
+_MAX_SHORT_WORDS, _MAX_SHALLOW_RANK = 2, 10
 
 
-class Searching(NamedTuple):
-    """How one group searched with one system.
+class SearchBehavior(NamedTuple):
+    """Search behavior of one group with one system.
 
-    ``ways``: how many different ways were seen, a way being the kind of query, whether it was changed, and how deep
-    people looked; ``effective``: the same weighted by how often, the exponential of the entropy; ``own``: on average
-    over people, the ways that one person used; ``shares``: of trials, by feature.
+    ``ways``: number of different strategies (see `search_strategy`); ``effective``: their effective number, the
+    exponential of the entropy; ``ways_per_person``: mean number of strategies of one person; ``shares``: of trials, by
+    feature.
     """
 
     system: str
@@ -213,44 +218,44 @@ class Searching(NamedTuple):
     trials: int
     ways: int
     effective: float
-    own: float
+    ways_per_person: float
     shares: dict[str, float]
 
 
 FEATURES = ("short query", "question", "operators", "changed query", "looked deep", "saved unread", "abandoned")
-"""What a trial may have: see `way_of`."""
+"""Features of a trial: see `search_strategy`."""
 
 
-def searching(records: StudyRecords) -> tuple[Searching, ...]:
-    """Say how people searched, by system and group; nothing where no action was logged."""
-    group = {row["participant"]: row["group"] for row in records["participants"].to_pylist()}
+def search_behavior(records: StudyRecords) -> tuple[SearchBehavior, ...]:
+    """Summarize how people searched, by system and group; empty without a log of actions."""
+    groups = {row["participant"]: row["group"] for row in records["participants"].to_pylist()}
     events = records.by_trial("events")
-    ways = defaultdict[tuple[str, str], list[tuple[str, frozenset[str]]]](list)
+    strategies = defaultdict[tuple[str, str], list[tuple[str, frozenset[str]]]](list)
     for row in records["trials"].to_pylist():
-        did = events.get((row["participant"], row["position"]))
-        if did and not row["practice"]:
-            ways[row["system"], group[row["participant"]]].append((row["participant"], way_of(did)))
-    found = list[Searching]()
-    for (system, name), trials in sorted(ways.items()):
-        counts = Counter(way for _, way in trials)
-        own = defaultdict[str, set[frozenset[str]]](set)
-        for person, way in trials:
-            own[person].add(way)
-        entropy = -sum(count / len(trials) * math.log(count / len(trials)) for count in counts.values())
-        shares = {one: sum(one in way for _, way in trials) / len(trials) for one in FEATURES}
-        mean = sum(map(len, own.values())) / len(own)
-        found.append(Searching(system, name, len(own), len(trials), len(counts), math.exp(entropy), mean, shares))
-    return tuple(found)
+        person = row["participant"]
+        if (trial_events := events.get((person, row["position"]))) and not row["practice"]:
+            strategies[row["system"], groups[person]].append((person, search_strategy(trial_events)))
+    rows = list[SearchBehavior]()
+    for (system, group), trials in sorted(strategies.items()):
+        n, counts = len(trials), Counter(strategy for _, strategy in trials)
+        by_person = defaultdict[str, set[frozenset[str]]](set)
+        for person, strategy in trials:
+            by_person[person].add(strategy)
+        effective = math.exp(-sum(count / n * math.log(count / n) for count in counts.values()))
+        shares = {feature: sum(feature in strategy for _, strategy in trials) / n for feature in FEATURES}
+        mean = sum(map(len, by_person.values())) / len(by_person)
+        rows.append(SearchBehavior(system, group, len(by_person), n, len(counts), effective, mean, shares))
+    return tuple(rows)
 
 
-def way_of(events: list[Any]) -> frozenset[str]:
-    """Say in which way somebody searched, from the actions of one trial.
+def search_strategy(events: list[Any]) -> frozenset[str]:
+    """Return the features of one trial from its actions.
 
-    The first query is short (up to two words), a question, or has operators; it was changed; a result beyond the tenth
-    was opened or a further page asked for; a document was saved unread; nothing was opened or saved.
+    The first query is short (up to two words), a question, or has operators; it was changed; a result beyond rank 10
+    was opened, or a further page was requested; a document was saved unread; nothing was opened or saved.
 
-    >>> sorted(way_of([{"action": "query", "query": "who wrote Faust?", "page": 1, "doc_id": None, "rank": None},
-    ...                {"action": "click", "query": "who wrote Faust?", "page": 1, "doc_id": "d", "rank": 12}]))
+    >>> query = {"action": "query", "query": "who wrote Faust?", "page": 1, "doc_id": None, "rank": None}
+    >>> sorted(search_strategy([query, {**query, "action": "click", "doc_id": "d", "rank": 12}]))
     ['looked deep', 'question']
     """
     queries = [row["query"] or "" for row in events if row["action"] == "query"]
@@ -258,13 +263,13 @@ def way_of(events: list[Any]) -> frozenset[str]:
     words = first.lower().split()
     clicked = {row["doc_id"] for row in events if row["action"] == "click"}
     saved = {row["doc_id"] for row in events if row["action"] == "save"}
-    deep = any((row["rank"] or 0) > _DEEP for row in events if row["action"] == "click")
-    return frozenset(name for name, there in zip(FEATURES, (
-        0 < len(words) <= _SHORT,
-        first.rstrip().endswith("?") or any(word in _QUESTION for word in words[:1]),
-        any(sign in first for sign in _OPERATORS),
+    is_deep = any((row["rank"] or 0) > _MAX_SHALLOW_RANK for row in events if row["action"] == "click")
+    return frozenset(name for name, is_present in zip(FEATURES, (
+        0 < len(words) <= _MAX_SHORT_WORDS,
+        first.rstrip().endswith("?") or any(word in _QUESTION_WORDS for word in words[:1]),
+        any(operator in first for operator in _OPERATORS),
         len(set(queries)) > 1,
-        deep or any((row["page"] or 1) > 1 for row in events if row["action"] == "query"),
+        is_deep or any((row["page"] or 1) > 1 for row in events if row["action"] == "query"),
         bool(saved - clicked),
         not (clicked or saved),
-    ), strict=True) if there)  # fmt: skip
+    ), strict=True) if is_present)  # fmt: skip

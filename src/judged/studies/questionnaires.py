@@ -1,4 +1,4 @@
-"""Questionnaires: those that many studies use, with their source, and own ones; and how an answered one is scored."""
+"""Questionnaires: standard ones with their sources, custom ones, and their scores."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 
 After: TypeAlias = Literal["task", "system", "end"]
-_MOST_VALUES = 1_001  # of a scale
+_MAX_SCALE_VALUES = 1_001
 
 
 @dataclass(frozen=True)
 class Item:
-    """One question.
+    """Question of a questionnaire.
 
     Parameters
     ----------
     name
-        How records call it.
+        Name in the records.
     text
-        What is asked.
+        Text of the question.
     scale
-        Its lowest and highest value.
+        Lowest and highest value.
     step
-        How far values are apart.
+        Distance between values.
     words
-        What its values are called: all of them, or the two ends.
+        Labels of all values, or of the two ends.
     open
-        Whether it is answered in one's own words, in place of a value.
+        Whether the answer is a text and not a value.
     reversed
-        Whether its lowest value counts as the highest.
+        Whether a low value means a high score.
     """
 
     name: str
@@ -57,45 +57,48 @@ class Item:
 
     def __post_init__(self) -> None:
         if len(self.scale) != 2 or not self.scale[0] < self.scale[1]:
-            raise SettingError("scale", f"the scale is {list(self.scale)}", "write scale = [lowest, highest]")
+            problem = f"`scale` must be two increasing numbers, got {list(self.scale)}"
+            raise SettingError("scale", problem, "write scale = [lowest, highest]")
         if self.step <= 0 or not math.isclose(self.steps, round(self.steps), abs_tol=1e-9):
-            raise SettingError("step", f"steps of {self.step:g} do not lead from end to end", "give one that does")
-        if self.steps >= _MOST_VALUES:
-            problem = f"the scale has more than {_MOST_VALUES:,} values"
+            problem = f"`step` must be positive and divide the range of the scale, got {self.step:g}"
+            raise SettingError("step", problem, "write step = 1, or another divisor of the range")
+        if self.steps >= _MAX_SCALE_VALUES:
+            problem = f"the scale must have at most {_MAX_SCALE_VALUES:,} values"
             raise SettingError("scale", problem, "write a shorter scale, or a larger step")
         if self.words and len(self.words) not in {2, len(self.values)}:
-            fix = f"give {len(self.values)}, or two for the ends"
-            raise SettingError("words", f"there are {len(self.words)} words for {len(self.values)} values", fix)
+            problem = f"`words` must label all {len(self.values)} values or the two ends, got {len(self.words)} labels"
+            raise SettingError("words", problem, f"write {len(self.values)} labels, or two")
 
     @property
     def steps(self) -> float:
-        """How many steps lead from the lowest value to the highest."""
+        """Number of steps from the lowest value to the highest."""
         return (self.scale[1] - self.scale[0]) / self.step
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The values that it takes; none where it is answered in one's own words."""
-        return () if self.open else tuple(self.scale[0] + self.step * at for at in range(round(self.steps) + 1))
+        """All values of the scale; empty if the answer is a text."""
+        # Multiples of the step, because repeated addition accumulates rounding errors.
+        return () if self.open else tuple(self.scale[0] + self.step * i for i in range(round(self.steps) + 1))
 
 
 @dataclass(frozen=True)
-class Form:
-    """A questionnaire that many studies use.
+class StandardForm:
+    """Questionnaire that many studies use.
 
     Parameters
     ----------
     title
-        What it is called.
+        Title of the questionnaire.
     items
-        Its questions; wording of our own, unless the source lets the original be used.
+        Questions; reworded unless the source permits the original wording.
     scores
-        Its lowest and highest score.
+        Lowest and highest score.
     after
-        When it is usually asked.
+        When it is usually presented.
     higher_is_better
-        Whether a higher score is a better one.
+        Whether a higher score is better.
     source
-        Where it was published.
+        Publication.
     """
 
     title: str
@@ -107,6 +110,7 @@ class Form:
 
 
 _AGREE = ("Strongly disagree", "Strongly agree")
+# Even statements are negative, so their values are reversed.
 _SUS = (
     "I think that I would like to use this system frequently.",
     "I found the system unnecessarily complex.",
@@ -120,6 +124,7 @@ _SUS = (
     "I needed to learn a lot of things before I could get going with this system.",
 )
 _HIGH = ("Very low", "Very high")
+# Raw TLX: the mean of the ratings, without the weights of pairwise comparisons.
 _TLX = (
     ("mental", "How mentally demanding was the task?", _HIGH),
     ("physical", "How physically demanding was the task?", _HIGH),
@@ -128,15 +133,15 @@ _TLX = (
     ("effort", "How hard did you have to work to accomplish your level of performance?", _HIGH),
     ("frustration", "How insecure, discouraged, irritated, stressed and annoyed were you?", _HIGH),
 )
-FORMS: Mapping[str, Form] = {
-    "sus": Form(
+FORMS: Mapping[str, StandardForm] = {
+    "sus": StandardForm(
         "System Usability Scale",
-        tuple(Item(f"{at}", text, words=_AGREE, reversed=at % 2 == 0) for at, text in enumerate(_SUS, 1)),
+        tuple(Item(f"{i}", text, words=_AGREE, reversed=i % 2 == 0) for i, text in enumerate(_SUS, 1)),
         (0.0, 100.0),
         "system",
         "Brooke, SUS: a quick and dirty usability scale, 1996; its statements may be used if the source is named",
     ),
-    "umux-lite": Form(
+    "umux-lite": StandardForm(
         "UMUX-Lite",
         (
             Item("1", "What this system can do is what I need it to do.", (1.0, 7.0), words=_AGREE),
@@ -146,7 +151,7 @@ FORMS: Mapping[str, Form] = {
         "system",
         "Lewis, Utesch and Maher, CHI 2013, after Finstad, UMUX, 2010; wording of our own",
     ),
-    "tlx": Form(
+    "tlx": StandardForm(
         "NASA Task Load Index, raw",
         tuple(Item(name, text, (0.0, 100.0), 5.0, ends) for name, text, ends in _TLX),
         (0.0, 100.0),
@@ -154,14 +159,14 @@ FORMS: Mapping[str, Form] = {
         "Hart and Staveland 1988, without weights as in Hart 2006; the questions of NASA's paper form",
         higher_is_better=False,
     ),
-    "ease": Form(
+    "ease": StandardForm(
         "Single Ease Question",
         (Item("1", "How easy or difficult was this task for you?", (1.0, 7.0), words=("Very difficult", "Very easy")),),
         (1.0, 7.0),
         "task",
         "Sauro and Dumas, CHI 2009; wording of our own",
     ),
-    "satisfaction": Form(
+    "satisfaction": StandardForm(
         "Satisfaction",
         (Item("1", "How satisfied are you with the results that you got?", words=("Not at all", "Fully")),),
         (1.0, 5.0),
@@ -169,30 +174,30 @@ FORMS: Mapping[str, Form] = {
         "graded satisfaction as studies of search ask for it; wording of our own",
     ),
 }
-"""The questionnaires by name."""
-OWN = "own"
+"""Standard questionnaires by name."""
+CUSTOM = "own"
 
 
 @dataclass(frozen=True)
 class Questionnaire:
-    """A questionnaire of a study.
+    """Questionnaire of a study.
 
     Parameters
     ----------
     of
-        One of `FORMS`, or ``own``.
+        One of `FORMS`, or ``own`` for a custom questionnaire.
     name
-        How records call it; by default as `of`.
+        Name in the records. Default: `of`.
     after
-        When it is asked: after each task, each system, or at the end.
+        When it is presented: after each task, after each system, or at the end.
     wording
-        Texts for the items in another language, or of another subject, in their order.
+        Replacement texts of the items in their order, for example in another language.
     ends
-        And the words for the two ends of their scales.
+        Replacement labels of the two ends of the scales.
     items
-        Its questions.
+        Questions of a custom questionnaire.
     higher_is_better
-        Whether a higher score is a better one; None: as the form says, and yes for an own one.
+        Whether a higher score is better. Default: that of the standard questionnaire, and True for a custom one.
 
     Examples
     --------
@@ -211,27 +216,29 @@ class Questionnaire:
 
     def __post_init__(self) -> None:
         form = FORMS.get(self.of)
-        if form is None and self.of != OWN:
-            raise SettingError("of", f"no questionnaire {self.of!r}", suggest_name(self.of, (*FORMS, OWN)))
+        if form is None and self.of != CUSTOM:
+            raise SettingError("of", f"no questionnaire {self.of!r}", suggest_name(self.of, (*FORMS, CUSTOM)))
         if form is None and not (self.items and self.name and self.after):
-            fix = "give it name, after, and [[questionnaire.item]] with name and text"
-            raise SettingError("of", "an own questionnaire needs a name, when it is asked, and items", fix)
+            fix = "write name, after, and [[questionnaire.item]] with name and text"
+            raise SettingError("of", "a custom questionnaire must have `name`, `after`, and items", fix)
         if form is not None and self.items:
-            raise SettingError("of", f"{form.title} has its own items", f'write of = "{OWN}"')
+            raise SettingError("of", f"{form.title} must have no custom items", f'write of = "{CUSTOM}"')
         items = self.items if form is None else form.items
         if self.wording and len(self.wording) != len(items):
-            fix = f"give {len(items)}, in their order"
-            raise SettingError("wording", f"there are {len(self.wording)} texts for {len(items)} items", fix)
+            problem = f"`wording` must have one text per item ({len(items)}), got {len(self.wording)}"
+            raise SettingError("wording", problem, f"write {len(items)} texts, in the order of the items")
         if self.ends and len(self.ends) != 2:
-            raise SettingError("ends", f"there are {len(self.ends)} words for two ends", "give two")
-        if len({item.name for item in items}) < len(items):
-            raise InputError("two items have one name", fix="give each its own")
+            raise SettingError("ends", f"`ends` must have two labels, got {len(self.ends)}", "write two labels")
+        names = [item.name for item in items]
+        if duplicates := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"item names must be unique, got {duplicates[0]!r} twice", fix="rename one of the items")
         if form is not None:
             texts = self.wording or tuple(item.text for item in items)
             object.__setattr__(self, "items", tuple(
                 Item(item.name, text, item.scale, item.step, self.ends or item.words, reversed=item.reversed)
                 for item, text in zip(items, texts, strict=True)
             ))  # fmt: skip
+        # The class is frozen, but these defaults depend on other fields.
         object.__setattr__(self, "name", self.name or self.of)
         object.__setattr__(self, "after", self.after or (form and form.after))
         if self.higher_is_better is None:
@@ -239,95 +246,96 @@ class Questionnaire:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Title of the standard questionnaire, or name of the custom one."""
         return FORMS[self.of].title if self.of in FORMS else self.name
 
     @property
     def scored(self) -> tuple[Item, ...]:
-        """The items that its score is made of: those with values, if they have one scale; none otherwise."""
-        asked = tuple(item for item in self.items if not item.open)
-        return asked if len({item.scale for item in asked}) == 1 else ()
+        """Items that the score is computed from: those with values; empty if their scales differ."""
+        items = tuple(item for item in self.items if not item.open)
+        return items if len({item.scale for item in items}) == 1 else ()
 
     @property
     def scores(self) -> tuple[float, float]:
-        """Its lowest and highest score."""
+        """Lowest and highest score."""
         if self.of in FORMS:
             return FORMS[self.of].scores
         return (self.scored[0].scale[0], self.scored[0].scale[1]) if self.scored else (math.nan, math.nan)
 
     def shares(self, values: Floats) -> Floats:
-        """Say how high each scored item was answered, from 0 to 1; (..., items) as the values."""
+        """Rescale values of the scored items, (..., items), to 0 (worst) to 1."""
         low, high = np.array([item.scale for item in self.scored]).reshape(len(self.scored), 2).T
         shares = (values - low) / (high - low)
         return np.where([item.reversed for item in self.scored], 1.0 - shares, shares)
 
     def score(self, values: Floats) -> float:
-        """Score one that was filled in, by its scored items in their order; NaN where one is missing."""
+        """Compute the score from the values of the scored items in their order; NaN if a value is NaN."""
         low, high = self.scores
         return low + (high - low) * float(self.shares(values).mean()) if self.scored else math.nan
 
     def bounds(self, values: Floats) -> tuple[float, float]:
-        """Say between which scores it would be, whatever was answered where a value is missing (NaN)."""
+        """Compute the lowest and highest possible scores for any values of the missing (NaN) items."""
         shares, (low, high) = self.shares(values), self.scores
-        least, most = (float(np.where(np.isnan(shares), end, shares).mean()) for end in (0.0, 1.0))
-        return low + (high - low) * least, low + (high - low) * most
+        min_share, max_share = (float(np.where(np.isnan(shares), end, shares).mean()) for end in (0.0, 1.0))
+        return low + (high - low) * min_share, low + (high - low) * max_share
 
 
-def sus_of_umux_lite(score: float) -> float:
-    """Give the SUS score that is expected of a UMUX-Lite score, both from 0 to 100 (Lewis, Utesch and Maher 2013).
+def sus_from_umux_lite(score: float) -> float:
+    """Predict the SUS score from a UMUX-Lite score, both from 0 to 100 (Lewis, Utesch and Maher 2013).
 
-    >>> [round(sus_of_umux_lite(score), 1) for score in (0, 50, 100)]
+    >>> [round(sus_from_umux_lite(score), 1) for score in (0, 50, 100)]
     [22.9, 55.4, 87.9]
     """
     return 0.65 * score + 22.9
 
 
 SCORES = columns("participant", "position", "system", "questionnaire", "score", "low", "high", "items", "sus")
-"""Columns of `scores`: ``score`` is empty where an item is missing; ``low`` and ``high`` are what it would be at least
-and at most, whatever was answered there; ``items`` were answered; ``sus``: the score as one of SUS, of SUS and, by
-regression, of UMUX-Lite."""
+"""Columns of `scores`: ``score`` is empty if an item is missing; ``low`` and ``high`` are its bounds for any answers to
+missing items; ``items``: number of answered items; ``sus``: the score on the scale of SUS, for SUS and, by regression,
+for UMUX-Lite."""
 
 
 def scores(records: StudyRecords, design: Design) -> Table:
-    """Score every questionnaire that was filled in, as a table with the columns of `SCORES`.
+    """Score all completed questionnaires: a table with the columns of `SCORES`.
 
-    A questionnaire with an item that is missing, or is no value of its scale, has no score: never one that takes it as
-    0, or as the mean of the others. Those without a score by their nature (open texts) are left out.
+    If an item is missing, or its value is not on the scale, the questionnaire has no score: missing values are never
+    imputed. Questionnaires that have texts only are omitted.
     """
-    known = {questionnaire.name: questionnaire for questionnaire in design.questionnaires if questionnaire.scored}
+    questionnaires = {form.name: form for form in design.questionnaires if form.scored}
     rows: list[dict[str, Any]] = []
-    for key, values in _filled_in(records, known).items():
-        questionnaire, given = known[key[-1]], np.array(values)
-        low, high = questionnaire.bounds(given)
-        answered, score = int((~np.isnan(given)).sum()), questionnaire.score(given)
-        sus = {"sus": score, "umux-lite": sus_of_umux_lite(score)}.get(questionnaire.of, math.nan)
+    for key, answers in _scored_answers(records, questionnaires).items():
+        questionnaire, values = questionnaires[key[-1]], np.array(answers)
+        low, high = questionnaire.bounds(values)
+        answered, score = int((~np.isnan(values)).sum()), questionnaire.score(values)
+        sus = {"sus": score, "umux-lite": sus_from_umux_lite(score)}.get(questionnaire.of, math.nan)
         numbers = {"score": score, "low": low, "high": high, "items": answered, "sus": sus}
-        named = dict(zip(("participant", "position", "system", "questionnaire"), key, strict=True))
-        rows.append(named | {name: None if math.isnan(number) else number for name, number in numbers.items()})
+        row = dict(zip(("participant", "position", "system", "questionnaire"), key, strict=True))
+        rows.append(row | {name: None if math.isnan(number) else number for name, number in numbers.items()})
     return pa.Table.from_pylist(rows, schema=SCORES)
 
 
-def _filled_in(records: StudyRecords, known: dict[str, Questionnaire]) -> dict[tuple[str, int, str, str], list[float]]:
-    """Give the values of the scored items of each questionnaire that was filled in; NaN where there is none.
-
-    A questionnaire after a task is of the system that the task was done with.
-    """
-    of = {(row["participant"], row["position"]): row["system"] for row in records["trials"].to_pylist()}
-    places = {name: {item.name: at for at, item in enumerate(one.scored)} for name, one in known.items()}
-    found: dict[tuple[str, int, str, str], list[float]] = {}
+def _scored_answers(
+    records: StudyRecords, questionnaires: dict[str, Questionnaire]
+) -> dict[tuple[str, int, str, str], list[float]]:
+    """Return the values of the scored items (NaN: missing) by participant, position, system, and questionnaire."""
+    # A questionnaire after a task concerns the system of that task.
+    systems = {(row["participant"], row["position"]): row["system"] for row in records["trials"].to_pylist()}
+    indices = {name: {item.name: i for i, item in enumerate(form.scored)} for name, form in questionnaires.items()}
+    answers: dict[tuple[str, int, str, str], list[float]] = {}
     for row in records["answers"].to_pylist():
-        if (name := row["questionnaire"]) in known:
+        if (name := row["questionnaire"]) in questionnaires:
             trial = row["participant"], row["position"]
-            values = found.setdefault((*trial, of.get(trial, row["system"]), name), [math.nan] * len(places[name]))
-            at = places[name].get(row["item"])
-            if at is not None and row["value"] in known[name].scored[at].values:
-                values[at] = row["value"]
-    return found
+            key = (*trial, systems.get(trial, row["system"]), name)
+            values = answers.setdefault(key, [math.nan] * len(indices[name]))
+            i = indices[name].get(row["item"])
+            if i is not None and row["value"] in questionnaires[name].scored[i].values:
+                values[i] = row["value"]
+    return answers
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """How far the items of a questionnaire agree: Cronbach's alpha, of so many that were filled in whole."""
+class ItemAgreement:
+    """Cronbach's alpha of a questionnaire, over the `filled_in` ones without a missing item."""
 
     questionnaire: str
     alpha: float
@@ -337,32 +345,32 @@ class Agreement:
 
 
 def item_agreement(values: Floats, *, level: float = 0.95) -> tuple[float, tuple[float, float]]:
-    """Give Cronbach's alpha of items (n, k) with the interval of Feldt (1965); NaN for fewer than two of either.
+    """Compute Cronbach's alpha of items (n, k) with the interval of Feldt (1965); NaN if n < 2 or k < 2.
 
-    Alpha is the generalizability of persons over items (Hoyt 1941); below 0 it is taken as 0.
+    Alpha equals the generalizability of persons over items (Hoyt 1941); negative values are set to 0.
 
     >>> values = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
     >>> round(item_agreement(values)[0], 4)
     0.9093
     """
-    whole = values[~np.isnan(values).any(axis=1)]
-    if min(whole.shape) < 2:
+    complete = values[~np.isnan(values).any(axis=1)]
+    if min(complete.shape) < 2:
         return math.nan, (math.nan, math.nan)
-    found = reliability(whole, level=level).generalizability
-    return found.value, found.interval or (math.nan, math.nan)
+    alpha = reliability(complete, level=level).generalizability
+    return alpha.value, alpha.interval or (math.nan, math.nan)
 
 
-def agreement(records: StudyRecords, design: Design, *, level: float = 0.95) -> tuple[Agreement, ...]:
-    """Say how far the items of each questionnaire with several agree.
+def agreement(records: StudyRecords, design: Design, *, level: float = 0.95) -> tuple[ItemAgreement, ...]:
+    """Compute Cronbach's alpha of each questionnaire with several scored items.
 
-    What one person filled in several times counts as if it were of several: the interval is then too narrow.
+    Repeated questionnaires of one person count as independent, which makes the interval too narrow.
     """
-    known = {one.name: one for one in design.questionnaires if len(one.scored) > 1}
-    filled_in = _filled_in(records, known)
-    found: list[Agreement] = []
-    for name, questionnaire in known.items():
-        given = [values for key, values in filled_in.items() if key[-1] == name]
-        values = questionnaire.shares(np.array(given).reshape(len(given), len(questionnaire.scored)))
-        whole = int((~np.isnan(values).any(axis=1)).sum())
-        found.append(Agreement(name, *item_agreement(values, level=level), whole, len(values) - whole))
-    return tuple(found)
+    questionnaires = {form.name: form for form in design.questionnaires if len(form.scored) > 1}
+    answers = _scored_answers(records, questionnaires)
+    agreements: list[ItemAgreement] = []
+    for name, questionnaire in questionnaires.items():
+        rows = [values for key, values in answers.items() if key[-1] == name]
+        shares = questionnaire.shares(np.array(rows).reshape(len(rows), len(questionnaire.scored)))
+        complete = int((~np.isnan(shares).any(axis=1)).sum())
+        agreements.append(ItemAgreement(name, *item_agreement(shares, level=level), complete, len(shares) - complete))
+    return tuple(agreements)

@@ -1,4 +1,4 @@
-"""What a study recorded, as a few tables: who took part, what each did with which system, and what each said of it."""
+"""Records of a study as tables: participants, trials, actions, and answers."""
 
 from __future__ import annotations
 
@@ -46,14 +46,13 @@ TABLES: Mapping[str, pa.Schema] = {
 }
 """The tables and their columns; times are milliseconds since 1970.
 
-``participants``: who took part, and in which group (novice, expert). ``trials``: one row a participant and task, by its
-position from 1: which topic, system and interface variant; ``ended`` is empty where it was not finished. ``answers``:
-one row an item of a questionnaire; position 0 is not of one task: then ``system`` is of which system it is, empty for
-the whole study. ``saved``: documents that a participant kept, with a grade where one was given. ``preferences``: two
-systems side by side; ``preferred`` is one of the two, or empty where neither was. ``notes``: what an observer wrote.
-``events``: every action, in its order: ``query`` (a result page was ``shown``: its documents from ``rank`` on;
-``page`` numbers the pages of a trial), ``click``, ``back`` (``value``: seconds in the document), ``save``, ``unsave``,
-``end``.
+``participants``: with their groups (novice, expert). ``trials``: one row per participant and task, with the position
+from 1, topic, system, and interface variant; ``ended`` is empty if it was not finished. ``answers``: one row per item
+of a questionnaire; at position 0, the answer concerns ``system``, or (empty) the study. ``saved``: saved documents,
+with a grade if the participant assigned one. ``preferences``: two systems side by side; ``preferred`` is one of them,
+or empty. ``notes``: texts of the observer. ``events``: actions in their order: ``query`` (a result page ``shown``: its
+documents from ``rank`` on; ``page`` numbers the pages of a trial), ``click``, ``back`` (``value``: seconds in the
+document), ``save``, ``unsave``, ``end``.
 """
 KEYS: Mapping[str, tuple[str, ...]] = {
     "participants": ("participant",),
@@ -62,8 +61,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "saved": (*_TRIAL, "doc_id"),
     "preferences": ("participant", "query_id", "left", "right"),
 }
-"""Of what there is one row at a time, in each table."""
-_SET = TableSet(
+"""Unique key of each table."""
+_TABLE_SET = TableSet(
     TABLES, KEYS, defaults={"group": "", "variant": "", "practice": False, "position": 0, "system": "", "preferred": "",
                          "why": "", "left": "", "right": ""}
 )  # fmt: skip
@@ -71,20 +70,19 @@ _SET = TableSet(
 
 @dataclass(frozen=True, eq=False)
 class StudyRecords:
-    """What a study recorded. Immutable.
+    """Records of a study. Immutable.
 
     Parameters
     ----------
     tables
-        Arrow tables by name, with the columns of `TABLES`; a table that is not there is one without rows.
+        Arrow tables by name, with the columns of `TABLES`; a missing table is empty.
     where, notes
-        The path it came from, and what was not read there.
+        Path of the records, and notes on data that was not read.
 
     Raises
     ------
     InputError
-        If a table is unknown, something stands twice or lacks what it is of, or a table names a participant or trial
-        that there is not.
+        If a table is unknown, a key is missing or duplicate, or a table refers to a missing participant or trial.
 
     Examples
     --------
@@ -101,29 +99,31 @@ class StudyRecords:
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
-        _SET.check(self.tables, self.where, [(name, ("participant",), "participants") for name in TABLES])
+        _TABLE_SET.check(self.tables, self.where, [(name, ("participant",), "participants") for name in TABLES])
         for row in self["trials"].to_pylist():
             if row["position"] < 1 or not (row["query_id"] and row["system"]):
-                problem = f"trials: one of {row['participant']} has no position from 1, no query_id or no system"
-                raise InputError(problem, fix="give all three", path=self.where)
-        known = set(zip(*(self["trials"][name].to_pylist() for name in _TRIAL), strict=True))
+                problem = f"trials: a trial of {row['participant']} needs a position from 1, a query_id, and a system"
+                raise InputError(problem, fix="add the missing value", path=self.where)
+        trials = set(zip(*(self["trials"][name].to_pylist() for name in _TRIAL), strict=True))
         for name in (name for name in TABLES if "position" in TABLES[name].names and name != "trials"):
             for row in self[name].select(list(_TRIAL)).to_pylist():
-                if row["position"] and (row["participant"], row["position"]) not in known:
+                if row["position"] and (row["participant"], row["position"]) not in trials:
                     problem = f"{name}: {row['participant']} has no trial at position {row['position']}"
-                    raise InputError(problem, fix="give it in the table trials", path=self.where)
+                    raise InputError(problem, fix="add the trial to the table trials", path=self.where)
+        # A preference for a system that was not displayed would bias strengths without notice.
         for row in self["preferences"].to_pylist():
             if row["left"] == row["right"] or not (row["left"] and row["right"]):
-                problem = f"preferences: {row['participant']} was not shown two systems for {row['query_id']}"
-                raise InputError(problem, fix="give left and right", path=self.where)
+                pair = f"{row['participant']} and {row['query_id']}"
+                problem = f"preferences: left and right must be two different systems, for {pair}"
+                raise InputError(problem, fix="correct left and right", path=self.where)
             if row["preferred"] not in {"", row["left"], row["right"]}:
-                fix = f"write {row['left']}, {row['right']}, or nothing"
-                raise InputError(f"preferences: {row['preferred']!r} was not shown", fix=fix, path=self.where)
+                problem = f"preferences: preferred must be left, right, or empty, got {row['preferred']!r}"
+                raise InputError(problem, fix=f"write {row['left']}, {row['right']}, or nothing", path=self.where)
 
     @classmethod
     def of(cls, tables: Mapping[str, Any]) -> StudyRecords:
-        """Make them of tables by name: anything that Arrow takes, a list of dicts, or the path of one."""
-        return cls({name: _SET.table(name, given) for name, given in tables.items()})
+        """Create records from tables by name: Arrow tables or data frames, lists of dicts, or paths."""
+        return cls({name: _TABLE_SET.table(name, table) for name, table in tables.items()})
 
     @classmethod
     def read(cls, folder: str | Path) -> StudyRecords:
@@ -132,82 +132,85 @@ class StudyRecords:
         Raises
         ------
         InputError
-            If there is no such folder or no table of trials, or one cannot be read; it names the line.
+            If the folder or the table of trials is missing, or a table cannot be read (with the line).
         """
-        tables, notes = _SET.read(Path(folder)) if Path(folder).is_dir() else ({}, ())
+        tables, notes = _TABLE_SET.read(Path(folder)) if Path(folder).is_dir() else ({}, ())
         if "trials" not in tables:
-            raise InputError("there are no trials of a study", fix="name a folder with trials.jsonl", path=str(folder))
+            problem = "the folder must have a table of trials"
+            raise InputError(problem, fix="use a folder with trials.jsonl", path=str(folder))
         return cls(tables, str(folder), notes)
 
     def write(self, folder: str | Path) -> None:
-        """Write each table that is there as JSON Lines; equal records give equal bytes."""
+        """Write each table that is not missing as JSON Lines; equal records give identical files."""
         by_time: dict[str, Sequence[str]] = dict.fromkeys(("notes", "events"), (*_TRIAL, "at"))
-        _SET.write(self.tables, folder, tuple(TABLES), by_time)
+        _TABLE_SET.write(self.tables, folder, tuple(TABLES), by_time)
 
     def __getitem__(self, name: str) -> Table:
-        """Give a table, with no rows where there is none."""
-        return _SET.of(self.tables, name, self.where)
+        """Return a table; empty if it is missing."""
+        return _TABLE_SET.of(self.tables, name, self.where)
 
     def by_trial(self, name: str) -> defaultdict[tuple[str, int], list[dict[str, Any]]]:
-        """Give the rows of a table by participant and position, in their order."""
-        found = defaultdict[tuple[str, int], list[dict[str, Any]]](list)
+        """Return the rows of a table by participant and position, in their order."""
+        rows = defaultdict[tuple[str, int], list[dict[str, Any]]](list)
         for row in self[name].to_pylist():
-            found[row["participant"], row["position"]].append(row)
-        return found
+            rows[row["participant"], row["position"]].append(row)
+        return rows
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
-        """The systems, in the order of their names."""
+        """Names of the systems, sorted."""
         return tuple(sorted(set(self["trials"]["system"].to_pylist())))
 
 
 DEPTH = 100
-"""So many documents of a list are shown at most."""
+"""Maximum number of documents in a list."""
 Hits = tuple[tuple[str, float], ...]
-"""Documents and their scores, the best first."""
+"""Documents and their scores, sorted by decreasing score."""
 
 
 class SystemLists(NamedTuple):
-    """What one system returns, and the texts of that."""
+    """Search function of a system, and the texts of its documents."""
 
     hits: Callable[[str, str], Hits]  # of a topic and a query
     texts: Texts
-    free: bool  # whether people write queries of their own
+    free: bool  # whether participants write their queries
 
     def text(self, doc_id: str) -> Text:
-        """Give title and text of a document; empty ones where none are known."""
+        """Return the title and text of a document; empty if it has no text."""
         return self.texts.documents.get(doc_id, Text("", ""))
 
 
 @dataclass(frozen=True, eq=False)
 class StudyLists:
-    """The lists of every system. Files are read once."""
+    """Lists of all systems. Files are read once."""
 
     systems: Mapping[str, SystemLists] = field(repr=False)
 
     @classmethod
     def of(cls, design: Design) -> Self:
-        """Read the runs and texts that a design names.
+        """Read the runs and texts of a design.
 
         Raises
         ------
         InputError
-            If one cannot be read.
+            If a file cannot be read.
         """
         topics = tuple(dict.fromkeys(task.topic for task in (*design.practice, *design.tasks, *design.preference)))
-        made: dict[str, SystemLists] = {}
+        systems: dict[str, SystemLists] = {}
         for system in design.systems:
             texts = str(design.file(system.texts))
+            # With an engine, participants write queries; with a run, its lists for the topics are fixed.
             if system.endpoint:
-                made[system.name] = SystemLists(_asked(str(design.file(system.endpoint))), Texts.of(texts), free=True)
+                search = _http_search(str(design.file(system.endpoint)))
+                systems[system.name] = SystemLists(search, Texts.of(texts), free=True)
                 continue
-            frozen = _frozen(Run.read(design.file(system.run)), topics)
-            wanted = {doc_id for hits in frozen.values() for doc_id, _ in hits}
-            made[system.name] = SystemLists(lambda topic, _, of=frozen: of[topic], Texts.of(texts, wanted), free=False)
-        return cls(made)
+            run_hits = _hits_by_topic(Run.read(design.file(system.run)), topics)
+            doc_ids = {doc_id for hits in run_hits.values() for doc_id, _ in hits}
+            systems[system.name] = SystemLists(_frozen_search(run_hits), Texts.of(texts, doc_ids), free=False)
+        return cls(systems)
 
 
-def _frozen(run: Run, topics: tuple[str, ...]) -> dict[str, Hits]:
+def _hits_by_topic(run: Run, topics: tuple[str, ...]) -> dict[str, Hits]:
     returned, scores = rank_all_with_scores(run, topics, RankingRules(depth=DEPTH))
     docs, ends = returned.doc.to_pylist(), np.searchsorted(returned.topic, np.arange(len(topics) + 1))
     return {
@@ -216,8 +219,12 @@ def _frozen(run: Run, topics: tuple[str, ...]) -> dict[str, Hits]:
     }
 
 
-def _asked(path: str) -> Callable[[str, str], Hits]:
-    """Ask an engine over HTTP; who looks at the same page again sees the same."""
+def _frozen_search(hits: dict[str, Hits]) -> Callable[[str, str], Hits]:
+    return lambda topic, _: hits[topic]
+
+
+def _http_search(path: str) -> Callable[[str, str], Hits]:
+    """Return a search function for an HTTP engine; a cache keeps reloaded pages unchanged."""
     engine = find_engine("http")()
     engine.build({}, {"file": path}, Path())
 
@@ -231,12 +238,12 @@ def _asked(path: str) -> Callable[[str, str], Hits]:
     return lambda _, query: search(query)
 
 
-def log_lines(records: StudyRecords) -> Iterator[dict[str, Any]]:
-    """Give a record for each result page and each action, in the layout of docs/ubi.md.
+def ubi_records(records: StudyRecords) -> Iterator[dict[str, Any]]:
+    """Yield a UBI record for each result page and each action, in the layout of docs/ubi.md.
 
-    A participant is a user and a trial a session. A page says as ``ranker`` which system made it; its topic, variant,
-    position and group, and whether the trial was practice, are attributes to choose or slice by. A click has the time
-    in the document; the grade of a saved document is a rating.
+    A participant is a client and a trial a session. The attribute ``ranker`` of a page is the system; topic, variant,
+    position, group, and practice are further attributes. A click has the time in the document; the grade of a saved
+    document is a rating.
 
     >>> from judged.studies import StudyRecords
     >>> trial = {"participant": "p1", "position": 1}
@@ -246,7 +253,7 @@ def log_lines(records: StudyRecords) -> Iterator[dict[str, Any]]:
     ...         {**trial, "at": 0, "action": "query", "page": 1, "query": "faust", "rank": 1, "shown": ["a", "b"]},
     ...         {**trial, "at": 900, "action": "click", "page": 1, "doc_id": "b", "rank": 2},
     ...         {**trial, "at": 5900, "action": "back", "page": 1, "doc_id": "b", "rank": 2, "value": 5}]})
-    >>> page, click = log_lines(records)
+    >>> page, click = ubi_records(records)
     >>> page["query_response_hit_ids"], page["query_attributes"]["ranker"], click["event_attributes"]["dwell_ms"]
     (['a', 'b'], 'bm25', 5000)
     """
@@ -254,34 +261,35 @@ def log_lines(records: StudyRecords) -> Iterator[dict[str, Any]]:
     trials = {(row["participant"], row["position"]): row for row in records["trials"].to_pylist()}
     for (participant, position), rows in records.by_trial("events").items():
         trial, session = trials[participant, position], f"{participant}-{position}"
-        who = {"client_id": participant, "session_id": session}
-        about = {"topic": trial["query_id"], "position": position, "group": groups[participant]}
-        about |= {"variant": trial["variant"], "practice": trial["practice"]}
-        sizes: dict[str, int] = {}  # of the first page of each query
-        for at, row in enumerate(rows):
-            same = {**who, "query_id": f"{session}-{row['page']}", "timestamp": row["at"]}
+        ids = {"client_id": participant, "session_id": session}
+        facts = {"topic": trial["query_id"], "position": position, "group": groups[participant]}
+        facts |= {"variant": trial["variant"], "practice": trial["practice"]}
+        sizes: dict[str, int] = {}  # number of results on the first page of each query
+        for i, row in enumerate(rows):
+            common = {**ids, "query_id": f"{session}-{row['page']}", "timestamp": row["at"]}
+            # The first page of a query defines its page size, from which later page numbers follow.
             if row["action"] == "query":
                 size, first = sizes.setdefault(row["query"], len(row["shown"] or ())), row["rank"] or 1
                 page = {"rank_base": 1, "first_rank": first, "page": 1 + (first - 1) // max(size, 1)}
-                attributes = {"ranker": trial["system"], **page, **about}
+                attributes = {"ranker": trial["system"], **page, **facts}
                 yield {
-                    **same, "user_query": row["query"], "query_response_hit_ids": row["shown"] or [],
+                    **common, "user_query": row["query"], "query_response_hit_ids": row["shown"] or [],
                     "query_attributes": attributes,
                 }  # fmt: skip
             elif row["action"] not in {"back", "end"}:
-                place: dict[str, Any] = {"object": {"object_id": row["doc_id"]}, "position": {"ordinal": row["rank"]}}
-                if row["action"] == "click" and (seconds := _seconds(rows[at + 1 :], row)) is not None:
-                    place["dwell_ms"] = round(1000 * seconds)
-                yield {**same, "action_name": row["action"], "event_attributes": place}
+                event: dict[str, Any] = {"object": {"object_id": row["doc_id"]}, "position": {"ordinal": row["rank"]}}
+                if row["action"] == "click" and (seconds := _dwell_seconds(rows[i + 1 :], row)) is not None:
+                    event["dwell_ms"] = round(1000 * seconds)
+                yield {**common, "action_name": row["action"], "event_attributes": event}
                 if row["action"] == "save" and row["value"] is not None:
-                    yield {**same, "action_name": "rating", "event_attributes": place | {"value": row["value"]}}
+                    yield {**common, "action_name": "rating", "event_attributes": event | {"value": row["value"]}}
 
 
-def _seconds(later: list[dict[str, Any]], click: dict[str, Any]) -> float | None:
-    """Tell how long a document was looked at that a click opened; None where nobody knows."""
-    of_it = (row for row in later if row["doc_id"] == click["doc_id"] and row["action"] in {"click", "back"})
-    next_ = next(of_it, None)
-    return next_["value"] if next_ is not None and next_["action"] == "back" else None
+def _dwell_seconds(later: list[dict[str, Any]], click: dict[str, Any]) -> float | None:
+    visits = (row for row in later if row["doc_id"] == click["doc_id"] and row["action"] in {"click", "back"})
+    following = next(visits, None)
+    # A second click without "back" in between leaves the dwell time of the first one unknown.
+    return following["value"] if following is not None and following["action"] == "back" else None
 
 
 def write_log(records: StudyRecords, path: str | Path) -> None:
@@ -290,7 +298,7 @@ def write_log(records: StudyRecords, path: str | Path) -> None:
     Raises
     ------
     JudgedError
-        If it cannot be written.
+        If the file cannot be written.
     """
-    with atomic_write(path) as part, part.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in log_lines(records))
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in ubi_records(records))

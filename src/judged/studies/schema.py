@@ -1,4 +1,4 @@
-"""The tables of a study that runs, in the words that SQLite and PostgreSQL share."""
+"""Database tables of a running study, for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _TYPES: dict[str, type] = {
 
 
 def _table(table: str, *names: str, keys: int = 0, optional: tuple[str, ...] = (), **types: type) -> Table:
-    """Return a table with these columns: the first ones are the key, and only the optional ones may be empty."""
+    """Create a table whose first `keys` columns are the primary key; only `optional` columns may be null."""
     kinds = _TYPES | types
     columns = (
-        Column(name, kinds.get(name, String), primary_key=at < keys, nullable=name in optional, autoincrement=False)
-        for at, name in enumerate(names)
+        Column(name, kinds.get(name, String), primary_key=i < keys, nullable=name in optional, autoincrement=False)
+        for i, name in enumerate(names)
     )
     return Table(table, metadata, *columns)
 
 
 about = _table("study", "name", "value", keys=1, value=String)
 LAYOUT = StoreLayout(about, 1, "answers of a study", "judged study links DESIGN --store")
-# number: of a participant in the group, from 0, in the order in which they came
+# number: index of a participant in the group, from 0, in the order of enrollment
 participants = _table("participants", "participant", "group", "number", keys=1)
 assignments = _table("assignments", *_TRIAL, "query_id", "system", "variant", "practice", keys=2)
-steps = _table("steps", "participant", "step", "at", keys=2)  # the pages that a participant has passed
+steps = _table("steps", "participant", "step", "at", keys=2)  # pages that a participant completed
 answers = _table(
     "answers", *_TRIAL, "system", "questionnaire", "item", "value", "text", "personal", keys=5, optional=("value",)
 )
 preferences = _table("preferences", "participant", "query_id", "left", "right", "preferred", "why", keys=4)
 _OPTIONAL = ("query", "doc_id", "rank", "value", "shown")  # shown: JSON, a list of ids
-# number: of an action, from 1; of two processes only one can add the next
+# number: index of an action, from 1. As part of the key, it lets only one of two processes add the next action.
 actions = _table("actions", *_TRIAL, "number", "at", "action", "page", *_OPTIONAL, keys=3, optional=_OPTIONAL)
 notes = _table("notes", *_TRIAL, "at", "text")
 notes.append_column(Column("note", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True))

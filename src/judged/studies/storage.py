@@ -1,4 +1,4 @@
-"""Where a study is kept while it runs: one file of SQLite, or PostgreSQL. Rows are added, never changed."""
+"""Storage of a running study in SQLite or PostgreSQL. Rows are added, never changed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 TASK, SEARCH = "task", "search"
-"""The steps of a trial: its instruction was read, it was ended. Step ``task-3`` is that of the trial at position 3."""
+"""Pages of a trial. The page ``task-3`` has the instruction of the trial at position 3."""
 OBSERVER = "observer"
-"""Whose link leads to the notes."""
+"""User name of the observer, who writes the notes."""
 
 
 class Action(NamedTuple):
-    """What a participant did in a trial: a row of the table events of `StudyRecords`, whose columns it has."""
+    """Action of a participant in a trial: a row of the table events of `StudyRecords`."""
 
     action: str
     page: int = 0
@@ -38,91 +38,94 @@ class Action(NamedTuple):
 
 
 class Participant(NamedTuple):
-    """Which place somebody has in the design."""
+    """Group of a participant, and index within the group."""
 
     group: str
     number: int  # from 0
 
 
-def page_of(actions: Sequence[Action], page: int | None = None) -> Action | None:
-    """Give a result page by its number, or the last one; None if there is none."""
-    return next((one for one in reversed(actions) if one.action == "query" and page in {None, one.page}), None)
+def find_results_page(actions: Sequence[Action], page: int | None = None) -> Action | None:
+    """Return the action of a result page by its number, or of the last page; None if it does not exist."""
+    queries = (action for action in reversed(actions) if action.action == "query")
+    return next((query for query in queries if page in {None, query.page}), None)
 
 
-def open_document(actions: Sequence[Action]) -> Action | None:
-    """Give the click that opened the document that is being read; None if none is."""
-    last = next((one for one in reversed(actions) if one.action in {"query", "click", "back"}), None)
+def find_open_document(actions: Sequence[Action]) -> Action | None:
+    """Return the click that opened the document that is still open; None if no document is open."""
+    last = next((action for action in reversed(actions) if action.action in {"query", "click", "back"}), None)
     return last if last is not None and last.action == "click" else None
 
 
-def saved(actions: Iterable[Action]) -> dict[str, Action]:
-    """Give the documents that are kept, each with how it was.
+def saved_documents(actions: Iterable[Action]) -> dict[str, Action]:
+    """Return the documents that are saved after these actions, each with the action that saved it.
 
-    >>> list(saved([Action("save", doc_id="a"), Action("save", doc_id="b"), Action("unsave", doc_id="a")]))
+    >>> list(saved_documents([Action("save", doc_id="a"), Action("save", doc_id="b"), Action("unsave", doc_id="a")]))
     ['b']
     """
-    kept: dict[str, Action] = {}
-    for one in actions:
-        if one.action == "save":
-            kept[str(one.doc_id)] = one
-        elif one.action == "unsave":
-            kept.pop(str(one.doc_id), None)
-    return kept
+    documents: dict[str, Action] = {}
+    for action in actions:
+        if action.action == "save":
+            documents[str(action.doc_id)] = action
+        elif action.action == "unsave":
+            documents.pop(str(action.doc_id), None)
+    return documents
 
 
-def added(before: Sequence[Action], new: Action) -> tuple[Action, ...]:
-    """Tell what an action adds to those before it: nothing where a page was loaded or a form was sent once more.
+def new_actions(before: Sequence[Action], new: Action) -> tuple[Action, ...]:
+    """Return the actions to add to a trial for a new action; empty if a page was reloaded or a form was resubmitted.
 
-    A page of results that is shown again is the same page; where a document was being read, that has ended.
+    A result page closes the document that is open. If the last result page is displayed again, it is not added again.
 
-    >>> shown = Action("query", query="faust", rank=1, shown=("a", "b"), at=0)
-    >>> before = added((), shown)
-    >>> before += added(before, Action("click", page=1, doc_id="b", rank=2, at=1000))
-    >>> [(one.action, one.page, one.value) for one in added(before, shown._replace(at=5000))]
+    >>> query = Action("query", query="faust", rank=1, shown=("a", "b"), at=0)
+    >>> before = new_actions((), query)
+    >>> before += new_actions(before, Action("click", page=1, doc_id="b", rank=2, at=1000))
+    >>> [(action.action, action.page, action.value) for action in new_actions(before, query._replace(at=5000))]
     [('back', 1, 4.0)]
-    >>> added(before, before[-1])
+    >>> new_actions(before, before[-1])
     ()
     """
-    # clocks are set back, and ties have no order
+    # Clocks can be set back, and equal times would have no order.
     new = new._replace(at=max(new.at, before[-1].at + 1 if before else 0))
-    page, reading = page_of(before), open_document(before)
+    page, click = find_results_page(before), find_open_document(before)
+    is_same_document = click is not None and (click.page, click.doc_id) == (new.page, new.doc_id)
     if new.action == "back":
-        if reading is None or (reading.page, reading.doc_id) != (new.page, new.doc_id):
+        if click is None or not is_same_document:
             return ()
-        seconds = (new.at - reading.at) / 1000
-        return (new._replace(rank=reading.rank, value=seconds if new.value is None else min(new.value, seconds)),)
+        # The browser reports the visible time, which cannot exceed the time since the click.
+        seconds = (new.at - click.at) / 1000
+        return (new._replace(rank=click.rank, value=seconds if new.value is None else min(new.value, seconds)),)
     if new.action == "query":
-        left = () if reading is None else added(before, Action("back", reading.page, doc_id=reading.doc_id, at=new.at))
+        back = click and Action("back", click.page, doc_id=click.doc_id, at=new.at)
+        closing = new_actions(before, back) if back else ()
         if page is not None and (page.query, page.rank, page.shown) == (new.query, new.rank, new.shown):
-            return left
-        return (*left, new._replace(page=1 if page is None else page.page + 1, at=new.at + len(left)))
+            return closing
+        return (*closing, new._replace(page=1 if page is None else page.page + 1, at=new.at + len(closing)))
     if new.action == "click":
-        same = reading is not None and (reading.page, reading.doc_id) == (new.page, new.doc_id)
-        return () if same else (new,)
-    kept = saved(before).get(str(new.doc_id))
+        return () if is_same_document else (new,)
+    saved = saved_documents(before).get(str(new.doc_id))
     if new.action == "unsave":
-        return () if kept is None else (new,)
-    return () if kept is not None and kept.value == new.value else (new,)
+        return () if saved is None else (new,)
+    return () if saved is not None and saved.value == new.value else (new,)
 
 
 @dataclass(frozen=True, eq=False)
 class StudyStore:
-    """Participants, what each is to do, and what each did. Open one with `StudyStore.open`.
+    """Participants with their assignments, answers, and actions. Open a store with `StudyStore.open`.
 
-    What was answered or done is there for good when `finish` or `act` returns; the same again changes nothing.
+    Data is durable when `complete_step` or `record_action` returns; a repeated call changes nothing.
 
     Examples
     --------
-    >>> store = StudyStore.open("sqlite://", "design", new=True)  # in memory; a path in earnest
+    >>> store = StudyStore.open("sqlite://", "design", new=True)  # in memory; usually a path
     >>> trial = {"query_id": "q", "system": "bm25", "variant": "", "practice": False}
     >>> store.enroll([{"participant": "p1", "group": "", "position": 1, **trial}])
     True
-    >>> store.participant_of(store.token("p1")), store.participant_of("p1-guessed")
+    >>> store.find_participant(store.token("p1")), store.find_participant("p1-guessed")
     ('p1', None)
-    >>> store.finish("p1", "task-1"), store.finish("p1", "task-1")
+    >>> store.complete_step("p1", "task-1"), store.complete_step("p1", "task-1")
     (True, False)
-    >>> _ = store.act("p1", 1, Action("query", query="faust", rank=1, shown=("a", "b")))
-    >>> _ = store.act("p1", 1, Action("save", page=1, doc_id="b"))
+    >>> _ = store.record_action("p1", 1, Action("query", query="faust", rank=1, shown=("a", "b")))
+    >>> _ = store.record_action("p1", 1, Action("save", page=1, doc_id="b"))
     >>> store.records()["saved"]["doc_id"].to_pylist()
     ['b']
     """
@@ -138,17 +141,17 @@ class StudyStore:
         Parameters
         ----------
         where
-            The path of a file of SQLite, or the address of a PostgreSQL database: ``postgresql://user@host/name``.
+            Path of an SQLite file, or address of a PostgreSQL database: ``postgresql://user@host/name``.
         design
-            A hash of the design; participants who see the pages of one are not to go on with those of another. Without
-            it any will do, which is enough to read.
+            Hash of the design, because participants must not continue with the pages of another design. Default: any
+            design, to read a store.
         new
-            Whether a store is made where there is none.
+            Whether to create a missing store.
 
         Raises
         ------
         InputError
-            If it cannot be opened, is no store of a study or that of another design, or is not there.
+            If the store cannot be opened, is missing, is not a study, or belongs to another design.
         MissingExtraError
             If SQLAlchemy is not installed.
         """
@@ -157,39 +160,45 @@ class StudyStore:
         except ImportError:
             raise MissingExtraError("SQLAlchemy", "labels") from None
 
-        def begin(connection: Connection) -> None:
+        def initialize(connection: Connection) -> None:
             rows = {"design": design, "secret": token_urlsafe(24)}
             connection.execute(schema.about.insert(), [{"name": name, "value": value} for name, value in rows.items()])
 
-        engine, shown = open_database(where, schema.LAYOUT, begin, new=new), without_password(where)
+        engine, address = open_database(where, schema.LAYOUT, initialize, new=new), without_password(where)
         with engine.connect() as connection:
-            known = {row.name: row.value for row in connection.execute(schema.about.select())}
-        if design and known["design"] != design:
-            fix = "keep each version of a design in a store of its own"
-            raise InputError("the design is not the one that these answers were given to", fix=fix, path=shown)
-        return cls(engine, shown, known["secret"])
+            facts = {row.name: row.value for row in connection.execute(schema.about.select())}
+        if design and facts["design"] != design:
+            fix = "use a separate store for each version of a design"
+            raise InputError("the answers in this store are for another version of the design", fix=fix, path=address)
+        return cls(engine, address, facts["secret"])
 
-    def enroll(self, assignments: Iterable[Mapping[str, Any]], known: Container[str] | None = None) -> bool:
-        """Add participants with their trials, one row a trial, those who came first first; who is there stays.
+    def enroll(self, assignments: Iterable[Mapping[str, Any]], enrolled: Container[str] | None = None) -> bool:
+        """Add new participants with their trials, one row per trial, in the order of enrollment.
 
-        `known`: the participants when trials were assigned. If another process has added some of the new ones since,
+        `enrolled`: the participants when trials were assigned. If another process has since added one of the new ones,
         add nothing and return False.
         """
         from sqlalchemy.exc import IntegrityError
 
         from judged.studies import schema
 
-        known = self.participants() if known is None else known
+        enrolled = self.participants() if enrolled is None else enrolled
         rows = list(assignments)
         people = {row["participant"]: row["group"] for row in rows}
         groups = list(people.values())
-        numbers = (groups[:at].count(group) for at, group in enumerate(groups))
+        # The index of a participant counts earlier participants of the same group.
+        numbers = (groups[:i].count(group) for i, group in enumerate(groups))
         names = schema.assignments.c.keys()
         new = [
-            {"participant": to_storable("participant", who), "group": to_storable("group", group), "number": number}
-            for (who, group), number in zip(people.items(), numbers, strict=True)
-            if who not in known
+            {
+                "participant": to_storable("participant", participant),
+                "group": to_storable("group", group),
+                "number": number,
+            }
+            for (participant, group), number in zip(people.items(), numbers, strict=True)
+            if participant not in enrolled
         ]
+        # The key of participants rejects a name that another process added in the meantime.
         try:
             with self.engine.begin() as connection:
                 if new:
@@ -200,79 +209,81 @@ class StudyStore:
         return True
 
     def participants(self) -> dict[str, Participant]:
-        """Give the group of each participant and the number within it, by group."""
+        """Return the group and index of each participant, sorted by group."""
         rows = {row["participant"]: Participant(row["group"], row["number"]) for row in self._rows("participants")}
-        return dict(sorted(rows.items(), key=lambda known: known[1]))
+        return dict(sorted(rows.items(), key=lambda row: row[1]))
 
-    def token(self, who: str) -> str:
-        """Give the token that lets a participant in, or the observer: the same each time."""
-        return f"{who}-{hmac.digest(self.secret.encode(), who.encode(), 'sha256').hex()[:24]}"
+    def token(self, user: str) -> str:
+        """Return the token in the link of a participant or observer; it never changes."""
+        # A keyed hash needs no table of tokens, and stays the same after a restart.
+        return f"{user}-{hmac.digest(self.secret.encode(), user.encode(), 'sha256').hex()[:24]}"
 
-    def participant_of(self, token: str) -> str | None:
-        """Tell whose token this is; None if nobody's."""
-        who = token.rpartition("-")[0]
-        known = hmac.compare_digest(self.token(who).encode(), token.encode("utf-8", "replace"))
-        return who if known and (who == OBSERVER or who in self.participants()) else None
+    def find_participant(self, token: str) -> str | None:
+        """Return the participant (or `OBSERVER`) of a token; None if the token is invalid."""
+        user = token.rpartition("-")[0]
+        # Constant time, so that a token cannot be guessed byte by byte.
+        is_valid = hmac.compare_digest(self.token(user).encode(), token.encode("utf-8", "replace"))
+        return user if is_valid and (user == OBSERVER or user in self.participants()) else None
 
     def trials(self, participant: str) -> list[dict[str, Any]]:
-        """Give what a participant is to do, in its order."""
+        """Return the assigned trials of a participant in their order."""
         return self._rows("assignments", participant)
 
     def steps(self, participant: str) -> dict[str, int]:
-        """Give when a participant passed each page that they passed."""
+        """Return the completed pages of a participant, with their times in milliseconds."""
         return {row["step"]: row["at"] for row in self._rows("steps", participant)}
 
-    def finish(
+    def complete_step(
         self,
         participant: str,
         step: str,
         answers: Iterable[Mapping[str, Any]] = (),
         preferences: Iterable[Mapping[str, Any]] = (),
     ) -> bool:
-        """Keep that a page was passed, and what was said there; tell whether that is new, or it was passed before."""
+        """Save a completed page with its answers; return False, and save nothing, if it was completed before."""
         from sqlalchemy.exc import IntegrityError
 
         from judged.studies import schema
 
-        who, usual = {"participant": participant}, {"position": 0, "system": "", "text": "", "personal": False}
+        key, defaults = {"participant": participant}, {"position": 0, "system": "", "text": "", "personal": False}
         with self.engine.begin() as connection:
             try:
-                connection.execute(schema.steps.insert(), {**who, "step": step, "at": now_ms()})
+                connection.execute(schema.steps.insert(), {**key, "step": step, "at": now_ms()})
             except IntegrityError:
                 return False
-            add_new(connection, schema.answers, ({**usual, **who, "value": None, **row} for row in answers))
-            add_new(connection, schema.preferences, ({**who, **row} for row in preferences))
+            add_new(connection, schema.answers, ({**defaults, **key, "value": None, **row} for row in answers))
+            add_new(connection, schema.preferences, ({**key, **row} for row in preferences))
         return True
 
     def actions(self, participant: str, position: int) -> tuple[Action, ...]:
-        """Give what a participant did in a trial."""
+        """Return the actions of a participant in a trial."""
         return tuple(_action(row) for row in self._actions(participant) if row["position"] == position)
 
-    def act(self, participant: str, position: int, action: Action) -> tuple[Action, ...]:
-        """Keep what a participant does, if it is new; give all that they did in the trial."""
+    def record_action(self, participant: str, position: int, action: Action) -> tuple[Action, ...]:
+        """Save an action of a participant if it is new; return all actions in the trial."""
         from sqlalchemy.exc import IntegrityError
 
         from judged.studies import schema
 
         while True:
             before = self.actions(participant, position)
-            new = added(before, action._replace(at=action.at or now_ms()))
+            new = new_actions(before, action._replace(at=action.at or now_ms()))
             rows = [
-                {name: to_storable(name, value) for name, value in one._asdict().items()}
+                {name: to_storable(name, value) for name, value in row._asdict().items()}
                 | {"participant": participant, "position": position, "number": number}
-                | {"shown": None if one.shown is None else json.dumps(one.shown)}
-                for number, one in enumerate(new, len(before) + 1)
+                | {"shown": None if row.shown is None else json.dumps(row.shown)}
+                for number, row in enumerate(new, len(before) + 1)
             ]
             try:
                 if rows:
                     with self.engine.begin() as connection:
                         connection.execute(schema.actions.insert(), rows)
-            except IntegrityError:  # another tab did something at the same time
+            except IntegrityError:  # another tab added an action with this number: read again, and retry
                 continue
             return before + new
 
-    def note(self, participant: str, position: int, text: str) -> None:
-        """Keep what an observer wrote."""
+    def add_note(self, participant: str, position: int, text: str) -> None:
+        """Save a note of the observer."""
         from judged.studies import schema
 
         row = {"participant": participant, "position": position, "at": now_ms(), "text": to_storable("text", text)}
@@ -280,30 +291,31 @@ class StudyStore:
             connection.execute(schema.notes.insert(), row)
 
     def notes(self, participant: str) -> list[dict[str, Any]]:
-        """Give what was written about a participant, in its order."""
+        """Return the notes about a participant in their order."""
         return self._rows("notes", participant)
 
     def records(self, *, personal: bool = False) -> StudyRecords:
-        """Give all that was recorded of those who began; answers that say who somebody is only if `personal`."""
-        passed = {(row["participant"], row["step"]): row["at"] for row in self._rows("steps")}
-        began = {participant for participant, _ in passed}
+        """Return the records of all participants who started; personal answers only if `personal`."""
+        completed = {(row["participant"], row["step"]): row["at"] for row in self._rows("steps")}
+        started = {participant for participant, _ in completed}
         tables = {name: self._rows(name) for name in ("participants", "answers", "preferences", "notes")}
         tables["answers"] = [row for row in tables["answers"] if personal or not row["personal"]]
+        # A trial starts when its task page is completed, and ends when its search page is.
         tables["trials"] = [
-            {**row, "started": at, "ended": passed.get((row["participant"], f"{SEARCH}-{row['position']}"))}
+            {**row, "started": time_ms, "ended": completed.get((row["participant"], f"{SEARCH}-{row['position']}"))}
             for row in self._rows("assignments")
-            if (at := passed.get((row["participant"], f"{TASK}-{row['position']}"))) is not None
+            if (time_ms := completed.get((row["participant"], f"{TASK}-{row['position']}"))) is not None
         ]
-        done = self._actions()
+        events = self._actions()
         by_trial: dict[tuple[str, int], list[Action]] = {}
-        for row in done:
+        for row in events:
             by_trial.setdefault((row["participant"], row["position"]), []).append(_action(row))
         tables["saved"] = [
-            {"participant": who, "position": position, "doc_id": doc_id, "grade": one.value, "at": one.at}
-            for (who, position), actions in by_trial.items()
-            for doc_id, one in saved(actions).items()
+            {"participant": participant, "position": position, "doc_id": doc_id, "grade": save.value, "at": save.at}
+            for (participant, position), actions in by_trial.items()
+            for doc_id, save in saved_documents(actions).items()
         ]
-        tables["events"] = done + [
+        tables["events"] = events + [
             {"participant": row["participant"], "position": row["position"], "action": "end", "at": row["ended"]}
             for row in tables["trials"]
             if row["ended"] is not None
@@ -313,35 +325,33 @@ class StudyStore:
                 name: [
                     {column: row.get(column) for column in TABLES[name].names}
                     for row in rows
-                    if row["participant"] in began
+                    if row["participant"] in started
                 ]
                 for name, rows in tables.items()
             }
         )
 
     def close(self) -> None:
-        """Give up the connections."""
+        """Close all connections."""
         self.engine.dispose()
 
     def _rows(self, name: str, participant: str | None = None) -> list[dict[str, Any]]:
-        """Give the rows of a table by their key."""
         from judged.studies import schema
 
         table = schema.metadata.tables[name]
-        chosen = table.select().order_by(*table.primary_key)
+        query = table.select().order_by(*table.primary_key)
         if participant is not None:
-            chosen = chosen.where(table.c.participant == participant)
+            query = query.where(table.c.participant == participant)
         with self.engine.connect() as connection:
-            return [dict(row) for row in connection.execute(chosen).mappings()]
+            return [dict(row) for row in connection.execute(query).mappings()]
 
     def _actions(self, participant: str | None = None) -> list[dict[str, Any]]:
-        """Give the rows of actions, with what a result page has shown as a list."""
         rows = self._rows("actions", participant)
         return [row | {"shown": row["shown"] and tuple(json.loads(row["shown"]))} for row in rows]
 
 
 def now_ms() -> int:
-    """Give the time."""
+    """Return the current time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 

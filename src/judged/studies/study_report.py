@@ -1,4 +1,4 @@
-"""`report`: what a study shows of its systems, for which people and topics, and what may not be concluded."""
+"""Report of a user study: differences of systems, for which people and topics, and the limits of the conclusions."""
 
 from __future__ import annotations
 
@@ -14,18 +14,32 @@ from judged.results.table import CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Co
 from judged.scoring.default_measures import DEFAULT_MEASURE
 from judged.scoring.evaluation import evaluate
 from judged.stats.sufficiency import MIN_UNITS
-from judged.studies.effects import Effect, Parts, Practice, effects, parts, practice
-from judged.studies.outcomes import FEWEST, Agreement, measure_agreement, measured_trials, outcome_of, outcomes
+from judged.studies.effects import (
+    LearningEffect,
+    SystemEffect,
+    VarianceComponents,
+    learning_effects,
+    system_effects,
+    variance_components,
+)
+from judged.studies.outcomes import (
+    MIN_CORRELATED,
+    MeasureAgreement,
+    find_outcome,
+    measure_agreement,
+    measured_trials,
+    outcomes,
+)
 from judged.studies.preference import (
     FEATURES,
-    Preferred,
-    Searching,
-    Side,
+    PairPreference,
+    SearchBehavior,
+    SideBias,
     Strength,
-    preferred,
-    searching,
-    sides,
-    strengths_of,
+    pair_preferences,
+    preference_strengths,
+    search_behavior,
+    side_bias,
 )
 
 if TYPE_CHECKING:
@@ -37,34 +51,34 @@ if TYPE_CHECKING:
     from judged.studies.outcomes import Outcome
     from judged.studies.records import StudyRecords
 
-_FEW = MIN_UNITS["verdict"]
+_MIN_FOR_VERDICT = MIN_UNITS["verdict"]
 _VERDICTS = ("better", "worse", "different")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyReport(Answer):
-    """What a study shows.
+    """Results of a user study.
 
     Parameters
     ----------
     name
-        What the study is called.
+        Title of the study.
     outcome
-        The outcome that decides; all others explore.
+        Primary outcome. All other outcomes are exploratory.
     people, n, trials
-        How many people, topics and trials there are, practice not counted.
-    effects, practice, parts
-        Of each outcome: systems against each other, what changes from task to task, and where differences come from.
-    searching
-        How people searched, by system and group.
-    preferred, strengths, side
-        What was preferred side by side, and whether what stood left was.
+        Numbers of people, topics, and trials, without practice.
+    effects, learning, components
+        For each outcome: differences of systems, changes from task to task, and standard deviations.
+    behaviors
+        Search behavior by system and group.
+    preferences, strengths, side_bias
+        Preferences side by side, Bradley-Terry strengths, and the preference for the left list.
     agreements
-        Measures of the lists that people got against what people said.
+        Correlations of a measure of the lists with the outcomes.
     offline
-        The comparison of each pair of systems by judgments alone.
+        Comparison of each pair of systems by judgments alone.
     level
-        Of intervals.
+        Confidence level of the intervals.
     """
 
     kind: ClassVar[str] = "study"
@@ -75,74 +89,71 @@ class StudyReport(Answer):
     people: int
     n: int
     trials: int
-    effects: tuple[Effect, ...]
-    practice: tuple[Practice, ...]
-    parts: tuple[Parts, ...]
-    searching: tuple[Searching, ...]
-    preferred: tuple[Preferred, ...]
+    effects: tuple[SystemEffect, ...]
+    learning: tuple[LearningEffect, ...]
+    components: tuple[VarianceComponents, ...]
+    behaviors: tuple[SearchBehavior, ...]
+    preferences: tuple[PairPreference, ...]
     strengths: tuple[Strength, ...]
-    side: Side | None
-    agreements: tuple[Agreement, ...]
+    side_bias: SideBias | None
+    agreements: tuple[MeasureAgreement, ...]
     offline: tuple[Pair, ...]
     level: float
     notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
-        """The name of the study."""
+        """Name of the study."""
         return self.name
 
     @property
-    def decisive(self) -> tuple[Effect, ...]:
-        """The effects on the outcome that decides."""
-        return tuple(one for one in self.effects if one.outcome == self.outcome)
+    def primary_effects(self) -> tuple[SystemEffect, ...]:
+        """Effects on the primary outcome."""
+        return tuple(effect for effect in self.effects if effect.outcome == self.outcome)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say what the study shows of the outcome that decides, and of what was preferred."""
-        return (*map(self._said, self.decisive), *(
-            f"Side by side, {_of(one)}; {counted(one.people, 'person', 'people')} compared them,"
-            f" {f'p {decimal(one.p)}.' if not one.reason else f'not tested. {one.reason}'}"
-            for one in self.preferred
-        ))  # fmt: skip
+        """Effects on the primary outcome, and preferences."""
+        return (*map(self._effect_sentence, self.primary_effects), *map(_preference_sentence, self.preferences))
 
-    def _said(self, one: Effect) -> str:
-        if any(map(math.isnan, one.ci)):
-            sides = zip((one.first, one.second), one.means, one.counts, strict=True)
-            means = [f"{name} {decimal(mean, 2)} ({counted(count, 'trial')})" for name, mean, count in sides if name]
-            change = "" if math.isnan(one.difference) else f"; difference {decimal(one.difference, 2, '+')}"
-            return f"{one.outcome}: {', '.join(means)}{change}. Not tested. {one.reason}"
-        who = "other people and topics" if one.n > 1 else "other people"
-        change, low, high = (decimal(value, 2, "+") for value in (one.difference, *one.ci))
-        verdict = says(one, self.level)
+    def _effect_sentence(self, effect: SystemEffect) -> str:
+        if any(map(math.isnan, effect.ci)):
+            systems = zip((effect.first, effect.second), effect.means, effect.counts, strict=True)
+            means = [f"{name} {decimal(mean, 2)} ({counted(count, 'trial')})" for name, mean, count in systems if name]
+            change = "" if math.isnan(effect.difference) else f"; difference {decimal(effect.difference, 2, '+')}"
+            return f"{effect.outcome}: {', '.join(means)}{change}. Not tested. {effect.reason}"
+        population = "other people and topics" if effect.n > 1 else "other people"
+        change, low, high = (decimal(value, 2, "+") for value in (effect.difference, *effect.ci))
+        verdict = effect_verdict(effect, self.level)
         if verdict in _VERDICTS:
-            verdict = f"{one.second} is {verdict}"
-        elif not one.has_verdict:
-            verdict = f"no verdict. {one.reason.removesuffix('.')}"
-        return f"{one.outcome}, for {who}: {one.second} less {one.first}: {change} [{low}, {high}]; {verdict}."
+            verdict = f"{effect.second} is {verdict}"
+        elif not effect.has_verdict:
+            verdict = f"no verdict. {effect.reason.removesuffix('.')}"
+        subject = f"{effect.outcome}, for {population}: {effect.second} less {effect.first}"
+        return f"{subject}: {change} [{low}, {high}]; {verdict}."
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what the numbers are of."""
+        """Return the metadata shown with the results."""
         names = ("name", "outcome", "people", "n", "trials", "level")
         return {name: getattr(self, name) for name in names}
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what it shows, from what decides to what explores, and what may not be concluded."""
+        """Return the results, primary before exploratory ones, and the limits of the conclusions."""
         tables = (
-            (self.preferred, self._preferences),
+            (self.preferences, self._preferences),
             (self.strengths, self._strengths),
             (self.offline, self._offline),
             (self.agreements, self._agreements),
-            (self.practice, self._practice),
-            (self.searching, self._searching),
-            (self.parts, self._parts),
+            (self.learning, self._learning),
+            (self.behaviors, self._searching),
+            (self.components, self._components),
         )
-        found = (table() for rows, table in tables if rows)
-        return Sentences(self.sentences), self._effects(), *found, Sentences(self._not_concluded())
+        optional = (table() for rows, table in tables if rows)
+        return Sentences(self.sentences), self._effects(), *optional, Sentences(self._caveats())
 
     def _preferences(self) -> Table:
         note = "value: wins and half of the ties, each person counting once; p of their signs"
-        return Table("preferences", columns_of(self.preferred, *_PREFERRED), "Side by side", note=note)
+        return Table("preferences", columns_of(self.preferences, *_PREFERENCES), "Side by side", note=note)
 
     def _strengths(self) -> Table:
         rows = self.strengths
@@ -150,27 +161,27 @@ class StudyReport(Answer):
         note = "Bradley and Terry: the difference of two is the logarithm of the odds of being preferred"
         return Table("strengths", (*columns_of(rows, ("system", TEXT)), strength), "Strengths", note=note)
 
-    def _parts(self) -> Table:
+    def _components(self) -> Table:
         note = "standard deviations, by a mixed model; x: of what systems are to people, and to topics"
-        columns = columns_of(self.parts, *_PARTS)
+        columns = columns_of(self.components, *_COMPONENTS)
         return Table("parts", columns, "Where differences come from", note=note, folded=True)
 
     def _effects(self) -> Table:
         rows = sorted(self.effects, key=lambda row: row.outcome != self.outcome)
         differences = [row.difference for row in rows]
-        trials = ((f"{side}_trials", [row.counts[at] for row in rows]) for at, side in enumerate(("first", "second")))
+        trials = ((f"{side}_trials", [row.counts[i] for row in rows]) for i, side in enumerate(("first", "second")))
         columns = (
             *columns_of(rows, ("outcome", TEXT), ("first", TEXT), ("second", TEXT)),
-            Column("first_mean", [row.means[0] for row in rows], _TWO, "its mean"),
-            Column("second_mean", [row.means[1] for row in rows], _TWO, "its mean"),
-            Column("difference", differences, _MORE, ci=[row.ci for row in rows]),
+            Column("first_mean", [row.means[0] for row in rows], _TWO_DECIMALS, "its mean"),
+            Column("second_mean", [row.means[1] for row in rows], _TWO_DECIMALS, "its mean"),
+            Column("difference", differences, _SIGNED, ci=[row.ci for row in rows]),
             Column("adjusted_p", [row.adjusted for row in rows], P_VALUE, "p"),
-            Column("people_difference", differences, _MORE, "these topics", ci=[row.people_ci for row in rows]),
-            Column("says", [says(row, self.level) for row in rows], TEXT),
+            Column("people_difference", differences, _SIGNED, "these topics", ci=[row.people_ci for row in rows]),
+            Column("says", [effect_verdict(row, self.level) for row in rows], TEXT),
             Column("p", [row.p for row in rows], P_VALUE, only="data"),
-            _reasons(rows, "why not"),
+            _reason_column(rows, "why not"),
             *(Column(name, counts, COUNT, only="data") for name, counts in trials),
-            *(replace(column, only="data") for column in columns_of(rows, *_MORE_OF_EFFECTS)),
+            *(replace(column, only="data") for column in columns_of(rows, *_EFFECT_DATA)),
         )
         note = (
             f"second less first, {percent(self.level)} intervals: for other people and topics (p by Holm), and for"
@@ -179,51 +190,47 @@ class StudyReport(Answer):
         return Table("effects", columns, "Systems against each other", labels=3, note=note)
 
     def _offline(self) -> Table:
-        """Hold what people say of each pair against what judgments say."""
-        people = {frozenset((one.first, one.second)): one for one in self.decisive}
-        pairs = [pair for pair in self.offline if frozenset((pair.first, pair.second)) in people]
-        effects = [people[frozenset((pair.first, pair.second))] for pair in pairs]
-        liked = [
-            {"better": effect.second, "worse": effect.first}.get(says(effect, self.level), "") for effect in effects
-        ]
-        judged = [pair.better if pair.significant else "" for pair in pairs]
-        together = ["undecided" if "" in two else "yes" if len(set(two)) == 1 else "no"
-                    for two in zip(liked, judged, strict=True)]  # fmt: skip
-        results = [pair.result for pair in pairs]
-        differences, ends = [found.difference for found in results], [found.interval for found in results]
+        # The two comparisons can list a pair in different orders.
+        effects = {frozenset((effect.first, effect.second)): effect for effect in self.primary_effects}
+        pairs = [pair for pair in self.offline if frozenset((pair.first, pair.second)) in effects]
+        better_by_people = [_better_system(effects[frozenset((pair.first, pair.second))], self.level) for pair in pairs]
+        better_by_judgments = [pair.better if pair.significant else "" for pair in pairs]
+        agree = ["undecided" if "" in systems else "yes" if len(set(systems)) == 1 else "no"
+                 for systems in zip(better_by_people, better_by_judgments, strict=True)]  # fmt: skip
+        differences, intervals = [pair.result.difference for pair in pairs], [pair.result.interval for pair in pairs]
         columns = (
             *columns_of(pairs, ("measure", TEXT), ("first", TEXT), ("second", TEXT)),
-            Column("difference", differences, CHANGE, ci=ends),
+            Column("difference", differences, CHANGE, ci=intervals),
             Column("p", [pair.adjusted for pair in pairs], P_VALUE),
-            Column("by_judgments", judged, TEXT, "better by judgments"),
-            Column("by_people", liked, TEXT, f"better by {self.outcome}"),
-            Column("agree", together, TEXT),
+            Column("by_judgments", better_by_judgments, TEXT, "better by judgments"),
+            Column("by_people", better_by_people, TEXT, f"better by {self.outcome}"),
+            Column("agree", agree, TEXT),
         )
         note = "over all topics with judgments; judgments know no user, people saw few topics"
         return Table("offline", columns, "Offline and people", note=note)
 
     def _agreements(self) -> Table:
         rows = self.agreements
-        within, ends = [row.within for row in rows], [row.within_ci for row in rows]
+        within, intervals = [row.within for row in rows], [row.within_ci for row in rows]
         columns = (
             *columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("trials", COUNT), ("people", COUNT)),
             Column("pooled", [row.pooled for row in rows], _CORRELATION, ci=[row.ci for row in rows]),
-            Column("within", within, _CORRELATION, "within people", ci=ends),
+            Column("within", within, _CORRELATION, "within people", ci=intervals),
             *columns_of(rows, ("rank", _CORRELATION, "tau within people")),
-            _reasons(rows, "no interval"),
-            Column("positive", [_share(row.persons) for row in rows], SHARE, "people above 0"),
+            _reason_column(rows, "no interval"),
+            Column("positive", [_positive_share(row.persons) for row in rows], SHARE, "people above 0"),
         )
         note = "Pearson's correlation over trials, and of what differs from a person's means; intervals over people"
         return Table("agreements", columns, "Measures and people", note=note)
 
-    def _practice(self) -> Table:
-        rows = [row for row in self.practice if row.outcome == self.outcome or not row.system]
+    def _learning(self) -> Table:
+        rows = [row for row in self.learning if row.outcome == self.outcome or not row.system]
         return Table(
             "practice",
             (
                 *columns_of(rows, ("outcome", TEXT), ("system", TEXT)),
-                Column("change", [row.change for row in rows], _MORE, "a task", ci=[row.ci for row in rows]),
-                *columns_of(rows, ("first", _TWO, "at first"), ("last", _TWO, "at last")),
+                Column("change", [row.change for row in rows], _SIGNED, "a task", ci=[row.ci for row in rows]),
+                *columns_of(rows, ("first", _TWO_DECIMALS, "at first"), ("last", _TWO_DECIMALS, "at last")),
             ),
             "Learning: from one task to the next",
             labels=2,
@@ -232,67 +239,73 @@ class StudyReport(Answer):
         )
 
     def _searching(self) -> Table:
-        rows = self.searching
+        rows = self.behaviors
+        ways_per_person = Column("own", [row.ways_per_person for row in rows], _TWO_DECIMALS, "a person's")
         shares = (Column(name.replace(" ", "_"), [row.shares[name] for row in rows], SHARE, name) for name in FEATURES)
         return Table(
             "searching",
-            (*columns_of(rows, *_SEARCHING), *shares),
+            (*columns_of(rows, *_SEARCHING), ways_per_person, *shares),
             "Flexibility: ways in which each system was used",
             labels=2,
             note="a way: what a trial had of the last columns; effective: weighted by how often",
             folded=True,
         )
 
-    def _not_concluded(self) -> tuple[str, ...]:
-        rows, topics, people = self.decisive, counted(self.n, "topic"), counted(self.people, "person", "people")
-        doubts = {
+    def _caveats(self) -> tuple[str, ...]:
+        rows, topics, people = self.primary_effects, counted(self.n, "topic"), counted(self.people, "person", "people")
+        conditions = {
             "undecided does not mean equal: these trials do not tell the differences in the interval apart.":
-                any(says(row, self.level) == "undecided" for row in rows),
+                any(effect_verdict(row, self.level) == "undecided" for row in rows),
             "a difference without a verdict was not tested, which is not the same as no difference.":
                 not all(row.has_verdict for row in rows),
-            f"with {topics}, do not trust the intervals for other topics.": self.n < _FEW,
+            f"with {topics}, do not trust the intervals for other topics.": self.n < _MIN_FOR_VERDICT,
             f"with {people}, do not trust the intervals for other people; permutations of so few cannot reach 5%.":
-                self.people < _FEW,
+                self.people < _MIN_FOR_VERDICT,
             "each interval is of one pair by itself: only p, and what it says, are corrected for all pairs.":
                 len(rows) > 1,
             "people used one system or variant each: differences of people are in the interval, not taken out.":
                 any(row.design == "between" for row in rows),
         }  # fmt: skip
-        explored = f"all outcomes but {self.outcome} explore: of many, some differ by chance."
-        return ("What may not be concluded:", *(doubt for doubt, holds in doubts.items() if holds), explored)
+        exploratory = f"all outcomes but {self.outcome} explore: of many, some differ by chance."
+        return ("What may not be concluded:", *(caveat for caveat, holds in conditions.items() if holds), exploratory)
 
 
-_TWO = Show(lambda value: f"{value:.2f}", "float64")
-_MORE = Show(lambda value: f"{value:+.2f}", "float64")
+_TWO_DECIMALS = Show(lambda value: f"{value:.2f}", "float64")
+_SIGNED = Show(lambda value: f"{value:+.2f}", "float64")
 _CORRELATION = Show(lambda value: f"{value:.3f}", "float64")
-_PREFERRED = (("first", TEXT), ("second", TEXT), ("people", COUNT), ("comparisons", COUNT), ("wins", COUNT),
+_PREFERENCES = (("first", TEXT), ("second", TEXT), ("people", COUNT), ("comparisons", COUNT), ("wins", COUNT),
               ("losses", COUNT), ("value", SHARE), ("p", P_VALUE))  # fmt: skip
-_PARTS = (("outcome", TEXT), ("by_person", NUMBER, "people"), ("by_topic", NUMBER, "topics"),
+_COMPONENTS = (("outcome", TEXT), ("by_person", NUMBER, "people"), ("by_topic", NUMBER, "topics"),
           ("people_by_system", NUMBER, "people x systems"), ("topics_by_system", NUMBER, "topics x systems"),
           ("trials", NUMBER))  # fmt: skip
 
 
 _SEARCHING = (("system", TEXT), ("group", TEXT), ("people", COUNT), ("trials", COUNT), ("ways", COUNT),
-              ("effective", _TWO), ("own", _TWO, "a person's"))  # fmt: skip
-_MORE_OF_EFFECTS = (("design", TEXT), ("people", COUNT), ("n", COUNT), ("people_p", P_VALUE), ("topics_p", P_VALUE),
-                    ("mixed", _MORE), ("mixed_error", _TWO))  # fmt: skip
+              ("effective", _TWO_DECIMALS))  # fmt: skip
+_EFFECT_DATA = (("design", TEXT), ("people", COUNT), ("n", COUNT), ("people_p", P_VALUE), ("topics_p", P_VALUE),
+                    ("mixed", _SIGNED), ("mixed_error", _TWO_DECIMALS))  # fmt: skip
 
 
-def _reasons(rows: Sequence[Effect | Agreement], title: str) -> Column:
-    """Return the column of why something was not done; people see it where there is a reason."""
+def _reason_column(rows: Sequence[SystemEffect | MeasureAgreement], title: str) -> Column:
+    """Return the column of reasons for missing results; it is shown if there is any reason."""
     reasons = [row.reason for row in rows]
     return Column("reason", reasons, TEXT, title, only="" if any(reasons) else "data")
 
 
-def says(one: Effect, level: float) -> str:
-    """Return whether the second system is better, worse, different where neither is better, undecided, or untested."""
-    if not one.has_verdict:
+def effect_verdict(effect: SystemEffect, level: float) -> str:
+    """Return the verdict on the second system: better, worse, different, undecided, or not tested."""
+    if not effect.has_verdict:
         return "not tested"
-    if one.adjusted > round(1 - level, 12):
+    # Without rounding, 1 - 0.95 is slightly above 0.05.
+    if effect.adjusted > round(1 - level, 12):
         return "undecided"
-    if not one.better:
+    if not effect.better:  # neither more nor less of this outcome is better
         return "different"
-    return "better" if (one.difference > 0) == (one.better == "more") else "worse"
+    return "better" if (effect.difference > 0) == (effect.better == "more") else "worse"
+
+
+def _better_system(effect: SystemEffect, level: float) -> str:
+    return {"better": effect.second, "worse": effect.first}.get(effect_verdict(effect, level), "")
 
 
 def report(
@@ -306,105 +319,107 @@ def report(
     level: float = 0.95,
     seed: int = 0,
 ) -> StudyReport:
-    """Say what a study shows.
+    """Analyze the records of a user study.
 
     Parameters
     ----------
     records
-        What it recorded.
+        Records of the study.
     design
-        Its design: how questionnaires are scored, the runs that people saw, and judgments.
+        Design with the scoring of questionnaires, the runs, and the judgments.
     outcome
-        The outcome that decides, chosen before the study; None: the first.
+        Primary outcome, chosen before the study. Default: the first.
     qrels
-        Judgments; None: those of the design.
+        Judgments. Default: those of the design.
     measured
-        The measure of the list of each trial, by participant and position; None: that of the systems' runs.
+        Score of the list of each trial, by participant and position. Default: the scores of the systems' runs.
     measure
-        Which measure.
+        Name of the measure.
     level, seed
-        Of intervals; of what is drawn.
+        Confidence level of the intervals; seed of the permutations.
 
     Raises
     ------
     InputError
-        If there is no trial that counts, or no such outcome.
+        If no trial other than practice has an outcome, or the outcome does not exist.
     """
     from judged.data.qrels import Qrels
 
-    given = qrels if qrels is not None else design.file(design.qrels) if design is not None and design.qrels else None
-    known = None if given is None else Qrels.read(given) if isinstance(given, str) else Qrels.of(given)
-    found = outcomes(records, design, qrels=known)
-    if not found:
-        raise InputError(
-            "no trial that counts has an outcome", fix="give trials with answers, times or actions", path=records.where
-        )
-    decides = outcome_of(found, outcome) if outcome else found[0]
+    source = qrels if qrels is not None else design.file(design.qrels) if design is not None and design.qrels else None
+    judgments = None if source is None else Qrels.read(source) if isinstance(source, str) else Qrels.of(source)
+    study_outcomes = outcomes(records, design, qrels=judgments)
+    if not study_outcomes:
+        problem = "at least one trial other than practice must have an outcome"
+        raise InputError(problem, fix="add trials with answers, times, or actions", path=records.where)
+    primary = find_outcome(study_outcomes, outcome) if outcome else study_outcomes[0]
     trials = [row for row in records["trials"].to_pylist() if not row["practice"]]
     people = len({row["participant"] for row in trials})
     offline: tuple[Pair, ...] = ()
-    if measured is None and design is not None and known is not None:
-        runs = {one.name: design.file(one.run) for one in design.systems if one.run}
-        scores = evaluate(known, runs, [measure])
-        measured = measured_trials(decides, scores, measure)
+    if measured is None and design is not None and judgments is not None:
+        runs = {system.name: design.file(system.run) for system in design.systems if system.run}
+        scores = evaluate(judgments, runs, [measure])
+        measured = measured_trials(primary, scores, measure)
         offline = scores.compare(seed=seed).measures[0].pairs if len(runs) > 1 else ()
-    side = sides(records, level=level, seed=seed)
+    # A preference for one side is noise for the systems if sides are balanced, but a warning for the reader.
+    bias = side_bias(records, level=level, seed=seed)
+    # Interface variants are a second factor; each factor is compared if the study has several of its values.
     factors: tuple[Literal["system", "variant"], ...] = ("system", "variant")
     names = {by: sorted({row[by] for row in trials}) for by in factors}
     compared: list[Literal["system", "variant"]] = [by for by in factors if len(names[by]) > 1] or ["system"]
     return StudyReport(
         design.title if design is not None else "Study",
-        decides.name,
+        primary.name,
         people,
         len({row["query_id"] for row in trials}),
         len(trials),
         tuple(
             effect
-            for one in found
+            for each in study_outcomes
             for by in compared
-            for effect in effects(one, by=by, names=names[by], level=level, seed=seed)
+            for effect in system_effects(each, by=by, names=names[by], level=level, seed=seed)
         ),
-        tuple(row for one in found for row in practice(one, level=level)),
-        tuple(row for one in found if (row := parts(one, by=compared[0])) is not None),
-        searching(records),
-        preferred(records, seed=seed),
-        strengths_of(records, level=level),
-        side,
-        _agreements(found, measured, measure, level),
+        tuple(row for each in study_outcomes for row in learning_effects(each, level=level)),
+        tuple(row for each in study_outcomes if (row := variance_components(each, by=compared[0])) is not None),
+        search_behavior(records),
+        pair_preferences(records, seed=seed),
+        preference_strengths(records, level=level),
+        bias,
+        _agreements(study_outcomes, measured or {}, measure, level),
         offline,
         level,
-        (*records.notes, *_notes(trials, side)),
+        (*records.notes, *_notes(trials, bias)),
     )
 
 
 def _agreements(
-    found: Sequence[Outcome], measured: Mapping[tuple[str, int], float] | None, measure: str, level: float
-) -> tuple[Agreement, ...]:
-    lists = measured or {}
-    several = [
-        one
-        for one in found
-        if sum(v[:2] in lists for v in one.values) >= FEWEST and len({v.value for v in one.values}) > 1
-    ]
-    return tuple(measure_agreement(one, lists, measure, level=level) for one in several)
+    study_outcomes: Sequence[Outcome], measured: Mapping[tuple[str, int], float], measure: str, level: float
+) -> tuple[MeasureAgreement, ...]:
+    return tuple(
+        measure_agreement(outcome, measured, measure, level=level)
+        for outcome in study_outcomes
+        if sum((trial.participant, trial.position) in measured for trial in outcome.values) >= MIN_CORRELATED
+        and len({trial.value for trial in outcome.values}) > 1
+    )
 
 
-def _notes(trials: Sequence[Mapping[str, Any]], side: Side | None) -> tuple[Note, ...]:
-    open_ = sum(row["started"] is not None and row["ended"] is None for row in trials)
+def _notes(trials: Sequence[Mapping[str, Any]], bias: SideBias | None) -> tuple[Note, ...]:
+    unfinished = sum(row["started"] is not None and row["ended"] is None for row in trials)
     notes = list[Note]()
-    if open_:
-        text = f"{counted(open_, 'trial')} of {len(trials)} not finished; what was answered of them counts"
+    if unfinished:
+        text = f"{counted(unfinished, 'trial')} of {len(trials)} not finished; what was answered of them counts"
         notes.append(Note("unfinished-trials", text))
-    if side is not None and side.preferred:
-        text = f"what stood left was preferred in {percent(side.left)}: sides count beside systems"
+    if bias is not None and bias.preferred:
+        text = f"what stood left was preferred in {percent(bias.left)}: sides count beside systems"
         notes.append(Note("side-preferred", text))
     return tuple(notes)
 
 
-def _of(one: Preferred) -> str:
-    times = f"{one.wins} times of {one.comparisons}"
-    return f"{one.second} was preferred to {one.first} {times} and {one.first} {one.losses} times"
+def _preference_sentence(row: PairPreference) -> str:
+    wins = f"{row.second} was preferred to {row.first} {row.wins} times of {row.comparisons}"
+    test = f"not tested. {row.reason}" if row.reason else f"p {decimal(row.p)}."
+    people = counted(row.people, "person", "people")
+    return f"Side by side, {wins} and {row.first} {row.losses} times; {people} compared them, {test}"
 
 
-def _share(persons: Sequence[float]) -> float:
-    return sum(one > 0 for one in persons) / len(persons) if persons else math.nan
+def _positive_share(correlations: Sequence[float]) -> float:
+    return sum(r > 0 for r in correlations) / len(correlations) if correlations else math.nan

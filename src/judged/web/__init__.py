@@ -1,1 +1,1 @@
-"""The workbench: pages and an API over the same functions that a Python user calls. No arithmetic here."""
+"""Web workbench: pages and a JSON API over the Python functions. It contains no computations."""

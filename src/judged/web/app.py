@@ -1,4 +1,4 @@
-"""The application: every page and every route of the API in one place."""
+"""Web application: all pages and API routes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judged.interface.pages.answers import Json, page, serve_tables
 from judged.interface.pages.guard import Rules, configure_app
 from judged.interface.pages.workspace import CurrentWorkspace, WorkspaceHolder
 from judged.results import TEXT, Column, Table
-from judged.web.uploads import API_OPEN, OPEN, Limits, one_at_a_time
+from judged.web.uploads import API_OPEN_PATH, OPEN_PATH, Limits, reject_concurrent_opens
 from judged.web.uploads import router as opening
 
 if TYPE_CHECKING:
@@ -37,92 +37,93 @@ _BOUNDS = {
 }
 
 
-def described(document: Mapping[str, Any], workspace: Workspace) -> dict[str, list[dict[str, Any]]]:
-    """Lay out the description of an API by groups, in the order in which it names them.
+def describe_routes(document: Mapping[str, Any], workspace: Workspace) -> dict[str, list[dict[str, Any]]]:
+    """Return the routes of an OpenAPI document by tag.
 
-    A route is what OpenAPI says of it, with its `method`, `path` and `meaning`, a table of what it is `asked`, in its
-    address and in its body, an `example` that works now, and an `anchor` by which it can be linked.
+    A route is its OpenAPI operation with `method`, `path`, `meaning`, a table of its parameters (`parameter_table`),
+    an `example` with values of the open data, and an `anchor` for links.
     """
     groups: dict[str, list[dict[str, Any]]] = {}
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            asked = list(_asked(operation, document))
+            parameters = _route_parameters(operation, document)
             route = {
                 **operation,
                 "method": method.upper(),
                 "path": path,
                 "meaning": operation["description"].partition("\n\n")[0],
-                "asked": _table(asked),
-                "example": _example(path, asked, workspace),
+                "parameter_table": _parameter_table(parameters),
+                "example": _example_address(path, parameters, workspace),
                 "anchor": f"{method}{path}".translate({ord("/"): "-", ord("{"): None, ord("}"): None}),
             }
+            # Each route has one tag, which is its heading on the page.
             name = operation["tags"][0]
             groups.setdefault(name[:1].upper() + name[1:], []).append(route)
     return groups
 
 
-def _asked(operation: Mapping[str, Any], document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give what a route takes: schemas, each with its name, where it stands, and whether it is required."""
-    known = _inlined({name: operation.get(name, {}) for name in ("parameters", "requestBody")}, document)
-    found = [{"required": False} | one["schema"] | one for one in known["parameters"]]
-    for media in known["requestBody"].get("content", {}).values():
+def _route_parameters(operation: Mapping[str, Any], document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the schemas of the parameters of a route, with `name`, `in` (query, path, body), and `required`."""
+    resolved = _resolve_references({name: operation.get(name, {}) for name in ("parameters", "requestBody")}, document)
+    schemas = [{"required": False} | parameter["schema"] | parameter for parameter in resolved["parameters"]]
+    for media in resolved["requestBody"].get("content", {}).values():
         body = media["schema"]
         for name, schema in body["properties"].items():
-            found.append(schema | {"name": name, "in": "body", "required": name in body.get("required", ())})
-    return found
+            schemas.append(schema | {"name": name, "in": "body", "required": name in body.get("required", ())})
+    return schemas
 
 
-def _inlined(part: Any, document: Mapping[str, Any]) -> Any:
-    """Put what references name in their places."""
+def _resolve_references(part: Any, document: Mapping[str, Any]) -> Any:
+    """Replace references (`$ref`) by the schemas that they refer to."""
     if isinstance(part, list):
-        return [_inlined(one, document) for one in part]
+        return [_resolve_references(element, document) for element in part]
     if not isinstance(part, Mapping):
         return part
     if "$ref" in part:
-        return _inlined(document["components"]["schemas"][part["$ref"].rpartition("/")[2]], document)
-    return {key: _inlined(value, document) for key, value in part.items()}
+        return _resolve_references(document["components"]["schemas"][part["$ref"].rpartition("/")[2]], document)
+    return {key: _resolve_references(value, document) for key, value in part.items()}
 
 
-def _table(asked: list[dict[str, Any]]) -> Table:
-    defaults = ["required" if one["required"] else _written(one.get("default")) for one in asked]
+def _parameter_table(schemas: list[dict[str, Any]]) -> Table:
+    defaults = ["required" if schema["required"] else _format_value(schema.get("default")) for schema in schemas]
     columns = (
-        Column("name", [one["name"] for one in asked], TEXT, "Parameter"),
-        Column("kind", list(map(_kind, asked)), TEXT, "What it is"),
+        Column("name", [schema["name"] for schema in schemas], TEXT, "Parameter"),
+        Column("kind", list(map(_describe_type, schemas)), TEXT, "What it is"),
         Column("default", defaults, TEXT, "Default"),
-        Column("meaning", [one.get("description", "") for one in asked], TEXT, "Meaning"),
-        Column("place", [one["in"] for one in asked], only="data"),
+        Column("meaning", [schema.get("description", "") for schema in schemas], TEXT, "Meaning"),
+        Column("place", [schema["in"] for schema in schemas], only="data"),
     )
     return Table("parameters", columns, "Parameters")
 
 
-def _kind(schema: Mapping[str, Any]) -> str:
-    """Say in words what a value is.
+def _describe_type(schema: Mapping[str, Any]) -> str:
+    """Describe the type of a schema.
 
-    >>> _kind({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]})
+    >>> _describe_type({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]})
     'integer, from 1, or null'
-    >>> _kind({"type": "array", "items": {"enum": ["a", "b"]}})
+    >>> _describe_type({"type": "array", "items": {"enum": ["a", "b"]}})
     'list of: a | b'
     """
-    if several := schema.get("anyOf"):
-        return ", or ".join(dict.fromkeys(map(_kind, several)))
+    if alternatives := schema.get("anyOf"):
+        return ", or ".join(dict.fromkeys(map(_describe_type, alternatives)))
     if values := schema.get("enum"):
-        return " | ".join(map(_written, values))
+        return " | ".join(map(_format_value, values))
     if "contentMediaType" in schema:
         return "file"
     if schema.get("type") == "array":
-        return f"list of: {_kind(schema['items'])}"
-    kind = schema["title"] if "properties" in schema else schema.get("type", "anything")
-    return ", ".join([kind, *(words.format(schema[name]) for name, words in _BOUNDS.items() if name in schema)])
+        return f"list of: {_describe_type(schema['items'])}"
+    type_name = schema["title"] if "properties" in schema else schema.get("type", "anything")
+    return ", ".join([type_name, *(words.format(schema[name]) for name, words in _BOUNDS.items() if name in schema)])
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _example(path: str, asked: list[dict[str, Any]], workspace: Workspace) -> str:
-    """Make an address of values that are there now."""
+def _example_address(path: str, parameters: list[dict[str, Any]], workspace: Workspace) -> str:
+    """Return an address that works with the open data."""
     documents = workspace.qrels.index.doc_names if workspace.texts is None else workspace.texts.documents
-    known = {
+    examples = {
         "topic": workspace.query_ids[0],
         "run": next(iter(workspace.run_names), ""),
         "doc_id": next(iter(documents), ""),
@@ -130,34 +131,29 @@ def _example(path: str, asked: list[dict[str, Any]], workspace: Workspace) -> st
         "name": "nDCG",
         "key": "ties",
     }
-    values = {
-        one["name"]: known.get(one["name"], next(iter(one.get("enum", ())), "")) for one in asked if one["required"]
-    }
-    query = {one["name"]: values[one["name"]] for one in asked if one["required"] and one["in"] == "query"}
+    required = {schema["name"]: schema for schema in parameters if schema["required"]}
+    values = {name: examples.get(name, next(iter(schema.get("enum", ())), "")) for name, schema in required.items()}
+    query = {name: values[name] for name, schema in required.items() if schema["in"] == "query"}
     path = path.format_map({name: quote(value, safe="") for name, value in values.items()})
     return f"{path}?{urlencode(query)}" if query else path
 
 
 @router.get("/api")
 def api_page(request: Request, workspace: CurrentWorkspace) -> HTMLResponse:
-    """Show what can be asked."""
+    """Show the routes of the API with their parameters."""
     document = request.app.openapi()
-    return page(request, "api.html", title="API", groups=described(document, workspace), about=document["info"])
+    return page(request, "api.html", title="API", groups=describe_routes(document, workspace), info=document["info"])
 
 
-ROUTERS = (
-    opening,
-    router,
-    *(load(page.router) for component in all_components() for page in component.pages),
-)
-"""Every page, and every route of the API."""
+ROUTERS = (opening, router, *(load(page.router) for component in all_components() for page in component.pages))
+"""All pages and API routes."""
 
-_ABOUT = "Everything that the workbench shows, as JSON: each page has a twin here, made from the same data."
-_FRAME = 1 << 20  # bytes of a form beside its files
+_API_DESCRIPTION = "Everything that the workbench shows, as JSON: each page has a twin here, made from the same data."
+_FORM_BYTES = 1 << 20  # allowed for a form in addition to its files
 
 
 def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | None = None) -> FastAPI:
-    """Make the workbench over what is open.
+    """Create the web application for a workspace.
 
     >>> from judged.interface.pages.workspace import open_sample
     >>> make_app(open_sample()).title
@@ -166,24 +162,26 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
     app = FastAPI(
         title="judged",
         version=judged.__version__,
-        description=_ABOUT,
+        description=_API_DESCRIPTION,
         openapi_url="/api/v1/openapi.json",
-        docs_url=None,  # these pages fetch scripts from elsewhere
+        docs_url=None,  # FastAPI's pages would load scripts from other servers
         redoc_url=None,
         default_response_class=Json,
-        lifespan=_until_closed,
+        lifespan=_lifespan,
     )
     app.state.holder, app.state.limits = WorkspaceHolder(workspace), limits or Limits()
-    uploads = dict.fromkeys((OPEN, API_OPEN), app.state.limits.total + _FRAME)
-    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=1)  # this holds up other pages: the least work
+    uploads = dict.fromkeys((OPEN_PATH, API_OPEN_PATH), app.state.limits.total + _FORM_BYTES)
+    # Compression blocks other requests, so use the fastest level.
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=1)
     app.add_middleware(serve_tables)
-    app.add_middleware(one_at_a_time)
+    app.add_middleware(reject_concurrent_opens)
+    # Requests of judges are authenticated by the label store.
     judge_of = None if workspace.labels is None else workspace.labels.judge_with_token
     return configure_app(app, ROUTERS, replace(rules or Rules(), bodies=uploads, judge_of=judge_of))
 
 
 @asynccontextmanager
-async def _until_closed(app: FastAPI) -> AsyncGenerator[None]:
-    """Remove what was uploaded when the server ends."""
+async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
+    """Remove uploaded files when the server ends."""
     yield
     app.state.holder.close()

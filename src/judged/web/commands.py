@@ -1,4 +1,4 @@
-"""`judged serve`: the workbench in the browser."""
+"""Command `judged serve`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from judged.interface.pages.workspace import Workspace
 
 
-def _modules() -> list[Any]:
+def _serve_modules() -> list[Any]:
     return [importlib.import_module(component.serve) for component in all_components() if component.serve]
 
 
 @click.command("serve")
 @shared("qrels", required=False)
 @shared("some_runs", "queries", "texts", "attributes")
-@with_options(*(option for module in _modules() for option in module.OPTIONS))
+@with_options(*(option for module in _serve_modules() for option in module.OPTIONS))
 @shared("host", "port")
 @click.option("--open", "browse", is_flag=True, help="Open the browser.")
 @click.option(
@@ -55,52 +55,51 @@ def serve_command(
     from judged.interface.pages.serving import open_listener
     from judged.web.server import prepare, serve
 
-    where = open_listener(host, port, token)
-    address = where.address
+    listener = open_listener(host, port, token)
+    address = listener.address
     prepare()
     try:
-        workspace = _workspace(qrels, runs, options)
-        _tell(workspace, address)
-        serve(workspace, where, ready=lambda: webbrowser.open(address) if browse else None)
+        workspace = _open_workspace(qrels, runs, options)
+        _print_summary(workspace, address)
+        serve(workspace, listener, ready=lambda: webbrowser.open(address) if browse else None)
     except KeyboardInterrupt:
         click.echo(err=True)  # after the ^C of the terminal
     finally:
-        where.socket.close()
+        listener.socket.close()
 
 
-def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]) -> Workspace:
-    """Open what was named, or the sample."""
+def _open_workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]) -> Workspace:
+    """Open the files of the command line; without files, the sample."""
     from judged.data.qrels import Qrels
     from judged.interface.pages.workspace import open_sample, open_workspace
 
-    given: dict[str, Any] = {name: options[name] for name in ("queries", "texts", "attributes")}
+    keywords: dict[str, Any] = {name: options[name] for name in ("queries", "texts", "attributes")}
     parts: dict[str, Any] = {}
-    for module in _modules():
-        more = module.workspace_arguments(options | {"qrels": qrels})
-        parts |= more.pop("parts", {})
-        given |= more
-    if "qrels" in given:  # a component opens judgments and runs of its own
-        return open_workspace(**given, parts=parts)
+    for module in _serve_modules():
+        component_keywords = module.workspace_arguments(options | {"qrels": qrels})
+        parts |= component_keywords.pop("parts", {})
+        keywords |= component_keywords
+    if "qrels" in keywords:  # a component such as an experiment opens its judgments and runs
+        return open_workspace(**keywords, parts=parts)
     if qrels is None:
-        if named := [f"--{name}" for name in ("queries", "texts", "attributes") if options[name]]:
-            raise click.UsageError(f"{named[0]} needs QRELS")
+        if flags := [f"--{name}" for name in ("queries", "texts", "attributes") if options[name]]:
+            raise click.UsageError(f"{flags[0]} needs QRELS")
         sample = open_sample()
-        return replace(sample, parts={**sample.parts, **parts}, labels=given.get("labels"))
-    found = arguments.runs_at(runs, options["run_format"])
-    with arguments.progress_bar(found) as progress:
+        return replace(sample, parts={**sample.parts, **parts}, labels=keywords.get("labels"))
+    input_runs = arguments.runs_at(runs, options["run_format"])
+    with arguments.progress_bar(input_runs) as progress:
         judgments = Qrels.read(qrels, format=options["qrels_format"])
-        return open_workspace(judgments, found, progress=progress, parts=parts, **given)
+        return open_workspace(judgments, input_runs, progress=progress, parts=parts, **keywords)
 
 
-def _tell(workspace: Workspace, address: str) -> None:
-    """Say what is open and where."""
+def _print_summary(workspace: Workspace, address: str) -> None:
     from judged.results.decimals import counted
 
     names = workspace.run_names
-    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    first_names = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     click.echo(f"{workspace.title}: {counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}")
     if names:
-        click.echo(f"runs: {shown}")
+        click.echo(f"runs: {first_names}")
     click.echo(f"open at {address}")
     if workspace.labels is not None:
         click.echo("judges go to /judging there, with ?as= and their token where they come from other machines")

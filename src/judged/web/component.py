@@ -1,4 +1,4 @@
-"""The command that starts the workbench."""
+"""Component with the command that starts the workbench."""
 
 from judged.components import Command, Component
 

@@ -1,4 +1,4 @@
-"""How the workbench starts and ends."""
+"""Start and end of the workbench's server."""
 
 from __future__ import annotations
 
@@ -28,56 +28,59 @@ if TYPE_CHECKING:
     from judged.interface.pages.serving import Listener
     from judged.interface.pages.workspace import Workspace
 
-_MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
-_ALONE, _BEFORE_THE_REST = 1, 3  # seconds in which a first page is not held up by what is made ahead for later ones
-_HEAP = ((-8, 1), (-3, 1 << 22))  # M_ARENA_MAX, M_MMAP_THRESHOLD in malloc.h: one heap, large arrays beside it
-_TURN = 0.0001  # seconds: a quick page gives way to slow ones some hundred times, and waits so long each time
+_MAX_PRELOADED_ROWS = 20_000_000  # rows of all runs, which fit into the memory of any current machine
+_FIRST_DELAY, _SECOND_DELAY = 1, 3  # seconds, so that preloading does not slow down the first request
+_MALLOC_OPTIONS = ((-8, 1), (-3, 1 << 22))  # malloc.h: M_ARENA_MAX (one heap), M_MMAP_THRESHOLD (large arrays)
+# Seconds. A fast request waits this long for each of some hundred switches to threads of slow requests.
+_SWITCH_INTERVAL = 0.0001
 
 
 def prepare() -> None:
-    """Make what draws charts while files are still being read; what is not installed is said when it is asked for."""
-    pa.set_memory_pool(pa.system_memory_pool())  # which gives memory back: a server is there for hours
-    _quietly(lambda: [CDLL(None).mallopt(*one) for one in _HEAP])  # glibc's own way: else threads keep what they freed
-    for make in (packed_library, _rehearse):
-        Thread(target=_quietly, args=(make,), daemon=True).start()
+    """Configure memory, and load chart libraries and code in threads while files are being read."""
+    pa.set_memory_pool(pa.system_memory_pool())  # it returns memory to the system; servers run for hours
+    # Only glibc has mallopt. By default, each thread would keep the memory that it freed.
+    _ignore_errors(lambda: [CDLL(None).mallopt(*option) for option in _MALLOC_OPTIONS])
+    for task in (packed_library, _warm_up_code):
+        Thread(target=_ignore_errors, args=(task,), daemon=True).start()
 
 
-def _rehearse() -> None:
-    """Make first pages of next to nothing, so that those of the files do not wait for what they are made with."""
+def _warm_up_code() -> None:
+    """Render the first pages for tiny data, which imports their modules."""
     first = {topic: ["d"] for topic in "abcdefgh"}
-    other = {topic: [*"stuvwxyz"[:at], "d"] for at, topic in enumerate(first)}
+    other = {topic: [*"stuvwxyz"[:i], "d"] for i, topic in enumerate(first)}
     workspace = open_workspace({topic: {"d": 1} for topic in first}, {"first": first, "other": other})
     open_data_overview(workspace)
     leaderboard(workspace, LeaderboardQuery.model_validate({"test": "t"})).rendered_figures()
-    len(REGISTRY)  # it imports all measures
+    len(REGISTRY)  # imports all measures
 
 
-def _quietly(make: Callable[[], Any]) -> None:
+def _ignore_errors(task: Callable[[], Any]) -> None:
+    # A request that needs the result of a failed task runs it again, and reports the error.
     with suppress(Exception):
-        make()
+        task()
 
 
-def serve(workspace: Workspace, where: Listener, *, ready: Callable[[], Any] = lambda: None) -> None:
-    """Answer until the process is told to end."""
+def serve(workspace: Workspace, listener: Listener, *, ready: Callable[[], Any] = lambda: None) -> None:
+    """Serve requests until a signal ends the process; `ready` is called in a thread at the start."""
     remove_unlocked_folders()
-    setswitchinterval(_TURN)
-    app = make_app(workspace, where.rules)
+    setswitchinterval(_SWITCH_INTERVAL)
+    app = make_app(workspace, listener.rules)
     Thread(target=ready, daemon=True).start()
-    Thread(target=_warm, args=(workspace,), daemon=True).start()
+    Thread(target=_preload, args=(workspace,), daemon=True).start()
     try:
-        uvicorn.Server(uvicorn_config(app, where.rules)).run(sockets=[where.socket])
+        uvicorn.Server(uvicorn_config(app, listener.rules)).run(sockets=[listener.socket])
     finally:
         app.state.holder.close()
 
 
-def _warm(workspace: Workspace) -> None:
-    """Make the first pages, then what others need, such as rows of topics; what cannot be read is said when asked."""
-    sleep(_ALONE)
-    _quietly(lambda: open_data_overview(workspace))
-    _quietly(lambda: leaderboard(workspace, LeaderboardQuery.model_validate({})).rendered_figures())
-    sleep(_BEFORE_THE_REST)
+def _preload(workspace: Workspace) -> None:
+    """Compute the first pages, then data of other pages, such as rows of topics."""
+    sleep(_FIRST_DELAY)
+    _ignore_errors(lambda: open_data_overview(workspace))
+    _ignore_errors(lambda: leaderboard(workspace, LeaderboardQuery.model_validate({})).rendered_figures())
+    sleep(_SECOND_DELAY)
     rows = sum(int(judged.returned.sum()) for judged in workspace.lists.values())
-    for name in workspace.run_names if rows <= _MAY_WARM else ():
-        _quietly(partial(workspace.rows, name))
+    for name in workspace.run_names if rows <= _MAX_PRELOADED_ROWS else ():
+        _ignore_errors(partial(workspace.rows, name))
     gc.collect()
-    gc.freeze()  # what is there now stays: looking for garbage in it would hold up answers for some 20 ms
+    gc.freeze()  # loaded data lives as long as the server; each garbage collection of it would take about 20 ms

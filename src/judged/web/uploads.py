@@ -1,4 +1,4 @@
-"""The form by which files are opened in the browser, and the same for programs."""
+"""Uploads: opening files in the browser or by the API."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
 
-_CHUNK = 1 << 16  # bytes; fewer where lines may not be as long
-_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xml", ".txt")  # those by which readers tell formats
-_XZ_MEMORY = 256 << 20  # bytes; what xz files ask for, when no one had harm in mind, is less
+_CHUNK = 1 << 16  # bytes; smaller if the limit of a line is smaller
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xml", ".txt")  # from which readers detect formats
+_XZ_MEMORY = 256 << 20  # bytes; more than the highest preset of xz needs
 _BY_NAME = "open it by name: judged serve QRELS RUN"
-_FOREIGN = (  # the first bytes of what is not text, once it is unpacked
+_UNSUPPORTED_FORMATS = (  # first bytes after decompression, problem, and fix
     ((b"PK\x03\x04",), "this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV"),
     ((b"PK\x05\x06",), "this is an empty zip archive", "choose the file that should be in it"),
     ((b"PAR1", b"ARROW1"), "Parquet and Arrow are not read here, as their size cannot be known beforehand", _BY_NAME),
@@ -49,193 +49,200 @@ _FOREIGN = (  # the first bytes of what is not text, once it is unpacked
 
 @dataclass(frozen=True)
 class Limits:
-    """How much may be opened in the browser; there is no limit for files that are named on the command line."""
+    """Limits of uploads; files on the command line have no limits."""
 
     runs: int = 50
-    file: int = 512 << 20  # bytes of one file as it is sent
-    total: int = 1 << 30  # bytes of all that is sent at once
-    unpacked: int = 2 << 30  # bytes of all files after they are unpacked
-    whole: int = 128 << 20  # bytes of a file that is read at once: topics, attributes, JSON
+    file: int = 512 << 20  # bytes of a file as sent
+    total: int = 1 << 30  # bytes of all files as sent
+    unpacked: int = 2 << 30  # bytes of all files after decompression
+    in_memory: int = 128 << 20  # bytes of a file that is loaded completely: topics, attributes, JSON
     line: int = 1 << 20  # bytes of a line of text
-    long_line: int = 64 << 20  # the same for documents, and for JSON, all of which may stand in one line
+    long_line: int = 64 << 20  # bytes of a line of documents or JSON, which may have one line only
     name: int = 80  # characters of a name
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A file that was sent."""
+class StoredFile:
+    """Uploaded file on disk."""
 
-    path: Path  # where it stands, under a name of ours
-    shown: str  # what it is called
-    size: int  # its bytes, unpacked
+    path: Path  # with a generated name
+    display_name: str  # name from the browser, for messages
+    size: int  # bytes after decompression
 
 
-def shown_name(given: str | None, otherwise: str, most: int = Limits.name) -> str:
-    """Make a name that can be shown of what a browser says: no folders, nothing that does not print, not too long.
+def display_name(file_name: str | None, default: str, max_length: int = Limits.name) -> str:
+    """Return a safe file name from that of a browser: without folders and unprintable characters, and shortened.
 
-    >>> shown_name("../../etc/passwd", "qrels"), shown_name(None, "qrels"), shown_name("a" * 200, "")[35:45]
+    >>> display_name("../../etc/passwd", "qrels"), display_name(None, "qrels"), display_name("a" * 200, "")[35:45]
     ('passwd', 'qrels', 'aaaaa...aa')
     """
-    base = (given or "").replace("\\", "/").rsplit("/", 1)[-1]
+    # Browsers on Windows send backslashes.
+    base = (file_name or "").replace("\\", "/").rsplit("/", 1)[-1]
     name = "".join(char for char in base if char.isprintable()).strip()
     if not name.strip("."):
-        return otherwise
-    return name if len(name) <= most else f"{name[: most // 2]}...{name[-(most - most // 2 - 3) :]}"
+        return default
+    head = max_length // 2
+    return name if len(name) <= max_length else f"{name[:head]}...{name[-(max_length - head - 3) :]}"
 
 
-def store(sent: IO[bytes], shown: str, place: Path, limits: Limits, *, room: int, documents: bool = False) -> Stored:
-    """Write a file that was sent to disk, unpacked."""
-    plain = Path(f"{place}{_ending(shown)}")
-    packed = Path(f"{place}.sent")
+def store(
+    upload: IO[bytes], name: str, prefix: Path, limits: Limits, *, max_size: int, documents: bool = False
+) -> StoredFile:
+    """Decompress an upload into a file whose path starts with `prefix`; check its size and lines."""
+    plain, packed = Path(f"{prefix}{_suffix(name)}"), Path(f"{prefix}.sent")
     try:
-        step = min(_CHUNK, limits.line)  # so that only the ends of chunks need to be looked at
-        _copied(iter(partial(sent.read, step), b""), packed, limits.file, shown, "as it is sent")
-        _refuse_greedy(packed, shown)
+        step = min(_CHUNK, limits.line)  # no line within a chunk can exceed the limit, so check the ends only
+        _copy_chunks(iter(partial(upload.read, step), b""), packed, limits.file, name, "as sent")
+        _check_xz_memory(packed, name)
+        # Decompression streams, so a small file that expands to gigabytes stops at the limit.
         with files.opened(packed) as unpacked:
-            lines = _checked(iter(partial(unpacked.read, step), b""), shown, limits, documents=documents)
-            size = _copied(lines, plain, room, shown, "unpacked")
+            lines = _check_chunks(iter(partial(unpacked.read, step), b""), name, limits, documents=documents)
+            size = _copy_chunks(lines, plain, max_size, name, "unpacked")
     except InputError as error:
-        raise InputError(error.problem, fix=error.fix, path=shown) from None
+        raise InputError(error.problem, fix=error.fix, path=name) from None
     except OSError as error:
-        fix = "make room in the folder of temporary files"
-        raise InputError(f"it cannot be kept ({error.strerror or error})", fix=fix, path=shown) from None
+        fix = "free space in the folder of temporary files"
+        raise InputError(f"the file cannot be stored ({error.strerror or error})", fix=fix, path=name) from None
     finally:
         packed.unlink(missing_ok=True)
-    return Stored(plain, shown, size)
+    return StoredFile(plain, name, size)
 
 
-def _ending(shown: str) -> str:
-    suffixes = [suffix.lower() for suffix in PurePosixPath(shown).suffixes]
-    return next((suffix for suffix in reversed(suffixes) if suffix in _ENDINGS), "")
+def _suffix(name: str) -> str:
+    suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes]
+    return next((suffix for suffix in reversed(suffixes) if suffix in _SUFFIXES), "")
 
 
-def _copied(chunks: Iterator[bytes], place: Path, most: int, shown: str, how: str) -> int:
-    """Write chunks to a new file as long as there is room, and count their bytes."""
+def _copy_chunks(chunks: Iterator[bytes], path: Path, max_size: int, name: str, state: str) -> int:
+    """Write chunks to a new file, and return their size; raise InputError if it exceeds `max_size`."""
     size = 0
-    with place.open("xb") as out:
+    with path.open("xb") as out:
         for chunk in chunks:
             size += len(chunk)
-            if size > most:
+            if size > max_size:
                 fix = f"choose smaller files, or {_BY_NAME}"
-                raise InputError(f"it has more than {most:,} bytes {how}", fix=fix, path=shown)
+                raise InputError(f"the file must have at most {max_size:,} bytes {state}", fix=fix, path=name)
             out.write(chunk)
     return size
 
 
-def _checked(chunks: Iterator[bytes], shown: str, limits: Limits, *, documents: bool) -> Iterator[bytes]:
-    """Pass chunks on as long as they look like lines of text."""
-    longest, most, line, size = limits.line, 0, 0, 0
+def _check_chunks(chunks: Iterator[bytes], name: str, limits: Limits, *, documents: bool) -> Iterator[bytes]:
+    """Yield chunks; raise InputError if they are no lines of text within the limits."""
+    max_line, max_json, line_size, size = limits.line, 0, 0, 0
     for chunk in chunks:
         if not size:
-            _refuse_foreign(chunk, shown)
+            _check_format(chunk, name)
             start = chunk.removeprefix(files.BOM).lstrip()[:1]
-            longest = limits.long_line if documents or start in {b"{", b"["} else limits.line
-            most = limits.whole if start == b"[" or (start == b"{" and not documents) else 0
+            max_line = limits.long_line if documents or start in {b"{", b"["} else limits.line
+            max_json = limits.in_memory if start == b"[" or (start == b"{" and not documents) else 0
         size += len(chunk)
-        if 0 < most < size:
-            fix = f"write one record a line of text, or {_BY_NAME}"
-            raise InputError(f"JSON of more than {most:,} bytes", fix=fix, path=shown)
+        if 0 < max_json < size:
+            fix = f"write one record per line, or {_BY_NAME}"
+            raise InputError(f"JSON must have at most {max_json:,} bytes", fix=fix, path=name)
         if b"\0" in chunk:
-            raise InputError("this is not text: it holds zero bytes", fix="choose text, CSV or JSON", path=shown)
-        ends = [chunk.find(b"\n"), chunk.find(b"\r")]
-        begins = min((end for end in ends if end >= 0), default=len(chunk))
-        if line + begins > longest:
-            raise InputError(f"a line has more than {longest:,} bytes", fix="choose a file of lines", path=shown)
-        last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
-        line = line + len(chunk) if last < 0 else len(chunk) - last - 1
+            raise InputError("this is not text: it has zero bytes", fix="choose text, CSV, or JSON", path=name)
+        line_ends = [chunk.find(b"\n"), chunk.find(b"\r")]
+        first_end = min((end for end in line_ends if end >= 0), default=len(chunk))
+        if line_size + first_end > max_line:
+            problem = f"a line must have at most {max_line:,} bytes"
+            raise InputError(problem, fix="choose a file with shorter lines", path=name)
+        last_end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+        line_size = line_size + len(chunk) if last_end < 0 else len(chunk) - last_end - 1
         yield chunk
     if not size:
-        raise InputError("the file is empty", fix="choose a file with at least one line", path=shown)
+        raise InputError("the file is empty", fix="choose a file with at least one line", path=name)
 
 
-def _refuse_foreign(head: bytes, shown: str) -> None:
-    for marks, problem, fix in _FOREIGN:
-        if head.startswith(marks):
-            raise InputError(problem, fix=fix, path=shown)
+def _check_format(head: bytes, name: str) -> None:
+    for signatures, problem, fix in _UNSUPPORTED_FORMATS:
+        if head.startswith(signatures):
+            raise InputError(problem, fix=fix, path=name)
     if head[257:262] == b"ustar":
-        raise InputError("this is a tar archive", fix="unpack it and choose the files in it", path=shown)
+        raise InputError("this is a tar archive", fix="unpack it and choose the files in it", path=name)
 
 
-def _refuse_greedy(packed: Path, shown: str) -> None:
-    """Refuse xz data that wants much memory before the first byte comes out."""
+def _check_xz_memory(packed: Path, name: str) -> None:
+    # The header of xz data can demand gigabytes of memory before the first byte is decompressed.
     if files.compression(packed) != "xz":
         return
     with packed.open("rb") as file:
         try:
             lzma.LZMADecompressor(memlimit=_XZ_MEMORY).decompress(file.read(_CHUNK), max_length=1)
         except lzma.LZMAError as error:
-            raise InputError(f"it cannot be unpacked ({error})", fix="pack it anew", path=shown) from None
+            raise InputError(f"the file cannot be unpacked ({error})", fix="compress it again", path=name) from None
 
 
 _LOG = logging.getLogger("judged.web")
 
 
-def workspace_of(files: Mapping[str, Sequence[Stored]], limits: Limits) -> Workspace:
-    """Read what was sent, by what it is: the judgments, and beside them runs, queries, attributes and documents."""
-    with _names_of([file for several in files.values() for file in several]):
-        (sent,) = files["qrels"]
-        with _names_of([sent]):
-            qrels = replace(Qrels.read(sent.path, name=source_name(sent.shown)), where=sent.shown)
+def workspace_of(files: Mapping[str, Sequence[StoredFile]], limits: Limits) -> Workspace:
+    """Open a workspace from uploaded files by role: qrels, runs, queries, attributes, documents."""
+    with _use_display_names([file for role_files in files.values() for file in role_files]):
+        (qrels_file,) = files["qrels"]
+        with _use_display_names([qrels_file]):
+            name = qrels_file.display_name
+            qrels = replace(Qrels.read(qrels_file.path, name=source_name(name)), where=name)
         runs = [run for file in files.get("runs", ()) for run in _runs(file, limits.runs)]
         if len(runs) > limits.runs:
-            raise InputError(f"there are {len(runs):,} runs in these files", fix=f"open at most {limits.runs}")
+            problem = f"the files must have at most {limits.runs} runs, got {len(runs):,}"
+            raise InputError(problem, fix="open fewer runs")
         for run in runs:
             if len(run.name) > limits.name or not run.name.isprintable():
-                fix = f"name runs with at most {limits.name} printable characters"
-                raise InputError(f"{run.name[:40]!r}... is not a name for a run", fix=fix, path=run.where)
-        beside: dict[str, Any] = {}
+                problem = f"a run name must have at most {limits.name} printable characters, got {run.name[:40]!r}..."
+                raise InputError(problem, fix="rename the run", path=run.where)
+        topic_files: dict[str, Any] = {}
         for role, read in (("queries", Topics.read), ("attributes", Attributes.read)):
             for file in files.get(role, ()):
-                with _names_of([file]):
-                    beside[role] = replace(read(file.path), where=file.shown)
+                with _use_display_names([file]):
+                    topic_files[role] = replace(read(file.path), where=file.display_name)
         (documents,) = files.get("documents", (None,))
-        workspace = open_workspace(qrels, runs, texts=documents and documents.path, **beside)
+        workspace = open_workspace(qrels, runs, texts=documents and documents.path, **topic_files)
         if documents is None or workspace.texts is None:
             return workspace
-        return replace(workspace, texts=replace(workspace.texts, where=documents.shown))
+        return replace(workspace, texts=replace(workspace.texts, where=documents.display_name))
 
 
-def _runs(file: Stored, most: int) -> list[Run]:
-    """Name the runs of a file; how many there are is looked at before they are taken apart."""
-    with _names_of([file]):
-        found: Any = Run.scan(file.path).rows
-        rows: Any = replace(found, where=file.shown)
+def _runs(file: StoredFile, max_runs: int) -> list[Run]:
+    """Read the runs of a file; check their number before splitting them, which is slow."""
+    with _use_display_names([file]):
+        source: Any = Run.scan(file.path).rows
+        rows: Any = replace(source, where=file.display_name)
         if isinstance(rows, TextRows) and rows.layout.header and "run_id" in rows.layout.names:
             rows = TableRows(Run(rows).table, rows.where)
-        if (many := len(run_ids(rows))) > most:
-            raise InputError(f"there are {many:,} runs in this file", fix=f"open at most {most}", path=file.shown)
-        return split_runs(rows, source_name(file.shown))
+        if (count := len(run_ids(rows))) > max_runs:
+            problem = f"the file must have at most {max_runs} runs, got {count:,}"
+            raise InputError(problem, fix="open fewer runs", path=file.display_name)
+        return split_runs(rows, source_name(file.display_name))
 
 
 @contextmanager
-def _names_of(stored: Iterable[Stored]) -> Generator[None]:
-    """Say what is wrong with the names that people gave; what no reader foresaw is said as well, and logged."""
-    known = list(stored)
+def _use_display_names(files: Sequence[StoredFile]) -> Generator[None]:
+    """Replace generated paths in errors by display names; convert unexpected errors to InputError, and log them."""
     try:
         yield
     except InputError as error:
-        said = [_with_names(text, known) for text in (error.problem, error.fix, error.path)]
-        raise InputError(said[0], fix=said[1], path=said[2], line=error.line) from None
+        problem, fix, path = (_replace_paths(text, files) for text in (error.problem, error.fix, error.path))
+        raise InputError(problem, fix=fix, path=path, line=error.line) from None
     except MissingExtraError:
         raise
     except JudgedError as error:
-        raise InputError(_with_names(str(error), known)) from None
-    except Exception as error:  # noqa: BLE001  a file may make a reader do anything
-        _LOG.exception("a file that was sent could not be read")
-        what = f"it cannot be read ({type(error).__name__})"
-        where = known[0].shown if len(known) == 1 else "the files"
-        raise InputError(what, fix="check its format with 'judged check'", path=where) from None
+        raise InputError(_replace_paths(str(error), files)) from None
+    except Exception as error:  # noqa: BLE001  a damaged file can raise any error in a reader
+        _LOG.exception("an uploaded file could not be read")
+        problem = f"the file cannot be read ({type(error).__name__})"
+        path = files[0].display_name if len(files) == 1 else "the files"
+        raise InputError(problem, fix="check its format with 'judged check'", path=path) from None
 
 
-def _with_names(text: str, stored: Iterable[Stored]) -> str:
-    for file in stored:
-        text = text.replace(str(file.path), file.shown).replace(file.path.name, file.shown)
+def _replace_paths(text: str, files: Iterable[StoredFile]) -> str:
+    for file in files:
+        text = text.replace(str(file.path), file.display_name).replace(file.path.name, file.display_name)
     return text
 
 
-OPEN, API_OPEN = "/open", "/api/v1/open"
-OPENING = frozenset({OPEN, API_OPEN, "/open/sample", "/api/v1/open/sample"})
-"""Where another workspace is opened; nothing but `one_at_a_time` keeps two from doing so at once."""
+OPEN_PATH, API_OPEN_PATH = "/open", "/api/v1/open"
+OPEN_PATHS = frozenset({OPEN_PATH, API_OPEN_PATH, "/open/sample", "/api/v1/open/sample"})
+"""Paths that replace the workspace; `reject_concurrent_opens` serializes their requests."""
 _BUSY: dict[int | str, dict[str, Any]] = {409: {"model": Problem, "description": "Other files are being opened."}}
 _UPLOAD: dict[int | str, dict[str, Any]] = {
     **PROBLEMS,
@@ -246,71 +253,73 @@ _UPLOAD: dict[int | str, dict[str, Any]] = {
 router = APIRouter(tags=["What is open"])
 
 
-def one_at_a_time(app: ASGIApp) -> ASGIApp:
-    """Refuse to open files while others are opened, before they are sent: an ASGI application around another."""
+def reject_concurrent_opens(app: ASGIApp) -> ASGIApp:
+    """Return ASGI middleware that rejects requests to open files, before their upload, while files are being opened."""
     busy = Lock()
 
-    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in OPENING:
+    async def middleware(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in OPEN_PATHS:
             await app(scope, receive, send)
+        # Waiting would keep a large upload in memory; the client can retry.
         elif not busy.acquire(blocking=False):
-            said = "other files are being opened", "wait until they are open"
-            await problem_response(Request(scope), HTTPStatus.CONFLICT, *said)(scope, receive, send)
+            problem, fix = "other files are being opened", "wait until they are open"
+            await problem_response(Request(scope), HTTPStatus.CONFLICT, problem, fix)(scope, receive, send)
         else:
             try:
                 await app(scope, receive, send)
             finally:
                 busy.release()
 
-    return answering
+    return middleware
 
 
-def _sent(
+def _uploaded_files(
     qrels: Annotated[UploadFile, File(description="The judgments.")],
     runs: Annotated[list[UploadFile] | None, File(description="Runs; each is called like its file.")] = None,
     queries: Annotated[UploadFile | None, File(description="The texts of the queries.")] = None,
     attributes: Annotated[UploadFile | None, File(description="A table of facts about the topics.")] = None,
     documents: Annotated[UploadFile | None, File(description="Titles or texts of documents.")] = None,
 ) -> dict[str, list[UploadFile]]:
-    """Give the files that were chosen: a browser sends an empty one without a name where none was."""
+    """Return the uploaded files by role."""
     single = {"qrels": qrels, "queries": queries, "attributes": attributes, "documents": documents}
-    sent = {"runs": runs or [], **{role: [file] for role, file in single.items() if file}}
-    return {role: [file for file in files if file.filename or file.size] for role, files in sent.items()}
+    uploads = {"runs": runs or [], **{role: [file] for role, file in single.items() if file}}
+    # For an empty file input, browsers send an empty file without a name.
+    return {role: [file for file in files if file.filename or file.size] for role, files in uploads.items()}
 
 
-Files = Annotated[dict[str, list[UploadFile]], Depends(_sent)]
+Files = Annotated[dict[str, list[UploadFile]], Depends(_uploaded_files)]
 
 
-@router.get(OPEN, include_in_schema=False)
-def form(request: Request) -> HTMLResponse:
-    """Show the form."""
-    return _form(request)
+@router.get(OPEN_PATH, include_in_schema=False)
+def show_form(request: Request) -> HTMLResponse:
+    """Show the form for files."""
+    return _form_response(request)
 
 
-@router.post(OPEN, include_in_schema=False)
-def open_by_form(request: Request, sent: Files) -> Response:
-    """Open what was sent, and show it; or say what is wrong beside the form."""
+@router.post(OPEN_PATH, include_in_schema=False)
+def open_by_form(request: Request, uploads: Files) -> Response:
+    """Open the uploaded files, and redirect to the home page; show errors in the form."""
     try:
-        _open(request, sent)
+        _open_upload(request, uploads)
     except InputError as error:
-        return _form(request, error, status=400)
+        return _form_response(request, error, status=400)
     return RedirectResponse("/", 303)
 
 
 @router.post(
-    API_OPEN,
+    API_OPEN_PATH,
     summary="Open other files",
     responses=_UPLOAD,
     openapi_extra={"x-example": "curl -F qrels=@qrels.txt -F runs=@bm25.run -F runs=@dense.run"},
 )
-def open_by_program(request: Request, sent: Files) -> dict[str, Any]:
+def open_by_program(request: Request, uploads: Files) -> dict[str, Any]:
     """Open judgments and runs, which replaces what is open for everybody. If it fails, all stays as it was."""
-    return open_data_overview(_open(request, sent)).to_dict()
+    return open_data_overview(_open_upload(request, uploads)).to_dict()
 
 
 @router.post("/open/sample", include_in_schema=False)
 def open_sample_by_form(request: Request) -> Response:
-    """Go back to the sample."""
+    """Open the sample, and redirect to the home page."""
     workspace_holder(request).replace(open_sample())
     return RedirectResponse("/", 303)
 
@@ -321,35 +330,37 @@ def open_sample_by_program(request: Request) -> dict[str, Any]:
     return open_data_overview(workspace_holder(request).replace(open_sample())).to_dict()
 
 
-def _form(request: Request, error: InputError | None = None, status: int = 200) -> HTMLResponse:
+def _form_response(request: Request, error: InputError | None = None, status: int = 200) -> HTMLResponse:
     limits = request.app.state.limits
     return page(request, "open.html", status=status, title="Open files", limits=limits, error=error)
 
 
-def _open(request: Request, sent: dict[str, list[UploadFile]]) -> Workspace:
-    """Open what was sent; what is open stays open until all could be read."""
+def _open_upload(request: Request, uploads: dict[str, list[UploadFile]]) -> Workspace:
+    """Open uploaded files; the current workspace stays open until all files are read."""
     limits, folder = request.app.state.limits, LockedFolder()
     try:
-        workspace = workspace_of(_stored(sent, folder.path, limits), limits)
+        workspace = workspace_of(_store_files(uploads, folder.path, limits), limits)
+    # Also for KeyboardInterrupt: uploaded files must not stay on the disk.
     except BaseException:
         folder.remove()
         raise
     return workspace_holder(request).replace(replace(workspace, upload_folder=folder))
 
 
-def _stored(sent: dict[str, list[UploadFile]], folder: Path, limits: Limits) -> dict[str, list[Stored]]:
-    """Put every file on disk."""
-    if len(sent["runs"]) > limits.runs:
-        raise InputError(f"{len(sent['runs']):,} runs were sent", fix=f"open at most {limits.runs}")
-    if not sent["qrels"]:
-        raise InputError("no judgments were chosen", fix="choose a file of qrels")
-    room, stored = limits.unpacked, dict[str, list[Stored]]()
-    for role, given_files in sent.items():
-        for number, file in enumerate(given_files):
-            most = min(room, limits.whole) if role in {"queries", "attributes"} else room
-            shown = shown_name(file.filename, f"{role}{number}", limits.name)
-            place = folder / f"sent-{role}{number}"  # no word of a message, which may hold "qrels"
-            kept = store(file.file, shown, place, limits, room=most, documents=role == "documents")
-            stored.setdefault(role, []).append(kept)
-            room -= kept.size
+def _store_files(uploads: dict[str, list[UploadFile]], folder: Path, limits: Limits) -> dict[str, list[StoredFile]]:
+    if len(uploads["runs"]) > limits.runs:
+        problem = f"an upload must have at most {limits.runs} files of runs, got {len(uploads['runs']):,}"
+        raise InputError(problem, fix="open fewer files")
+    if not uploads["qrels"]:
+        raise InputError("the judgments are missing", fix="choose a file of qrels")
+    free_bytes, stored = limits.unpacked, dict[str, list[StoredFile]]()
+    for role, role_uploads in uploads.items():
+        for number, upload in enumerate(role_uploads):
+            max_size = min(free_bytes, limits.in_memory) if role in {"queries", "attributes"} else free_bytes
+            name = display_name(upload.filename, f"{role}{number}", limits.name)
+            # `_replace_paths` replaces this name in messages, so it must not be a word of a message, such as "qrels".
+            prefix = folder / f"sent-{role}{number}"
+            file = store(upload.file, name, prefix, limits, max_size=max_size, documents=role == "documents")
+            stored.setdefault(role, []).append(file)
+            free_bytes -= file.size
     return stored

@@ -14,7 +14,7 @@ from judged.errors import JudgedWarning
 from judged.interface.pages.answers import NAVIGATION
 from judged.interface.pages.home import open_data_overview
 from judged.interface.pages.workspace import open_workspace
-from judged.web.app import described, make_app
+from judged.web.app import describe_routes, make_app
 
 QRELS = {"q1": {"d1": 2.0, "d2": 0.0, "d3": 0.0}, "q2": {"d3": 1.0}, "q3": {"d4": 1.0}}
 GOOD = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d3": 1.0}, "q3": {"d9": 2.0, "d4": 1.0}}
@@ -140,15 +140,15 @@ DOCUMENT = {
 
 def test_a_route_is_described_in_words():
     workspace = open_workspace({"q": {"d": 1.0}}, {"my run": {"q": {"d": 1.0}}})
-    (route,) = described(DOCUMENT, workspace)["Things"]
+    (route,) = describe_routes(DOCUMENT, workspace)["Things"]
     assert route["anchor"] == "get-api-v1-thing-measure"
     assert (route["method"], route["summary"], route["meaning"]) == ("GET", "Give a thing", "All of it.")
     assert route["example"] == "/api/v1/thing/AP?run=my+run&by=name"
-    assert route["asked"].column("kind").values == [
+    assert route["parameter_table"].column("kind").values == [
         "string", "string, at most 9 characters", "integer, from 1, to 5", "name | score", "boolean",
     ]  # fmt: skip
-    assert route["asked"].column("default").values == ["required", "required", "1", "required", "false"]
-    assert route["asked"].column("meaning").values[4] == "All?"
+    assert route["parameter_table"].column("default").values == ["required", "required", "1", "required", "false"]
+    assert route["parameter_table"].column("meaning").values[4] == "All?"
 
 
 def test_a_route_that_changes_something_is_called_from_a_shell(sample):

@@ -78,10 +78,10 @@ def test_oversized_files_are_reported_before_upload(address, tab, files):
     view = tab(f"{address}/open")
     page = view.page
     page.set_input_files("#runs", files / "large.run")
-    assert page.inner_text("#too-much") == "large.run has 1 MB; a file may have 1 MB."
+    assert page.inner_text("#size-problem") == "large.run has 1 MB; a file may have 1 MB."
     assert page.get_by_role("button", name="Open", exact=True).is_disabled()
     page.set_input_files("#runs", [])
-    assert page.locator("#too-much").is_hidden()
+    assert page.locator("#size-problem").is_hidden()
     assert page.get_by_role("button", name="Open", exact=True).is_enabled()
     view.clean()
 

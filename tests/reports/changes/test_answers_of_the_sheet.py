@@ -15,22 +15,23 @@ from judged.comparison import compare
 from judged.errors import InputError
 from judged.online.watch.config import Event
 from judged.online.watch.watched import Rollback
-from judged.reports.changes import questions, review
+from judged.reports.changes import review
 from judged.reports.changes.questions import (
     Evidence,
-    Question,
-    agreement,
-    costs,
-    disagreement,
-    false_positives,
-    gated,
-    is_better,
-    nothing_found,
-    preferred,
-    rolled_back,
-    slices,
-    told,
-    worst,
+    ReviewQuestion,
+    answer_ab_test,
+    answer_agreement,
+    answer_better,
+    answer_costs,
+    answer_false_positives,
+    answer_gate,
+    answer_interleaving,
+    answer_lost_topics,
+    answer_measure_agreement,
+    answer_rollback,
+    answer_slices,
+    answer_worst_topics,
+    collect_evidence,
 )
 from judged.reports.changes.sheet import _DECISIVE, Change, _verdict
 
@@ -77,11 +78,11 @@ ONES, TWOS = [1] * 12, [2] * 12
     [("ship", "better"), ("do not ship", "worse"), ("keep running", "undecided"), ("broken", "undecided")],
 )
 def test_the_ab_test_says_what_its_verdict_says(decision: str, says: str) -> None:
-    first, last = told(pair(ONES, ONES), ab_test(decision), None, None)
-    assert (first.method, first.says, first.number, first.units, first.days) == (
+    first, last = collect_evidence(pair(ONES, ONES), ab_test(decision), None, None)
+    assert (first.method, first.verdict, first.number, first.units, first.days) == (
         "A/B test", says, 321, "users", 14.0,
     )  # fmt: skip
-    assert (last.method, last.says, last.number, last.units) == ("offline", "undecided", 12, "topics")
+    assert (last.method, last.verdict, last.number, last.units) == ("offline", "undecided", 12, "topics")
     assert np.isnan(last.days)
 
 
@@ -89,8 +90,8 @@ def test_the_ab_test_says_what_its_verdict_says(decision: str, says: str) -> Non
     ("decision", "says"), [("preferred", "better"), ("not preferred", "worse"), ("no preference", "undecided")]
 )
 def test_interleaving_says_what_it_prefers(decision: str, says: str) -> None:
-    first, _ = told(pair(ONES, ONES), None, mixed(decision), None)
-    assert (first.method, first.says, first.number, first.units) == ("interleaving", says, 77, "users")
+    first, _ = collect_evidence(pair(ONES, ONES), None, mixed(decision), None)
+    assert (first.method, first.verdict, first.number, first.units) == ("interleaving", says, 77, "users")
     assert np.isnan(first.days)
 
 
@@ -110,8 +111,8 @@ def test_interleaving_says_what_it_prefers(decision: str, says: str) -> None:
     ],
 )
 def test_off_policy_takes_the_first_estimator_with_an_interval(users: int, intervals: Any, says: str) -> None:
-    first, _ = told(pair(ONES, ONES), None, None, off_policy(users, **intervals))
-    assert (first.method, first.says, first.number, first.units) == ("off-policy", says, users, "users")
+    first, _ = collect_evidence(pair(ONES, ONES), None, None, off_policy(users, **intervals))
+    assert (first.method, first.verdict, first.number, first.units) == ("off-policy", says, users, "users")
     assert np.isnan(first.days)
 
 
@@ -127,20 +128,22 @@ def test_off_policy_takes_the_first_estimator_with_an_interval(users: int, inter
 )
 def test_judgments_decide_from_six_topics(first: list[int], second: list[int], n: int, says: str, state: str) -> None:
     compared = pair(first, second, n)
-    (only,) = told(compared, None, None, None)
-    assert (only.method, only.says, only.number, only.units) == ("offline", says, n, "topics")
+    (only,) = collect_evidence(compared, None, None, None)
+    assert (only.method, only.verdict, only.number, only.units) == ("offline", says, n, "topics")
     assert only.about.startswith("RR by judgments")
-    (question,) = is_better(compared)
+    question = answer_better(compared)
     assert question.state == state
     expected = "Not enough data: 5 topics, at least 6 are required. new - old: +0.5000."
-    assert question.said == (expected if n == 5 else compared.measures[0].pairs[0].sentence)
+    assert question.finding == (expected if n == 5 else compared.measures[0].pairs[0].sentence)
 
 
 def test_methods_are_listed_from_users_to_judgments() -> None:
-    found = list(told(pair(TWOS, ONES), ab_test("ship"), mixed("preferred"), off_policy(9, cascade=(0.1, 0.2))))
-    assert [one.method for one in found] == ["A/B test", "interleaving", "off-policy", "offline"]
-    question = agreement(found)
-    assert (question.state, question.said) == ("good", "A/B test, interleaving, off-policy and offline say better.")
+    evidence = list(
+        collect_evidence(pair(TWOS, ONES), ab_test("ship"), mixed("preferred"), off_policy(9, cascade=(0.1, 0.2)))
+    )
+    assert [record.method for record in evidence] == ["A/B test", "interleaving", "off-policy", "offline"]
+    question = answer_agreement(evidence)
+    assert (question.state, question.finding) == ("good", "A/B test, interleaving, off-policy and offline say better.")
     (table,) = question.blocks
     rows = table.records()  # type: ignore[attr-defined]
     assert [(row["method"], row["says"], row["number"], row["units"]) for row in rows] == [
@@ -150,7 +153,7 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("says", "state", "said"),
+    ("says", "state", "finding"),
     [
         ("uuu", "undecided", "None decides."),
         ("ubu", "undecided", "Only m1 decides: better."),
@@ -160,38 +163,44 @@ def test_methods_are_listed_from_users_to_judgments() -> None:
         ("wbb", "look", "m1 and m2 say better, m0 worse; m0 is nearest to users."),
     ],
 )
-def test_two_methods_that_decide_agree_or_not(says: str, state: str, said: str) -> None:
+def test_two_methods_that_decide_agree_or_not(says: str, state: str, finding: str) -> None:
     words: dict[str, Any] = {"u": "undecided", "b": "better", "w": "worse"}
-    found = [Evidence(f"m{number}", words[letter], 10, "users", 1.0, "x") for number, letter in enumerate(says)]
-    question = agreement(found)
-    assert (question.state, question.said) == (state, said)
+    evidence = [Evidence(f"m{number}", words[letter], 10, "users", 1.0, "x") for number, letter in enumerate(says)]
+    question = answer_agreement(evidence)
+    assert (question.state, question.finding) == (state, finding)
 
 
 @pytest.mark.filterwarnings("ignore::judged.errors.JudgedWarning")
 def test_the_five_topics_that_lose_most_are_listed() -> None:
     old, new = [1] * 8 + [2, 0, 1, 1], [2, 4, 3, 5, 8, 1, 4, 1, 1, 1, 1, 0]
     scores = evaluate(QRELS, {"old": run(old), "new": run(new)}, "RR")
-    question = worst(scores, None)
+    question = answer_worst_topics(scores, None)
     # q11 loses 1, q04 7/8, q03 4/5, q01 and q06 3/4, q02 2/3, q00 1/2; q08 and q09 gain
     assert question.state == "look"
-    assert question.said == "7 of 12 topics lose RR, most of all q11, q04, q03, q01 and q06."
+    assert question.finding == "7 of 12 topics lose RR, most of all q11, q04, q03, q01 and q06."
     rows = question.blocks[0].records()  # type: ignore[attr-defined]
     assert [row["query_id"] for row in rows] == ["q11", "q04", "q03", "q01", "q06"]
     assert [row["baseline"] for row in rows] == [1.0] * 5
     assert [row["candidate"] for row in rows] == [0.0, 1 / 8, 1 / 5, 1 / 4, 1 / 4]
     assert [row["difference"] for row in rows] == pytest.approx([-1.0, -7 / 8, -4 / 5, -3 / 4, -3 / 4])
     assert [row["query"] for row in rows] == [""] * 5
-    lost = nothing_found(scores)
-    assert (lost.state, lost.said) == ("bad", "Nothing is returned any more for q11.")
+    lost = answer_lost_topics(scores)
+    assert (lost.state, lost.finding) == ("bad", "Nothing is returned any more for q11.")
     back = evaluate(QRELS, {"old": run(new), "new": run(old)}, "RR")
-    assert nothing_found(back).said == "Nothing is returned any more for q09."
+    assert answer_lost_topics(back).finding == "Nothing is returned any more for q09."
     better = evaluate(QRELS, {"old": run(TWOS), "new": run(ONES)}, "RR")
-    assert (worst(better, None).state, worst(better, None).said) == ("good", "No topic loses RR.")
-    assert (nothing_found(better).state, nothing_found(better).said) == ("good", "No topic lost all its results.")
+    assert (answer_worst_topics(better, None).state, answer_worst_topics(better, None).finding) == (
+        "good",
+        "No topic loses RR.",
+    )
+    assert (answer_lost_topics(better).state, answer_lost_topics(better).finding) == (
+        "good",
+        "No topic lost all its results.",
+    )
 
 
 @pytest.mark.parametrize(
-    ("rows", "state", "said"),
+    ("rows", "state", "finding"),
     [
         ([("a", 6, "new"), ("b", 6, "old"), ("c", 6, None)], "bad", "Improved: a. Paid: b."),
         ([("a", 6, "new"), ("b", 5, "old"), ("c", 6, "new")], "good", "Improved: a and c."),
@@ -200,7 +209,7 @@ def test_the_five_topics_that_lose_most_are_listed() -> None:
         ([("a", 5, "new"), ("b", 5, "old")], "not tested", "No slice has enough topics to be tested."),
     ],
 )
-def test_slices_of_six_topics_improve_or_pay(rows: list[tuple[str, int, str | None]], state: str, said: str) -> None:
+def test_slices_of_six_topics_improve_or_pay(rows: list[tuple[str, int, str | None]], state: str, finding: str) -> None:
     tests = [
         SimpleNamespace(
             slice=name, first="old", second="new", better=better,
@@ -209,28 +218,33 @@ def test_slices_of_six_topics_improve_or_pay(rows: list[tuple[str, int, str | No
         for name, n, better in rows
     ]  # fmt: skip
     block = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}).table("sheet")
-    found: Any = SimpleNamespace(rows_of=lambda: tests, overview=lambda: block)
-    assert (slices(found).state, slices(found).said) == (state, said)
+    slice_comparison: Any = SimpleNamespace(rows_of=lambda: tests, overview=lambda: block)
+    assert (answer_slices(slice_comparison).state, answer_slices(slice_comparison).finding) == (state, finding)
 
 
 @pytest.mark.parametrize(("sides", "state"), [((1, -1), "look"), ((1, 1), "good"), ((0, -1), "good"), ((0, 0), "good")])
 def test_measures_disagree_where_they_prefer_different_runs(sides: tuple[int, int], state: str) -> None:
-    found: Any = SimpleNamespace(means=[SimpleNamespace(side=side) for side in sides], sentences=("First.", "Second."))
-    assert (disagreement(found).state, disagreement(found).said) == (state, "First.")
+    disagreement: Any = SimpleNamespace(
+        means=[SimpleNamespace(side=side) for side in sides], sentences=("First.", "Second.")
+    )
+    assert (answer_measure_agreement(disagreement).state, answer_measure_agreement(disagreement).finding) == (
+        state,
+        "First.",
+    )
 
 
 @pytest.mark.parametrize(
-    ("rows", "state", "said"),
+    ("rows", "state", "finding"),
     [
         ("old,2,4,0\nnew,2,3,0", "good", "No cost rises."),
         ("old,2,4,0\nnew,2,5,0", "bad", "mb rises."),
         ("old,1,4,0\nold,3,4,0\nnew,3,5,1", "bad", "ms, mb and eur rise."),
     ],
 )
-def test_costs_that_rise_are_named(tmp_path: Path, rows: str, state: str, said: str) -> None:
+def test_costs_that_rise_are_named(tmp_path: Path, rows: str, state: str, finding: str) -> None:
     (tmp_path / "costs.csv").write_text(f"run,ms,mb,eur\n{rows}\n")
-    question = costs(tmp_path / "costs.csv", ("old", "new"), ("ms", "mb", "eur"))
-    assert (question.state, question.said) == (state, said)
+    question = answer_costs(tmp_path / "costs.csv", ("old", "new"), ("ms", "mb", "eur"))
+    assert (question.state, question.finding) == (state, finding)
     table = question.blocks[0].records()  # type: ignore[attr-defined]
     assert [row["cost"] for row in table] == ["ms", "mb", "eur"]
     assert [row["baseline"] for row in table] == [2.0, 4.0, 0.0]
@@ -258,10 +272,10 @@ def test_wrong_results_in_review(tmp_path: Path, old: tuple[int, int], new: tupl
     """Intervals of Clopper and Pearson by SciPy."""
     rows = "\n".join(f"{name},{wrong},{of}" for name, (wrong, of) in (("baseline", old), ("new", new)))
     (tmp_path / "reviewed.csv").write_text(f"run,wrong,reviewed\n{rows}\n")
-    question = false_positives(tmp_path / "reviewed.csv", ("old", "new"))
+    question = answer_false_positives(tmp_path / "reviewed.csv", ("old", "new"))
     assert question.state == state
-    assert question.said.startswith(f"{new[0]} of {new[1]}, was {old[0]} of {old[1]}.")
-    assert question.said.endswith("5 reviewed results, at least 6 are required.") == (state == "not tested")
+    assert question.finding.startswith(f"{new[0]} of {new[1]}, was {old[0]} of {old[1]}.")
+    assert question.finding.endswith("5 reviewed results, at least 6 are required.") == (state == "not tested")
     table = question.blocks[0].records()  # type: ignore[attr-defined]
     for row, name, (wrong, of) in zip(table, ("old", "new"), (old, new), strict=True):
         assert (row["run"], row["wrong"], row["reviewed"], row["share"]) == (name, wrong, of, wrong / of)
@@ -269,25 +283,25 @@ def test_wrong_results_in_review(tmp_path: Path, old: tuple[int, int], new: tupl
         assert row["share_ci"] == pytest.approx([interval.low, interval.high])
 
 
-@pytest.mark.parametrize(("reviewed", "known"), [(2, False), (3, True)])
-def test_a_share_of_fewer_than_three_results_has_no_interval(tmp_path: Path, reviewed: int, known: bool) -> None:
+@pytest.mark.parametrize(("reviewed", "has_interval"), [(2, False), (3, True)])
+def test_a_share_of_fewer_than_three_results_has_no_interval(tmp_path: Path, reviewed: int, has_interval: bool) -> None:
     (tmp_path / "reviewed.csv").write_text(f"run,wrong,reviewed\nold,1,{reviewed}\nnew,0,9\n")
-    rows = false_positives(tmp_path / "reviewed.csv", ("old", "new")).blocks[0].records()  # type: ignore[attr-defined]
-    assert (rows[0]["share_ci"] is not None) == known
+    rows = answer_false_positives(tmp_path / "reviewed.csv", ("old", "new")).blocks[0].records()  # type: ignore[attr-defined]
+    assert (rows[0]["share_ci"] is not None) == has_interval
     assert rows[1]["share_ci"] is not None
 
 
 @pytest.mark.parametrize(
     ("make", "states"),
     [
-        (lambda decision, block: gated(SimpleNamespace(status=decision, verdict="v", table=block)),  # type: ignore[arg-type]
+        (lambda decision, block: answer_gate(SimpleNamespace(status=decision, verdict="v", table=block)),  # type: ignore[arg-type]
          {"pass": "good", "fail": "bad", "error": "undecided"}),
-        (lambda decision, block: questions.tested(SimpleNamespace(table=block), SimpleNamespace(decision=decision)),  # type: ignore[arg-type]
+        (lambda decision, block: answer_ab_test(SimpleNamespace(table=block), SimpleNamespace(decision=decision)),  # type: ignore[arg-type]
          {"ship": "good", "do not ship": "bad", "broken": "bad", "keep running": "undecided"}),
-        (lambda decision, block: preferred(  # type: ignore[arg-type]
+        (lambda decision, block: answer_interleaving(  # type: ignore[arg-type]
             SimpleNamespace(other="new", decision=decision, reasons=("a", "b"), table=block)),
          {"preferred": "good", "not preferred": "bad", "no preference": "undecided"}),
-        (lambda decision, block: rolled_back(SimpleNamespace(table=block, rollbacks=(  # type: ignore[arg-type]
+        (lambda decision, block: answer_rollback(SimpleNamespace(table=block, rollbacks=(  # type: ignore[arg-type]
             Rollback(Event(date(2026, 3, 1), "older", deploy=True), "roll back", (), 0.05),
             Rollback(Event(date(2026, 3, 8), "newer", deploy=True), decision, (), 0.05)))),
          {"roll back": "bad", "keep": "good", "keep watching": "undecided", "nothing is known": "undecided"}),
@@ -295,28 +309,28 @@ def test_a_share_of_fewer_than_three_results_has_no_interval(tmp_path: Path, rev
 )  # fmt: skip
 def test_decisions_of_other_answers_become_states(make: Any, states: dict[str, str]) -> None:
     block = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}).table("sheet")
-    found = {decision: make(decision, lambda _: block) for decision in states}
-    assert {decision: question.state for decision, question in found.items()} == states
-    assert all(len(question.blocks) == 1 for question in found.values())
+    questions_by_decision = {decision: make(decision, lambda _: block) for decision in states}
+    assert {decision: question.state for decision, question in questions_by_decision.items()} == states
+    assert all(len(question.blocks) == 1 for question in questions_by_decision.values())
 
 
 def test_a_watch_without_a_deployment_leaves_its_question_blank() -> None:
-    found: Any = SimpleNamespace(rollbacks=())
-    assert rolled_back(found).state == "blank"
+    watch: Any = SimpleNamespace(rollbacks=())
+    assert answer_rollback(watch).state == "blank"
 
 
 def change(*states: str) -> Change:
     """Return a sheet with these states of the gate, users, and deployment, and of two other questions."""
     rows = tuple(
-        Question(name, state, "s")  # type: ignore[arg-type]
+        ReviewQuestion(name, state, "s")  # type: ignore[arg-type]
         for name, state in zip((*_DECISIVE, "Is it better?", "Did it mend?"), states, strict=True)
     )
-    made: Any = None
-    return Change("old", "new", rows, made)
+    provenance: Any = None
+    return Change("old", "new", rows, provenance)
 
 
 @pytest.mark.parametrize(
-    ("states", "decision", "said"),
+    ("states", "decision", "finding"),
     [
         (("good", "good", "bad", "good", "bad"), "do not ship",
          "Do not ship new. What decides is bad: Should it be taken back?"),
@@ -331,16 +345,20 @@ def change(*states: str) -> Change:
          "Undecided: neither gate, users nor watch decide."),
     ],
 )  # fmt: skip
-def test_gate_users_and_deployment_decide(states: tuple[str, ...], decision: str, said: str) -> None:
-    made = change(*states)
-    facts = made.facts()
-    assert (made.decision, facts["decision"], made.title) == (decision, decision, "new in the place of old")
+def test_gate_users_and_deployment_decide(states: tuple[str, ...], decision: str, finding: str) -> None:
+    review_answer = change(*states)
+    facts = review_answer.facts()
+    assert (review_answer.decision, facts["decision"], review_answer.title) == (
+        decision,
+        decision,
+        "new in the place of old",
+    )
     assert (facts["baseline"], facts["candidate"]) == ("old", "new")
-    names = [question.question for question in made.questions]
+    names = [question.question for question in review_answer.questions]
     assert facts["blank"] == [name for name, state in zip(names, states, strict=True) if state == "blank"]
     assert facts["not_tested"] == [name for name, state in zip(names, states, strict=True) if state == "not tested"]
-    summary, sheet, table = made.blocks()
-    assert summary.texts == (said,)  # type: ignore[attr-defined]
+    summary, sheet, table = review_answer.blocks()
+    assert summary.texts == (finding,)  # type: ignore[attr-defined]
     assert sheet.texts == tuple(f"[{state}] {name} s" for name, state in zip(names, states, strict=True))  # type: ignore[attr-defined]
     assert [row["state"] for row in table.records()] == list(states)  # type: ignore[attr-defined]
 

@@ -12,13 +12,13 @@ import pytest
 
 from judged.pipelines.traces.failure_tests import CLASS, FailureTest, Untested
 from judged.pipelines.traces.steps import compare_with_rest
-from judged.reports.changes.questions import _loss_change, _mended_over_topics, _Shift, _shifts, mended
+from judged.reports.changes.questions import _answer_fixed_over_topics, _loss_change, _Shift, _shifts, answer_fixed
 from judged.stats.paired import paired_test
 from reports.changes.test_tables_of_the_sheet import cells
 
 NAN = math.nan
 MODULE = sys.modules["judged.reports.changes.questions"]
-TOPICS = tuple(f"t{at:02}" for at in range(16))
+TOPICS = tuple(f"t{i:02}" for i in range(16))
 
 
 def side(topics: Any = TOPICS, *, tests: Any = (), untested: Any = (), also: Any = (), **losses: Any) -> Any:
@@ -35,14 +35,14 @@ def test_losses_are_compared_on_the_same_topics() -> None:
     old, new = rng.random(10), rng.random(9)
     old[3] = NAN
     before, after = side(TOPICS[:10], scoring=old), side(TOPICS[8::-1], scoring=new)
-    found = _loss_change("scoring", before, after, TOPICS[:9])
+    change = _loss_change("scoring", before, after, TOPICS[:9])
     rows = [0, 1, 2, 4, 5, 6, 7, 8]
-    one, two = old[rows], new[::-1][rows]
-    expected = paired_test(one, two)
-    assert found[:5] == pytest.approx(("scoring", 8, one.mean(), two.mean(), (two - one).mean()))
-    assert (found.interval, found.p) == (expected.interval, expected.p)
+    row, two = old[rows], new[::-1][rows]
+    expected = paired_test(row, two)
+    assert change[:5] == pytest.approx(("scoring", 8, row.mean(), two.mean(), (two - row).mean()))
+    assert (change.interval, change.p) == (expected.interval, expected.p)
     few = _loss_change("scoring", before, after, TOPICS[4:9])
-    assert (few.n, few.interval) == (5, paired_test(one[3:], two[3:]).interval)
+    assert (few.n, few.interval) == (5, paired_test(row[3:], two[3:]).interval)
     assert math.isnan(few.p)
     assert _loss_change("scoring", before, after, TOPICS[5:7]).interval is None
     none = _loss_change("scoring", before, after, TOPICS[3:4])
@@ -53,10 +53,21 @@ def test_losses_are_compared_on_the_same_topics() -> None:
 
 
 def failure_test(
-    failure: str, where: str, values: Any, members: Any = None, *, found: bool = True, what: str = "w"
+    failure: str, where: str, values: Any, members: Any = None, *, is_detected: bool = True, quantity: str = "w"
 ) -> Any:
-    known = {topic: float(value) for topic, value in zip(TOPICS, values, strict=False)}
-    return FailureTest(failure, where, what, len(known), 0.1, None, 0.01, values=known, members=members, found=found)
+    topic_values = {topic: float(value) for topic, value in zip(TOPICS, values, strict=False)}
+    return FailureTest(
+        failure,
+        where,
+        quantity,
+        len(topic_values),
+        0.1,
+        None,
+        0.01,
+        values=topic_values,
+        members=members,
+        found=is_detected,
+    )
 
 
 def test_shifts_of_means_and_of_classes() -> None:
@@ -66,34 +77,36 @@ def test_shifts_of_means_and_of_classes() -> None:
     new[1] = old[1] + 0.25
     halves, few = frozenset(TOPICS[::2]), frozenset(TOPICS[:5])
     first = [
-        failure_test("freshness", "all topics", old[0]), failure_test("feedback", "position", old[1], found=False),
+        failure_test("freshness", "all topics", old[0]),
+        failure_test("feedback", "position", old[1], is_detected=False),
         failure_test("intent", "a", old[2], halves), failure_test("intent", "b", old[3], halves),
         failure_test("intent", "c", old[3], few), failure_test("intent", "d", old[3][:5]),
-        failure_test("intent", "gone", old[3]), failure_test("intent", "other", old[3], what="x"),
+        failure_test("intent", "gone", old[3]), failure_test("intent", "other", old[3], quantity="x"),
     ]  # fmt: skip
     second = [
-        failure_test("intent", "a", new[2], halves, found=False), failure_test("freshness", "all topics", new[0][:15]),
-        failure_test("feedback", "position", new[1], found=True), failure_test("intent", "b", old[3], halves),
+        failure_test("intent", "a", new[2], halves, is_detected=False),
+        failure_test("freshness", "all topics", new[0][:15]),
+        failure_test("feedback", "position", new[1], is_detected=True), failure_test("intent", "b", old[3], halves),
         failure_test("intent", "c", new[3], few), failure_test("intent", "d", new[3][:5]),
-        failure_test("intent", "other", old[3], what="y"),
+        failure_test("intent", "other", old[3], quantity="y"),
     ]  # fmt: skip
-    made = list(_shifts(side(tests=first), side(tests=second), TOPICS[1:]))
-    fresh, feedback, one, two = made
+    shifts = list(_shifts(side(tests=first), side(tests=second), TOPICS[1:]))
+    fresh, feedback, row, two = shifts
     expected = paired_test(old[0][1:15], new[0][1:15])
     assert fresh[:6] == ("freshness", "all topics", "w", 14, True, True)
     assert (fresh.difference, fresh.interval, fresh.p) == (expected.difference, expected.interval, expected.p)
     assert feedback[:6] == ("feedback", "position", "w", 15, False, True)
     assert (feedback.difference, feedback.interval) == (pytest.approx(0.25), None)  # they all change alike
-    (rest,) = compare_with_rest((new - old)[2][1:], [np.arange(1, 16) % 2 == 0], level=0.95)
-    assert rest is not None
-    assert one[:6] == ("intent", "a", "w", 7, True, False)
-    assert (one.difference, one.interval, one.p) == (rest.difference, rest.interval, rest.p)
+    (contrast,) = compare_with_rest((new - old)[2][1:], [np.arange(1, 16) % 2 == 0], level=0.95)
+    assert contrast is not None
+    assert row[:6] == ("intent", "a", "w", 7, True, False)
+    assert (row.difference, row.interval, row.p) == (contrast.difference, contrast.interval, contrast.p)
     assert two == ("intent", "b", "w", 7, True, True, 0.0, None, 1.0, 1.0)  # no topic changed
-    p = np.array([shift.p for shift in made])
+    p = np.array([shift.p for shift in shifts])
     order = np.argsort(p)
     holm = np.empty(4)
     holm[order] = np.minimum(np.maximum.accumulate(p[order] * [4, 3, 2, 1]), 1)
-    assert [shift.adjusted for shift in made] == pytest.approx(holm.tolist())
+    assert [shift.adjusted for shift in shifts] == pytest.approx(holm.tolist())
     assert list(_shifts(side(), side(), TOPICS)) == []
     six = [failure_test("intent", "d", values[3][:7]) for values in (old, new)]
     assert [shift.n for shift in _shifts(side(tests=six[:1]), side(tests=six[1:]), TOPICS[1:])] == [6]
@@ -104,7 +117,7 @@ def test_shifts_of_means_and_of_classes() -> None:
     [(-0.1, 0.05, True), (-0.1, 0.0501, False), (0.0, 0.01, False), (0.1, 0.01, False)],
 )
 def test_less_of_a_failure_is_shown_at_a_level_of_5_percent(difference: float, adjusted: float, less: bool) -> None:
-    assert shift(difference=difference, adjusted=adjusted).is_less == less
+    assert shift(difference=difference, adjusted=adjusted).is_lower == less
 
 
 def shift(failure: str = "freshness", where: str = "all topics", *, before: bool = True, after: bool = False,
@@ -119,7 +132,7 @@ UNCLEAR = shift("feedback", "popularity", adjusted=0.2)
 
 
 @pytest.mark.parametrize(
-    ("meant", "shifts", "state", "said"),
+    ("meant", "shifts", "state", "finding"),
     [
         ("freshness", [shift()], "good",
          "Before, freshness is shown; after, it is not shown. Change: all topics -0.250 (p = 0.012)."),
@@ -158,14 +171,14 @@ UNCLEAR = shift("feedback", "popularity", adjusted=0.2)
          "calibration was not tested: there are not the same tests before and after."),
     ],
 )  # fmt: skip
-def test_kinds_that_show_over_topics(meant: str, shifts: list[_Shift], state: str, said: str) -> None:
+def test_kinds_that_show_over_topics(meant: str, shifts: list[_Shift], state: str, finding: str) -> None:
     lacking = [Untested("feedback", "clicks", "no-data", "no clicks"), Untested("x", "y", "no-data", "another")]
     before = side(untested=lacking, also=("intent", "freshness"))
     after = side(
         untested=[lacking[0], Untested("feedback", "z", "no-data", "none at all.")], also=("freshness", "feedback")
     )
-    assert _mended_over_topics(before, after, meant, shifts) == (state, said)
-    assert "also" not in _mended_over_topics(side(also=("intent",)), side(), "intent", [shift("intent", "a")])[1]
+    assert _answer_fixed_over_topics(before, after, meant, shifts) == (state, finding)
+    assert "also" not in _answer_fixed_over_topics(side(also=("intent",)), side(), "intent", [shift("intent", "a")])[1]
 
 
 def test_the_answer_of_a_kind_that_each_document_shows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +186,7 @@ def test_the_answer_of_a_kind_that_each_document_shows(monkeypatch: pytest.Monke
         tested = SimpleNamespace(p=p, difference=difference, interval=(-0.5, 0.125))
         monkeypatch.setattr(MODULE, "paired_test", lambda *_: tested)
         old, new = np.arange(n) / 8, np.arange(n) / 16
-        return mended(
+        return answer_fixed(
             side(TOPICS[:n], scoring=old, candidate=old), side(TOPICS[:n], scoring=new, debugging=new), "scoring"
         )
 
@@ -182,29 +195,29 @@ def test_the_answer_of_a_kind_that_each_document_shows(monkeypatch: pytest.Monke
         (0.05, -0.1): "good", (0.05, 0.1): "bad", (0.05, 0.0): "bad", (0.051, -0.1): "undecided",
         (0.051, 0.1): "undecided", (0.051, 0.0): "undecided",
     }  # fmt: skip
-    found = answer(0.0123, -0.15625)
-    assert found.said == "scoring loses 0.1562 where it lost 0.3125 (p = 0.012, 6 topics)."
-    (table,) = found.blocks
+    question = answer(0.0123, -0.15625)
+    assert question.finding == "scoring loses 0.1562 where it lost 0.3125 (p = 0.012, 6 topics)."
+    (table,) = question.blocks
     assert (table.name, table.labels, table.title) == ("kinds", 1, "What is lost of RR, by kind of failure")
     assert cells(table) == [
         ("kind", "topics", "before", "after", "difference", "p"),
         ("scoring", "6", "0.3125", "0.1562", "-0.1562 [-0.500, +0.125]", "0.0123"),
     ]
     few = answer(0.01, -0.1, 5)
-    assert (few.state, few.said) == (
+    assert (few.state, few.finding) == (
         "not tested", "scoring was not tested. Not enough data: 5 topics, at least 6 are required.",
     )  # fmt: skip
     lacking = [Untested("candidate", "x", "no-data", "why.")]
-    gone = mended(side(scoring=np.ones(16)), side(untested=lacking, scoring=np.ones(16)), "candidate")
-    assert (gone.state, gone.said) == ("not tested", "candidate was not tested: why.")
-    plain = mended(side(scoring=np.ones(16)), side(scoring=np.ones(16)), None)
-    assert (plain.state, plain.said) == ("look", "No kind of failure was named.")
+    gone = answer_fixed(side(scoring=np.ones(16)), side(untested=lacking, scoring=np.ones(16)), "candidate")
+    assert (gone.state, gone.finding) == ("not tested", "candidate was not tested: why.")
+    plain = answer_fixed(side(scoring=np.ones(16)), side(scoring=np.ones(16)), None)
+    assert (plain.state, plain.finding) == ("look", "No kind of failure was named.")
 
 
 def test_the_table_of_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [shift(), shift("feedback", "position", before=False, after=True, difference=0.5, adjusted=0.04)]
-    monkeypatch.setattr(MODULE, "_shifts", lambda *_: iter(made))
-    _, table = mended(side(), side(), "freshness").blocks
+    shifts = [shift(), shift("feedback", "position", before=False, after=True, difference=0.5, adjusted=0.04)]
+    monkeypatch.setattr(MODULE, "_shifts", lambda *_: iter(shifts))
+    _, table = answer_fixed(side(), side(), "freshness").blocks
     assert (table.name, table.labels) == ("shifts", 2)  # type: ignore[attr-defined]
     assert cells(table) == [
         ("failure", "where", "topics", "shown before", "shown after", "difference", "adjusted p", "change of"),

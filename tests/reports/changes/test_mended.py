@@ -14,21 +14,21 @@ from judged.comparison.slicing.topic_slices import slice_topics
 from judged.pipelines.traces import Document, Failures, Span, Traces, failures, write_traces
 from judged.pipelines.traces.failure_tests import CLASS
 from judged.reports.changes import review
-from judged.reports.changes.questions import mended
+from judged.reports.changes.questions import answer_fixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-TOPICS = [f"q{at:02}" for at in range(12)]
+TOPICS = [f"q{i:02}" for i in range(12)]
 DATES = [{"doc_id": "o", "date": "2024-01-01"}, {"doc_id": "n", "date": "2025-01-01"}]
 QRELS = {topic: {"o": 1, "n": 1} for topic in TOPICS}
 
 
 def traces(listed: Callable[[int], str], topics: list[str] = TOPICS) -> Traces:
     spans = [
-        Span(topic, topic, "list", "shown", (), tuple(Document(doc, rank) for rank, doc in enumerate(listed(at), 1)))
-        for at, topic in enumerate(topics)
+        Span(topic, topic, "list", "shown", (), tuple(Document(doc, rank) for rank, doc in enumerate(listed(i), 1)))
+        for i, topic in enumerate(topics)
     ]
     return Traces(tuple(spans))
 
@@ -36,12 +36,12 @@ def traces(listed: Callable[[int], str], topics: list[str] = TOPICS) -> Traces:
 STALE, FRESH = traces(lambda _: "on"), traces(lambda _: "no")
 
 
-def fresh(given: Traces) -> Failures:
-    return failures(QRELS, given, "R@2", documents=DATES)
+def fresh(system_traces: Traces) -> Failures:
+    return failures(QRELS, system_traces, "R@2", documents=DATES)
 
 
-def reasons(found: Failures) -> dict[tuple[str, str], str]:
-    return {(one.failure, one.what): one.code for one in found.untested}
+def reasons(result: Failures) -> dict[tuple[str, str], str]:
+    return {(row.failure, row.what): row.code for row in result.untested}
 
 
 def test_freshness_is_mended_by_hand() -> None:
@@ -49,39 +49,39 @@ def test_freshness_is_mended_by_hand() -> None:
 
     All 12 signs alike: p is 2 of the 4096 ways to flip them.
     """
-    found = mended(fresh(STALE), fresh(FRESH), "freshness")
-    assert found.state == "good"
-    (row,) = (row for row in found.blocks[1].records() if row["failure"] == "freshness")  # type: ignore[attr-defined]
+    question = answer_fixed(fresh(STALE), fresh(FRESH), "freshness")
+    assert question.state == "good"
+    (row,) = (row for row in question.blocks[1].records() if row["failure"] == "freshness")  # type: ignore[attr-defined]
     assert (row["n"], row["difference"], row["p"], row["adjusted"]) == (12, -2.0, 2 / 4096, 2 / 4096)
     assert (row["found_before"], row["found_after"], row["difference_ci"]) == (True, False, None)  # no variance
-    assert mended(fresh(STALE), fresh(STALE), "freshness").state == "bad"
-    assert mended(fresh(FRESH), fresh(STALE), "freshness").state == "undecided"  # it was no failure before
+    assert answer_fixed(fresh(STALE), fresh(STALE), "freshness").state == "bad"
+    assert answer_fixed(fresh(FRESH), fresh(STALE), "freshness").state == "undecided"  # it was no failure before
 
 
 def test_less_of_a_failure_that_is_still_shown_is_something_to_look_at() -> None:
     """Of 40 topics 36 were stale, then 28: gaps of (36 - 4) / 40 = .8 and (28 - 12) / 40 = .4."""
-    topics = [f"q{at:02}" for at in range(40)]
+    topics = [f"q{i:02}" for i in range(40)]
     qrels = {topic: {"o": 1, "n": 1} for topic in topics}
     before, after = (
-        failures(qrels, traces(lambda at, stale=stale: "on" if at < stale else "no", topics), "R@2", documents=DATES)
+        failures(qrels, traces(lambda i, stale=stale: "on" if i < stale else "no", topics), "R@2", documents=DATES)
         for stale in (36, 28)
     )
-    found = mended(before, after, "freshness")
-    (row,) = found.blocks[1].records()  # type: ignore[attr-defined]
+    question = answer_fixed(before, after, "freshness")
+    (row,) = question.blocks[1].records()  # type: ignore[attr-defined]
     assert row["difference"] == pytest.approx(-0.4)
     assert row["p"] == pytest.approx(2 / 2**8, abs=0.0012)  # eight differ, all one way; 100,000 sign flips
-    assert found.state == "look"
-    unclear = failures(qrels, traces(lambda at: "on" if at < 23 else "no", topics), "R@2", documents=DATES)
-    slight = failures(qrels, traces(lambda at: "on" if at < 27 else "no", topics), "R@2", documents=DATES)
+    assert question.state == "look"
+    unclear = failures(qrels, traces(lambda i: "on" if i < 23 else "no", topics), "R@2", documents=DATES)
+    slight = failures(qrels, traces(lambda i: "on" if i < 27 else "no", topics), "R@2", documents=DATES)
     assert (slight.tests[0].found, unclear.tests[0].found) == (True, False)
-    assert mended(slight, unclear, "freshness").state == "undecided"  # 4 topics: p 1/8, though "not shown" after
+    assert answer_fixed(slight, unclear, "freshness").state == "undecided"  # 4 topics: p 1/8, though "not shown" after
 
 
 @pytest.mark.parametrize("meant", ["freshness", "feedback", "intent", "calibration", "missing content"])
 def test_without_its_data_a_kind_is_not_tested_and_the_reason_is_given(meant: str) -> None:
     sides = failures(QRELS, STALE, "R@2"), failures(QRELS, FRESH, "R@2")
-    found = mended(*sides, meant)
-    assert found.state == "not tested"
+    question = answer_fixed(*sides, meant)
+    assert question.state == "not tested"
     assert reasons(sides[0]) == {
         ("missing content", "corpus"): "no-data",
         ("calibration", "merged sources"): "no-data",
@@ -91,24 +91,26 @@ def test_without_its_data_a_kind_is_not_tested_and_the_reason_is_given(meant: st
         ("feedback", "clicks"): "no-data",
         ("feedback", "labels"): "no-data",
     }
-    assert next(one.reason for one in sides[0].untested if one.failure == meant) in found.said
-    assert mended(fresh(STALE), sides[1], meant).state == "not tested"  # known before only
+    assert next(row.reason for row in sides[0].untested if row.failure == meant) in question.finding
+    assert answer_fixed(fresh(STALE), sides[1], meant).state == "not tested"  # known before only
 
 
 def test_with_few_topics_nothing_is_tested() -> None:
     for count, code in ((9, "few-units"), (10, "")):
         some = TOPICS[:count]
         qrels = {topic: QRELS[topic] for topic in some}
-        found = failures(qrels, traces(lambda _: "on", some), "R@2", documents=DATES)
-        assert reasons(found).get(("freshness", "all topics"), "") == code
-        assert mended(found, found, "freshness").state == ("not tested" if code else "bad")
+        question = failures(qrels, traces(lambda _: "on", some), "R@2", documents=DATES)
+        assert reasons(question).get(("freshness", "all topics"), "") == code
+        assert answer_fixed(question, question, "freshness").state == ("not tested" if code else "bad")
     for count, state in ((5, "not tested"), (6, "good")):
         some = TOPICS[:count]
         qrels = {topic: QRELS[topic] for topic in some}
-        before, after = (failures(qrels, traces(lambda _, one=one: one, some), "R@1") for one in ("xo", "ox"))
-        found = mended(before, after, "scoring")
-        assert found.state == state
-        (row,) = (row for row in found.blocks[0].records() if row["kind"] == "scoring")  # type: ignore[attr-defined]
+        before, after = (
+            failures(qrels, traces(lambda _, document=document: document, some), "R@1") for document in ("xo", "ox")
+        )
+        question = answer_fixed(before, after, "scoring")
+        assert question.state == state
+        (row,) = (row for row in question.blocks[0].records() if row["kind"] == "scoring")  # type: ignore[attr-defined]
         assert row["difference"] == -0.5  # R@1 from 0 to 1/2: also where it is not tested
         assert (row["p"] is None, row["difference_ci"]) == (count < 6, None)
 
@@ -125,16 +127,16 @@ def test_feedback_is_mended_by_hand() -> None:
     """The better document stands lower; once the worse one has more clicks, then fewer: from 1 to -1."""
     qrels = {topic: {"w": 1, "b": 2} for topic in TOPICS}
     biased, sound = clicked(2, 1), clicked(1, 2)
-    before, after = (failures(qrels, traces(lambda _: "wb"), "nDCG@2", clicks=one) for one in (biased, sound))
-    found = mended(before, after, "feedback")
-    assert found.state == "good"
-    (row,) = found.blocks[1].records()  # type: ignore[attr-defined]
+    before, after = (failures(qrels, traces(lambda _: "wb"), "nDCG@2", clicks=record) for record in (biased, sound))
+    question = answer_fixed(before, after, "feedback")
+    assert question.state == "good"
+    (row,) = question.blocks[1].records()  # type: ignore[attr-defined]
     assert (row["difference"], row["adjusted"]) == (-2.0, 2 / 4096)
     old, new = ({name: {topic: ["w", "b"] for topic in TOPICS}} for name in ("old", "new"))
-    both = (traces(lambda _: "wb"), traces(lambda _: "wb"))
+    options: dict[str, Any] = {"traces": (traces(lambda _: "wb"), traces(lambda _: "wb")), "meant": "feedback"}
     states = {
-        name: next(one.state for one in review(qrels, old, new, "nDCG@2", traces=both, meant="feedback", clicks=clicks)
-                   .questions if one.question.startswith("Did it mend"))
+        name: next(question.state for question in review(qrels, old, new, "nDCG@2", clicks=clicks, **options).questions
+                   if question.question.startswith("Did it mend"))
         for name, clicks in (("none", None), ("pair", (biased, sound)), ("one", biased))
     }  # fmt: skip
     assert states == {"none": "not tested", "pair": "good", "one": "bad"}
@@ -142,30 +144,30 @@ def test_feedback_is_mended_by_hand() -> None:
 
 def classes(broken: bool) -> tuple[Failures, Failures]:
     """Thirty topics of two classes: of class a the relevant document stands at rank 4 or 5 of 5, else at 1 or 2."""
-    topics = [f"q{at:02}" for at in range(30)]
+    topics = [f"q{i:02}" for i in range(30)]
     qrels = {topic: {"r": 1} for topic in topics}
-    slicing = slice_topics({topic: {"class": "ab"[at % 2]} for at, topic in enumerate(topics)}, "class")
+    slicing = slice_topics({topic: {"class": "ab"[i % 2]} for i, topic in enumerate(topics)}, "class")
 
-    def listed(at: int) -> str:
-        rank = (3 if broken and at % 2 == 0 else 0) + at // 2 % 2
+    def listed(i: int) -> str:
+        rank = (3 if broken and i % 2 == 0 else 0) + i // 2 % 2
         return "vwxyz"[:rank] + "r" + "vwxyz"[rank:4]
 
-    given = traces(listed, topics)
+    class_traces = traces(listed, topics)
     clicks = [{"query_id": topic, "doc_id": "r", "clicks": 1} for topic in topics]
     dates = [{"doc_id": "r", "date": "2024-01-01"}]
-    alone = failures(qrels, given, "RR", slicing=slicing)
-    known: Mapping[str, Any] = {"documents": dates, "clicks": clicks, "corpus": "rvwxyz", "slicing": slicing}
-    return alone, failures(qrels, given, "RR", **known)
+    alone = failures(qrels, class_traces, "RR", slicing=slicing)
+    cause_data: Mapping[str, Any] = {"documents": dates, "clicks": clicks, "corpus": "rvwxyz", "slicing": slicing}
+    return alone, failures(qrels, class_traces, "RR", **cause_data)
 
 
 def test_a_class_of_queries_is_intent_only_if_other_reasons_were_looked_for() -> None:
-    alone, known = classes(broken=True)
-    named = {test.where: (test.failure, test.found) for test in alone.tests}
-    assert named == {"class=a": (CLASS, True), "class=b": (CLASS, False)}
+    alone, with_causes = classes(broken=True)
+    findings = {test.where: (test.failure, test.found) for test in alone.tests}
+    assert findings == {"class=a": (CLASS, True), "class=b": (CLASS, False)}
     assert alone.alternatives == ("missing content", "freshness", "feedback")
     # dates and clicks were given, but no two relevant documents of a topic could be compared: still untested
-    assert known.alternatives == ("freshness", "feedback")
-    assert {test.failure for test in known.tests} == {CLASS}
+    assert with_causes.alternatives == ("freshness", "feedback")
+    assert {test.failure for test in with_causes.tests} == {CLASS}
     rows = {row["where"]: row for row in alone.table("tests").records()}
     assert rows["class=a"]["alternatives"] == "missing content, freshness, feedback"
     # RR of 1/4 and 1/5 against 1 and 1/2, 8 and 7 topics of 15 each: losses of .7767 and .2333
@@ -174,13 +176,13 @@ def test_a_class_of_queries_is_intent_only_if_other_reasons_were_looked_for() ->
 
 def test_a_mended_class_is_tested_against_the_change_of_all_others() -> None:
     (before, _), (after, _) = classes(broken=True), classes(broken=False)
-    found = mended(before, after, "intent")
-    (row,) = (row for row in found.blocks[1].records() if row["where"] == "class=a")  # type: ignore[attr-defined]
+    question = answer_fixed(before, after, "intent")
+    (row,) = (row for row in question.blocks[1].records() if row["where"] == "class=a")  # type: ignore[attr-defined]
     assert row["difference"] == pytest.approx((7 * 1 / 2 - 8 * 3 / 4 - 7 * 4 / 5) / 15)  # the others do not change
-    assert found.state == "good"
-    assert all(kind in found.said for kind in before.alternatives)
-    assert mended(after, before, "intent").state == "undecided"
-    assert mended(before, before, "intent").state == "bad"
+    assert question.state == "good"
+    assert all(kind in question.finding for kind in before.alternatives)
+    assert answer_fixed(after, before, "intent").state == "undecided"
+    assert answer_fixed(before, before, "intent").state == "bad"
 
 
 def test_the_command_takes_the_data_and_says_not_tested_without(tmp_path: Path) -> None:
@@ -188,24 +190,26 @@ def test_the_command_takes_the_data_and_says_not_tested_without(tmp_path: Path) 
     (tmp_path / "qrels.txt").write_text(qrels)
     (tmp_path / "documents.csv").write_text("doc_id,date\no,2024-01-01\nn,2025-01-01\n")
     (tmp_path / "clicks.csv").write_text("query_id,doc_id,clicks\n" + "".join(f"{topic},o,1\n" for topic in TOPICS))
-    for name, given in (("old", STALE), ("new", FRESH)):
-        write_traces(given, tmp_path / f"{name}.jsonl")
+    for name, outputs in (("old", STALE), ("new", FRESH)):
+        write_traces(outputs, tmp_path / f"{name}.jsonl")
         ranked = [(topic, doc, rank) for topic in TOPICS
                   for rank, doc in enumerate("on" if name == "old" else "no", 1)]  # fmt: skip
         run = "".join(f"{topic} Q0 {doc} {rank} {-rank} {name}\n" for topic, doc, rank in ranked)
         (tmp_path / f"{name}.run").write_text(run)
     files = [str(tmp_path / name) for name in ("qrels.txt", "old.run", "new.run")]
     both = ["--traces", *(str(tmp_path / f"{name}.jsonl") for name in ("old", "new")), "--meant", "freshness"]
-    made = {}
+    documents = {}
     for name, more in (("without", []), ("with", ["--documents", str(tmp_path / "documents.csv")])):
         done = process("change", "review", *files, *both, *more, "--format", "json")
         assert done.code == 0, done.err
-        made[name] = json.loads(done.out)
+        documents[name] = json.loads(done.out)
     question = "Did it mend what it was meant to?"
-    assert question in made["without"]["not_tested"]
-    assert question not in made["without"]["blank"]
-    assert made["with"]["not_tested"] == []
-    states = {name: {row["question"]: row["state"] for row in one["sheet"]}[question] for name, one in made.items()}
+    assert question in documents["without"]["not_tested"]
+    assert question not in documents["without"]["blank"]
+    assert documents["with"]["not_tested"] == []
+    states = {
+        name: {row["question"]: row["state"] for row in record["sheet"]}[question] for name, record in documents.items()
+    }
     assert states == {"without": "not tested", "with": "good"}
     many = [option for _ in range(3) for option in ("--clicks", str(tmp_path / "clicks.csv"))]
     assert process("change", "review", *files, *both, *many).code == 2
@@ -215,6 +219,6 @@ def test_losses_that_are_not_recorded_are_left_out_of_the_change() -> None:
     before, after = failures(QRELS, STALE, "R@1"), failures(QRELS, FRESH, "R@1")
     lost = np.array(before.recoverable["scoring"])
     lost[:3] = np.nan
-    found = mended(replace(before, recoverable={**before.recoverable, "scoring": lost}), after, "scoring")
-    (row,) = (row for row in found.blocks[0].records() if row["kind"] == "scoring")  # type: ignore[attr-defined]
+    question = answer_fixed(replace(before, recoverable={**before.recoverable, "scoring": lost}), after, "scoring")
+    (row,) = (row for row in question.blocks[0].records() if row["kind"] == "scoring")  # type: ignore[attr-defined]
     assert row["n"] == 9

@@ -106,11 +106,11 @@ def test_one_comparison_has_one_verdict_everywhere(part: int, tmp_path: Path) ->
         board = client.get("/api/v1/leaderboard", params={"measures": measures, "baseline": names[0]}).json()
         assert verdicts(board["pairs"]) == expected
         for name in names[1:]:
-            asked = {"first": names[0], "second": name, "measures": measures, "measure": MEASURES[0]}
-            page = verdicts(client.get("/api/v1/compare", params=asked).json()["pairs"])
+            parameters = {"first": names[0], "second": name, "measures": measures, "measure": MEASURES[0]}
+            page = verdicts(client.get("/api/v1/compare", params=parameters).json()["pairs"])
             assert page == {key: verdict for key, verdict in expected.items() if key[2] == name}
         sentence = comparison.pair(names[0], names[-1]).sentence
-        assert sentence in text_of(client.get("/compare", params=asked).text)
+        assert sentence in text_of(client.get("/compare", params=parameters).text)
 
         alone = compare(qrels, {name: runs[name] for name in names[:2]}, MEASURES)
         pair = alone.pairs[0]
@@ -127,9 +127,9 @@ def test_one_comparison_has_one_verdict_everywhere(part: int, tmp_path: Path) ->
 def test_the_page_of_a_change_has_the_verdict_of_the_page_of_the_comparison() -> None:
     qrels, runs = dataset(2)
     client = TestClient(make_app(open_workspace(qrels, runs)), base_url="http://127.0.0.1")
-    asked = {"first": "run0", "second": "run2"}
-    sentence = client.get("/api/v1/compare", params={**asked, "measure": "nDCG@10"}).json()["sentences"][0]
-    assert client.get("/api/v1/change", params=asked).json()["sheet"][0]["said"] == sentence
+    parameters = {"first": "run0", "second": "run2"}
+    sentence = client.get("/api/v1/compare", params={**parameters, "measure": "nDCG@10"}).json()["sentences"][0]
+    assert client.get("/api/v1/change", params=parameters).json()["sheet"][0]["said"] == sentence
 
 
 def test_defaults_depend_on_the_number_of_topics_alone() -> None:

@@ -19,44 +19,44 @@ from judged.online.watch.watched import Rollback
 from judged.pipelines.traces import failures
 from judged.pipelines.traces.recorder import sample_traces
 from judged.reports.changes import review
-from judged.reports.changes.questions import costs, false_positives, mended
+from judged.reports.changes.questions import answer_costs, answer_false_positives, answer_fixed
 from judged.stats.paired import paired_test
 
-TOPICS = [f"q{at:02}" for at in range(24)]
+TOPICS = [f"q{i:02}" for i in range(24)]
 QRELS = {topic: {"a": 1, "b": 1} for topic in TOPICS}
 GOOD = {topic: {"a": 2.0, "b": 1.0} for topic in TOPICS}
 BAD = {topic: {"x": 3.0, "a": 2.0, "b": 1.0} for topic in TOPICS}
-KINDS = {topic: {"kind": "law" if at < 12 else "news"} for at, topic in enumerate(TOPICS)}
+KINDS = {topic: {"kind": "law" if i < 12 else "news"} for i, topic in enumerate(TOPICS)}
 GATE = {"check": [{"measure": "nDCG@10", "margin": 0.01}]}
 
 
 def states(change):
-    return {one.question: one.state for one in change.questions}
+    return {question.question: question.state for question in change.questions}
 
 
 def test_without_anything_else_the_rest_is_blank_and_nothing_follows():
-    made = review(QRELS, {"old": GOOD}, {"new": BAD})
-    assert made.decision == "undecided"
-    assert states(made)["Is it better?"] == "bad"
-    assert sum(state == "blank" for state in states(made).values()) == 8
-    assert all("--" in one.said for one in made.questions if one.state == "blank")
+    change = review(QRELS, {"old": GOOD}, {"new": BAD})
+    assert change.decision == "undecided"
+    assert states(change)["Is it better?"] == "bad"
+    assert sum(state == "blank" for state in states(change).values()) == 8
+    assert all("--" in question.finding for question in change.questions if question.state == "blank")
 
 
 @pytest.mark.parametrize(("new", "decision", "better"), [(BAD, "do not ship", "bad"), (GOOD, "ship", "undecided")])
 def test_the_gate_decides(new, decision, better):
-    made = review(QRELS, {"old": GOOD}, {"new": new}, config=GATE)
-    assert (made.decision, states(made)["Is it better?"]) == (decision, better)
+    change = review(QRELS, {"old": GOOD}, {"new": new}, config=GATE)
+    assert (change.decision, states(change)["Is it better?"]) == (decision, better)
 
 
 def test_slices_that_paid_are_named_though_the_mean_does_not_fall():
-    mixed = {topic: (BAD if at < 12 else GOOD)[topic] for at, topic in enumerate(TOPICS)}
-    other = {topic: (GOOD if at < 12 else BAD)[topic] for at, topic in enumerate(TOPICS)}
-    made = review(QRELS, {"old": other}, {"new": mixed}, "nDCG@10", attributes=KINDS, by="kind")
-    found = next(one for one in made.questions if one.question.startswith("Which slice"))
-    assert states(made)["Is it better?"] == "undecided"
-    assert found.state == "bad"
-    assert "kind=law" in found.said.split("Paid")[1]
-    assert "kind=news" in found.said.split("Paid")[0]
+    mixed = {topic: (BAD if i < 12 else GOOD)[topic] for i, topic in enumerate(TOPICS)}
+    other = {topic: (GOOD if i < 12 else BAD)[topic] for i, topic in enumerate(TOPICS)}
+    change = review(QRELS, {"old": other}, {"new": mixed}, "nDCG@10", attributes=KINDS, by="kind")
+    slice_question = next(question for question in change.questions if question.question.startswith("Which slice"))
+    assert states(change)["Is it better?"] == "undecided"
+    assert slice_question.state == "bad"
+    assert "kind=law" in slice_question.finding.split("Paid")[1]
+    assert "kind=news" in slice_question.finding.split("Paid")[0]
 
 
 def test_of_a_kind_of_failure_it_is_said_whether_it_was_mended():
@@ -64,27 +64,27 @@ def test_of_a_kind_of_failure_it_is_said_whether_it_was_mended():
     before = failures(sample.qrels(), traces)
     gained = np.array(before.recoverable["scoring"]) * 0.2
     after = replace(before, recoverable={**before.recoverable, "scoring": gained})
-    found = mended(before, after, "scoring")
-    assert found.state == "good"
+    question = answer_fixed(before, after, "scoring")
+    assert question.state == "good"
     expected = paired_test(np.array(before.recoverable["scoring"]), gained)
-    rows = {row["kind"]: row for row in found.blocks[0].records()}
+    rows = {row["kind"]: row for row in question.blocks[0].records()}
     assert rows["scoring"]["difference"] == pytest.approx(expected.difference)
-    assert mended(before, before, "scoring").state == "undecided"
-    assert mended(after, before, "scoring").state == "bad"
-    assert mended(before, before, "candidate").state == "undecided"
-    assert mended(before, before, None).state == "look"
+    assert answer_fixed(before, before, "scoring").state == "undecided"
+    assert answer_fixed(after, before, "scoring").state == "bad"
+    assert answer_fixed(before, before, "candidate").state == "undecided"
+    assert answer_fixed(before, before, None).state == "look"
 
 
 def test_costs_and_reviewed_results_by_the_names_of_runs_or_by_their_roles(tmp_path):
     (tmp_path / "costs.csv").write_text("run,ms,mb\nold,2,10\nold,4,10\ncandidate,6,5\n")
-    found = costs(tmp_path / "costs.csv", ("old", "new"), ("ms", "mb"))
-    assert found.state == "bad"
-    assert [row["relative"] for row in found.blocks[0].records()] == [1.0, -0.5]
+    cost_question = answer_costs(tmp_path / "costs.csv", ("old", "new"), ("ms", "mb"))
+    assert cost_question.state == "bad"
+    assert [row["relative"] for row in cost_question.blocks[0].records()] == [1.0, -0.5]
     (tmp_path / "reviewed.csv").write_text("run,wrong,reviewed\nold,30,100\nnew,5,50\nnew,3,50\n")
-    assert false_positives(tmp_path / "reviewed.csv", ("old", "new")).state == "good"
-    assert false_positives(tmp_path / "reviewed.csv", ("new", "old")).state == "bad"
+    assert answer_false_positives(tmp_path / "reviewed.csv", ("old", "new")).state == "good"
+    assert answer_false_positives(tmp_path / "reviewed.csv", ("new", "old")).state == "bad"
     (tmp_path / "reviewed.csv").write_text("run,wrong,reviewed\nold,30,100\nnew,28,100\n")
-    assert false_positives(tmp_path / "reviewed.csv", ("old", "new")).state == "undecided"
+    assert answer_false_positives(tmp_path / "reviewed.csv", ("old", "new")).state == "undecided"
 
 
 def test_a_deployment_that_should_be_taken_back_outweighs_a_gate():
@@ -93,28 +93,28 @@ def test_a_deployment_that_should_be_taken_back_outweighs_a_gate():
         rollbacks=(Rollback(event, "roll back", (), 0.05),),
         table=lambda name: SimpleNamespace(name=name) and review(QRELS, {"o": GOOD}, {"n": GOOD}).table("sheet"),
     )
-    made = review(QRELS, {"old": GOOD}, {"new": GOOD}, config=GATE, watch=watched)
-    assert states(made)["Does the gate let it pass?"] == "good"
-    assert made.decision == "do not ship"
+    change = review(QRELS, {"old": GOOD}, {"new": GOOD}, config=GATE, watch=watched)
+    assert states(change)["Does the gate let it pass?"] == "good"
+    assert change.decision == "do not ship"
 
 
 def test_the_sample_s_users_and_judgments_beside_each_other():
     logs = read_log(sample.LOG), read_log(sample.INTERLEAVED)
     runs = {run.name: run for run in sample.runs()}
     test, mixed = abtest(logs[0], baseline="tfidf"), interleaving(logs[1], baseline="tfidf")
-    made = review(sample.qrels(), runs["tfidf"], runs["bm25"], test=test, mixed=mixed)
-    rows = {row["method"]: row for row in made.table("evidence").records()}
+    change = review(sample.qrels(), runs["tfidf"], runs["bm25"], test=test, mixed=mixed)
+    rows = {row["method"]: row for row in change.table("evidence").records()}
     assert {name: row["says"] for name, row in rows.items()} == {
         "A/B test": "undecided", "interleaving": "undecided", "offline": "better",
     }  # fmt: skip
     assert (rows["A/B test"]["number"], rows["interleaving"]["number"]) == (300, 300)
-    assert states(made)["Do offline and online agree?"] == "undecided"
+    assert states(change)["Do offline and online agree?"] == "undecided"
 
 
 def test_what_is_no_run_and_no_kind_is_refused():
     with pytest.raises(InputError, match="meant"):
         review(QRELS, {"old": GOOD}, {"new": BAD}, meant="scorring")
-    with pytest.raises(InputError, match="the candidate is 2 runs"):
+    with pytest.raises(InputError, match="the candidate must be one run, got 2 runs"):
         review(QRELS, {"old": GOOD}, {"new": GOOD, "newer": BAD})
 
 
@@ -131,9 +131,9 @@ def test_the_command_over_the_sample(tmp_path):
         str(tmp_path / "gate.toml"),
     )
     done = process(*arguments, "--log", str(sample.LOG), "--format", "json")
-    made = json.loads(done.out)
-    assert (done.code, made["decision"]) == (1, "do not ship")
-    assert {row["question"]: row["state"] for row in made["sheet"]}["Do users fare better?"] == "undecided"
+    document = json.loads(done.out)
+    assert (done.code, document["decision"]) == (1, "do not ship")
+    assert {row["question"]: row["state"] for row in document["sheet"]}["Do users fare better?"] == "undecided"
     assert process(*arguments, "--cost", "ms").code == 2
 
 
@@ -145,9 +145,9 @@ def test_of_users_the_candidate_is_judged_though_its_arm_stands_first(tmp_path):
     logs = (*logs, str(folder / "simulated_interleaved.ndjson.gz"))
     runs = [str(folder / "runs" / f"{name}.run.gz") for name in names]
     done = process("change", "review", str(folder / "qrels.txt"), *runs, *logs, "--format", "json")
-    said = {row["question"]: row["said"] for row in json.loads(done.out)["sheet"]}
-    assert said["Do users fare better?"].startswith(f"{names[1]}: ")
-    assert said["Do users prefer it in one list?"].startswith(f"{names[1]}: ")
+    findings = {row["question"]: row["said"] for row in json.loads(done.out)["sheet"]}
+    assert findings["Do users fare better?"].startswith(f"{names[1]}: ")
+    assert findings["Do users prefer it in one list?"].startswith(f"{names[1]}: ")
 
 
 def test_tests_of_the_baseline_against_the_candidate_and_unknown_arms_are_refused():
@@ -158,7 +158,7 @@ def test_tests_of_the_baseline_against_the_candidate_and_unknown_arms_are_refuse
         review(*pair, test=test)
     with pytest.raises(InputError, match="no arm 'tf'"):
         review(sample.qrels(), runs["tfidf"], runs["bm25"], test=test, arm="tf")
-    with pytest.raises(InputError, match="bm25 against tfidf"):
+    with pytest.raises(InputError, match="the baseline bm25, got tfidf"):
         review(*pair, mixed=interleaving(read_log(sample.INTERLEAVED), baseline="tfidf"))
 
 
@@ -175,14 +175,14 @@ def test_tests_of_the_baseline_against_the_candidate_and_unknown_arms_are_refuse
 )
 def test_options_that_need_another_one_are_refused_alone(alone):
     done = process("change", "review", "qrels.txt", "one.run", "two.run", *alone)
-    assert (done.code, f"{alone[0]} stands alone" in done.err) == (2, True)
+    assert (done.code, f"{alone[0]} requires" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("rows", ["old,2,3", "old,5,3\nnew,1,3", "old,0,0\nnew,0,0", "older,1,3\nnew,1,3"])
 def test_tables_that_do_not_tell_of_both_runs_are_refused(tmp_path, rows):
     (tmp_path / "table.csv").write_text(f"run,wrong,reviewed\n{rows}\n")
     with pytest.raises(InputError, match="reviewed"):
-        false_positives(tmp_path / "table.csv", ("old", "new"))
+        answer_false_positives(tmp_path / "table.csv", ("old", "new"))
     if rows.startswith("older") or "new" not in rows:
-        with pytest.raises(InputError, match="not there"):
-            costs(tmp_path / "table.csv", ("old", "new"), ("wrong",))
+        with pytest.raises(InputError, match="both runs must have"):
+            answer_costs(tmp_path / "table.csv", ("old", "new"), ("wrong",))

@@ -15,18 +15,18 @@ from judged.errors import InputError
 from judged.reports.changes import review, sheet
 from judged.reports.changes.questions import (
     Evidence,
-    agreement,
-    costs,
-    disagreement,
-    false_positives,
-    gated,
-    is_better,
-    preferred,
-    rolled_back,
-    slices,
-    worst,
+    answer_agreement,
+    answer_better,
+    answer_costs,
+    answer_false_positives,
+    answer_gate,
+    answer_interleaving,
+    answer_measure_agreement,
+    answer_rollback,
+    answer_slices,
+    answer_worst_topics,
 )
-from judged.reports.changes.questions import tested as decided_by_users
+from judged.reports.changes.questions import answer_ab_test as decided_by_users
 from reports.changes.test_answers_of_the_sheet import ONES, QRELS, TOPICS, TWOS, pair, run
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def cells(table: Any) -> list[tuple[str, ...]]:
 
 
 def test_what_each_method_says() -> None:
-    found = [Evidence("A/B test", "better", 321, "users", 14.0, "users"),
+    evidence = [Evidence("A/B test", "better", 321, "users", 14.0, "users"),
              Evidence("offline", "undecided", 12, "topics", math.nan, "RR")]  # fmt: skip
-    (table,) = agreement(found).blocks
+    (table,) = answer_agreement(evidence).blocks
     assert (table.name, table.title, table.labels) == ("evidence", "What each method says", 1)  # type: ignore[attr-defined]
     assert cells(table) == [
         ("method", "says", "took", "of", "days", "about"), ("A/B test", "better", "321", "users", "14", "users"),
@@ -56,13 +56,13 @@ def test_topics_that_lose_most_with_their_texts() -> None:
     new = [1, 2, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1]
     scores = evaluate(QRELS, {"old": run([1] * 12), "new": run(new)}, "RR")
     texts = dict.fromkeys(TOPICS, "x" * 61) | {"q02": "y" * 60}
-    (table,) = worst(scores, Topics.of(texts)).blocks
+    (table,) = answer_worst_topics(scores, Topics.of(texts)).blocks
     assert (table.name, table.title, table.labels) == ("losses", "Topics that lose most RR", 1)  # type: ignore[attr-defined]
     assert cells(table) == [
         ("topic", "query", "old", "new", "difference"), ("q02", "y" * 60, "1.0000", "0.2500", "-0.7500"),
         ("q01", "x" * 59 + "…", "1.0000", "0.5000", "-0.5000"),
     ]  # fmt: skip
-    (table,) = worst(scores, Topics.of({"q01": "one"})).blocks
+    (table,) = answer_worst_topics(scores, Topics.of({"q01": "one"})).blocks
     assert [row["query"] for row in table.records()] == ["", "one"]  # type: ignore[attr-defined]
 
 
@@ -75,26 +75,26 @@ def test_of_some_measures_less_is_better(better: bool | None, ids: list[str]) ->
         measures=[SimpleNamespace(properties=SimpleNamespace(higher_is_better=better))],
         query_ids=("q0", "q1", "q2", "q3"), run_names=("old", "new"),
     )  # fmt: skip
-    found = worst(scores, None)
-    assert [row["query_id"] for row in found.blocks[0].records()] == ids  # type: ignore[attr-defined]
-    assert found.said.startswith(f"{len(ids)} of 4 topics lose M")
+    question = answer_worst_topics(scores, None)
+    assert [row["query_id"] for row in question.blocks[0].records()] == ids  # type: ignore[attr-defined]
+    assert question.finding.startswith(f"{len(ids)} of 4 topics lose M")
 
 
 def test_tables_of_costs_and_of_reviewed_results(tmp_path: Path) -> None:
     (tmp_path / "costs.csv").write_text("run,ms,mb,eur\nbaseline,2,4,0\nbaseline,4,4,0\nnew,3.5,5,1\n")
-    question = costs(tmp_path / "costs.csv", ("old", "new"), ["ms", "mb", "eur"])
+    question = answer_costs(tmp_path / "costs.csv", ("old", "new"), ["ms", "mb", "eur"])
     (table,) = question.blocks
     assert (table.name, table.labels) == ("costs", 1)  # type: ignore[attr-defined]
     assert cells(table) == [
         ("cost", "baseline", "candidate", "change"), ("ms", "3.0000", "3.5000", "17%"),
         ("mb", "4.0000", "5.0000", "25%"), ("eur", "0.0000", "1.0000", "-"),
     ]  # fmt: skip
-    for rows, problem in (("old,2,4,0", "ms and mb of a run is not there"), ("baseline,2,,1\ncandidate,2,3,1", "mb")):
+    for rows, problem in (("old,2,4,0", "number of ms and mb"), ("baseline,2,,1\ncandidate,2,3,1", "mb")):
         (tmp_path / "costs.csv").write_text(f"run,ms,mb,eur\n{rows}\n")
         with pytest.raises(InputError, match=problem):
-            costs(tmp_path / "costs.csv", ("old", "new"), ["ms", "mb"])
+            answer_costs(tmp_path / "costs.csv", ("old", "new"), ["ms", "mb"])
     (tmp_path / "reviewed.csv").write_text("run,wrong,reviewed\nold,1,2\nold,2,4\ncandidate,0,2\n")
-    question = false_positives(tmp_path / "reviewed.csv", ("old", "new"))
+    question = answer_false_positives(tmp_path / "reviewed.csv", ("old", "new"))
     (table,) = question.blocks
     assert (table.name, table.labels) == ("false_positives", 1)  # type: ignore[attr-defined]
     # Clopper and Pearson of 3 of 6; of 2 results there is no interval
@@ -102,48 +102,48 @@ def test_tables_of_costs_and_of_reviewed_results(tmp_path: Path) -> None:
         ("run", "wrong", "reviewed", "share"), ("old", "3", "6", "50% [12%, 88%]"), ("new", "0", "2", "0%"),
     ]  # fmt: skip
     assert question.state == "not tested"
-    assert question.said == "0 of 2, was 3 of 6. Not enough data: 2 reviewed results, at least 6 are required."
+    assert question.finding == "0 of 2, was 3 of 6. Not enough data: 2 reviewed results, at least 6 are required."
     for rows in ("old,0,0\nnew,1,3", "old,1,3\nnew,0,0", "old,4,3\nnew,1,3", "old,1,3\nnew,4,3", "old,1,3"):
         (tmp_path / "reviewed.csv").write_text(f"run,wrong,reviewed\n{rows}\n")
-        with pytest.raises(InputError, match="more wrong than reviewed"):
-            false_positives(tmp_path / "reviewed.csv", ("old", "new"))
+        with pytest.raises(InputError, match="0 <= wrong <= reviewed"):
+            answer_false_positives(tmp_path / "reviewed.csv", ("old", "new"))
 
 
 def test_tables_of_other_answers_are_quoted() -> None:
     """Under a name and a title of their own, for people alone, as data have them in the answer that they are of."""
     table = pair(ONES, TWOS).pair_table()
-    asked: list[str] = []
+    table_names: list[str] = []
 
     def holder(**values: Any) -> Any:
         def found(name: str) -> Any:
-            asked.append(name)
+            table_names.append(name)
             return table
 
         return SimpleNamespace(table=found, overview=lambda: table, rows_of=list, **values)
 
     last = SimpleNamespace(decision="keep")
-    made = [
-        gated(holder(status="pass", verdict="Passed.")),
+    questions = [
+        answer_gate(holder(status="pass", verdict="Passed.")),
         decided_by_users(holder(), SimpleNamespace(decision="ship")),  # type: ignore[arg-type]
-        preferred(holder(other="new", decision="preferred", reasons=("Why.", "How."))),
-        rolled_back(holder(rollbacks=(SimpleNamespace(decision="roll back"), last))),
-        slices(holder()),
-        *is_better(pair(ONES, TWOS)),
+        answer_interleaving(holder(other="new", decision="preferred", reasons=("Why.", "How."))),
+        answer_rollback(holder(rollbacks=(SimpleNamespace(decision="roll back"), last))),
+        answer_slices(holder()),
+        answer_better(pair(ONES, TWOS)),
     ]
-    assert asked == ["checks", "differences", "preferences", "deployments"]
-    assert [(one.state, one.blocks[0].name, one.blocks[0].title) for one in made] == [
+    assert table_names == ["checks", "differences", "preferences", "deployments"]
+    assert [(record.state, record.blocks[0].name, record.blocks[0].title) for record in questions] == [
         ("good", "gate", "Gate"), ("good", "users", "What differs for users"),
         ("good", "preferences", "What clicks prefer in mixed lists"), ("good", "deployments", "Deployments"),
         ("not tested", "slices", "By slice"), ("bad", "measures", "All measures"),
     ]  # fmt: skip
-    assert {one.blocks[0].only for one in made} == {"people"}  # type: ignore[attr-defined]
-    assert made[0].said == "Passed."
-    assert made[2].said == "new: preferred. Why. How."
-    assert made[3].said == str(last)
-    blank = rolled_back(holder(rollbacks=()))
+    assert {record.blocks[0].only for record in questions} == {"people"}  # type: ignore[attr-defined]
+    assert questions[0].finding == "Passed."
+    assert questions[2].finding == "new: preferred. Why. How."
+    assert questions[3].finding == str(last)
+    blank = answer_rollback(holder(rollbacks=()))
     assert (blank.state, blank.blocks) == ("blank", ())
     none: Any = SimpleNamespace(means=[SimpleNamespace(side=-1), SimpleNamespace(side=-1)], sentences=())
-    assert (disagreement(none).state, disagreement(none).said) == ("good", "")
+    assert (answer_measure_agreement(none).state, answer_measure_agreement(none).finding) == ("good", "")
 
 
 def test_the_state_of_a_pair_needs_a_verdict_on_its_own_number_of_topics() -> None:
@@ -153,44 +153,44 @@ def test_the_state_of_a_pair_needs_a_verdict_on_its_own_number_of_topics() -> No
     other: Any = SimpleNamespace(
         measures=[SimpleNamespace(pairs=[few]), compared.measures[0]], pair_table=compared.pair_table
     )
-    (question,) = is_better(other)
+    question = answer_better(other)
     assert question.state == "not tested"
-    assert question.said == "Not enough data: 5 topics, at least 6 are required. new - old: +0.5000."
+    assert question.finding == "Not enough data: 5 topics, at least 6 are required. new - old: +0.5000."
 
 
 QUESTIONS = {
     "Is it better?": {}, "What to look at first?": {}, "Are there more queries without results?": {},
     "Do measures agree?": {"measures": "RR,R@10"},
     "Which slice improved, which paid?": {
-        "attributes": {topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(TOPICS)}
+        "attributes": {topic: {"kind": "ab"[i % 2]} for i, topic in enumerate(TOPICS)}
     },
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("asked", [(), ("Do measures agree?",), ("Which slice improved, which paid?",)])
-def test_questions_follow_what_is_given(asked: tuple[str, ...]) -> None:
-    given: dict[str, Any] = {"measures": "RR"}
-    for question in asked:
-        given |= QUESTIONS[question]
-    made = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}, given.pop("measures"), **given)
-    answered = [one.question for one in made.questions if one.state != "blank"]
-    expected = ["Is it better?", "What to look at first?", *sorted(asked, reverse=True),
+@pytest.mark.parametrize("options_given", [(), ("Do measures agree?",), ("Which slice improved, which paid?",)])
+def test_questions_follow_what_is_given(options_given: tuple[str, ...]) -> None:
+    review_input: dict[str, Any] = {"measures": "RR"}
+    for question in options_given:
+        review_input |= QUESTIONS[question]
+    change = review(QRELS, {"old": run(ONES)}, {"new": run(TWOS)}, review_input.pop("measures"), **review_input)
+    answered = [record.question for record in change.questions if record.state != "blank"]
+    expected = ["Is it better?", "What to look at first?", *sorted(options_given, reverse=True),
                 "Are there more queries without results?"]  # fmt: skip
     assert answered == expected
-    blank = {one.question for one in made.questions if one.state == "blank"}
-    assert blank == {*sheet._BLANKS} - {*answered}
-    names = [block.name for block in made.blocks()]
+    blank = {record.question for record in change.questions if record.state == "blank"}
+    assert blank == {*sheet._INPUT_OPTIONS} - {*answered}
+    names = [block.name for block in change.blocks()]
     assert names[:3] == ["sentences", "questions", "sheet"]
-    table: Any = made.blocks()[2]
+    table: Any = change.blocks()[2]
     assert table.only == "data"
     assert [tuple(row.values()) for row in table.records()] == [
-        (one.question, one.state, one.said) for one in made.questions
+        (record.question, record.state, record.finding) for record in change.questions
     ]
-    assert (made.baseline, made.candidate) == ("old", "new")
+    assert (change.baseline, change.candidate) == ("old", "new")
 
 
 def test_what_users_did_is_asked_in_order() -> None:
-    compared, known = pair(TWOS, ONES), ("old", "new")
+    compared, run_names = pair(TWOS, ONES), ("old", "new")
     table = compared.pair_table()
 
     def holder(**values: Any) -> Any:
@@ -203,8 +203,8 @@ def test_what_users_did_is_asked_in_order() -> None:
                                          ("doubly robust", "cascade", "whole list")])  # fmt: skip
     watch = holder(rollbacks=())
 
-    def names(*given: Any) -> list[str]:
-        return [one.question for one in sheet._of_users(compared, known, *given)]
+    def names(*online: Any) -> list[str]:
+        return [row.question for row in sheet._answer_online(compared, run_names, *online)]
 
     users, one_list = "Do users fare better?", "Do users prefer it in one list?"
     agree, back = "Do offline and online agree?", "Should it be taken back?"
@@ -213,14 +213,18 @@ def test_what_users_did_is_asked_in_order() -> None:
     assert names(None, None, lists, None, None) == [one_list, agree]
     assert names(None, None, None, log, None) == [agree]
     assert names(test, "new", lists, log, watch) == [users, one_list, agree, back]
-    made = list(sheet._of_users(compared, known, test, None, lists, log, watch))
-    assert [one.state for one in made] == ["good", "bad", "look", "blank"]
-    assert made[2].said == "A/B test and offline say better, interleaving worse; A/B test is nearest to users."
+    questions = list(sheet._answer_online(compared, run_names, test, None, lists, log, watch))
+    assert [row.state for row in questions] == ["good", "bad", "look", "blank"]
+    assert questions[2].finding == "A/B test and offline say better, interleaving worse; A/B test is nearest to users."
     for odd in ({"baseline": "new"}, {"other": "old"}):
-        with pytest.raises(InputError, match="mixed lists are read for"):
-            list(sheet._of_users(compared, known, None, None, SimpleNamespace(**{**vars(lists), **odd}), None, None))
+        with pytest.raises(InputError, match="interleaving must have the baseline"):
+            list(
+                sheet._answer_online(
+                    compared, run_names, None, None, SimpleNamespace(**{**vars(lists), **odd}), None, None
+                )
+            )
     other: Any = SimpleNamespace(**{**vars(lists), "baseline": "a", "other": "b"})  # rankers with names of their own
-    assert len(list(sheet._of_users(compared, known, None, None, other, None, None))) == 2
+    assert len(list(sheet._answer_online(compared, run_names, None, None, other, None, None))) == 2
 
 
 def test_a_comparison_of_several_candidates_decides(tmp_path: Path) -> None:
@@ -229,13 +233,13 @@ def test_a_comparison_of_several_candidates_decides(tmp_path: Path) -> None:
     (tmp_path / "costs.csv").write_text("run,ms\nold,2\nnew,3\n")
     (tmp_path / "reviewed.csv").write_text("run,wrong,reviewed\nold,9,9\nnew,0,9\n")
     checks = {"check": [{"measure": "RR", "margin": 0.1}]}
-    made = review(
+    change = review(
         QRELS, {"old": run(ONES)}, {"new": run(TWOS)}, "RR", comparison=other, config=checks,
         costs_of=(str(tmp_path / "costs.csv"), iter(["ms"])), reviewed=str(tmp_path / "reviewed.csv"),
     )  # fmt: skip
-    states = {one.question: one.state for one in made.questions if one.state != "blank"}
+    states = {question.question: question.state for question in change.questions if question.state != "blank"}
     assert states == {
         "Is it better?": "good", "What to look at first?": "look", "Are there more queries without results?": "good",
         "Are fewer results wrong in review?": "good", "Which cost rises?": "bad", "Does the gate let it pass?": "bad",
     }  # fmt: skip
-    assert made.decision == "do not ship"
+    assert change.decision == "do not ship"

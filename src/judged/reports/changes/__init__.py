@@ -1,4 +1,4 @@
-"""The review of a change: one sheet for a baseline and a candidate, from whatever is known of them."""
+"""Reviews of changes: questions about a baseline and a candidate, answered from all available data."""
 
 from __future__ import annotations
 

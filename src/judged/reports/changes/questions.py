@@ -1,4 +1,4 @@
-"""The questions of a review: what each needs, what was found, and how it is filled in where nothing was given."""
+"""Questions of a review: each function answers a question from the results of one analysis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judged.errors import InputError
 from judged.pipelines.traces.failure_tests import CLASS
 from judged.pipelines.traces.failures import FAILURES
 from judged.pipelines.traces.steps import compare_with_rest
-from judged.reports.material import quoted, shortened
+from judged.reports.report_data import embed_block, shorten_line
 from judged.results import ANY, CHANGE, COUNT, NUMBER, P_VALUE, SHARE, TEXT, Column, Table, columns_of, counted, listed
 from judged.results.decimals import decimal
 from judged.stats.correction import adjust, clopper_pearson_intervals
@@ -42,101 +42,102 @@ if TYPE_CHECKING:
     from judged.scoring.evaluation import Scores
 
 
-State: TypeAlias = Literal["good", "bad", "undecided", "look", "not tested", "blank"]
-_WORST = 5
+QuestionState: TypeAlias = Literal["good", "bad", "undecided", "look", "not tested", "blank"]
+_MAX_WORST_TOPICS = 5
 
 
 @dataclass(frozen=True)
-class Question:
-    """One row of the sheet.
+class ReviewQuestion:
+    """ReviewQuestion of a review with its answer.
 
-    ``state``: ``good`` and ``bad`` are answers; ``undecided``: a test shows neither; ``look``: there is something to
-    look at; ``not tested``: the data do not support a test, so that nothing is known; ``blank``: nothing was given.
-    ``said``: what was found, or why nothing was tested, or, of a blank, the option that fills it.
+    ``state``: ``good`` and ``bad`` are answers; ``undecided``: a test without a significant result; ``look``: a result
+    to inspect; ``not tested``: not enough data for a test; ``blank``: no input. ``finding``: the result, the reason for
+    a missing test, or the option that provides the input.
     """
 
     question: str
-    state: State
-    said: str
+    state: QuestionState
+    finding: str
     blocks: tuple[Block, ...] = ()
 
 
-def is_better(compared: Comparison) -> Iterator[Question]:
-    """Say of the first measure whether the candidate is better, and of all what they differ by."""
-    pairs = [pair for measure in compared.measures for pair in measure.pairs]
-    first = pairs[0]
-    state: State = "undecided" if not first.significant else "good" if first.better == first.second else "bad"
-    said = first.sentence
-    if lacking := insufficiency(first.result.n, "verdict"):
-        state, said = "not tested", f"{lacking.sentence('topic')} {_difference(first)}"
-    table = quoted(compared.pair_table(), "measures", title="All measures")
-    yield Question("Is it better?", state, said, (table,))
+def answer_better(comparison: Comparison) -> ReviewQuestion:
+    """Answer whether the candidate is better by the first measure, with the differences in all measures."""
+    pair = comparison.measures[0].pairs[0]
+    state: QuestionState = "undecided" if not pair.significant else "good" if pair.better == pair.second else "bad"
+    finding = pair.sentence
+    if missing := insufficiency(pair.result.n, "verdict"):
+        state, finding = "not tested", f"{missing.sentence('topic')} {_difference_sentence(pair)}"
+    table = embed_block(comparison.pair_table(), "measures", title="All measures")
+    return ReviewQuestion("Is it better?", state, finding, (table,))
 
 
-def _difference(pair: Pair) -> str:
+def _difference_sentence(pair: Pair) -> str:
     return f"{pair.second} - {pair.first}: {decimal(pair.result.difference, 4, '+')}."
 
 
-def worst(scores: Scores, topics: Topics | None) -> Question:
-    """Name the topics that lost most: to look at first."""
+def answer_worst_topics(scores: Scores, topics: Topics | None) -> ReviewQuestion:
+    """Answer which topics lost most."""
     gains = scores.values[1, 0] - scores.values[0, 0]
-    lower = scores.measures[0].properties.higher_is_better is False
-    gains = -gains if lower else gains
-    order = [int(at) for at in np.argsort(gains, kind="stable")[:_WORST] if gains[at] < 0]
+    lower_is_better = scores.measures[0].properties.higher_is_better is False
+    # Positive gains are improvements for any measure.
+    gains = -gains if lower_is_better else gains
+    worst = [int(i) for i in np.argsort(gains, kind="stable")[:_MAX_WORST_TOPICS] if gains[i] < 0]
     measure = scores.measure_names[0]
-    if not order:
-        return Question("What to look at first?", "good", f"No topic loses {measure}.")
-    ids = [scores.query_ids[at] for at in order]
+    if not worst:
+        return ReviewQuestion("What to look at first?", "good", f"No topic loses {measure}.")
+    ids = [scores.query_ids[i] for i in worst]
     table = Table(
         "losses",
         (
             Column("query_id", ids, TEXT, "topic"),
-            Column("query", [shortened(topics.text(one) or "", 60) if topics else "" for one in ids], TEXT),
+            Column("query", [shorten_line(topics.text(id_) or "", 60) if topics else "" for id_ in ids], TEXT),
             *(
-                Column(role, [float(scores.values[run, 0, at]) for at in order], NUMBER, scores.run_names[run])
+                Column(role, [float(scores.values[run, 0, i]) for i in worst], NUMBER, scores.run_names[run])
                 for run, role in enumerate(("baseline", "candidate"))
             ),
-            Column("difference", [float(scores.values[1, 0, at] - scores.values[0, 0, at]) for at in order], CHANGE),
+            Column("difference", [float(scores.values[1, 0, i] - scores.values[0, 0, i]) for i in worst], CHANGE),
         ),
         f"Topics that lose most {measure}",
     )
-    said = f"{int((gains < 0).sum())} of {counted(len(gains), 'topic')} lose {measure}, most of all {listed(ids)}."
-    return Question("What to look at first?", "look", said, (table,))
+    finding = f"{int((gains < 0).sum())} of {counted(len(gains), 'topic')} lose {measure}, most of all {listed(ids)}."
+    return ReviewQuestion("What to look at first?", "look", finding, (table,))
 
 
-def slices(found: SliceComparison) -> Question:
-    """Say which slices improved and which paid, after correction."""
-    tested = [row for row in found.rows_of() if row.pair and not insufficiency(row.pair.result.n, "verdict")]
-    rows = [row for row in tested if row.better]
-    better = [row.slice for row in rows if row.better == row.second]
-    worse = [row.slice for row in rows if row.better == row.first]
-    said = [f"{what}: {listed(names)}." for what, names in (("Improved", better), ("Paid", worse)) if names]
-    state: State = "bad" if worse else "good" if better else "undecided"
-    shown = " ".join(said) or f"No slice is shown to ({counted(len(tested), 'slice')} tested)."
+def answer_slices(comparison: SliceComparison) -> ReviewQuestion:
+    """Answer which slices improved and which got worse, after correction."""
+    tested = [row for row in comparison.rows_of() if row.pair and not insufficiency(row.pair.result.n, "verdict")]
+    significant = [row for row in tested if row.better]
+    better = [row.slice for row in significant if row.better == row.second]
+    worse = [row.slice for row in significant if row.better == row.first]
+    state: QuestionState = "bad" if worse else "good" if better else "undecided"
+    sentences = [f"{verb}: {listed(names)}." for verb, names in (("Improved", better), ("Paid", worse)) if names]
+    finding = " ".join(sentences) or f"No slice is shown to ({counted(len(tested), 'slice')} tested)."
     if not tested:
-        state, shown = "not tested", "No slice has enough topics to be tested."
-    table = quoted(found.overview(), "slices", title="By slice")
-    return Question("Which slice improved, which paid?", state, shown, (table,))
+        state, finding = "not tested", "No slice has enough topics to be tested."
+    table = embed_block(comparison.overview(), "slices", title="By slice")
+    return ReviewQuestion("Which slice improved, which paid?", state, finding, (table,))
 
 
-def disagreement(found: Disagreement) -> Question:
-    """Say whether two measures prefer different systems, over all topics and by class."""
-    first, second = found.means
-    apart = first.side * second.side < 0
-    return Question("Do measures agree?", "look" if apart else "good", " ".join(found.sentences[:1]))
+def answer_measure_agreement(disagreement: Disagreement) -> ReviewQuestion:
+    """Answer whether two measures prefer the same system."""
+    first, second = disagreement.means
+    state: QuestionState = "look" if first.side * second.side < 0 else "good"
+    return ReviewQuestion("Do measures agree?", state, " ".join(disagreement.sentences[:1]))
 
 
-def costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Question:
-    """Set costs of both runs side by side: the mean of each column of a table of runs."""
+def answer_costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> ReviewQuestion:
+    """Answer which costs rise: compare the means of both runs in each column of a table."""
     means = {
-        column: [float(np.mean(known.get(name, known.get(role, [np.nan]))))
+        column: [float(np.mean(by_run.get(name, by_run.get(role, [np.nan]))))
                  for name, role in zip(names, ("baseline", "candidate"), strict=True)]
         for column in columns
-        for known in [numbers_by_run(path, column)]
+        for by_run in [numbers_by_run(path, column)]
     }  # fmt: skip
-    if unknown := [column for column, both in means.items() if not np.isfinite(both).all()]:
-        fix = f"name {listed(names)} in its column run, or baseline and candidate"
-        raise InputError(f"{listed(unknown)} of a run is not there", fix=fix, path=str(path))
+    if missing := [column for column, run_means in means.items() if not np.isfinite(run_means).all()]:
+        problem = f"both runs must have a number of {listed(missing)}"
+        fix = f"use {listed(names)}, or baseline and candidate, in the column run"
+        raise InputError(problem, fix=fix, path=str(path))
     rises = [column for column, (old, new) in means.items() if new > old]
     table = Table(
         "costs",
@@ -149,91 +150,93 @@ def costs(path: Path, names: Sequence[str], columns: Sequence[str]) -> Question:
         "Costs",
         note="means over the rows of a run, as they stand: nothing is tested",
     )
-    said = f"{listed(rises)} {'rises' if len(rises) == 1 else 'rise'}." if rises else "No cost rises."
-    return Question("Which cost rises?", "bad" if rises else "good", said, (table,))
+    finding = f"{listed(rises)} {'rises' if len(rises) == 1 else 'rise'}." if rises else "No cost rises."
+    return ReviewQuestion("Which cost rises?", "bad" if rises else "good", finding, (table,))
 
 
-def false_positives(path: Path, names: Sequence[str]) -> Question:
-    """Set the shares of reviewed results that were wrong side by side."""
-    wrong, reviewed = (numbers_by_run(path, column) for column in ("wrong", "reviewed"))
+def answer_false_positives(path: Path, names: Sequence[str]) -> ReviewQuestion:
+    """Answer whether the candidate has a lower share of wrong results in a review by people."""
+    wrong_by_run, reviewed_by_run = (numbers_by_run(path, column) for column in ("wrong", "reviewed"))
     counts = [
-        tuple(int(sum(known.get(name, known.get(role, [])))) for known in (wrong, reviewed))
+        tuple(int(sum(by_run.get(name, by_run.get(role, [])))) for by_run in (wrong_by_run, reviewed_by_run))
         for name, role in zip(names, ("baseline", "candidate"), strict=True)
     ]
-    if not all(0 <= bad <= of and of > 0 for bad, of in counts):
-        fix = f"name {listed(names)} in its column run, and give 0 <= wrong <= reviewed"
-        raise InputError("no number of reviewed results, or more wrong than reviewed", fix=fix, path=str(path))
-    bad, sizes = (np.array([one[side] for one in counts], dtype=np.int64) for side in (0, 1))
-    low, high = clopper_pearson_intervals(bad, sizes, 0.95)
-    shares = [one / of if of else np.nan for one, of in counts]
-    state: State = "bad" if low[1] > high[0] else "good" if high[1] < low[0] else "undecided"
-    lacking = insufficiency(min(of for _, of in counts), "verdict")
-    state = "not tested" if lacking else state
-    ends = [
-        None if insufficiency(of) else (least, most)
-        for (_, of), least, most in zip(counts, low.tolist(), high.tolist(), strict=True)
+    if not all(0 <= wrong <= reviewed and reviewed > 0 for wrong, reviewed in counts):
+        problem = "both runs must have 0 <= wrong <= reviewed, and reviewed > 0"
+        fix = f"use {listed(names)}, or baseline and candidate, in the column run, and correct the counts"
+        raise InputError(problem, fix=fix, path=str(path))
+    wrong, reviewed = np.array(counts, dtype=np.int64).T
+    # Two separate 95% intervals that do not overlap are a conservative test of the difference.
+    low, high = clopper_pearson_intervals(wrong, reviewed, 0.95)
+    state: QuestionState = "bad" if low[1] > high[0] else "good" if high[1] < low[0] else "undecided"
+    missing = insufficiency(int(reviewed.min()), "verdict")
+    state = "not tested" if missing else state
+    intervals = [
+        None if insufficiency(count) else (lower, upper)
+        for count, lower, upper in zip(reviewed.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
     columns = (
         Column("run", list(names), TEXT),
-        Column("wrong", bad.tolist(), COUNT),
-        Column("reviewed", sizes.tolist(), COUNT),
-        Column("share", shares, SHARE, ci=ends),
+        Column("wrong", wrong.tolist(), COUNT),
+        Column("reviewed", reviewed.tolist(), COUNT),
+        Column("share", (wrong / reviewed).tolist(), SHARE, ci=intervals),
     )
     note = "95% intervals of each share; state by whether they overlap, which is cautious"
     table = Table("false_positives", columns, "False positives in review", note=note)
-    said = f"{bad[1]} of {sizes[1]}, was {bad[0]} of {sizes[0]}."
-    said += f" {lacking.sentence('reviewed result')}" if lacking else ""
-    return Question("Are fewer results wrong in review?", state, said, (table,))
+    finding = f"{wrong[1]} of {reviewed[1]}, was {wrong[0]} of {reviewed[0]}."
+    finding += f" {missing.sentence('reviewed result')}" if missing else ""
+    return ReviewQuestion("Are fewer results wrong in review?", state, finding, (table,))
 
 
-def nothing_found(scores: Scores) -> Question:
-    """Say for how many topics each run returns nothing."""
+def answer_lost_topics(scores: Scores) -> ReviewQuestion:
+    """Answer whether the candidate returns no results for topics for which the baseline does."""
     lost = find_lost_topics(scores, [0, 1])
-    said = f"Nothing is returned any more for {listed(lost)}." if lost else "No topic lost all its results."
-    return Question("Are there more queries without results?", "bad" if lost else "good", said)
+    finding = f"Nothing is returned any more for {listed(lost)}." if lost else "No topic lost all its results."
+    return ReviewQuestion("Are there more queries without results?", "bad" if lost else "good", finding)
 
 
-def gated(found: GateResult) -> Question:
-    """Give the gate's decision."""
-    states: Mapping[str, State] = {"pass": "good", "fail": "bad"}
-    table = quoted(found.table("checks"), "gate", title="Gate")
-    return Question("Does the gate let it pass?", states.get(found.status, "undecided"), found.verdict, (table,))
+def answer_gate(gate: GateResult) -> ReviewQuestion:
+    """Answer whether the candidate passes the gate."""
+    states: Mapping[str, QuestionState] = {"pass": "good", "fail": "bad"}
+    table = embed_block(gate.table("checks"), "gate", title="Gate")
+    return ReviewQuestion("Does the gate let it pass?", states.get(gate.status, "undecided"), gate.verdict, (table,))
 
 
-def tested(found: ABTest, verdict: Verdict) -> Question:
-    """Give the verdict of the A/B test of the candidate's arm."""
-    states: Mapping[str, State] = {"ship": "good", "do not ship": "bad", "broken": "bad"}
-    table = quoted(found.table("differences"), "users", title="What differs for users")
-    return Question("Do users fare better?", states.get(verdict.decision, "undecided"), str(verdict), (table,))
+def answer_ab_test(test: ABTest, verdict: Verdict) -> ReviewQuestion:
+    """Answer with the verdict of the A/B test on the candidate's arm."""
+    states: Mapping[str, QuestionState] = {"ship": "good", "do not ship": "bad", "broken": "bad"}
+    table = embed_block(test.table("differences"), "users", title="What differs for users")
+    return ReviewQuestion("Do users fare better?", states.get(verdict.decision, "undecided"), str(verdict), (table,))
 
 
-def preferred(found: Interleaving) -> Question:
-    """Give what mixed lists say."""
-    states: Mapping[str, State] = {"preferred": "good", "not preferred": "bad"}
-    said = f"{found.other}: {found.decision}. {' '.join(found.reasons)}"
-    table = quoted(found.table("preferences"), "preferences", title="What clicks prefer in mixed lists")
-    return Question("Do users prefer it in one list?", states.get(found.decision, "undecided"), said, (table,))
+def answer_interleaving(result: Interleaving) -> ReviewQuestion:
+    """Answer whether users prefer the candidate's results in interleaved lists."""
+    states: Mapping[str, QuestionState] = {"preferred": "good", "not preferred": "bad"}
+    finding = f"{result.other}: {result.decision}. {' '.join(result.reasons)}"
+    table = embed_block(result.table("preferences"), "preferences", title="What clicks prefer in mixed lists")
+    state: QuestionState = states.get(result.decision, "undecided")
+    return ReviewQuestion("Do users prefer it in one list?", state, finding, (table,))
 
 
-def rolled_back(found: Watch) -> Question:
-    """Say of the last deployment whether it should be taken back."""
+def answer_rollback(watch: Watch) -> ReviewQuestion:
+    """Answer whether the last deployment should be rolled back."""
     question = "Should it be taken back?"
-    if not found.rollbacks:
-        return Question(question, "blank", "Name the deployment in the watch's file: [[event]], deploy = true.")
-    last = found.rollbacks[-1]
-    states: Mapping[str, State] = {"roll back": "bad", "keep": "good"}
-    table = quoted(found.table("deployments"), "deployments", title="Deployments")
-    return Question(question, states.get(last.decision, "undecided"), str(last), (table,))
+    if not watch.rollbacks:
+        return ReviewQuestion(question, "blank", "Name the deployment in the watch's file: [[event]], deploy = true.")
+    last = watch.rollbacks[-1]
+    states: Mapping[str, QuestionState] = {"roll back": "bad", "keep": "good"}
+    table = embed_block(watch.table("deployments"), "deployments", title="Deployments")
+    return ReviewQuestion(question, states.get(last.decision, "undecided"), str(last), (table,))
 
 
 _ALPHA = 0.05
 
 
-def mended(before: Failures, after: Failures, meant: str | None) -> Question:
-    """Test for each kind of failure whether less is lost by it, and whether the one that was meant was mended."""
-    both = [topic for topic in before.funnel.query_ids if topic in set(after.funnel.query_ids)]
-    rows = [_loss_change(kind, before, after, both) for kind in before.recoverable if kind in after.recoverable]
-    shifts = list(_shifts(before, after, both))
+def answer_fixed(before: Failures, after: Failures, meant: str | None) -> ReviewQuestion:
+    """Answer whether the kind of failure `meant` was fixed, with the changes of all kinds."""
+    common = [topic for topic in before.funnel.query_ids if topic in set(after.funnel.query_ids)]
+    rows = [_loss_change(kind, before, after, common) for kind in before.recoverable if kind in after.recoverable]
+    shifts = list(_shifts(before, after, common))
     table = Table(
         "kinds",
         (
@@ -247,24 +250,25 @@ def mended(before: Failures, after: Failures, meant: str | None) -> Question:
     blocks: tuple[Block, ...] = (table, _shifts_table(shifts)) if shifts else (table,)
     question = "Did it mend what it was meant to?"
     if meant is None:
-        return Question(question, "look", "No kind of failure was named.", blocks)
+        return ReviewQuestion(question, "look", "No kind of failure was named.", blocks)
     if FAILURES[meant].over_topics:
-        state, said = _mended_over_topics(before, after, meant, shifts)
-        return Question(question, state, said, blocks)
+        state, finding = _answer_fixed_over_topics(before, after, meant, shifts)
+        return ReviewQuestion(question, state, finding, blocks)
     row = next((row for row in rows if row.kind == meant), None)
     if row is None:
-        said = f"{meant} was not tested: {_reasons(before, after, meant)}."
-        return Question(question, "not tested", said, blocks)
-    if lacking := insufficiency(row.n, "verdict"):
-        return Question(question, "not tested", f"{meant} was not tested. {lacking.sentence('topic')}", blocks)
+        finding = f"{meant} was not tested: {_untested_reasons(before, after, meant)}."
+        return ReviewQuestion(question, "not tested", finding, blocks)
+    if missing := insufficiency(row.n, "verdict"):
+        return ReviewQuestion(question, "not tested", f"{meant} was not tested. {missing.sentence('topic')}", blocks)
+    # NaN compares as False, so a missing p-value is undecided.
     state = "undecided" if not row.p <= _ALPHA else "good" if row.difference < 0 else "bad"
     n = counted(row.n, "topic")
-    said = f"{meant} loses {decimal(row.after)} where it lost {decimal(row.before)} (p = {row.p:.2g}, {n})."
-    return Question(question, state, said, blocks)
+    finding = f"{meant} loses {decimal(row.after)} where it lost {decimal(row.before)} (p = {row.p:.2g}, {n})."
+    return ReviewQuestion(question, state, finding, blocks)
 
 
 class _LossChange(NamedTuple):
-    """What a kind of failure loses before and after."""
+    """Mean loss by a kind of failure before and after the change."""
 
     kind: str
     n: int
@@ -276,32 +280,33 @@ class _LossChange(NamedTuple):
 
 
 def _loss_change(kind: str, before: Failures, after: Failures, topics: Sequence[str]) -> _LossChange:
-    sides: list[Floats] = []
-    for one in (before, after):
-        place = {topic: at for at, topic in enumerate(one.funnel.query_ids)}
-        sides.append(np.asarray(one.recoverable[kind], dtype=np.float64)[[place[topic] for topic in topics]])
-    known = ~np.isnan(sides[0] + sides[1])
-    old, new = (side[known] for side in sides)
+    losses: list[Floats] = []
+    for result in (before, after):
+        index = {topic: i for i, topic in enumerate(result.funnel.query_ids)}
+        losses.append(np.asarray(result.recoverable[kind], dtype=np.float64)[[index[topic] for topic in topics]])
+    has_both = ~np.isnan(losses[0] + losses[1])
+    old, new = (loss[has_both] for loss in losses)
     if not len(old):
         return _LossChange(kind, 0, math.nan, math.nan, math.nan, None, math.nan)
     difference, interval, p = _paired(old, new)
+    # Too few topics for a verdict: report the means, and no p-value.
     p = math.nan if insufficiency(len(old), "verdict") else p
     return _LossChange(kind, len(old), float(old.mean()), float(new.mean()), difference, interval, p)
 
 
 def _paired(old: Floats, new: Floats) -> tuple[float, tuple[float, float] | None, float]:
-    """Return the mean difference, its interval where there is enough data for one, and the p-value."""
+    """Return the mean difference, its interval (None without enough data), and the p-value."""
     test = paired_test(old, new)
     interval = None if insufficiency(len(old), variance=spread(new - old)) else test.interval
     return test.difference, interval, test.p
 
 
 class _Shift(NamedTuple):
-    """How far what a test over topics measures changed."""
+    """Change of a quantity that a test over topics measures."""
 
     failure: str
     where: str
-    what: str
+    quantity: str
     n: int
     found_before: bool
     found_after: bool
@@ -311,36 +316,36 @@ class _Shift(NamedTuple):
     adjusted: float = math.nan
 
     @property
-    def is_less(self) -> bool:
-        """Whether it is shown to be less of a failure than before."""
+    def is_lower(self) -> bool:
+        """Whether the failure is significantly less than before."""
         return self.adjusted <= _ALPHA and self.difference < 0
 
 
 def _shifts(before: Failures, after: Failures, topics: Sequence[str]) -> Iterator[_Shift]:
-    """Test the change of each quantity that is tested before and after, topic by topic; p by Holm."""
+    """Test the change of each quantity that was tested before and after, on the same topics; p adjusted by Holm."""
     later = {(test.where, test.what): test for test in after.tests}
     pairs = [(test, later[test.where, test.what]) for test in before.tests if (test.where, test.what) in later]
-    made: list[_Shift] = []
+    shifts: list[_Shift] = []
     for old, new in pairs:
         shared = [topic for topic in topics if topic in old.values and topic in new.values]
-        one, two = (np.array([test.values[topic] for topic in shared]) for test in (old, new))
-        if old.members is not None:
-            mask = np.array([topic in old.members for topic in shared], dtype=np.bool_)
-            (rest,) = compare_with_rest(two - one, [mask], level=1 - _ALPHA)
-            if rest is not None:
-                tested = (rest.n, rest.difference, rest.interval, rest.p)
-            elif np.any(two != one):
+        old_values, new_values = (np.array([test.values[topic] for topic in shared]) for test in (old, new))
+        if old.members is not None:  # a class of topics is compared with all other topics
+            is_member = np.array([topic in old.members for topic in shared], dtype=np.bool_)
+            (contrast,) = compare_with_rest(new_values - old_values, [is_member], level=1 - _ALPHA)
+            if contrast is not None:
+                test = (contrast.n, contrast.difference, contrast.interval, contrast.p)
+            elif np.any(new_values != old_values):
                 continue
             else:  # no topic changed
-                tested = (int(mask.sum()), 0.0, None, 1.0)
+                test = (int(is_member.sum()), 0.0, None, 1.0)
         elif insufficiency(len(shared), "verdict"):
             continue
         else:
-            tested = (len(shared), *_paired(one, two))
-        n, difference, interval, p = tested
-        made.append(_Shift(old.failure, old.where, old.what, n, old.found, new.found, difference, interval, p))
-    adjusted = adjust([one.p for one in made], "holm").tolist() if made else []
-    yield from (one._replace(adjusted=p) for one, p in zip(made, adjusted, strict=True))
+            test = (len(shared), *_paired(old_values, new_values))
+        n, difference, interval, p = test
+        shifts.append(_Shift(old.failure, old.where, old.what, n, old.found, new.found, difference, interval, p))
+    adjusted = adjust([shift.p for shift in shifts], "holm").tolist() if shifts else []
+    yield from (shift._replace(adjusted=p) for shift, p in zip(shifts, adjusted, strict=True))
 
 
 def _shifts_table(shifts: Sequence[_Shift]) -> Table:
@@ -349,10 +354,10 @@ def _shifts_table(shifts: Sequence[_Shift]) -> Table:
         (
             *columns_of(shifts, ("failure", TEXT), ("where", TEXT), ("n", COUNT, "topics")),
             *columns_of(shifts, ("found_before", ANY, "shown before"), ("found_after", ANY, "shown after")),
-            Column("difference", [one.difference for one in shifts], CHANGE, ci=[one.interval for one in shifts]),
-            Column("p", [one.p for one in shifts], P_VALUE, only="data"),
+            Column("difference", [row.difference for row in shifts], CHANGE, ci=[row.interval for row in shifts]),
+            Column("p", [shift.p for shift in shifts], P_VALUE, only="data"),
             *columns_of(shifts, ("adjusted", P_VALUE, "adjusted p")),
-            Column("what", [one.what for one in shifts], TEXT, "change of", below=True),
+            Column("what", [shift.quantity for shift in shifts], TEXT, "change of", below=True),
         ),
         "Kinds that show over topics",
         labels=2,
@@ -361,109 +366,111 @@ def _shifts_table(shifts: Sequence[_Shift]) -> Table:
     )
 
 
-def _mended_over_topics(before: Failures, after: Failures, meant: str, shifts: Sequence[_Shift]) -> tuple[State, str]:
-    """Say whether a kind that shows over topics only was mended: shown before, and less of it after."""
+def _answer_fixed_over_topics(
+    before: Failures, after: Failures, meant: str, shifts: Sequence[_Shift]
+) -> tuple[QuestionState, str]:
+    """Answer whether a kind of failure that only tests over topics detect was detected before, and is less after."""
     kinds = {meant} | ({CLASS} if meant == "intent" else set())
-    own = [one for one in shifts if one.failure in kinds]
-    if not own:
-        return "not tested", f"{meant} was not tested: {_reasons(before, after, meant)}."
-    also = [one for one in dict.fromkeys((*before.alternatives, *after.alternatives)) if one != meant]
-    classes = meant == "intent" and any(one.where != "subtopics" for one in own)
-    doubt = f" It could also be {listed(also, 'or')}." if also and classes else ""
-    shown = [one for one in own if one.found_before]
-    if not shown:
-        before_said = f"Before, {meant} is not shown ({counted(len(own), 'test')})"
-        return "undecided", f"{before_said}, so nothing shows it mended.{doubt}"
-    if all(one.failure == CLASS for one in own):
+    relevant = [shift for shift in shifts if shift.failure in kinds]
+    if not relevant:
+        return "not tested", f"{meant} was not tested: {_untested_reasons(before, after, meant)}."
+    # A class of topics that loses more can have other causes than its intent.
+    alternatives = [kind for kind in dict.fromkeys((*before.alternatives, *after.alternatives)) if kind != meant]
+    is_class = meant == "intent" and any(shift.where != "subtopics" for shift in relevant)
+    caveat = f" It could also be {listed(alternatives, 'or')}." if alternatives and is_class else ""
+    detected = [shift for shift in relevant if shift.found_before]
+    if not detected:
+        tests = counted(len(relevant), "test")
+        return "undecided", f"Before, {meant} is not shown ({tests}), so nothing shows it mended.{caveat}"
+    if all(shift.failure == CLASS for shift in relevant):
         meant = f"a loss of a {CLASS}"
-    named = listed([f"{one.where} {decimal(one.difference, 3, '+')} (p = {one.adjusted:.2g})" for one in shown])
-    less, still = all(one.is_less for one in shown), [one.where for one in own if one.found_after]
-    state: State = ("look" if less else "bad") if still else "good" if less else "undecided"
-    after_said = f"after, it is still shown ({listed(still)})" if still else "after, it is not shown"
-    return state, f"Before, {meant} is shown; {after_said}. Change: {named}.{doubt}"
+    changes = [f"{shift.where} {decimal(shift.difference, 3, '+')} (p = {shift.adjusted:.2g})" for shift in detected]
+    is_lower, remaining = all(shift.is_lower for shift in detected), [row.where for row in relevant if row.found_after]
+    state: QuestionState = ("look" if is_lower else "bad") if remaining else "good" if is_lower else "undecided"
+    after_finding = f"after, it is still shown ({listed(remaining)})" if remaining else "after, it is not shown"
+    return state, f"Before, {meant} is shown; {after_finding}. Change: {listed(changes)}.{caveat}"
 
 
-def _reasons(before: Failures, after: Failures, meant: str) -> str:
-    """Say why a kind was not tested, before or after."""
-    reasons = [one.reason for side in (before, after) for one in side.untested if one.failure == meant]
-    return "; ".join(dict.fromkeys(reason.rstrip(".") for reason in reasons)) or (
-        "there are not the same tests before and after"
-    )
+def _untested_reasons(before: Failures, after: Failures, meant: str) -> str:
+    reasons = [row.reason for result in (before, after) for row in result.untested if row.failure == meant]
+    unique_reasons = "; ".join(dict.fromkeys(reason.rstrip(".") for reason in reasons))
+    return unique_reasons or "there are not the same tests before and after"
 
 
-Says: TypeAlias = Literal["better", "worse", "undecided"]
-_PREFERRED = ("doubly robust", "cascade", "whole list")
-"""Estimators in the order in which they are taken; which are right depends on the log's propensities."""
+MethodVerdict: TypeAlias = Literal["better", "worse", "undecided"]
+_ESTIMATORS = ("doubly robust", "cascade", "whole list")
+"""Off-policy estimators in order of preference: the first with an interval is used."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one method says: ``about`` is what it measures, ``number`` of ``units`` what it took."""
+    """Verdict of one method: ``about`` is what it measures, ``number`` the sample size in ``units``."""
 
     method: str
-    says: Says
+    verdict: MethodVerdict
     number: int
     units: str
     days: float
     about: str
 
 
-def told(
-    compared: Comparison,
+def collect_evidence(
+    comparison: Comparison,
     test: tuple[ABTest, Verdict] | None,
     mixed: Interleaving | None,
     logged: OffPolicyEstimates | None,
 ) -> Iterator[Evidence]:
-    """Give the methods, from what is nearest to users to what is farthest."""
+    """Yield the verdicts of the methods, from the most to the least direct measurement of users."""
     if test is not None:
-        says: dict[str, Says] = {"ship": "better", "do not ship": "worse"}
+        verdicts: dict[str, MethodVerdict] = {"ship": "better", "do not ship": "worse"}
         about = "what users do over the days of the test, with one ranker each"
-        users, verdict = test[0].assignment, test[1]
-        yield Evidence(
-            "A/B test", says.get(verdict.decision, "undecided"), users.total_users, "users", users.days, about
-        )
+        users, decision = test[0].assignment, test[1].decision
+        yield Evidence("A/B test", verdicts.get(decision, "undecided"), users.total_users, "users", users.days, about)
     if mixed is not None:
-        prefers: dict[str, Says] = {"preferred": "better", "not preferred": "worse"}
+        preferences: dict[str, MethodVerdict] = {"preferred": "better", "not preferred": "worse"}
         about = "which ranker's results are clicked more in one list; nothing that follows"
-        decided = prefers.get(mixed.decision, "undecided")
-        yield Evidence("interleaving", decided, mixed.users, "users", math.nan, about)
+        preference = preferences.get(mixed.decision, "undecided")
+        yield Evidence("interleaving", preference, mixed.users, "users", math.nan, about)
     if logged is not None:
         rows = {row.estimator: row for row in logged.rows}
-        row = next((rows[name] for name in _PREFERRED if rows[name].difference_ci), rows[_PREFERRED[0]])
+        # Which estimator applies depends on the propensities in the log.
+        row = next((rows[name] for name in _ESTIMATORS if rows[name].difference_ci), rows[_ESTIMATORS[0]])
         about = "clicks on lists that nobody saw, under the assumptions of its estimators"
-        logs = "undecided" if insufficiency(logged.users, "verdict") else _side(row.difference_ci)
-        yield Evidence("off-policy", logs, logged.users, "users", math.nan, about)
-    pair = compared.measures[0].pairs[0]
-    side: Says = "undecided" if not pair.significant else "better" if pair.better == pair.second else "worse"
-    side = "undecided" if insufficiency(pair.result.n, "verdict") else side
-    about = f"{compared.measures[0].measure} by judgments; no user, and no document that is not judged"
-    yield Evidence("offline", side, pair.result.n, "topics", math.nan, about)
+        verdict = "undecided" if insufficiency(logged.users, "verdict") else _interval_verdict(row.difference_ci)
+        yield Evidence("off-policy", verdict, logged.users, "users", math.nan, about)
+    pair = comparison.measures[0].pairs[0]
+    is_tested = pair.significant and not insufficiency(pair.result.n, "verdict")
+    offline: MethodVerdict = "undecided" if not is_tested else "better" if pair.better == pair.second else "worse"
+    about = f"{comparison.measures[0].measure} by judgments; no user, and no document that is not judged"
+    yield Evidence("offline", offline, pair.result.n, "topics", math.nan, about)
 
 
-def _side(ci: tuple[float, float] | None) -> Says:
+def _interval_verdict(ci: tuple[float, float] | None) -> MethodVerdict:
     if ci is None or ci[0] <= 0 <= ci[1]:
         return "undecided"
     return "better" if ci[0] > 0 else "worse"
 
 
-def agreement(found: Sequence[Evidence]) -> Question:
-    """Say whether those that decide agree; where they do not, the first of them is nearest to users."""
+def answer_agreement(evidence: Sequence[Evidence]) -> ReviewQuestion:
+    """Answer whether the methods with a verdict agree."""
     question = "Do offline and online agree?"
-    decided = [one for one in found if one.says != "undecided"]
+    # The rows are sorted by how directly a method measures users.
+    decided = [row for row in evidence if row.verdict != "undecided"]
     table = Table(
         "evidence",
         (
-            *columns_of(found, ("method", TEXT), ("says", TEXT), ("number", COUNT, "took"), ("units", TEXT, "of")),
-            *columns_of(found, ("days", COUNT), ("about", TEXT)),
+            *columns_of(evidence, ("method", TEXT)),
+            Column("says", [row.verdict for row in evidence], TEXT),
+            *columns_of(evidence, ("number", COUNT, "took"), ("units", TEXT, "of"), ("days", COUNT), ("about", TEXT)),
         ),
         "What each method says",
         note="from what is nearest to users to what is farthest; interleaving and A/B may be looked at on any day",
     )
-    names = {side: listed([one.method for one in decided if one.says == side]) for side in ("better", "worse")}
+    better, worse = (listed([row.method for row in decided if row.verdict == side]) for side in ("better", "worse"))
     if len(decided) < 2:
-        only = f"Only {decided[0].method} decides: {decided[0].says}." if decided else "None decides."
-        return Question(question, "undecided", only, (table,))
-    if names["better"] and names["worse"]:
-        nearest = f"{decided[0].method} is nearest to users"
-        return Question(question, "look", f"{names['better']} say better, {names['worse']} worse; {nearest}.", (table,))
-    return Question(question, "good", f"{listed([one.method for one in decided])} say {decided[0].says}.", (table,))
+        only = f"Only {decided[0].method} decides: {decided[0].verdict}." if decided else "None decides."
+        return ReviewQuestion(question, "undecided", only, (table,))
+    if better and worse:
+        nearest = f"{decided[0].method} is nearest to users"  # the rows are sorted by that
+        return ReviewQuestion(question, "look", f"{better} say better, {worse} worse; {nearest}.", (table,))
+    return ReviewQuestion(question, "good", f"{better or worse} say {decided[0].verdict}.", (table,))

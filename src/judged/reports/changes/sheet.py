@@ -1,4 +1,4 @@
-"""`review`: what is known of a change, question by question, what is blank, and what follows."""
+"""`review`: answers to the questions about a change of a system, and the decision to ship it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from judged.errors import InputError
 from judged.pipelines.traces.failures import FAILURES, failures
 from judged.reports import report
 from judged.reports.changes.questions import (
-    Question,
-    agreement,
-    costs,
-    disagreement,
-    false_positives,
-    gated,
-    is_better,
-    mended,
-    nothing_found,
-    preferred,
-    rolled_back,
-    slices,
-    tested,
-    told,
-    worst,
+    ReviewQuestion,
+    answer_ab_test,
+    answer_agreement,
+    answer_better,
+    answer_costs,
+    answer_false_positives,
+    answer_fixed,
+    answer_gate,
+    answer_interleaving,
+    answer_lost_topics,
+    answer_measure_agreement,
+    answer_rollback,
+    answer_slices,
+    answer_worst_topics,
+    collect_evidence,
 )
-from judged.results import TEXT, Answer, Sentences, Table, columns_of
+from judged.results import TEXT, Answer, Column, Sentences, Table, columns_of
 from judged.results.spelling import one_of
 from judged.scoring.evaluation import runs_of
 
@@ -50,9 +50,10 @@ if TYPE_CHECKING:
     from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
 
-Decision: TypeAlias = Literal["ship", "do not ship", "undecided"]
+ChangeDecision: TypeAlias = Literal["ship", "do not ship", "undecided"]
+# Answers that decide on a release. All other answers explain, and never block it.
 _DECISIVE = ("Does the gate let it pass?", "Do users fare better?", "Should it be taken back?")
-_BLANKS = {
+_INPUT_OPTIONS = {
     "Did it mend what it was meant to?": "Traces of both: `--traces BASELINE CANDIDATE`, and `--meant KIND`.",
     "Which slice improved, which paid?": "Attributes of topics: `--queries FILE` or `--attributes FILE`.",
     "Are fewer results wrong in review?": "A table with `run`, `wrong` and `reviewed`: `--reviewed FILE`.",
@@ -66,14 +67,14 @@ _BLANKS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Change(Answer):
-    """The sheet of a change.
+    """Review of a change: questions with their answers.
 
     Attributes
     ----------
     baseline, candidate : str
-        The names of the runs.
-    questions : tuple of Question
-        Each with its answer, or what would fill it.
+        Names of the runs.
+    questions : tuple of ReviewQuestion
+        Questions with their answers, or with the option that provides the input.
     notes : tuple of Note
     """
 
@@ -82,54 +83,52 @@ class Change(Answer):
 
     baseline: str
     candidate: str
-    questions: tuple[Question, ...]
+    questions: tuple[ReviewQuestion, ...]
     provenance: Provenance
     notes: tuple[Note, ...] = ()
 
     @property
     def title(self) -> str:
-        """Which change."""
+        """Names of the two runs."""
         return f"{self.candidate} in the place of {self.baseline}"
 
     @property
-    def decision(self) -> Decision:
-        """What follows: a change ships where nothing that decides is bad, and something is good.
+    def decision(self) -> ChangeDecision:
+        """Decision to ship: "ship" if a decisive answer is good and none is bad.
 
-        Gate, A/B test and watch decide; everything else explains.
+        Gate, A/B test, and watch are decisive; all other answers explain.
         """
-        states = [one.state for one in self.questions if one.question in _DECISIVE]
+        states = [row.state for row in self.questions if row.question in _DECISIVE]
         return "do not ship" if "bad" in states else "ship" if "good" in states else "undecided"
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what follows, the sheet, and the tables that its answers rest on."""
+        """Return the decision, the questions, and the tables behind the answers."""
         rows = self.questions
-        columns = columns_of(rows, ("question", TEXT), ("state", TEXT), ("said", TEXT))
-        sheet = Sentences(tuple(f"[{one.state}] {one.question} {one.said}" for one in rows), "questions")
+        findings = Column("said", [row.finding for row in rows], TEXT)
         return (
-            Sentences((self._said(),)),
-            sheet,
-            Table("sheet", columns, only="data"),
-            *(block for one in rows for block in one.blocks),
+            Sentences((self._decision_sentence(),)),
+            Sentences(tuple(f"[{row.state}] {row.question} {row.finding}" for row in rows), "questions"),
+            Table("sheet", (*columns_of(rows, ("question", TEXT), ("state", TEXT)), findings), only="data"),
+            *(block for row in rows for block in row.blocks),
         )
 
     def facts(self) -> Mapping[str, Any]:
-        """Give what was compared, and what follows."""
-        blank, untested = (
-            [one.question for one in self.questions if one.state == state] for state in ("blank", "not tested")
-        )
+        """Return the metadata: runs, decision, and open questions."""
+        states = ("blank", "not tested")
+        blank, untested = ([row.question for row in self.questions if row.state == state] for state in states)
         names = {"baseline": self.baseline, "candidate": self.candidate}
         return {**names, "decision": self.decision, "blank": blank, "not_tested": untested}
 
-    def _said(self) -> str:
-        why = [one.question for one in self.questions if one.question in _DECISIVE and one.state == "bad"]
-        blank, untested = (sum(one.state == state for one in self.questions) for state in ("blank", "not tested"))
-        unasked = f" {blank} of {len(self.questions)} questions are blank." if blank else ""
-        unasked += f" {untested} could not be tested." if untested else ""
+    def _decision_sentence(self) -> str:
+        failed = [row.question for row in self.questions if row.question in _DECISIVE and row.state == "bad"]
+        blank, untested = (sum(row.state == state for row in self.questions) for state in ("blank", "not tested"))
+        unanswered = f" {blank} of {len(self.questions)} questions are blank." if blank else ""
+        unanswered += f" {untested} could not be tested." if untested else ""
         if self.decision == "do not ship":
-            return f"Do not ship {self.candidate}. What decides is bad: {' '.join(why)}{unasked}"
+            return f"Do not ship {self.candidate}. What decides is bad: {' '.join(failed)}{unanswered}"
         if self.decision == "ship":
-            return f"{self.candidate} may ship: nothing that decides is bad.{unasked}"
-        return f"Undecided: neither gate, users nor watch decide.{unasked}"
+            return f"{self.candidate} may ship: nothing that decides is bad.{unanswered}"
+        return f"Undecided: neither gate, users nor watch decide.{unanswered}"
 
 
 def review(
@@ -159,144 +158,142 @@ def review(
     seed: int = 0,
     **policies: Any,
 ) -> Change:
-    """Fill in the sheet of a change, from whatever is known of its baseline and candidate.
+    """Review a change of a system: answer the questions for which there is data on baseline and candidate.
 
     Parameters
     ----------
     qrels, baseline, candidate, measures
-        As `judged.reports.report` takes them; one run each. The first measure says which is better, and it is held
-        against the second.
+        Input of `judged.reports.report`, one run each. The first measure decides which run is better; a disagreement
+        with the second is reported.
     queries, attributes, by
-        Of topics, for slices, as for `report`.
+        Texts and attributes of topics, and attributes to slice by, as for `report`.
     config
-        Of the gate, as for `judged.diagnosis.gates.gate`.
+        Configuration of the gate, as for `judged.diagnosis.gates.gate`.
     comparison
-        A comparison in which both runs were tested, by the same first measure, such as one of several candidates: its
-        p-values are corrected for all of them. None: the two runs are tested alone.
+        Comparison that tested both runs by the same first measure, for example with other candidates, and corrects for
+        all of them. Default: a comparison of the two runs.
     traces
-        Of both, as `judged.pipelines.traces.failures` takes them.
+        Traces of both systems, as for `judged.pipelines.traces.failures`.
     meant
-        The kind of failure that the change was meant to mend: of `judged.pipelines.traces.FAILURES`. Those that show
-        over topics only need data: ``freshness`` `documents`, ``feedback`` `clicks`, ``intent`` `by`. Without them the
-        answer is that it was not tested.
+        Kind of failure that the change should fix, of `judged.pipelines.traces.FAILURES`. Kinds that only tests over
+        topics can detect need data: ``freshness`` `documents`, ``feedback`` `clicks`, ``intent`` `by`; otherwise they
+        are not tested.
     documents, date, today, clicks
-        As for `judged.pipelines.traces.failures`. A pair of clicks is that of the baseline's lists and of the
-        candidate's; one table is held against both.
+        As for `judged.pipelines.traces.failures`. A pair of clicks has those on the baseline's and on the candidate's
+        lists; a single table is used for both.
     costs_of
-        A table with a column ``run``, which names the runs or calls them ``baseline`` and ``candidate``, and the
-        columns of costs: latency, memory, labels.
+        Table with a column ``run``, whose values are run names or ``baseline`` and ``candidate``, and names of its cost
+        columns: latency, memory, labels.
     reviewed
-        A table with ``run``, ``wrong`` and ``reviewed``: how many results that people reviewed were wrong.
+        Table with ``run``, ``wrong``, and ``reviewed``: numbers of wrong and of all results that people reviewed.
     test, arm
-        What `judged.online.abtest` said, and the candidate's arm; None: the one with its name, or else the first.
+        Result of `judged.online.abtest`, and the candidate's arm. Default: the arm with its name, or the first.
     mixed, logged
-        What `judged.online.interleaving` said, with the candidate as the other ranker, and
-        `judged.online.clicks.off_policy` of the candidate.
+        Result of `judged.online.interleaving`, with the candidate as the other ranker, and of
+        `judged.online.clicks.off_policy` for the candidate.
     watch
-        What `judged.online.watch.watch` said.
+        Result of `judged.online.watch.watch`.
     seed
-        Of everything that draws at random.
+        Seed of all random numbers.
     policies
-        Of `evaluate`.
+        Policies of `evaluate`.
 
     Raises
     ------
     InputError
-        If something cannot be read, there is no such kind of failure or arm, or a test is of the baseline against the
-        candidate.
+        If a file cannot be read, a kind of failure or an arm does not exist, or a test has the candidate as baseline.
 
     Examples
     --------
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(12)}
+    >>> qrels = {f"q{i}": {"d": 1} for i in range(12)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> checks = {"check": [{"measure": "RR", "margin": 0.1}]}
-    >>> made = review(qrels, {"old": good}, {"new": bad}, "RR,R@10", config=checks)
-    >>> made.decision, made.questions[0].state, sum(one.state == "blank" for one in made.questions)
+    >>> change = review(qrels, {"old": good}, {"new": bad}, "RR,R@10", config=checks)
+    >>> change.decision, change.questions[0].state, sum(row.state == "blank" for row in change.questions)
     ('do not ship', 'bad', 7)
     """
     if meant is not None:
         one_of("meant", meant, FAILURES)
-    runs = [_one(baseline, "baseline"), _one(candidate, "candidate")]
-    known: dict[str, Any] = {"queries": queries, "attributes": attributes, "by": by}
-    whole = report(qrels, runs, measures, baseline=runs[0].name, seed=seed, **known, **policies)
-    scores, names = whole.scores, whole.scores.run_names
-    compared: Comparison = comparison or whole.results["comparison"]
-    found: list[Question] = [*is_better(compared)]
+    runs = [_single_run(baseline, "baseline"), _single_run(candidate, "candidate")]
+    topic_options: dict[str, Any] = {"queries": queries, "attributes": attributes, "by": by}
+    full_report = report(qrels, runs, measures, baseline=runs[0].name, seed=seed, **topic_options, **policies)
+    scores, names = full_report.scores, full_report.scores.run_names
+    tested: Comparison = comparison or full_report.results["comparison"]
+    answers: list[ReviewQuestion] = [answer_better(tested)]
     if traces is not None:
-        slicing = None if by is None else _classes(Qrels.of(qrels), runs[0], by, queries, attributes)
-        given: dict[str, Any] = {"documents": documents, "date": date, "today": today, "slicing": slicing, "seed": seed}
-        both = clicks if isinstance(clicks, tuple) else (clicks, clicks)
+        slicing = None if by is None else _slice_by(Qrels.of(qrels), runs[0], by, queries, attributes)
+        options: dict[str, Any] = {"documents": documents, "date": date, "today": today, "seed": seed}
+        click_pair = clicks if isinstance(clicks, tuple) else (clicks, clicks)
         before, after = (
-            failures(qrels, one, scores.measure_names[0], clicks=clicked, **given)
-            for one, clicked in zip(traces, both, strict=True)
+            failures(qrels, run_traces, scores.measure_names[0], clicks=run_clicks, slicing=slicing, **options)
+            for run_traces, run_clicks in zip(traces, click_pair, strict=True)
         )
-        found.append(mended(before, after, meant))
-    found.append(worst(scores, Topics.of(queries) if queries is not None else None))
-    if "slice comparison" in whole.results:
-        found.append(slices(whole.results["slice comparison"]))
+        answers.append(answer_fixed(before, after, meant))
+    # The order of the answers is the order of the questions in the review.
+    answers.append(answer_worst_topics(scores, Topics.of(queries) if queries is not None else None))
+    if "slice comparison" in full_report.results:
+        answers.append(answer_slices(full_report.results["slice comparison"]))
     if len(scores.measures) > 1:
-        found.append(disagreement(scores.disagree(measures=scores.measure_names[:2])))
-    found.append(nothing_found(scores))
+        answers.append(answer_measure_agreement(scores.disagree(measures=scores.measure_names[:2])))
+    answers.append(answer_lost_topics(scores))
     if reviewed is not None:
-        found.append(false_positives(Path(reviewed), names))
+        answers.append(answer_false_positives(Path(reviewed), names))
     if costs_of is not None:
-        found.append(costs(Path(costs_of[0]), names, tuple(costs_of[1])))
+        answers.append(answer_costs(Path(costs_of[0]), names, tuple(costs_of[1])))
     if config is not None:
-        found.append(gated(gate(qrels, runs[0], runs[1], config, attributes=attributes)))
-    found += _of_users(compared, names, test, arm, mixed, logged, watch)
-    asked = {one.question for one in found}
-    found += [Question(question, "blank", fill) for question, fill in _BLANKS.items() if question not in asked]
-    return Change(names[0], names[1], tuple(found), scores.provenance, whole.notes)
+        answers.append(answer_gate(gate(qrels, runs[0], runs[1], config, attributes=attributes)))
+    answers += _answer_online(tested, names, test, arm, mixed, logged, watch)
+    answered = {row.question for row in answers}
+    blanks = {question: option for question, option in _INPUT_OPTIONS.items() if question not in answered}
+    answers += [ReviewQuestion(question, "blank", option) for question, option in blanks.items()]
+    return Change(names[0], names[1], tuple(answers), scores.provenance, full_report.notes)
 
 
-def _one(given: Any, role: str) -> Run:
-    """Give the one run of a role."""
-    runs = runs_of(given)
+def _single_run(data: Any, role: str) -> Run:
+    runs = runs_of(data)
     if len(runs) != 1:
-        raise InputError(f"the {role} is {len(runs)} runs", fix="give one")
+        raise InputError(f"the {role} must be one run, got {len(runs)} runs", fix="pass a single run")
     return runs[0]
 
 
-def _classes(qrels: Qrels, run: Run, by: str | Iterable[str], queries: Any, attributes: Any) -> Slicing:
-    """Cut topics into classes by their attributes."""
+def _slice_by(qrels: Qrels, run: Run, by: str | Iterable[str], queries: Any, attributes: Any) -> Slicing:
     names = [by] if isinstance(by, str) else list(by)
-    known = read_topic_attributes(qrels, needed=names, run=run, queries=queries, attributes=attributes)
-    return slice_topics(known, names, query_ids=qrels.topics)
+    topic_attributes = read_topic_attributes(qrels, needed=names, run=run, queries=queries, attributes=attributes)
+    return slice_topics(topic_attributes, names, query_ids=qrels.topics)
 
 
 def _verdict(test: ABTest, arm: str | None, names: Sequence[str]) -> Verdict:
-    """Give the verdict of the candidate's arm, which must not be the one that others are compared with."""
-    against = test.assignment.arms[0]
-    if against == (arm or names[1]) or (against != names[0] and names[0] in test.assignment.arms):
-        problem = f"the test compares with {against}, and not with the baseline"
-        raise InputError(problem, fix="name the baseline's arm: abtest(..., baseline=...)")
-    arms = [one.arm for one in test.verdicts]
+    """Return the verdict on the candidate's arm; check that the baseline of the test is the baseline run."""
+    # The first arm of a test is its control.
+    control = test.assignment.arms[0]
+    if control == (arm or names[1]) or (control != names[0] and names[0] in test.assignment.arms):
+        problem = f"the A/B test must compare with the baseline, but compares with {control}"
+        raise InputError(problem, fix="pass the baseline's arm: abtest(..., baseline=...)")
+    arms = [verdict.arm for verdict in test.verdicts]
     if arm is not None:
         one_of("arm", arm, arms)
     return test.verdicts[arms.index(arm or (names[1] if names[1] in arms else arms[0]))]
 
 
-def _of_users(
-    compared: Comparison,
+def _answer_online(
+    comparison: Comparison,
     names: Sequence[str],
     test: ABTest | None,
     arm: str | None,
     mixed: Interleaving | None,
     logged: OffPolicyEstimates | None,
     watch: Watch | None,
-) -> Iterator[Question]:
-    """Give what users did, by whatever is known of them."""
-    ours = None if test is None else (test, _verdict(test, arm, names))
-    if ours is not None:
-        yield tested(*ours)
+) -> Iterator[ReviewQuestion]:
+    """Yield the answers from online data."""
+    ab_test = None if test is None else (test, _verdict(test, arm, names))
+    if ab_test is not None:
+        yield answer_ab_test(*ab_test)
     if mixed is not None:
         if mixed.baseline == names[1] or mixed.other == names[0]:
-            problem = f"mixed lists are read for {mixed.other} against {mixed.baseline}"
-            raise InputError(
-                problem, fix=f"take the other for the baseline: interleaving(..., baseline={mixed.other!r})"
-            )
-        yield preferred(mixed)
-    if any(one is not None for one in (test, mixed, logged)):
-        yield agreement(list(told(compared, ours, mixed, logged)))
+            problem = f"interleaving must have the baseline {names[0]}, got {mixed.baseline} as the baseline"
+            raise InputError(problem, fix=f"pass the other ranker: interleaving(..., baseline={mixed.other!r})")
+        yield answer_interleaving(mixed)
+    if test is not None or mixed is not None or logged is not None:
+        yield answer_agreement(list(collect_evidence(comparison, ab_test, mixed, logged)))
     if watch is not None:
-        yield rolled_back(watch)
+        yield answer_rollback(watch)

@@ -1,34 +1,34 @@
-/* A study works without scripts. With them the time in a document is that in which it is seen, and Escape leads back. */
+/* A study works without scripts. With scripts, dwell time excludes hidden tabs, and Escape returns to the results. */
 
-const back = document.getElementById("back");
-const left = document.getElementById("left");
+const backForm = document.getElementById("back");
+const timeLeft = document.getElementById("time-left");
 
-if (back) {
-  let begun = document.hidden ? 0 : performance.now();
-  let spent = 0;
-  const seen = () => spent + (begun ? performance.now() - begun : 0);
+if (backForm) {
+  let visibleSince = document.hidden ? 0 : performance.now();
+  let earlierVisibleMs = 0;
+  const visibleMs = () => earlierVisibleMs + (visibleSince ? performance.now() - visibleSince : 0);
   document.addEventListener("visibilitychange", () => {
-    spent = seen();
-    begun = document.hidden ? 0 : performance.now();
+    earlierVisibleMs = visibleMs();
+    visibleSince = document.hidden ? 0 : performance.now();
   });
-  const { seconds } = back.elements;
+  const { seconds } = backForm.elements;
   seconds.disabled = false;
-  back.addEventListener("submit", () => (seconds.value = (seen() / 1000).toFixed(3)));
+  backForm.addEventListener("submit", () => (seconds.value = (visibleMs() / 1000).toFixed(3)));
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") back.querySelector("button").click();
+    if (event.key === "Escape") backForm.querySelector("button").click();
   });
 }
 
-if (left) {
-  const end = performance.now() + 1000 * Number(left.dataset.seconds);
-  const tell = () => {
+if (timeLeft) {
+  const end = performance.now() + 1000 * Number(timeLeft.dataset.seconds);
+  const updateTimeLeft = () => {
     const seconds = Math.max(0, Math.round((end - performance.now()) / 1000));
-    left.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-    if (seconds) setTimeout(tell, 1000);
+    timeLeft.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+    if (seconds) setTimeout(updateTimeLeft, 1000);
     else document.getElementById("finish").requestSubmit();
   };
-  tell();
+  updateTimeLeft();
 }
 
-// A page that the browser kept would show what was true when it was left.
+// A page restored from the back/forward cache would show outdated state.
 addEventListener("pageshow", (event) => event.persisted && location.reload());
