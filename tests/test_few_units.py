@@ -66,7 +66,7 @@ from judged.stats.rank_stability import discriminative_power
 from judged.stats.selection import may_be_best
 from judged.stats.sensitivity import leave_one_topic_out
 from online.clicks.test_off_policy import log_of as logged_propensities
-from pipelines.experiments.test_conclusions import measured
+from pipelines.experiments.test_conclusions import experiment
 from slices_made import scores_of, slicing_of
 
 FAST: dict[str, Any] = {"resamples": 2000}
@@ -145,7 +145,7 @@ def slices_compared(n: int) -> Verdicts:
 def slices_scored(n: int) -> Verdicts:
     scores = scores_of({"run": np.concatenate([gain(n), gain(n, 0.0)])})
     found = by_slice(scores, slicing_of(["x"] * n + ["y"] * n, min_topics=2))
-    return [one for row in found.findings for one in (row.significant, row.better is not None)]
+    return [one for row in found.tested for one in (row.significant, row.better is not None)]
 
 
 def gated(n: int) -> Verdicts:
@@ -213,13 +213,13 @@ def experiments(n: int) -> Verdicts:
     levels = {"none": {"stemmer": "none"}, "porter": {"stemmer": "porter"}}
     kinds = [f"{'xy'[at // n]}" for at in range(2 * n)]
     values = np.stack([old, old + np.concatenate([gain(n), gain(n, 0.0) / 100])])
-    found = conclude(measured(values[:, :n], levels, costs={name: {"p50_ms": 1.0} for name in levels}), **FAST)
+    found = conclude(experiment(values[:, :n], levels, costs={name: {"p50_ms": 1.0} for name in levels}), **FAST)
     (effect,) = found.effects.main
     choices = Choices("t", baseline="none")
     (sliced,) = factor_effects(values, [*levels.values()], 0, choices, slicing_of(kinds, min_topics=2), 1.0).main
     return [
-        effect.found and effect.found.significant, len(found.may_be_best) == 1, len(found.tradeoff.front) == 1,
-        sliced.slices[0].found.significant, sliced.between_p <= 0.05,
+        effect.estimate and effect.estimate.significant, len(found.may_be_best) == 1, len(found.tradeoff.front) == 1,
+        sliced.slices[0].estimate.significant, sliced.between_p <= 0.05,
     ]  # fmt: skip
 
 

@@ -115,7 +115,7 @@ def errors(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
                 estimate = prediction_powered(
                     y[run, labeled_rows], f[run, labeled_rows], f[run, other_rows], resamples=100
                 )
-                errors["people"].append(abs(estimate.known - true_means[run]))
+                errors["people"].append(abs(estimate.known_mean - true_means[run]))
                 errors["corrected"].append(abs(estimate.value - true_means[run]))
                 width, people_width = (high - low for low, high in (estimate.interval, estimate.known_interval))
                 widths.append(width / people_width)

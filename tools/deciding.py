@@ -57,7 +57,7 @@ def decision_shares(comparison: OpenComparison, seed: int) -> list[float] | None
     """Return the share of labels after which each order decides; None if all labels do not decide."""
     is_returned = (comparison.ranks > 0).any(axis=0)
     truth = np.where(is_returned, np.maximum(comparison.level, 0), -1)
-    comparison.reach[:] = 0  # labels outside both runs are hidden too
+    comparison.outside_counts[:] = 0  # labels outside both runs are hidden too
     topic, doc = np.nonzero(is_returned)
     if winner(comparison.bounds(np.arange(len(truth)), truth)) is None:
         return None
@@ -74,7 +74,7 @@ def decision_shares(comparison: OpenComparison, seed: int) -> list[float] | None
 def count_requested(comparison: OpenComparison, truth: Ints) -> int:
     """Reveal the labels by priority, and count them until the decision."""
     all_topics, level = np.arange(len(truth)), np.full_like(truth, -1)
-    bounds, steps = comparison.bounds(all_topics, level), comparison.steps(all_topics, level)
+    bounds, steps = comparison.bounds(all_topics, level), comparison.label_effects(all_topics, level)
     while winner(bounds) is None:
         is_open = (truth >= 0) & (level < 0)
         cell: Any = np.unravel_index(np.argmax(np.where(is_open, comparison.priority(level, steps), -1.0)), level.shape)
@@ -82,7 +82,7 @@ def count_requested(comparison: OpenComparison, truth: Ints) -> int:
         topic = cell[:1]
         topic = np.array(topic)
         bounds[:, topic] = comparison.bounds(topic, level[topic])
-        steps[:, topic] = comparison.steps(topic, level[topic])
+        steps[:, topic] = comparison.label_effects(topic, level[topic])
     return int(((level >= 0) & (truth >= 0)).sum())
 
 

@@ -63,7 +63,7 @@ def ties(data: Path) -> str:
         bounds = judged.evaluate(*files, MEASURES, ties="bounds")
         mean = judged.evaluate(*files, MEASURES, ties="expected").aggregate()
         for row in bounds.estimates():
-            score_range, (low, high), expected = row.reaches[0], row.ci or (0.0, 0.0), mean[row.run][row.measure]
+            score_range, (low, high), expected = row.ranges[0], row.ci or (0.0, 0.0), mean[row.run][row.measure]
             range_text = f"{score_range.low:.4f} to {score_range.high:.4f}"
             rows.append(
                 (name, row.measure, f"{row.value:.4f}", f"{low:.3f} to {high:.3f}", f"{expected:.4f}", range_text)
@@ -87,7 +87,7 @@ def unjudged(data: Path) -> str:
         scores = judged.evaluate(*files, GRADED, unjudged=True)
         condensed = _condensed(files, run)
         for row in scores.estimates(ci="none"):
-            score_range = row.reaches[0]
+            score_range = row.ranges[0]
             range_text = f"{score_range.low:.4f} to {score_range.high:.4f}" + (
                 "" if score_range.kind == "exact" else f" ({score_range.kind})"
             )

@@ -73,7 +73,7 @@ def page(data: Path) -> str:
         layout_outcome = Outcome(name, "more", tuple(row for row in outcome.values if row.system == name))
         layout = measure_agreement(layout_outcome, lists, "nDCG@10")
         rows.append(f"| {name} | {layout.people} | {layout.trials} | {_r(layout.pooled, layout.ci)} |")
-    smallest = min(study_report.decisive, key=lambda pair: pair.p)
+    smallest = min(study_report.primary_effects, key=lambda pair: pair.p)
     return TEXT.format(
         trials=overall.trials,
         pooled=_r(overall.pooled, overall.ci),
@@ -85,7 +85,7 @@ def page(data: Path) -> str:
         layouts=_layouts(study_report),
         n=study_report.n,
         least=MIN_UNITS["verdict"],
-        pairs=len(study_report.decisive),
+        pairs=len(study_report.primary_effects),
         p=smallest.p,
         first=smallest.first,
         second=smallest.second,
@@ -99,7 +99,7 @@ def _r(value: float, ci: tuple[float, float] | None) -> str:
 def _layouts(study_report: StudyReport) -> str:
     """Format the pairs of layouts, for new people with these topics, and for new people and topics."""
     rows = list[str]()
-    for pair in study_report.decisive:
+    for pair in study_report.primary_effects:
         limits = [f"[{low:+.2f}, {high:+.2f}]" for low, high in (pair.people_ci, pair.ci)]
         numbers = (", ".join(f"{mean:.2f}" for mean in pair.means), f"{pair.difference:+.2f}", *limits)
         rows.append(

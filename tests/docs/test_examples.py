@@ -55,7 +55,7 @@ def test_a_release_is_decided(candidate: str, code: int, tmp_path: Path) -> None
 
 def test_the_notebook_shows_what_it_gives() -> None:
     text = (EXAMPLES / "retriever.ipynb").read_text(encoding="utf-8")
-    assert notebooks.executed(text) == text, "run tools/notebooks.py"
+    assert notebooks.run_notebook(text) == text, "run tools/notebooks.py"
     assert all(cell["outputs"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code" and cell["source"])
 
 

@@ -109,7 +109,7 @@ def corrected(rng: np.random.Generator, kind: str, topics: int) -> dict[str, lis
     runs, ids = ("a", "b", "c", "d"), tuple(map(str, range(topics)))
     scores = PairedScores(runs, people[:, :topics], model[:, :topics], model[:, topics:], (np.nan, np.nan), ids)
     (bias, _) = family_biases("m", scores, {"a": "x", "b": "x", "c": "y", "d": "y"}, 0.95)
-    second = list(corrected_means("m", scores, scores.corrected(0.95, 100, 0), 0.95))[2]
+    second = list(corrected_means("m", scores, scores.prediction_powered_means(0.95, 100, 0), 0.95))[2]
     intervals = {"family": (bias.ci, 0.1), "difference": (second.difference_ci, 0.0)}
     return {name: [] if ci is None else [ci[0] <= truth <= ci[1]] for name, (ci, truth) in intervals.items()}
 

@@ -23,7 +23,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from calibration import Measured
+from calibration import CoverageCell
 from judged.stats.paired import paired_test
 from judged.studies import preference as preferences
 from judged.studies.crossed import TrialArrays
@@ -161,7 +161,7 @@ def preference(people: int, trials: int, *, leaning: float) -> dict[str, float]:
     return {name: float(np.mean(of)) if len(of) > trials / 10 else np.nan for name, of in wrong.items()}
 
 
-def measure(trials: int) -> Iterator[Measured]:
+def measure(trials: int) -> Iterator[CoverageCell]:
     """Measure effects, correlations and preferences."""
     for people in SIZES:
         cells = {name: effects(world, people, trials) for name, world in WORLDS.items()}
@@ -172,4 +172,4 @@ def measure(trials: int) -> Iterator[Measured]:
         for name, rates in cells.items():
             for method, rate in rates.items():
                 if not np.isnan(rate):
-                    yield Measured(method, name, people, rate, trials)
+                    yield CoverageCell(method, name, people, rate, trials)

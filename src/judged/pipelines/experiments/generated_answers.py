@@ -12,7 +12,7 @@ import pyarrow as pa
 from judged.data.json_rows import check_shape, load_json
 from judged.errors import InputError
 from judged.pipelines.experiments.worker import ANSWERS
-from judged.pipelines.rag.generation import GENERATED, together
+from judged.pipelines.rag.generation import GENERATED, merge_systems
 from judged.pipelines.rag.readers import read_responses
 from judged.pipelines.rag.responses import TABLES, Responses, write_responses
 from judged.scoring.default_measures import DEFAULT_MEASURE
@@ -39,7 +39,7 @@ def read_experiment_responses(folders: Mapping[str, Path], folder: Path) -> Resp
     tables = {run: _read_tables(file) for run, file in files.items() if file.exists()}
     if not any(table["answers"] for table in tables.values()):
         return None
-    responses, responses_folder = Responses.of(together(tables)), folder / FOLDER
+    responses, responses_folder = Responses.of(merge_systems(tables)), folder / FOLDER
     if not (responses_folder / "answers.jsonl").exists():
         return responses
     earlier = read_responses(responses_folder)
