@@ -245,7 +245,7 @@ def test_sums_are_shown_and_not_tested() -> None:
     assert result.measure("RR").family == 1
     alone = scores("NumRel", first=[1, 2], second=[1, 1]).compare()
     assert alone.pairs == ()
-    assert alone.caption.startswith("nothing is tested")
+    assert alone.caption.startswith("no significance test")
     assert "==" not in alone.text()
 
 

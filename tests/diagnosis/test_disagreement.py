@@ -85,20 +85,20 @@ def test_first_relevant_and_what_the_other_measure_sees() -> None:
     result = reasons_by_kind(BINARY, "a n m o b c d", "n a b c d m o", "RR", "P@5")
     reason = result["first relevant"]
     assert (reason.measure, reason.system, reason.documents) == ("RR", "the first", ("a", "b", "c", "d"))
-    assert "stands at 1 rather than 2, and RR looks at no other" in reason.text
+    assert "is at rank 1 rather than 2, and RR depends on no other" in reason.text
     assert "the second has 3 other ones higher, which P@5 sees" in reason.text
 
 
 def test_first_relevant_where_the_other_list_has_none() -> None:
     result = reasons_by_kind(BINARY, "n m a b c", "n a m o p", "RR@2", "P@5")
-    assert "stands at 2 where the first has none" in result["first relevant"].text
+    assert "is at rank 2 where the first has none" in result["first relevant"].text
 
 
 def test_first_relevant_goes_by_the_level_of_its_measure() -> None:
     grades = {"a": 2, "b": 1, "c": 1, "d": 2, "n": 0, "m": 0}
     reason = reasons_by_kind(grades, "b a n m", "n m a c b", "RR(rel=2)@4", "P@5")["first relevant"]
     assert (reason.system, reason.documents[0]) == ("the first", "a")
-    assert "stands at 2 rather than 3" in reason.text  # b, of grade 1, is none for it
+    assert "is at rank 2 rather than 3" in reason.text  # b, of grade 1, is none for it
 
 
 def test_grades() -> None:
@@ -245,7 +245,7 @@ def test_of_many_systems_the_pair_most_pulled_apart_and_tau() -> None:
     assert selected.systems == ("tfidf", "bm25")
     assert not selected.auto_selected
     assert not any(topic.reasons for topic in selected.topics)
-    assert "give qrels and runs" in selected.sentences[-1]
+    assert "pass qrels and runs" in selected.sentences[-1]
 
 
 def test_slices() -> None:
@@ -339,7 +339,9 @@ def test_identical_systems_are_said_to_be() -> None:
 def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:
     """The first has a and b among three, the second c alone, which stands first there."""
     result = reasons_by_kind(BINARY, "n a b m", "c m n a b", "P@3", "RR")
-    assert result["across the cutoff"].text.endswith("P@3 sees the step, RR looks at the first relevant document alone")
+    assert result["across the cutoff"].text.endswith(
+        "P@3 sees the step, RR depends on the first relevant document only"
+    )
     assert result["first relevant"].text.startswith("the second's first relevant document stands at 1 rather than 2")
 
 

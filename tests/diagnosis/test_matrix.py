@@ -51,16 +51,16 @@ def test_quadrants_of_slices() -> None:
     scores = evaluate(QRELS, {"old": OLD}, ["R@20", "nDCG@10"])
     assert result.cuts == pytest.approx((scores.value("R@20"), scores.value("nDCG@10")))
     assert points["new", "kind=low"].quadrant == "ranking problem"
-    assert (points["new", "kind=low"].x.side, points["new", "kind=low"].y.side) == ("not told apart", "below")
+    assert (points["new", "kind=low"].x.side, points["new", "kind=low"].y.side) == ("undecided", "below")
     assert points["new", "kind=gone"].quadrant == "both problems"
-    assert points["new", "kind=good"].quadrant == "not told apart"
+    assert points["new", "kind=good"].quadrant == "undecided"
     assert points["old", "all topics"].quadrant == ""  # its means are the cuts
     assert points["new", "all topics"].quadrant == "both problems"
     small = next(point for point in result.points if point.small)
     assert (small.slice, small.n, small.quadrant) == ("few=true", 4, "")
     assert math.isnan(small.y.low)
     text = " ".join(result.sentences)
-    meaning = "what is relevant is ranked badly; that less of it is found is not shown"  # R@20 is not told apart
+    meaning = "relevant documents are ranked low; whether fewer of them are found is not decided"
     assert f"new, kind=low: ranking problem ({meaning}): R@20 1.000" in text
     assert "nDCG@10 0.000 [0.000, " in text
     assert "below the baseline's 0.9" in text
@@ -98,7 +98,7 @@ def test_slices_that_happen_to_be_alike_are_not_told_apart() -> None:
     points = run_points("r", values, topic_sets, (0.9, 0.9), [(0, 1), (0, 1)], MatrixChoices())
     lucky = next(point for point in points if point.slice == "lucky=true")
     assert (lucky.n, lucky.x.value) == (12, 1.0)
-    assert lucky.quadrant == "not told apart"
+    assert lucky.quadrant == "undecided"
 
 
 def test_the_level_holds_over_all_slices() -> None:
@@ -219,14 +219,14 @@ def test_a_run_is_classed_as_a_whole_at_a_level_corrected_for_the_runs() -> None
     scipy_stats = pytest.importorskip("scipy.stats")
     result = matrix(QRELS, {"old": OLD, "new": NEW, "again": OLD}, x="R@20", resamples=200)
     old, new, same = result.points
-    assert (old.quadrant, new.quadrant, same.quadrant) == ("", "both problems", "not told apart")
+    assert (old.quadrant, new.quadrant, same.quadrant) == ("", "both problems", "undecided")
     t = scipy_stats.t.ppf(1 - 0.05 / 4 / 2, 59)  # two runs beside the baseline, two axes
     y = result.values("new")[1]
     assert new.y.high == pytest.approx(y.mean() + t * y.std(ddof=1) / math.sqrt(60))
     plain = scipy_stats.t.ppf(0.975, 59)
     y = result.values("old")[1]
     assert old.y.low == pytest.approx(y.mean() - plain * y.std(ddof=1) / math.sqrt(60))
-    assert "by intervals of 98.75% (Bonferroni: 2 runs beside the baseline, two axes)" in (result.table("points").note)
+    assert "by intervals of 98.75% (Bonferroni: 2 runs and the baseline, two axes)" in (result.table("points").note)
     assert result.sentences[1].startswith("new, all topics: both problems: R@20 0.")
     with_cuts = matrix(QRELS, {"new": NEW}, x="R@20", cuts=(0.9, 0.99), resamples=200)
     assert with_cuts.points[0].quadrant == "both problems"

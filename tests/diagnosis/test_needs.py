@@ -75,7 +75,7 @@ def test_every_number_by_hand() -> None:
     assert old.best == pytest.approx((1 + 0.5 + 1) / 3)
     assert old.deviation == pytest.approx(deviation / 2)
     assert "the judgments are of needs: each of 6 query variants has those of its need" in result.warnings
-    assert "1 of 3 needs has only one wording: nothing is known about its spread" in result.warnings
+    assert "1 of 3 needs has only one wording: its spread is unknown" in result.warnings
 
 
 def test_systems_are_compared_over_needs() -> None:

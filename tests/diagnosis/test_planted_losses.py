@@ -151,8 +151,8 @@ def test_the_quadrant_is_recovered(kind: Kind, quadrant: str) -> None:
     others = {
         name: quadrants["bad", name] for _, name in quadrants if name.startswith("domain=") and name != "domain=law"
     }
-    assert set(others.values()) == {"not told apart"}
-    assert {quadrants["good", name] for name in others} == {"not told apart"}
+    assert set(others.values()) == {"undecided"}
+    assert {quadrants["good", name] for name in others} == {"undecided"}
     topics = dict(zip(result.scores.query_ids, result.topics("bad"), strict=True))
     assert Counter(topics[topic] for topic in law)[quadrant] >= (0.9 if kind != "both" else 0.8) * len(law)
     changed = {(change.slice, change.part) for change in result.changes if change.significant and not change.is_overall}

@@ -496,7 +496,7 @@ def test_warnings_are_those_of_evaluate() -> None:
     foreign = review(QRELS, {"q1": ["D1"], "q2": ["D2"], "q3": ["D3"]}, measure="P@2")
     assert foreign.warnings == (
         (
-            "run: nothing was measured: none of the returned documents is judged; does the run use the document ids"
+            "run: no score: none of the returned documents is judged; does the run use the document ids"
             " of the qrels? See 'judged check'"
         ),
         "P@2: 1 of 3 topics have no relevant document: q3",

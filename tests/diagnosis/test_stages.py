@@ -157,7 +157,7 @@ def test_warnings_are_those_of_evaluate() -> None:
     """Other document ids, and ties."""
     foreign = {query: [f"other {doc}" for doc in docs] for query, docs in RUN.items()}
     result = stages(QRELS, foreign)
-    assert any(warning.startswith("run: nothing was measured") for warning in result.warnings)
+    assert any(warning.startswith("run: no score") for warning in result.warnings)
     tied = {query: dict.fromkeys(docs, 1.0) for query, docs in RUN.items()}
     with pytest.warns(judged.JudgedWarning):
         scores = evaluate(QRELS, {"run": tied}, "nDCG@10")

@@ -402,4 +402,4 @@ def test_a_run_of_another_collection_is_said_first() -> None:
     runs = {name: {topic: [doc] for topic in qrels} for name, doc in (("old", "other-d"), ("new", "d"))}
     scores = judged.evaluate(qrels, runs, "RR")
     result = scores.tradeoff({"old": {"ms": 1}, "new": {"ms": 2}})
-    assert result.warnings[0].startswith("old: nothing was measured")
+    assert result.warnings[0].startswith("old: no score")

@@ -127,7 +127,7 @@ def test_nothing_to_compare(function) -> None:
         result = function(table)
         assert math.isnan(result.value)
         assert (result.interval, result.units) == (None, 0)
-        assert result.sentence.endswith("is undefined: no thing was judged by two judges.")
+        assert result.sentence.endswith("is undefined: no unit was judged by two judges.")
 
 
 def test_perfect_agreement_and_reversal() -> None:

@@ -112,7 +112,7 @@ def test_what_predictions_are_worth_is_drawn_over_units() -> None:
 @pytest.mark.parametrize(
     ("worth", "said"),
     [
-        (None, "too little data to say what the predictions are worth beside 25 known values"),
+        (None, "too little data to estimate the value of the predictions in addition to 25 known values"),
         ((0.0, 7.4), "the predictions are worth none of the 25 known values (up to 7 are not ruled out)"),
         ((0.1, 7.4), "the predictions are worth 3 known values more [0, 7], beside 25"),
     ],

@@ -144,7 +144,7 @@ def test_participants_by_group_and_number() -> None:
     assert study_store.find_participant(study_store.token(OBSERVER)) == OBSERVER
     assert study_store.find_participant(study_store.token("p9")) is None  # signed, and of nobody
     assert study_store.find_participant(study_store.token("p1")[:-1]) is None
-    with pytest.raises(InputError, match="holds no answers"):
+    with pytest.raises(InputError, match="study links"):
         StudyStore.open("sqlite://")
 
 

@@ -310,7 +310,7 @@ class Comparison(AnswerOfScores):
         baseline, marks = self.choices.baseline, ""
         if baseline is None or any(pair.better is not None for pair in self.pairs):  # without marks no legend
             marks = describe_marks(self.choices, f"the baseline {baseline}", system_letters(len(self.order)))
-        parts = [self.pair_caption, marks] if self.pairs else ["nothing is tested"]
+        parts = [self.pair_caption, marks] if self.pairs else ["no significance test"]
         parts += [f"[{self.interval_rules}]"] if self.interval_rules else []
         return "; ".join(filter(None, parts))
 

@@ -116,7 +116,7 @@ class Collections(Answer):
         )
         mean = "mean: every collection counts the same, and it is not tested"
         if not pairs:
-            return f"nothing is tested; {mean}"
+            return f"no significance test; {mean}"
         families = [measured.family for comparison in self.comparisons.values() for measured in comparison.measures]
         sizes, letters = format_range(filter(None, families)), system_letters(len(self.systems))
         return "; ".join(

@@ -466,7 +466,7 @@ def mark_legend(pairs: Iterable[Pair], nouns: str = "differences") -> str:
 
 
 def describe_detectable(pairs: Sequence[Pair]) -> str:
-    """Describe what the detectable difference means, and its alpha; empty if no pair has one."""
+    """Describe the meaning of the detectable difference, and its alpha; empty if no pair has one."""
     estimated = [pair for pair in pairs if not math.isnan(pair.detectable)]
     if not estimated:
         return ""

@@ -81,8 +81,8 @@ def check_grades(rows: CheckedRows) -> Iterator[Finding]:
         fix = "exponential gains will be huge"
         yield rows.finding("warning", "huge-grades", problem, fix, count=len(huge_rows), row=int(huge_rows[0]))
     if len(rows.table) > 1 and len(np.unique(values)) == 1:
-        problem = f"every grade is {values[0]:g}; what is judged not relevant is not listed"
-        fix = "judged and relevant mean the same here"
+        problem = f"every grade is {values[0]:g}; documents that are not relevant are missing"
+        fix = "every judged document counts as relevant"
         yield rows.finding("warning", "one-grade", problem, fix, count=len(values))
 
 

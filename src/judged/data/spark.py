@@ -113,7 +113,7 @@ def connect(address: str) -> tuple[Any, str]:
     except OSError as error:
         fix = "start Spark Connect, or use the host and port on which it listens"
         raise InputError(
-            f"nobody answers at {host}:{port} ({error.strerror or error})", fix=fix, path=address
+            f"no server answers at {host}:{port} ({error.strerror or error})", fix=fix, path=address
         ) from None
     remote = f"{_SCHEME}{parts.netloc}/" + (f";{parameters}" if parameters else "")
     with translate_errors(address):

@@ -166,9 +166,9 @@ def describe_slice_changes(changes: Iterable[TestedChange], tests: int) -> Itera
     more = [f"{len(significant) - _MAX_CHANGES} more in the table"] if len(significant) > _MAX_CHANGES else []
     if significant:
         listing = "; ".join([*significant[:_MAX_CHANGES], *more])
-        yield f"by slice: {listing}; Holm over {tests} tests, and nothing is claimed of other slices."
+        yield f"by slice: {listing}; Holm over {tests} tests; no result for other slices."
     elif tested:
-        yield f"in no slice is a change more than luck might make it (Holm over {tests} tests)."
+        yield f"no significant change in any slice (Holm over {tests} tests)."
 
 
 def regraded_runs_table(

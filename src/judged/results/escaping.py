@@ -83,7 +83,7 @@ class Cell(str):
 class TextTable:
     """Table of texts. The first ``labels`` columns name the row and are left-aligned; the others are numbers.
 
-    A `Cell` is highlighted as far as the format supports it.
+    A `Cell` is highlighted if the format supports it.
 
     >>> print(TextTable(("run", "AP"), (("bm25", "0.31"), ("rrf", "0.4"))).text())
     run     AP

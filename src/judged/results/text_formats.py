@@ -119,7 +119,7 @@ _MIN_LIST_WIDTH = 28  # minimum width of a list next to another one
 _COLORS = {"↑": "32", "+": "36", "↓": "31", "x": "35"}
 _TERMINAL_SIGNS = (
     "rank, how it moved, grade (- is unjudged), document; ↑n rose by n ranks, ↓n fell, + new, x gone, = same rank; on"
-    " the left only what the right list does not show"
+    " the left only for documents that the right list does not show"
 )
 
 

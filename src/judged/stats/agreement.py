@@ -62,7 +62,7 @@ class Agreement:
         else:
             share = f"the judges avoid {percent(self.value)} of the disagreement that chance would bring"
         note = f" ({self.note})" if self.note else ""
-        return f"{self.name} is {decimal(self.value, 3)}{within}, over {self.units} things judged: {share}{note}."
+        return f"{self.name} is {decimal(self.value, 3)}{within}, over {self.units} judged units: {share}{note}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +201,7 @@ def _agreement(
     note, observed, expected = "", math.nan, math.nan
     value, interval = math.nan, None
     if not len(included):
-        note = "no thing was judged by two judges"
+        note = "no unit was judged by two judges"
     else:
         counts = count_grades(included, group_codes, n_groups, model)
         observed_distance, expected_distance = mean_distances(np.ones((1, n_groups)), counts, model)

@@ -274,7 +274,7 @@ class Discoveries(ReadOnly):
             return (
                 f"{self.count} of {topics_text(self.n)} lost {self.threshold:.3g} or more, where {as_large} gained as"
                 f" much: on average at most {self.fdr:.0%} of topics found like this are luck, if chance raises scores"
-                " as often and as far as it lowers them. If noise is skewed (many small losses, few large gains), more"
+                " as often and as much as it lowers them. If noise is skewed (many small losses, few large gains), more"
                 " of them are."
             )
         if self.losses < self.fewest:

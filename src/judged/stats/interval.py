@@ -73,7 +73,7 @@ def mean_intervals(values: Floats, method: IntervalMethod, bounds: ArrayLike = (
     method
         Method, level, resamples, and seed.
     bounds
-        Lowest and highest possible value; NaN if there is none.
+        Lowest and highest possible value; NaN if unbounded.
 
     Returns
     -------

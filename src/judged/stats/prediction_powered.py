@@ -47,7 +47,7 @@ class PredictionPoweredMean:
     def sentence(self) -> str:
         """Value of the predictions in one sentence."""
         if self.worth_interval is None:
-            return f"too little data to say what the predictions are worth beside {self.n} known values"
+            return f"too little data to estimate the value of the predictions in addition to {self.n} known values"
         low, high = self.worth_interval
         if low <= 0:
             return f"the predictions are worth none of the {self.n} known values (up to {high:.0f} are not ruled out)"

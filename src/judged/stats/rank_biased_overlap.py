@@ -50,8 +50,8 @@ class Overlap:
             return "RBO is undefined: a ranking is empty."
         return (
             f"RBO (p = {self.p:g}) is {decimal(self.value, 3)}: {self.shared} documents are shared by rankings of"
-            f" {self.lengths[0]} and {self.lengths[1]}; whatever stands below, it is between {decimal(self.low, 3)} and"
-            f" {decimal(self.high, 3)}."
+            f" {self.lengths[0]} and {self.lengths[1]}; it is between"
+            f" {decimal(self.low, 3)} and {decimal(self.high, 3)}."
         )
 
 

@@ -178,7 +178,7 @@ def _correlation(name: str, value: float, n: int, left_out: int, pairs: tuple[in
     tied = n * (n - 1) // 2 - concordant - discordant
     note = ""
     if math.isnan(value):
-        note = "one of the two rankings is a single tie" if n > 1 else "fewer than two things are ranked by both"
+        note = "one of the two rankings is a single tie" if n > 1 else "fewer than two items are ranked by both"
     return Correlation(name, value, n, left_out, concordant, discordant, tied, note)
 
 
@@ -238,7 +238,7 @@ def _tau_ap_a(x: Floats, y: Floats) -> float:
 
 
 def _tau_ap_b(x: Floats, y: Floats) -> float:
-    """Compare each item with the items above its tie group in `y`; nothing is above the first group."""
+    """Compare each item with the items above its tie group in `y`; no item is above the first group."""
     first, _ = _tie_groups(y)
     has_above = first > 1
     if not has_above.any():

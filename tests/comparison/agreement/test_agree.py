@@ -116,7 +116,7 @@ def test_three_judges_and_what_no_one_shares() -> None:
     assert nothing.sentence == "judge1 and judge3 judged nothing in common."
     assert (nothing.topics, math.isnan(nothing.same), math.isnan(nothing.alpha.value)) == ((), True, True)
     assert "2 of 3 pairs of judges judged nothing in common: judge1 and judge3; judge2 and judge3." in result.warnings
-    assert result.fleiss.sentence == "Fleiss' kappa is undefined: no thing was judged by two judges."
+    assert result.fleiss.sentence == "Fleiss' kappa is undefined: no unit was judged by two judges."
     assert result.alpha.units == 5
     assert "-" in result.table().grid().rows[1]
     assert [row[2:] for row in result.blocks()[1].grid().rows] == [("3", "2", "5"), ("3", "0", "0")]
@@ -130,7 +130,7 @@ def test_all_the_same_grade() -> None:
     for row in (pair.kappa, pair.linear, pair.quadratic, pair.alpha):
         assert math.isnan(row.value)
         assert row.note == "all grades are the same, and chance alone explains that"
-    assert result.systems[0].sentence.endswith("tau_b is undefined: fewer than two things are ranked by both.")
+    assert result.systems[0].sentence.endswith("tau_b is undefined: fewer than two items are ranked by both.")
 
 
 def test_fractional_grades_are_no_categories() -> None:

@@ -238,7 +238,7 @@ def test_the_caption_tells_of_what_is_there() -> None:
     both = scores_of({"a": values()}).by_slice(slicing_of(HARD)).text().replace("\n", " ")
     assert "† significantly better, ‡ significantly worse than the other topics (" in both
     many = scores_of({name: rng.random(60) for name in "abcd"}).by_slice(slicing_of(["x", "y", "z"] * 20))
-    assert "no intervals beside more than 3 columns of numbers: CSV and JSON have them" in many.text().replace(
+    assert "no intervals in tables with more than 3 columns of numbers: CSV and JSON have them" in many.text().replace(
         "\n", " "
     )
 

@@ -205,7 +205,7 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0}, "z": {"d": 1.0}}, ["AP"],
             ["run: no judgments for 1 topic of the run; left out: z"], id="extra topics"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"D1": 1.0}}, ["AP"],
-            [("run: nothing was measured: none of the returned documents is judged; does the run use the document"
+            [("run: no score: none of the returned documents is judged; does the run use the document"
               " ids of the qrels? See 'judged check'")], id="nothing judged"),
         pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["AP"],
             [("ties among the judged documents, put in order by document id: run 50%; another order could put AP of run"

@@ -71,7 +71,7 @@ def test_runs_of_which_nothing_was_measured_stand_first() -> None:
     strange = {f"strange{at}": {query: {"?": 1.0} for query in QRELS} for at in range(4)}
     with pytest.warns(JudgedWarning, match="4 runs, namely strange0"):
         scores = evaluate(QRELS, {**{f"good{at}": lacking(0) for at in range(4)}, **strange}, "AP")
-    assert scores.warnings[0].startswith("4 runs, namely strange0, strange1, strange2, strange3: nothing was measured")
+    assert scores.warnings[0].startswith("4 runs, namely strange0, strange1, strange2, strange3: no score")
     assert [note.severity for note in scores.notes if note.subject == scores.run_names[-1]] == ["error"]
 
 

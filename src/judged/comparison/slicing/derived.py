@@ -47,7 +47,7 @@ MEANINGS = {
     "length": (_TEXTS, "text", f"the same in bands: {', '.join(LENGTH.names)}"),
     "kind": (_TEXTS, "text", "the form of the query: address, quoted, question, identifier, keywords"),
     "script": (_TEXTS, "text", "the writing system of the query"),
-    "language": (_TEXTS, "text", "the language of the query, as far as its few words tell"),
+    "language": (_TEXTS, "text", "the language of the query, guessed from its few words"),
     "traffic_share": (_SEARCHES, "number", "the topic's share of all traffic"),
     "frequency": (_SEARCHES, "text", "head, torso or tail by traffic"),
     OUTCOME: (_RUN, "text", "where that run has its first relevant document: an outcome, not a property"),
@@ -289,7 +289,7 @@ def read_topic_attributes(
     queries
         `Topics` or a path: texts and additional attributes.
     needed
-        Required attributes. Nothing is derived if the tables contain all of them.
+        Required attributes. No attribute is derived if the tables contain all of them.
     run
         Baseline for ``first_relevant``. All systems are sliced by the same run.
     documents

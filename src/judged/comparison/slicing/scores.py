@@ -167,7 +167,7 @@ class SlicedScores(PartScores[SliceEstimate]):
         too_wide = (runs if runs > 1 else len(self.scores.measures)) > MAX_INTERVAL_COLUMNS
         if interval_text and too_wide:
             limit = f"more than {MAX_INTERVAL_COLUMNS} columns of numbers"
-            parts.append(f"no intervals beside {limit}: CSV and JSON have them")
+            parts.append(f"no intervals in tables with {limit}: CSV and JSON have them")
         elif interval_text:
             parts.append(f"[{interval_text}]")
         return "; ".join(parts)

@@ -154,7 +154,7 @@ class TopicDiff:
         rankings: list[RankedList] = []
         for name, attribute, items in zip(self.runs, ("first", "second"), lists, strict=True):
             label = ", ".join(f"{pair.measure} {decimal(getattr(pair, attribute))}" for pair in self.scores)
-            rankings.append(RankedList(name, label if items else f"{label}; nothing was returned", tuple(items)))
+            rankings.append(RankedList(name, label if items else f"{label}; no documents returned", tuple(items)))
         return rankings[0], rankings[1]
 
     @property
@@ -172,7 +172,10 @@ class TopicDiff:
             score_sentence = f"{self.runs[1]} {verb} {decimal(abs(pair.difference))} in {pair.measure}{self._causes()}."
         counts = [f"{self.counts[kind]} {kind}" for kind in ("up", "down", "new", "gone") if self.counts[kind]]
         movements = f"Documents shown: {', '.join(counts)}."
-        sentences = [score_sentence, movements if counts else "Every document shown stands at the same rank in both."]
+        sentences = [
+            score_sentence,
+            movements if counts else "Every document in the two lists has the same rank in both.",
+        ]
         first, second = self.unjudged
         if first or second:
             sentences.append(f"Unjudged: {first} of {self.runs[0]}, {second} of {self.runs[1]}.")

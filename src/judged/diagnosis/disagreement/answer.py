@@ -314,7 +314,7 @@ class Disagreement(AnswerOfScores):
             f" {by_sign[-1]}; on {by_sign[0] - neither} only one of them sees a difference, on {neither} neither does."
         )
         if self.causes and not self.with_reasons:
-            texts.append("These are scores alone: give qrels and runs to see what the measures see on a topic.")
+            texts.append("Only scores were read: pass qrels and runs to see the reasons on each topic.")
         return tuple(texts)
 
     def _mean_sentence(self, mean: MeanSide) -> str:

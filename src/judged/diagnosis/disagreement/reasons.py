@@ -246,11 +246,11 @@ def _across_cutoff(pair: ListPair) -> Iterator[Reason]:
     if not is_reason or not pair.depends_on(shallow, winner, docs):
         return
     if pair.counts_first_only(deep):
-        explanation = "looks at the first relevant document alone"
+        explanation = "depends on the first relevant document only"
     elif not pair.depends_on(deep, winner, docs):
         explanation = "does not see it"
     else:
-        explanation = "looks at both places" if pair.depends_on_rank(deep) else "counts the same in both lists"
+        explanation = "depends on both ranks" if pair.depends_on_rank(deep) else "counts the same in both lists"
     opposite = f", {len(opposite_docs)} the other way round" if opposite_docs else ""
     text = (
         f"{winner.name} has {counted(len(docs), 'relevant document')} in the first {shallow.depth} that {loser.name}"
@@ -269,7 +269,7 @@ def _first_relevant(pair: ListPair) -> Iterator[Reason]:
             continue
         loser_text = f"where {loser.name} has none" if math.isinf(loser_rank) else f"rather than {loser_rank}"
         kind = "relevant document" if scorer.rel <= 1 else f"document of grade {scorer.rel:g} or better"
-        text = f"{winner.name}'s first {kind} stands at {rank} {loser_text}, and {scorer.name} looks at no other"
+        text = f"{winner.name}'s first {kind} is at rank {rank} {loser_text}, and {scorer.name} depends on no other"
         favored, other_list = pair.winner_and_loser(other.preference)
         other_ranks = other_list.within(other.depth)
         favored_ranks = favored.within(other.depth, 0, other.rel) if other.preference else {}
@@ -337,7 +337,7 @@ def _count_or_rank(pair: ListPair) -> Iterator[Reason]:
             text = (
                 f"{pair.depth_text} {longer.name} has {counted(len(docs) - len(others), 'more relevant document')},"
                 f" {shorter.name} has its first at {early_rank} rather than {late_rank}: {counting.name}"
-                f" counts, {ranking.name} looks at the place"
+                f" counts them, {ranking.name} depends on the rank"
             )
             yield Reason("number against place", ranking.name, shorter.name, tuple(shorter.within(pair.depth)), text)
             return

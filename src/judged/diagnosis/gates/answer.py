@@ -30,7 +30,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _RULES = {
     "loss": ("LossBeyondMargin", "The candidate lost more than the margin of this check."),
     "inconclusive": ("Inconclusive", "These topics can neither prove nor rule out a loss beyond the margin."),
-    "guardrail": ("GuardrailBroken", "A number of the candidate is outside of what a guardrail allows."),
+    "guardrail": ("GuardrailBroken", "A value of the candidate breaks a guardrail."),
 }
 
 
@@ -208,7 +208,7 @@ class GateResult(Answer):
         config = self.config
         tested = sum(check.p == check.p for check in self.checks)  # a NaN p-value is not equal to itself
         if not self.checks:
-            return "nothing is tested: guardrails are numbers that are compared as they stand"
+            return "no significance test: guardrails compare the values with their limits"
         resampling = f", {config.resamples} resamples, seed {config.seed}" if config.test == "randomization" else ""
         ratio = " (of ratios for geometric means)" if any(check.kind == "ratio" for check in self.checks) else ""
         corrected = f"corrected by {config.correction.capitalize()} for {tested} checks"

@@ -214,7 +214,7 @@ def _check_lines(check: _CheckPlan, family: int, margin_relative: float | None, 
         yield f"slice = {json.dumps(check.slice.name)}"
     if check.n < check.slice.min_topics:
         yield _comment(
-            f"{topics_text(check.n)}: with fewer than {check.slice.min_topics} nothing is decided; see min_topics."
+            f"{topics_text(check.n)}: with fewer than {check.slice.min_topics} there is no verdict; see min_topics."
         )
     mean, share = decimal(check.mean), RELATIVE if margin_relative is None else margin_relative
     if not (check.n > 1 and check.sd > 0):  # also if the sd is NaN

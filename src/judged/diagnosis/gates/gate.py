@@ -306,7 +306,7 @@ def _notes(scores: Scores, pair: list[int], config: GateConfig, checks: Sequence
     ]
     checked_slices = {check.slice for check in config.checks}
     notes += [
-        Note("slice-unused", f"no check looks at the slice {topic_slice.name!r}")
+        Note("slice-unused", f"no check uses the slice {topic_slice.name!r}")
         for topic_slice in config.slices
         if topic_slice.name not in checked_slices
     ]

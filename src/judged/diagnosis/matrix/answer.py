@@ -38,7 +38,8 @@ _FULLY_JUDGED = 0.95  # share of the top 10; above it, missing judgments do not 
 _SIGN = {"below": "-", "above": "+"}
 _SIGNS = "- wholly below the cut, + wholly above it, ? not distinguishable from it"
 _PROBLEM = Show(lambda quadrant: SHORT.get(quadrant, "-"), "string")
-_MEANING = {RANKING: "what is relevant is found, and ranked badly", COVERAGE: "what is relevant is not found"}
+_MEANING = {RANKING: "relevant documents are found but ranked low", COVERAGE: "relevant documents are not found"}
+_SIDE_TEXT = {UNDECIDED: "not distinguishable from"}
 _CLASSES = (*QUADRANTS, UNDECIDED, "all topics", "too few topics")
 _COLORS: dict[str, str] = dict(
     zip(_CLASSES, (*(PALETTE[i] for i in (2, 1, 3)), "#7B3F00", PALETTE[0], PALETTE[6], "#5F5F5F"), strict=True)
@@ -182,7 +183,7 @@ class Matrix(AnswerOfScores):
         slices = len({point.slice for point in points if point.quadrant and not point.is_overall})
         yield f"{self._cuts_text}, taken as they are; [{options.level:.0%} interval: Student's t]"
         if runs:
-            runs_text = counted(runs, "run") + ("" if self.given_cuts else " beside the baseline")
+            runs_text = counted(runs, "run") + ("" if self.given_cuts else " and the baseline")
             level = options.corrected(2 * runs)
             yield f"runs are classed by intervals of {level:.2%} (Bonferroni: {runs_text}, two axes)"
         if slices:
@@ -190,7 +191,7 @@ class Matrix(AnswerOfScores):
                 f"slices by those of {options.corrected(2 * slices):.2%} (Bonferroni: {counted(slices, 'slice')}, two"
                 " axes) and the spread of the slice or of all topics, whichever is wider"
             )
-        yield _SIGNS if runs or slices else "nothing is classed"
+        yield _SIGNS if runs or slices else "no quadrants are assigned"
         if any(point.small for point in points):
             yield f"{SMALL}: too few topics to be classed"
 
@@ -383,12 +384,12 @@ class Matrix(AnswerOfScores):
     def _describe_point(self, point: MatrixPoint) -> str:
         owner = "" if self.given_cuts else "the baseline's "
         x, y = (
-            f"{name} {axis.text(3)} {axis.side}{' from' if axis.side == UNDECIDED else ''} {owner}{decimal(cut, 3)}"
+            f"{name} {axis.text(3)} {_SIDE_TEXT.get(axis.side, axis.side)} {owner}{decimal(cut, 3)}"
             for name, axis, cut in ((self.x, point.x, self.cuts[0]), (self.y, point.y, self.cuts[1]))
         )
         meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
         if point.quadrant == RANKING and point.x.side == UNDECIDED:  # x is not shown to be high
-            meaning = " (what is relevant is ranked badly; that less of it is found is not shown)"
+            meaning = " (relevant documents are ranked low; whether fewer of them are found is not decided)"
         judged = ""
         if point.quadrant == COVERAGE and point.judged < _FULLY_JUDGED:
             judged = f"; {percent(point.judged)} of its first 10 are judged, so recall may be low for want of judgments"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HEALTHY, RANKING, COVERAGE, BOTH = QUADRANTS = ("healthy", "ranking problem", "coverage problem", "both problems")
 """Quadrants: high on both axes; low on y only; low on x only; low on both."""
-LOW, HIGH, UNDECIDED = "below", "above", "not told apart"
+LOW, HIGH, UNDECIDED = "below", "above", "undecided"
 NOTHING = "nothing relevant"
 SHORT = dict(zip((*QUADRANTS, UNDECIDED), ("healthy", "ranking", "coverage", "both", "?"), strict=True))
 """Short forms of quadrants for tables."""

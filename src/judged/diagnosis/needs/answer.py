@@ -276,7 +276,7 @@ class Needs(ReadOnly, AnswerOfScores):
         share, limits = row.consistency.value, row.consistency.interval
         if math.isnan(share):
             reason = "too few needs have two, or nothing varies"
-            parts.append(f"How consistent it is over wordings cannot be told: {reason}.")
+            parts.append(f"Its consistency over wordings is unknown: {reason}.")
         else:
             ci = "" if limits is None else f" [{percent(limits[0])}, {percent(limits[1])}]"
             between = f"{percent(share)}{ci} of the variance of its scores lies between needs"

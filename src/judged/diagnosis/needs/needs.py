@@ -237,7 +237,7 @@ def _notes(table: Scores, need_of: dict[str, str], groups: Sequence[Ints]) -> li
     if num_single := sum(len(group) == 1 for group in groups):
         verb, pronoun = ("has", "its") if num_single == 1 else ("have", "their")
         share = f"{num_single} of {counted(len(groups), 'need')}"
-        notes.append(Note("one-wording", f"{share} {verb} only one wording: nothing is known about {pronoun} spread"))
+        notes.append(Note("one-wording", f"{share} {verb} only one wording: {pronoun} spread is unknown"))
     return notes
 
 

@@ -354,7 +354,7 @@ class Stages(Answer):
         ]
         position_columns = (("start", NUMBER), ("end", NUMBER), ("size", NUMBER))
         columns = columns_of(rows, ("bar", TEXT), ("part", TEXT), *position_columns, ("topics", TEXT))
-        x_title = f"{score}, and what is lost of the best"
+        x_title = f"{score}, and the loss from the best"
         return Chart(
             name,
             title,

@@ -170,8 +170,8 @@ def _run(source: Any) -> Run:
 def _notes(trace: Trace, rankings: Sequence[Judged], measure: Measure, cutoff: int) -> Iterator[Note]:
     """Yield notes on one system, whose rankings are the candidates and, optionally, the final ranking."""
     if len(rankings) == 1 and not np.array_equal(measure(rankings[0]), trace.score, equal_nan=True):
-        text = f"{measure} looks below rank {cutoff}: what is scored here are the first {cutoff} documents"
-        yield Note("below-cutoff", f"{text}. Take in more: --cutoff N, in Python cutoff=", trace.name)
+        text = f"{measure} uses ranks below {cutoff}: only the first {cutoff} documents are scored here"
+        yield Note("below-cutoff", f"{text}. To include more: --cutoff N, in Python cutoff=", trace.name)
     if trace.foreign.any():
         documents, measure_cutoff = trace.documents, getattr(measure, "cutoff", None)
         on_page = (documents.final > 0) & (documents.final <= (measure_cutoff or np.iinfo(np.int64).max))
@@ -187,7 +187,7 @@ def _notes(trace: Trace, rankings: Sequence[Judged], measure: Measure, cutoff: i
     if share < _MIN_JUDGED_SHARE:
         text = (
             f"{percent(share)} of its first 10 documents are judged. Those without a judgment count as not relevant:"
-            " losses, and what a reranker could gain, hold by these judgments alone"
+            " losses and the possible gain of a reranker depend on these judgments"
         )
         yield Note("few-judged", text, trace.name, 1 - share)
 

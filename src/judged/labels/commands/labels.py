@@ -42,7 +42,7 @@ def labels() -> None:
     help="binary, 0-3, 0-4, or a table with the columns grade, word and definition.  [default: 0-3]",
 )
 @click.option("--topics", "queries", metavar="FILE", help="Topics: ids and texts, with description and narrative.")
-@click.option("--synthetic", is_flag=True, help="The topics were made from documents: nobody asked them.")
+@click.option("--synthetic", is_flag=True, help="The topics were generated from documents: no user asked them.")
 @click.option("--documents", "texts", metavar="FILE", help="Titles and texts of documents, or a folder of them.")
 def new_command(store: str, scale: str | None, queries: str | None, synthetic: bool, texts: str | None) -> None:
     """Make a store of labels, or add topics and documents to one that is there.

@@ -215,7 +215,7 @@ CONDITIONS: dict[str, Predicate] = {
     "below_best": Predicate("topics lack the highest grade", lambda p: p.below_best > 0, ("below_best",)),
     "negative": Predicate("there are negative grades", lambda p: p.negative > 0, ("negative",)),
     "one_sided": Predicate(
-        "nothing is judged not relevant",
+        "no document is judged not relevant",
         lambda p: p.with_relevant > 0 and p.one_sided >= NEARLY_ALL * p.with_relevant,
         ("not_relevant",),
         "some documents are judged not relevant",
@@ -283,9 +283,9 @@ CONDITIONS: dict[str, Predicate] = {
         "pairs are judged by several assessors",
         lambda p: p.labels == "assessors",
         ("labels",),
-        "assessors are not told apart",
+        "assessors are not identified",
     ),
-    "preferences": Predicate("users said what they prefer", lambda p: p.labels == "preferences", ("labels",)),
+    "preferences": Predicate("users stated preferences", lambda p: p.labels == "preferences", ("labels",)),
     "several_labels": Predicate(
         "pairs have several judgments", lambda p: p.repeated > 0, ("labels",), "every pair has one judgment"
     ),

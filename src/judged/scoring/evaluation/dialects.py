@@ -207,7 +207,7 @@ _ALL = (
     ),
     Dialect(
         "ndeval",
-        "ndeval of the TREC Web tracks: documents stand in the order of the rank column, and topics that the run lacks"
+        "ndeval of the TREC Web tracks: documents are ordered by the rank column, and topics that the run lacks"
         " do not count. For ndeval -traditional add ties=docid.",
         topics="both",
         ties="rank",
@@ -216,7 +216,7 @@ _ALL = (
     ),
     Dialect(
         "msmarco",
-        "The MS MARCO passage script: documents stand in the order of the rank column, every judged one is relevant,"
+        "The MS MARCO passage script: documents are ordered by the rank column, every judged one is relevant,"
         " and all topics of the qrels count.",
         ties="rank",
         defaults=("MRR@10",),

@@ -101,7 +101,7 @@ def origin_notes(origin: Origin | None) -> tuple[Note, ...]:
     }
     if origin.synthetic:
         texts["synthetic-topics"] = (
-            f"{counted(origin.synthetic, 'topic was', 'topics were')} made from documents: nobody asked them"
+            f"{counted(origin.synthetic, 'topic was', 'topics were')} generated from documents: no user asked them"
         )
     return _notes(texts)
 
@@ -206,7 +206,7 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
         add("extra-topics", text, len(extra))
     if not len(judged.topic):
         text = (
-            "nothing was measured: none of the returned documents is judged; does the run use"
+            "no score: none of the returned documents is judged; does the run use"
             " the document ids of the qrels? See 'judged check'"
         )
         add("nothing-judged", text, severity="error")

@@ -242,7 +242,7 @@ class _ToolRequest:
         if policies.precision == "single":
             yield "scores are compared as 32-bit numbers", lambda inputs: replace(inputs, precision="single")
         if policies.ties == "rank" and self.run.has_ranks:
-            yield "documents stand in the order of the rank column", lambda inputs: replace(inputs, ties="rank")
+            yield "documents are ordered by the rank column", lambda inputs: replace(inputs, ties="rank")
 
 
 @dataclass(frozen=True)

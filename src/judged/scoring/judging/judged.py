@@ -239,7 +239,7 @@ class Judged(JudgedHits):
     Attributes
     ----------
     calculation : Calculation or None
-        Record of the intermediate results of measures, for explanations; None (the default): nothing is recorded.
+        Record of the intermediate results of measures, for explanations; None (the default) records nothing.
 
     Examples
     --------

@@ -137,7 +137,7 @@ class AWRF(Measure):
             _explain_groups(judged, groups, comparison, actual, target)
             how, parts = comparison.formula()
             if not is_comparable[0]:
-                how = "nothing is due to any group" if actual.total[0] else "nothing was returned"
+                how = "no group has a target share" if actual.total[0] else "no documents returned"
             judged.step(self, fairness, how, **parts)
         return fairness
 

@@ -270,7 +270,7 @@ class Measure(metaclass=MeasureType):
         # Formulas return 0 for a topic without relevant documents, which is the default of `undefined`.
         undefined = getattr(self, "undefined", 0.0)
         if undefined != 0.0 and not (defined := self.is_defined(judged)).all():
-            how = f"undefined={format_value(undefined)}, as nothing is relevant"
+            how = f"undefined={format_value(undefined)}, as no document is relevant"
             scores = judged.step(self, np.where(defined, scores, undefined), how)
         return scores
 
