@@ -339,10 +339,8 @@ def test_identical_systems_are_said_to_be() -> None:
 def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:
     """The first has a and b among three, the second c alone, which stands first there."""
     result = reasons_by_kind(BINARY, "n a b m", "c m n a b", "P@3", "RR")
-    assert result["across the cutoff"].text.endswith(
-        "P@3 sees the step, RR depends on the first relevant document only"
-    )
-    assert result["first relevant"].text.startswith("the second's first relevant document stands at 1 rather than 2")
+    assert result["across the cutoff"].text.endswith("RR depends on the first relevant document only")
+    assert result["first relevant"].text.startswith("the second's first relevant document is at rank 1 rather than 2")
 
 
 def test_slices_must_be_a_slicing() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 MISSED_BELOW = 100
-"""Results with fewer topics mention the topics that the sample may miss; larger samples miss at most 3% of all topics."""
+"""Results with fewer topics mention how many topics the sample may miss; larger samples miss at most 3% of topics."""
 
 # The constants below were chosen on simulated differences and tested on others (docs/calibration.md).
 _MAX_SHARE = 0.25  # largest share of topics that are "few"

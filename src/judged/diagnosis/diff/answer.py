@@ -174,7 +174,7 @@ class TopicDiff:
         movements = f"Documents shown: {', '.join(counts)}."
         sentences = [
             score_sentence,
-            movements if counts else "Every document in the two lists has the same rank in both.",
+            movements if counts else "Every document has the same rank in both lists.",
         ]
         first, second = self.unjudged
         if first or second:

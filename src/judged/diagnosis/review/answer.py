@@ -175,9 +175,9 @@ _RATE_COLUMNS = (
     ("false_negatives", "miss_rate", "relevant", "relevant documents not among the first {}"),
 )  # attributes: count, rate, and denominator; description
 _BIAS_WARNING = (
-    "The list contains errors of these runs: if only these pairs are judged again, their scores rise against those of runs"
-    " that were not reviewed. Judge the list without knowing runs and ranks (the TSV form hides them), and score all"
-    " runs with the new judgments."
+    "The list contains errors of these runs: if only these pairs are judged again, their scores rise against those of"
+    " runs that were not reviewed. Judge the list without knowing runs and ranks (the TSV form hides them), and"
+    " score all runs with the new judgments."
 )
 
 
@@ -387,7 +387,8 @@ class ReviewList(Answer):
             )
         texts.append(
             f"The change is that of the topic's {self.measure}, if the label were the other grade: {self.highest:g} for"
-            " documents that are not relevant or not judged, 0 for relevant ones. It is not the probability of a wrong label."
+            " documents that are not relevant or not judged, 0 for relevant ones. It is not the probability of an"
+            " error."
         )
         return (*texts, _BIAS_WARNING)
 
