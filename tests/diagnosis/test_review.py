@@ -85,27 +85,27 @@ def test_what_turns_the_order_of_two_runs_comes_first() -> None:
     old = {"q1": ["c", "a", "b"], "q2": ["z", "y"]}
     new = {"q1": ["b", "c", "a"], "q2": ["z", "w"]}
     result = review(qrels, {"old": old, "new": new}, measure="RR", kinds="false positive", cutoff=1)
-    assert [(item.doc_id, item.turns) for item in result.items] == [("b", True), ("z", False), ("c", False)]
+    assert [(item.doc_id, item.reverses_order) for item in result.items] == [("b", True), ("z", False), ("c", False)]
     first = result.items[0]
     assert dict(first.change) == {"old": 0, "new": pytest.approx(2 / 3)}
     assert first.difference == pytest.approx(2 / 3)
     assert dict(first.ranks) == {"old": 3, "new": 1}
-    assert result.turning == 1
+    assert result.n_reversed == 1
     assert result.items[2].difference == pytest.approx(0.5 - 1 / 3 - 0.5)  # c: old from 1/2 to 1, new from 1/3 to 1/2
     assert "1 label would" in " ".join(result.sentences)
 
 
 def test_a_tie_is_not_turned() -> None:
     result = review({"q": {"a": 0, "b": 0}}, {"old": {"q": ["a"]}, "new": {"q": ["b"]}}, measure="P@1")
-    assert [item.turns for item in result.items] == [False, False]
+    assert [item.reverses_order for item in result.items] == [False, False]
     assert {item.difference for item in result.items} == {-1.0, 1.0}
 
 
 def test_what_is_neither_better_high_nor_low_turns_nothing() -> None:
     runs = {"old": {"q": ["a", "b"]}, "new": {"q": ["b", "x", "y"]}}
     qrels = {"q": {"a": 1, "b": 0}}
-    assert review(qrels, runs, measure="NumRelRet", cutoff=3).turning == 0
-    assert review(qrels, runs, measure="P@1", cutoff=3, kinds="false positive").turning == 0  # b would make a tie
+    assert review(qrels, runs, measure="NumRelRet", cutoff=3).n_reversed == 0
+    assert review(qrels, runs, measure="P@1", cutoff=3, kinds="false positive").n_reversed == 0  # b would make a tie
 
 
 grade = st.sampled_from((-1.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0))
@@ -150,13 +150,15 @@ def test_changes_of_two_runs_and_of_their_difference(
         assert list(item.change.values()) == pytest.approx([new[0] - old[0], new[1] - old[1]], abs=1e-12)
         assert item.difference == pytest.approx((new[1] - new[0]) - (old[1] - old[0]), abs=1e-12)
         if min(abs(old[1] - old[0]), abs(new[1] - new[0])) > 1e-9 or old[0] == old[1]:
-            assert item.turns == ((old[1] - old[0]) * (new[1] - new[0]) < 0)
+            assert item.reverses_order == ((old[1] - old[0]) * (new[1] - new[0]) < 0)
         all_documents = [judged.judge(qrels, run).only(topic).returned_docs for run in (first, second)]
         ranks = [
             dict(zip(documents.doc.to_pylist(), documents.rank.tolist(), strict=True)) for documents in all_documents
         ]
         assert list(item.ranks.values()) == [run_ranks.get(item.doc_id) for run_ranks in ranks]
-    assert [item.turns for item in result.items] == sorted((item.turns for item in result.items), reverse=True)
+    assert [item.reverses_order for item in result.items] == sorted(
+        (item.reverses_order for item in result.items), reverse=True
+    )
 
 
 def scores(qrels: Any, run: Any, measure: str) -> dict[str, float]:
@@ -456,7 +458,7 @@ def test_many_runs_are_summed_up() -> None:
     result = review({"q": {"a": 1, "b": 0}}, runs, measure="RR", cutoff=1)
     grid = result.table().grid()
     assert grid.header == ("topic", "document", "kind", "grade", "other", "in first 1 of", "largest change",
-                           "difference", "turns")  # fmt: skip
+                           "difference", "reverses_order")  # fmt: skip
     assert grid.rows == (
         # without a, RR falls from 1 to 0 for four runs, and from 1/2 for two
         ("q", "a", "false negative", "1", "0", "4 of 6 runs", "-1.0000", "+0.0000", ""),

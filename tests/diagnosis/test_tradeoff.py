@@ -162,7 +162,7 @@ def test_a_run_that_finds_nothing_is_never_on_the_front() -> None:
     result = scores.tradeoff(costs, measure="RR")
     assert result.front == ("right",)
     wrong = result.row("wrong")
-    assert (wrong.useless, wrong.front, wrong.fronts, wrong.sure, wrong.rivals) == (
+    assert (wrong.scores_as_empty, wrong.front, wrong.fronts, wrong.sure, wrong.rivals) == (
         True,
         False,
         {"ms": False},
@@ -170,7 +170,7 @@ def test_a_run_that_finds_nothing_is_never_on_the_front() -> None:
         (),
     )
     # of a measure that is better low nothing returned is the best
-    assert not any(row.useless for row in scores.tradeoff(costs, measure="Fallout(n=100)@5").rows)
+    assert not any(row.scores_as_empty for row in scores.tradeoff(costs, measure="Fallout(n=100)@5").rows)
     assert scores.tradeoff(costs, measure="RR", empty_score=1.0).front == ()
     assert scores.tradeoff(costs, measure="RR", empty_score=0.5).front == ("right",)
 
@@ -337,7 +337,7 @@ def test_one_run_and_one_topic() -> None:
     two = judged.evaluate({"q": {"a": 1, "b": 0}}, {"one": {"q": ["a"]}, "two": {"q": ["b"]}}, "RR")
     result = two.tradeoff({"one": {"ms": 1}, "two": {"ms": 2}})
     assert (result.row("two").front, result.row("two").sure, result.row("two").gain) == (False, True, -1.0)
-    assert (result.row("two").useless, result.row("two").rivals) == (True, ())
+    assert (result.row("two").scores_as_empty, result.row("two").rivals) == (True, ())
 
 
 EXPECTED = {"bm25": {"ms": 12.5, "gb": 1.0}, "007": {"ms": 30.0}}

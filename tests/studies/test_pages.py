@@ -14,7 +14,7 @@ from judged.data.texts import Texts
 from judged.interface.pages.guard import LOOPBACK, Rules
 from judged.studies.design import Variant
 from judged.studies.pages import Study, make_study_app, results, steps
-from judged.studies.records import StudyLists, SystemLists
+from judged.studies.records import SearchBackend, StudyLists
 from judged.studies.storage import OBSERVER
 from study_made import DESIGN, DOCS, HOSTILE, design_in, store_of
 
@@ -182,7 +182,7 @@ def test_own_queries_of_an_engine(study: Study) -> None:
         queries.append(query)
         return () if query == "nothing" else tuple((doc, 1.0) for doc in DOCS[:12])
 
-    free = SystemLists(hits, Texts.of({"d00": {"title": "One", "text": "It has words."}}), free=True)
+    free = SearchBackend(hits, Texts.of({"d00": {"title": "One", "text": "It has words."}}), free=True)
     person = Person(replace(study, lists=StudyLists({"alpha": free, "beta": free})))
     person.go_to("search")
     assert "results" not in re.findall(r"<ol class=\"(\w+)", person.get())
@@ -233,7 +233,7 @@ def test_who_somebody_is_is_asked_only_where_the_design_says_so(tmp_path: Path) 
 
 def test_what_a_variant_shows() -> None:
     text = "A beginning that says nothing of it. " * 9 + "Then comes Faust, and more is said of him. " * 9
-    lists = SystemLists(lambda *_: (), Texts.of({"a": {"title": "On Faust", "text": text}}), free=False)
+    lists = SearchBackend(lambda *_: (), Texts.of({"a": {"title": "On Faust", "text": text}}), free=False)
     hits = (("a", 2.0), ("b", 1.0))
     (first, second) = results(lists, hits, "faust", Variant(snippets=100))
     assert "".join(first["title"]) == "On Faust"

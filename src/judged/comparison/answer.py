@@ -254,7 +254,7 @@ class Comparison(AnswerOfScores):
             marks = [mark for _, mark in cells]
             columns.append(Column(letters[column], [text for text, _ in cells], TEXT, mark=marks))
         p_text = "P(higher) of the system above" if self.choices.test == "bayes" else "p"
-        legend = mark_legend(compared.pairs, "ones")
+        legend = mark_legend(compared.pairs, noun="values")
         note = f"{compared.name}: above the diagonal row minus column, below it {p_text}; {legend}"
         return Table("matrix", tuple(columns), note=note, labels=2, only="people")
 

@@ -143,8 +143,10 @@ def compare_scores(scores: Scores, choices: Choices, ci: IntervalName = "adjuste
 
     def test(column: int, pairs: Sequence[tuple[int, int]], level: float) -> PairTests:
         measure = scores.measures[column]
-        geometric, reach = measure.entry.aggregate == "geometric mean", measure.properties.score_range
-        return run_paired_tests(scores.values[:, column], pairs, choices, geometric=geometric, reach=reach, level=level)
+        geometric, max_difference = measure.entry.aggregate == "geometric mean", measure.properties.score_range
+        return run_paired_tests(
+            scores.values[:, column], pairs, choices, geometric=geometric, max_difference=max_difference, level=level
+        )
 
     # intervals need the corrected level before the p-values, and so the size of the family, are known
     sizes = [*map(len, pairs)]
@@ -276,17 +278,17 @@ def run_paired_tests(
     choices: Choices,
     *,
     geometric: bool,
-    reach: float,
+    max_difference: float,
     level: float | None = None,
 ) -> PairTests:
-    """Test pairs of systems; `reach` is the largest possible difference of two scores."""
+    """Test pairs of systems; `max_difference` is the largest possible difference of two scores."""
     if choices.is_joint_test:
         return _run_joint_test(values, pairs, choices)
     from judged.stats.paired import paired_tests
 
     options: dict[str, Any] = {"level": level or choices.level, "resamples": choices.resamples, "seed": choices.seed}
     if choices.test == "bounded" and not geometric:
-        options["max_difference"] = reach
+        options["max_difference"] = max_difference
     if choices.margin is not None:
         options["rope"] = choices.margin
     results = paired_tests(values, pairs, "ratio" if geometric else choices.test, **options)

@@ -459,10 +459,10 @@ def describe_intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> 
     return simultaneous + (narrower if levels[1:] else "")
 
 
-def mark_legend(pairs: Iterable[Pair], nouns: str = "differences") -> str:
+def mark_legend(pairs: Iterable[Pair], noun: str = "differences") -> str:
     """Describe the marks of significant differences."""
     sensitive_text = f", {SENSITIVE} if sensitive to a few topics" if any(pair.sensitive for pair in pairs) else ""
-    return f"significant {nouns} are marked {SIGNIFICANT}{sensitive_text}"
+    return f"significant {noun} are marked {SIGNIFICANT}{sensitive_text}"
 
 
 def describe_detectable(pairs: Sequence[Pair]) -> str:

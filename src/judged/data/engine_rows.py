@@ -104,7 +104,7 @@ class EngineTable:
                 raise InputError(problem, fix=f"use a view that casts it to {required}", path=engine.where)
         self.hits: tuple[Any, ...] = ()  # the last query for hits and its result, as all runs are joined at once
 
-    def text(self, name: str) -> str:
+    def id_bytes_sql(self, name: str) -> str:
         """Return SQL for the bytes of an id column, so that comparisons do not depend on the collation."""
         return (
             f"encode(CAST({quote_identifier(self.columns[name])} AS VARCHAR))" if name in self.columns else "encode('')"
@@ -124,8 +124,8 @@ class EngineTable:
                 max(CASE WHEN unfit > 0 THEN doc END) AS unfit
             FROM (
                 SELECT run, query, doc, count(*) AS n, count(CASE WHEN unfit THEN 1 END) AS unfit
-                FROM (SELECT {self.text("run_id")} AS run, {self.text("query_id")} AS query,
-                    {self.text("doc_id")} AS doc, {unfit or "1 = 0"} AS unfit FROM judged_rows) AS named
+                FROM (SELECT {self.id_bytes_sql("run_id")} AS run, {self.id_bytes_sql("query_id")} AS query,
+                    {self.id_bytes_sql("doc_id")} AS doc, {unfit or "1 = 0"} AS unfit FROM judged_rows) AS named
                 GROUP BY run, query, doc
             ) AS distinct_rows
             GROUP BY run, query
@@ -211,7 +211,7 @@ class EngineRows(UnnumberedRows):
         columns_sql = ", ".join(
             f"r.{quote_identifier(column)}" for name, column in self.table.columns.items() if name != "run_id"
         )
-        condition = f"{self.table.text('run_id')} = encode(g.run)"
+        condition = f"{self.table.id_bytes_sql('run_id')} = encode(g.run)"
         sql = f"SELECT {columns_sql} FROM judged_rows AS r JOIN judged_input AS g ON {condition}"
         rows = self.table.engine.query(sql, judged_input=pa.table({"run": [self.name]}))
         yield from TableRows(canonical_table(rows, "run", self.where)).parts(columns)

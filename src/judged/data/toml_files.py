@@ -104,7 +104,7 @@ class Range(NamedTuple):
     maximum: float
 
 
-def check_ranges(part: Any) -> None:
+def check_ranges(settings: Any) -> None:
     """Check the numbers of a dataclass against the `Range` of their fields; None is always allowed.
 
     Raises
@@ -112,8 +112,8 @@ def check_ranges(part: Any) -> None:
     SettingError
         If a number is out of its range.
     """
-    for key, (minimum, maximum) in _ranges(type(part)).items():
-        value = getattr(part, key)
+    for key, (minimum, maximum) in _ranges(type(settings)).items():
+        value = getattr(settings, key)
         if value is not None and not minimum <= value <= maximum:
             raise SettingError(key, f"{key} is {value:.15g}", f"use a number from {minimum:,g} to {maximum:,g}")
 

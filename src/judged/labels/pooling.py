@@ -138,7 +138,7 @@ class Candidates(NamedTuple):
     query_ids: tuple[str, ...]
     topic: Ints  # (D,)
     doc: list[str]
-    best: Ints  # (D,): best rank over the runs
+    best_rank: Ints  # (D,): best rank over the runs; the first rank is 1
     runs: Ints  # (D,): number of runs that return the document
     lists: list[list[Ints]]  # by topic, then run: rows in these columns, in rank order
 
@@ -148,7 +148,7 @@ class Candidates(NamedTuple):
         probabilities = pa.nulls(len(rows), pa.float64()) if probability is None else pa.array(probability)
         docs = [self.doc[row] for row in rows.tolist()]
         strata = pa.array(stratum, pa.string())
-        return pa.table([names, docs, strata, probabilities, self.best[rows], self.runs[rows]], SCHEMA)
+        return pa.table([names, docs, strata, probabilities, self.best_rank[rows], self.runs[rows]], SCHEMA)
 
 
 def pool(
@@ -247,15 +247,15 @@ def pool(
 
 def candidates(runs: Any, depth: int, *, queries: Any = None, ties: TiePolicy = "docid") -> Candidates:
     """Merge the top `depth` documents of several runs."""
-    run_list, ranking = runs_of(runs), RankingRules(ties, depth)
+    run_list, rules = runs_of(runs), RankingRules(ties, depth)
     for run in run_list:
         if not run.has_scores and not run.has_ranks:
             raise InputError(f"the run {run.name} has neither scores nor ranks", fix="leave it out of the pool")
-        ranking.check_run(run)
+        rules.check_run(run)
     tables = [run.table for run in run_list] if queries is None else [Topics.of(queries).table]
     id_columns = [table["query_id"] for table in tables]
     query_ids = tuple(sorted({str(query_id) for column in id_columns for query_id in column.unique().to_pylist()}))
-    rankings = [rank_all(run, query_ids, ranking) for run in run_list]
+    rankings = [rank_all(run, query_ids, rules) for run in run_list]
     doc_ids = pa.chunked_array([ranking.doc.cast(pa.string()) for ranking in rankings], pa.string()).combine_chunks()
     if not len(doc_ids):
         raise InputError("the runs have no documents for these topics", fix="check the topic IDs")
@@ -266,12 +266,12 @@ def candidates(runs: Any, depth: int, *, queries: Any = None, ties: TiePolicy = 
     run_code = np.repeat(np.arange(len(rankings)), [len(ranking.topic) for ranking in rankings])
     # One number per pair of topic and document, to find the pairs that several runs share.
     _, first_row, pair_code = np.unique(topic * len(names) + doc_code, return_index=True, return_inverse=True)
-    best = np.full(len(first_row), depth)
-    np.minimum.at(best, pair_code, rank)
+    best_rank = np.full(len(first_row), depth)
+    np.minimum.at(best_rank, pair_code, rank)
     # Positions of documents in the order of IDs, to sort by ID without comparing texts.
     doc_order = np.empty(len(names), dtype=np.int64)
     doc_order[np.argsort(names)] = np.arange(len(names))
-    order = np.lexsort((doc_order[doc_code[first_row]], best, topic[first_row]))
+    order = np.lexsort((doc_order[doc_code[first_row]], best_rank, topic[first_row]))
     new_row = np.empty_like(order)
     new_row[order] = np.arange(len(order))
     rows = new_row[pair_code]
@@ -280,7 +280,7 @@ def candidates(runs: Any, depth: int, *, queries: Any = None, ties: TiePolicy = 
     lists = np.split(rows[list_order], ends)
     by_topic = [lists[start : start + len(rankings)] for start in range(0, len(lists), len(rankings))]
     docs = names[doc_code[first_row][order]].tolist()
-    return Candidates(query_ids, topic[first_row][order], docs, best[order], np.bincount(rows), by_topic)
+    return Candidates(query_ids, topic[first_row][order], docs, best_rank[order], np.bincount(rows), by_topic)
 
 
 def _take_turns(selectors: Sequence[Any], limit: int) -> list[list[int]]:
@@ -333,7 +333,7 @@ def _draw_sample(
 
 def assign_strata(documents: Candidates, ends: Sequence[int]) -> tuple[Ints, Ints, Ints]:
     """Return the rank band and size of each stratum, both (H,), and the stratum of each pair, (D,), in between."""
-    code = documents.topic * len(ends) + np.searchsorted(ends, documents.best)
+    code = documents.topic * len(ends) + np.searchsorted(ends, documents.best_rank)
     bands, stratum, sizes = np.unique(code, return_inverse=True, return_counts=True)
     return bands % len(ends), stratum.ravel(), sizes
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 HASTY = 1.0
 """Labels that took fewer seconds are hasty: too short to read a document."""
-_TWO, _SIGNED = number(3), number(3, "+")
+_THREE_DECIMALS, _SIGNED = number(3), number(3, "+")
 _OPTIONAL_COLUMNS = (
     ("repeated", SHARE, "same again", ("repeats", "repeated_ci")),
     ("right", SHARE, "known right", ("gold", "right_ci")),
@@ -134,7 +134,7 @@ class LabelQuality(Answer):
         rows = self.judges
         columns: list[Any] = [("judge", TEXT), ("kind", TEXT), ("labels", COUNT), ("invalid", COUNT), ("shared", COUNT)]
         columns += [("same", SHARE, "same as others"), ("shift", _SIGNED), "shift_ci"]
-        columns.append(("without", _TWO, "alpha without"))
+        columns.append(("without", _THREE_DECIMALS, "alpha without"))
         for name, formatter, title, data_columns in _OPTIONAL_COLUMNS:
             is_known = any(not math.isnan(getattr(judge, name)) for judge in rows)
             columns += [(name, formatter, title) if is_known else name, *data_columns]
@@ -157,8 +157,10 @@ class LabelQuality(Answer):
 def _agreement_columns(rows: tuple[AgreementSummary, ...], name: str, *, alpha: bool = False) -> tuple[Any, ...]:
     title = "topic" if name == "query_id" else name
     records = [{**vars(row), name: row.name} for row in rows]
-    numbers = (("pairs", COUNT), ("same", SHARE), ("distance", _TWO))
-    return columns_of(records, (name, TEXT, title), *numbers, *((("alpha", _TWO), "alpha_ci") if alpha else ()))
+    numbers = (("pairs", COUNT), ("same", SHARE), ("distance", _THREE_DECIMALS))
+    return columns_of(
+        records, (name, TEXT, title), *numbers, *((("alpha", _THREE_DECIMALS), "alpha_ci") if alpha else ())
+    )
 
 
 def quality(

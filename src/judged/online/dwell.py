@@ -97,7 +97,7 @@ class DwellTimes(Answer):
         if self.median is None:
             return ()
         visits, thresholds, captions = self._visits(), self._thresholds(), self.sentences
-        options: Any = {"kind": "lines", "y": "value", "percent": "y", "reach": {"y": (0.0,)}, "height": 200}
+        options: Any = {"kind": "lines", "y": "value", "percent": "y", "includes": {"y": (0.0,)}, "height": 200}
         title = "Satisfied clicks by threshold"
         survival = Chart("dwell", self.title, visits, " ".join(captions[:2]), x="seconds", spread="amount", **options)
         threshold_chart = Chart("thresholds", title, thresholds, captions[-1], x="threshold", **options)

@@ -432,7 +432,7 @@ def ranks_chart(scores: OnlineScores, ranks: Table) -> Chart:
         color="series" if scores.by else "",
         spread="cutoff",
         percent="y",
-        reach={"y": (0.0,)},
+        includes={"y": (0.0,)},
         height=200,
         numbers=ranks,
     )

@@ -198,7 +198,7 @@ class OverTime(Answer):
             lines=tuple(lines),
             spread="time",
             percent="y" if series.metric.unit == "share" else "",
-            reach={"x": tuple(float(other.points[end].start_ms) for other in self.series for end in (0, -1))},
+            includes={"x": tuple(float(other.points[end].start_ms) for other in self.series for end in (0, -1))},
             subtitle=f"with {percent(self.scores.level)} intervals; gray: what is usual; dashed: its mean, and changes",
             height=200,
         )

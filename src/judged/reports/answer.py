@@ -36,7 +36,7 @@ class Report(Answer):
     ----------
     heading : str
         Title.
-    about : tuple of str
+    summary_lines : tuple of str
         Numbers of runs, topics, and judgments, and the version of judged.
     sections : tuple of Section
         Sections; the first one is the summary.
@@ -56,7 +56,7 @@ class Report(Answer):
     kind: ClassVar[str] = "report"
 
     heading: str
-    about: tuple[str, ...]
+    summary_lines: tuple[str, ...]
     sections: tuple[Section, ...]
     results: Mapping[str, Any]
     scores: Scores
@@ -88,7 +88,7 @@ class Report(Answer):
         return {
             "judged": self.scores.versions.get("judged", ""),
             "title": self.title,
-            "facts": self.about,
+            "facts": self.summary_lines,
             "sections": [_outline(section) for section in self.sections],
             "command": self.command,
             "results": {name: self._plain(result) for name, result in self.results.items()},
@@ -116,12 +116,12 @@ class Report(Answer):
 
         If altair or vl-convert is not installed, the page has all numbers, no charts, and a note.
         """
-        return page(self.title, self.about, rounded(self.sections, digits))
+        return page(self.title, self.summary_lines, rounded(self.sections, digits))
 
     def markdown(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
         """Render the report as Markdown, with charts as sentences and tables."""
         names = [*unfold, *(block.name for block in flat(self.sections))]
-        head = [f"# {markdown_text(self.title)}", markdown_text(" · ".join(self.about))]
+        head = [f"# {markdown_text(self.title)}", markdown_text(" · ".join(self.summary_lines))]
         return "\n\n".join([*head, markdown(rounded(self.sections, digits), names, 2, charts=True)])
 
     def _repr_html_(self) -> str:

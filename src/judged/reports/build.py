@@ -215,11 +215,11 @@ def _build_sections(data: ReportData, title: str, command: str, log: Any, traces
     summary = Section("summary", "In short", (Sentences(tuple(filter(None, sentences))),))
     method = overview.method(data, all_warnings, left_out, command)
     blocks = (summary, *(part.section for part in parts), method)
-    about = (
+    summary_lines = (
         counted(len(scores.runs), "run"),
         counted(len(scores.query_ids), "topic"),
         counted(scores.qrels.judgments, "judgment"),
         f"judged {scores.versions.get('judged', '')}",
     )
     notes = tuple(Note("report", text) for text in all_warnings)
-    return Report(title, about, blocks, results, scores, comparison, notes, command, data.seed)
+    return Report(title, summary_lines, blocks, results, scores, comparison, notes, command, data.seed)

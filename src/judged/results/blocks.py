@@ -174,7 +174,7 @@ class Chart:
         Axes in percent: ``x``, ``y``, or ``xy``.
     from_zero
         Whether the axis `x` includes 0.
-    reach
+    includes
         Values that the axis ``x`` or ``y`` must include.
     width, height
         In pixels; None for an automatic height.
@@ -213,7 +213,7 @@ class Chart:
     spread: Literal["", "cutoff", "amount", "time"] = ""
     percent: str = ""
     from_zero: bool = False
-    reach: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
+    includes: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     subtitle: str = ""
     width: int = 460
     height: int | None = None

@@ -78,7 +78,7 @@ def _draw_chart(alt: Any, chart: Chart) -> Any:
         return _panel(alt, chart, rows).properties(title=title)
     axes = ("x", "y") if chart.kind in {"points", "lines"} else ("x",)
     scales = {axis: _scale(chart, axis, rows) for axis in axes}
-    shared = replace(chart, reach={axis: (scale.low, scale.high) for axis, scale in scales.items()})
+    shared = replace(chart, includes={axis: (scale.low, scale.high) for axis, scale in scales.items()})
     if panels:
         parts = [(name, shared, [row for row in rows if row["facet"] == name]) for name in panels]
     else:
@@ -160,7 +160,7 @@ def _scale(chart: Chart, axis: str, rows: list[Row]) -> Scale:
     """Compute an axis that includes all values, interval limits, and reference lines."""
     fields = (axis, f"{axis}_low", f"{axis}_high", *(("x2",) if axis == "x" else ("band_low", "band_high")))
     values = [row[field] for row in rows for field in fields if field in row]
-    values += [line.value for line in chart.lines if line.axis == axis] + list(chart.reach.get(axis, ()))
+    values += [line.value for line in chart.lines if line.axis == axis] + list(chart.includes.get(axis, ()))
     low, high = min(values, default=0.0), max(values, default=1.0)
     if axis == "x" and chart.spread == "time":
         return Scale(low, high, (low, high))
@@ -250,7 +250,7 @@ def _references(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
         .encode(**{line.axis: x if line.axis == "x" else y})
         for line in chart.lines
     ]
-    if chart.spread == "time" and (limits := chart.reach.get("x")):
+    if chart.spread == "time" and (limits := chart.includes.get("x")):
         lines.append(_base(alt, [{"x": limit} for limit in limits]).mark_point(opacity=0).encode(x=x))
     area = _base(alt, rows).mark_area(opacity=0.15, color=_GRAY).transform_filter("isValid(datum.band_low)")
     return [area.encode(x=x, y=alt.Y("band_low:Q"), y2="band_high:Q"), *lines] if chart.band else lines

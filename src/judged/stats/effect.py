@@ -195,10 +195,10 @@ def share_bound(count: int, n: int, level: float = 0.95) -> float:
     return 1.0 if count >= n else float(betaincinv(count + 1, n - count, level))
 
 
-def unseen_loss(margin: float, n: int, level: float = 0.95) -> float:
+def unsampled_loss(margin: float, n: int, level: float = 0.95) -> float:
     """Compute the loss that would offset a margin on the largest share of topics that n topics may all have missed.
 
-    >>> round(unseen_loss(0.02, 48), 2), round(unseen_loss(0.02, 150), 2)
+    >>> round(unsampled_loss(0.02, 48), 2), round(unsampled_loss(0.02, 150), 2)
     (0.33, 1.01)
     """
     # No sample of n topics rules out such a loss on a share `share_bound(0, n)` of all topics, whatever its mean.
@@ -246,7 +246,7 @@ class Equivalence:
 
     def _rare_difference_note(self) -> str:
         """Describe differences too rare for these topics to show that would offset the margin; for measures up to 1."""
-        share, size = share_bound(0, self.n, self.level), unseen_loss(self.margin, self.n, self.level)
+        share, size = share_bound(0, self.n, self.level), unsampled_loss(self.margin, self.n, self.level)
         if size > 1:
             return ""
         return (

@@ -198,9 +198,9 @@ def bca_limits(means: Floats, observed: float, acceleration: float, level: float
 
     normal = NormalDist()
     is_equal = np.abs(means - observed) <= _ROUNDING * np.abs(means).max()
-    below = (np.count_nonzero((means < observed) & ~is_equal) + 0.5 * np.count_nonzero(is_equal)) / len(means)
+    share_below = (np.count_nonzero((means < observed) & ~is_equal) + 0.5 * np.count_nonzero(is_equal)) / len(means)
     smallest = 0.5 / len(means)
-    bias = normal.inv_cdf(min(max(below, smallest), 1 - smallest))
+    bias = normal.inv_cdf(min(max(share_below, smallest), 1 - smallest))
     z_level = -normal.inv_cdf((1 - level) / 2)
     probabilities: list[float] = []
     for z in (bias - z_level, bias + z_level):

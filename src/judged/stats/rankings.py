@@ -81,11 +81,11 @@ def kendall_tau(first: Floats, second: Floats, ties: Ties = "b") -> Correlation:
     """
     _check_ties(ties)
     x, y, left_out = _common_items(first, second)
-    pairs = _count_pairs(x, y)
+    concordant, discordant, tied_x, tied_y = pairs = _count_pairs(x, y)
     n_pairs = len(x) * (len(x) - 1) // 2
     # tau_b of two fully tied rankings is undefined: no pair could be in order
-    untied = (n_pairs, n_pairs) if ties == "a" else (n_pairs - pairs[2], n_pairs - pairs[3])
-    value = (pairs[0] - pairs[1]) / math.sqrt(untied[0] * untied[1]) if all(untied) else math.nan
+    untied = (n_pairs, n_pairs) if ties == "a" else (n_pairs - tied_x, n_pairs - tied_y)
+    value = (concordant - discordant) / math.sqrt(untied[0] * untied[1]) if all(untied) else math.nan
     return _correlation(f"tau_{ties}", value, len(x), left_out, pairs)
 
 

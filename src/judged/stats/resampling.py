@@ -193,13 +193,13 @@ def bca(differences: Floats, rounding: Floats, options: Options) -> list[PairedR
     from scipy.special import ndtr, ndtri
 
     def result(means: Floats, row: Floats, tolerance: float) -> PairedResult:
-        mean, skew = float(row.mean()), acceleration(row - row.mean())
-        bias, zero = (float(ndtri(_share_below(means, value, tolerance))) for value in (mean, 0.0))
-        shift = zero - bias  # invert the BCa transformation of the limits
-        denominator = 1 + skew * shift
+        mean, accel = float(row.mean()), acceleration(row - row.mean())
+        bias, z_zero = (float(ndtri(_share_below(means, value, tolerance))) for value in (mean, 0.0))
+        shift = z_zero - bias  # invert the BCa transformation of the limits
+        denominator = 1 + accel * shift
         z = shift / denominator - bias if denominator > 0 else math.copysign(math.inf, shift)
         p = max(options.p_of(float(ndtr(-z)), float(ndtr(z))), 1 / (len(means) + 1))
-        low, high = bca_limits(means, mean, skew, options.two_sided_level).tolist()
+        low, high = bca_limits(means, mean, accel, options.two_sided_level).tolist()
         return _resampled(mean, p, options.interval(low, high), options)
 
     return _from_means(result, differences, rounding, options)

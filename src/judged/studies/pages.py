@@ -22,7 +22,7 @@ from judged.interface.pages.problems import Parameters, Text
 from judged.studies.assignment import SideBySide, side_by_side
 from judged.studies.design import Design, Task, Variant
 from judged.studies.questionnaires import Questionnaire
-from judged.studies.records import Hits, StudyLists, SystemLists
+from judged.studies.records import Hits, SearchBackend, StudyLists
 from judged.studies.storage import (
     OBSERVER,
     SEARCH,
@@ -118,7 +118,7 @@ class Visit:
         return self.study.design.interface(self.trial["variant"])
 
     @property
-    def lists(self) -> SystemLists:
+    def lists(self) -> SearchBackend:
         """Search function and texts of the trial's system."""
         return self.study.lists.systems[self.trial["system"]]
 
@@ -389,7 +389,7 @@ def _preferences(step: StudyStep, form: Mapping[str, str]) -> list[dict[str, Any
     return [{**row, "why": form.get("why", "")[:10_000]}]
 
 
-def results(lists: SystemLists, hits: Hits, query: str, variant: Variant, first: int = 1) -> list[dict[str, Any]]:
+def results(lists: SearchBackend, hits: Hits, query: str, variant: Variant, first: int = 1) -> list[dict[str, Any]]:
     """Return the rows of a result page, starting with rank `first`, with query words marked (see `mark_query`)."""
     rows: list[dict[str, Any]] = []
     for rank, (doc_id, score) in enumerate(hits[first - 1 : first - 1 + variant.results], first):

@@ -168,7 +168,7 @@ Hits = tuple[tuple[str, float], ...]
 """Documents and their scores, sorted by decreasing score."""
 
 
-class SystemLists(NamedTuple):
+class SearchBackend(NamedTuple):
     """Search function of a system, and the texts of its documents."""
 
     hits: Callable[[str, str], Hits]  # of a topic and a query
@@ -184,7 +184,7 @@ class SystemLists(NamedTuple):
 class StudyLists:
     """Lists of all systems. Files are read once."""
 
-    systems: Mapping[str, SystemLists] = field(repr=False)
+    systems: Mapping[str, SearchBackend] = field(repr=False)
 
     @classmethod
     def of(cls, design: Design) -> Self:
@@ -196,17 +196,17 @@ class StudyLists:
             If a file cannot be read.
         """
         topics = tuple(dict.fromkeys(task.topic for task in (*design.practice, *design.tasks, *design.preference)))
-        systems: dict[str, SystemLists] = {}
+        systems: dict[str, SearchBackend] = {}
         for system in design.systems:
             texts = str(design.file(system.texts))
             # With an engine, participants write queries; with a run, its lists for the topics are fixed.
             if system.endpoint:
                 search = _http_search(str(design.file(system.endpoint)))
-                systems[system.name] = SystemLists(search, Texts.of(texts), free=True)
+                systems[system.name] = SearchBackend(search, Texts.of(texts), free=True)
                 continue
             run_hits = _hits_by_topic(Run.read(design.file(system.run)), topics)
             doc_ids = {doc_id for hits in run_hits.values() for doc_id, _ in hits}
-            systems[system.name] = SystemLists(_frozen_search(run_hits), Texts.of(texts, doc_ids), free=False)
+            systems[system.name] = SearchBackend(_frozen_search(run_hits), Texts.of(texts, doc_ids), free=False)
         return cls(systems)
 
 

@@ -39,7 +39,7 @@ def test_a_pass_that_rests_on_few_topics_that_lost_is_labeled() -> None:
     (result,) = decided(pair(differences, margin=0.02), test="t")
     assert (result.status, result.few_topics) == ("pass", ("q000", "q001"))
     assert "Sensitive to a few topics (q000, q001)" in result.sentence
-    assert math.isnan(result.unseen_gain)
+    assert math.isnan(result.unsampled_gain)
     assert not result.blocks
 
 
@@ -68,7 +68,7 @@ def test_lower_is_better_turns_the_label_too() -> None:
         for sign, measure in ((1, "AP"), (-1, "Fallout(n=100)"))
     )
     assert (down.few_topics, down.status) == (up.few_topics, "fail")
-    assert down.unseen_gain == pytest.approx(-up.unseen_gain, nan_ok=True)
+    assert down.unsampled_gain == pytest.approx(-up.unsampled_gain, nan_ok=True)
 
 
 def test_a_failure_states_the_gain_that_it_may_have_missed() -> None:
@@ -78,11 +78,11 @@ def test_a_failure_states_the_gain_that_it_may_have_missed() -> None:
     share = 1 - 0.05 ** (1 / N)
     expected = (-0.02 - (1 - share) * np.mean(differences)) / share
     assert (result.status, result.sensitive) == ("fail", False)
-    assert result.unseen_gain == pytest.approx(expected)
+    assert result.unsampled_gain == pytest.approx(expected)
     assert f"difference above {expected:+.2f} there" in result.sentence
-    assert math.isnan(decided(pair(differences * 2, margin=0.02), test="t")[0].unseen_gain)  # 100 topics
+    assert math.isnan(decided(pair(differences * 2, margin=0.02), test="t")[0].unsampled_gain)  # 100 topics
     assert math.isnan(
-        decided(pair([gap - 0.3 for gap in differences], margin=0.02), test="t")[0].unseen_gain
+        decided(pair([gap - 0.3 for gap in differences], margin=0.02), test="t")[0].unsampled_gain
     )  # beyond 1
 
 
@@ -133,5 +133,5 @@ def test_the_bounded_test_seldom_fails_a_harmless_candidate_whatever_the_shape(n
     failed = np.array([result.status == "fail" for result in t_results])
     assert np.mean([result.status == "fail" for result in bounded_results]) <= 0.05
     assert failed.mean() > 0.25
-    labeled = np.array([result.sensitive or not math.isnan(result.unseen_gain) for result in t_results])
+    labeled = np.array([result.sensitive or not math.isnan(result.unsampled_gain) for result in t_results])
     assert labeled[failed].mean() > 0.95

@@ -37,10 +37,10 @@ def test_topics_that_find_themselves_are_counted_in_every_form(first: int, tmp_p
     rows = [(topic, doc, score) for topic, docs in run.items() for doc, score in docs.items()]
     write_run(Run.of(run), tmp_path / "a.run")
     scattered = pl.DataFrame(rows[::2] + rows[1::2], schema=["query_id", "doc_id", "score"], orient="row")
-    counts = [judge(QRELS, form).self_first for form in (run, tmp_path / "a.run", scattered)]
+    counts = [judge(QRELS, form).n_self_top for form in (run, tmp_path / "a.run", scattered)]
     assert counts == [first] * 3
     tied = {topic: dict.fromkeys(docs, 1.0) for topic, docs in run.items()}
-    assert judge(QRELS, tied).self_first == 40
+    assert judge(QRELS, tied).n_self_top == 40
 
 
 @pytest.mark.parametrize(("first", "noted"), [(0, False), (19, False), (20, True), (40, True)])

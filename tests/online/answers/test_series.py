@@ -50,7 +50,7 @@ def test_several_metrics_share_the_axis_of_time() -> None:
     points = tuple(replace(point, estimate=replace(point.estimate, metric=zero)) for point in SERIES.points[4:])
     result = OverTime(scores(), (SERIES, replace(SERIES, metric=zero, points=points, signals=(), changes=())))
     assert [row["metric"] for row in result.tables()["periods"].records()] == ["PageCTR"] * 30 + ["ZeroResults"] * 26
-    reach = [chart.reach["x"] for name, chart in result.charts().items() if name.startswith("series")]
+    reach = [chart.includes["x"] for name, chart in result.charts().items() if name.startswith("series")]
     assert reach[0] == reach[1]
     assert (min(reach[0]), max(reach[0])) == (SERIES.points[0].start_ms, SERIES.points[-1].start_ms)
     assert len(result.chart().to_dict()["vconcat"]) == 2

@@ -170,14 +170,16 @@ def test_effects_of_one_factor_at_a_time_are_against_the_control() -> None:
         new_level = effect.changes[0][1].replace("yes", "True")
         row = next(i for i, run_levels in enumerate(levels.values()) if str(run_levels[effect.factor]) == new_level)
         assert effect.values == pytest.approx(values[row] - values[control_index])
-    assert not conclusions.effects.full
+    assert not conclusions.effects.is_full_factorial
     note_text = "the same difference as in that table"
     assert note_text in conclusions.table("effects").note
     assert note_text not in conclude(experiment(random_scores(3)), **FAST).table("effects").note
     assert all(effect.estimate is None for effect in conclusions.effects.interactions)
     assert len(conclusions.table("effects")) == 3  # interactions that cannot be estimated have no rows
-    assert "no-interaction-assumed" in {note.rule for note in conclusions.notes}
-    assert conclusions.effects.assumed == tuple(effect.factor for effect in conclusions.effects.interactions)
+    assert "no-interaction-omitted_interactions" in {note.rule for note in conclusions.notes}
+    assert conclusions.effects.omitted_interactions == tuple(
+        effect.factor for effect in conclusions.effects.interactions
+    )
 
 
 def test_an_engine_without_a_factor_is_compared_at_the_control_level() -> None:
@@ -201,8 +203,8 @@ def test_an_engine_without_a_factor_is_compared_at_the_control_level() -> None:
     for effect, expected in zip(effects.values(), by_hand, strict=True):
         assert effect.values == pytest.approx(expected)
     assert [effect.held_levels for effect in conclusions.effects.main] == [("method lucene", "stemmer none"), (), ()]
-    assert conclusions.effects.assumed == conclusions.effects.not_estimated == ()
-    assert {note.rule for note in conclusions.notes}.isdisjoint({"aliased", "no-interaction-assumed"})
+    assert conclusions.effects.omitted_interactions == conclusions.effects.not_estimated == ()
+    assert {note.rule for note in conclusions.notes}.isdisjoint({"aliased", "no-interaction-omitted_interactions"})
     reversed_roles = experiment(values, levels)
     reversed_roles.control = "dense"  # the control may be the engine without these factors
     engine, *other_effects = conclude(reversed_roles, **FAST).effects.main
@@ -220,7 +222,7 @@ def test_an_estimated_interaction_is_not_listed_as_inestimable() -> None:
     estimated = [effect.change for effect in effects.interactions if effect.estimate]
     not_estimated = [effect.change for effect in effects.interactions if not effect.estimate]
     assert (len(estimated), len(not_estimated)) == (1, 1)
-    assert effects.not_estimated == (f"{effects.assumed[0]} ({not_estimated[0]})",)
+    assert effects.not_estimated == (f"{effects.omitted_interactions[0]} ({not_estimated[0]})",)
 
 
 def test_aliased_factors_are_reported() -> None:

@@ -49,10 +49,10 @@ def test_effects_and_intervals_agree_with_statsmodels(cells: list[tuple[int, ...
     rng = np.random.default_rng(3)
     values = rng.normal(size=(len(cells), 17)) + rng.normal(size=17)
     fit, design = fit_model(cells, values, terms), estimable_effects(cells)
-    assert design.assumed == (() if len(terms) == 6 else ((0, 1),))
+    assert design.omitted_interactions == (() if len(terms) == 6 else ((0, 1),))
     names, checked = ("a", "b", "c"), 0
     for contrast in (*design.main, *design.interactions):
-        if contrast.factors in design.assumed:
+        if contrast.factors in design.omitted_interactions:
             continue  # only some of its contrasts can be estimated
         coefficients = {
             ":".join(
@@ -78,8 +78,8 @@ def test_effects_of_a_full_design_are_differences_of_marginal_means(sizes: list[
     cells = np.array(list(product(*map(range, sizes))))
     values = np.random.default_rng(seed).normal(size=(len(cells), 4))
     design = estimable_effects(cells)
-    assert design.full
-    assert design.assumed == ()
+    assert design.is_full_factorial
+    assert design.omitted_interactions == ()
 
     def mean(**levels: int) -> np.ndarray:
         rows = np.all([cells[:, int(factor[1:])] == level for factor, level in levels.items()], axis=0)
@@ -116,15 +116,15 @@ def test_a_factor_that_does_not_apply_to_a_level_is_nested_in_the_others() -> No
         (1, 1),
         pytest.approx([1, -1, -1, 1, 0]),
     )
-    assert design.assumed == ()
+    assert design.omitted_interactions == ()
 
 
 def test_one_at_a_time_each_effect_is_the_difference_to_the_first() -> None:
     design = estimable_effects([[0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 0], [0, 0, 1]])
     assert [effect.weights.tolist() for effect in design.main] == pytest.approx(np.eye(5)[1:] - np.eye(5)[0])
-    assert design.assumed == ((0, 1), (0, 2), (1, 2))
+    assert design.omitted_interactions == ((0, 1), (0, 2), (1, 2))
     assert not any(effect.estimable for effect in design.interactions)
-    assert not design.full
+    assert not design.is_full_factorial
 
 
 def test_a_fractional_design_aliases_interactions() -> None:
@@ -142,7 +142,7 @@ def test_factors_that_change_together_are_aliased_and_others_are_not() -> None:
         (False, ((1,),)), (False, ((0,),)), (True, ()),
     ]  # fmt: skip
     assert estimable_effects([[0, 0], [0, 0]]).main == ()
-    assert estimable_effects(np.zeros((3, 0), dtype=int)).full
+    assert estimable_effects(np.zeros((3, 0), dtype=int)).is_full_factorial
 
 
 def test_a_missing_score_excludes_the_topic_from_effects_that_need_it() -> None:

@@ -12,7 +12,14 @@ import pytest
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.data.qrels import Qrels
 from judged.pipelines.traces import Document, Span, Traces, failures
-from judged.pipelines.traces.failure_tests import CLASS, FailureTest, _grades_of, _share_of_sums, mean_test, run_tests
+from judged.pipelines.traces.failure_tests import (
+    SLICE_TEST,
+    FailureTest,
+    _grades_of,
+    _share_of_sums,
+    mean_test,
+    run_tests,
+)
 from judged.pipelines.traces.funnel import funnel
 from pipelines.traces.test_failure_tests import TOPICS, click_rows, final_list, find_test, ranked, span, topic_names
 
@@ -166,7 +173,7 @@ def test_classes_with_constant_losses_are_not_listed_as_untested() -> None:
     # 9 + 10 topics with good lists have clicks: too few, although the classes have enough topics
     rows = [{"query_id": topic, "doc_id": "r", "clicks": i % 3} for i, topic in enumerate(topics[1:])]
     result = failures(qrels, ranked(ranks), "RR", slicing=halves, clicks=rows)
-    assert [(test.where, test.failure) for test in result.tests] == [("kind=a", CLASS), ("kind=b", CLASS)]
+    assert [(test.where, test.failure) for test in result.tests] == [("kind=a", SLICE_TEST), ("kind=b", SLICE_TEST)]
     assert [row.what for row in result.untested if row.code == "few-units"] == ["all topics"]
     (test, _) = result.tests
     assert (test.n, test.difference, test.recoverable) == (10, -0.5, pytest.approx(-0.25))

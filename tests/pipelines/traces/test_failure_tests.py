@@ -14,8 +14,8 @@ from judged.comparison.slicing.topic_slices import slice_topics
 from judged.errors import InputError
 from judged.pipelines.traces import Document, Failures, Span, Traces, failures
 from judged.pipelines.traces.failure_tests import (
-    CLASS,
     MIN_TOPICS,
+    SLICE_TEST,
     FailureTest,
     Untested,
     alternatives,
@@ -271,12 +271,12 @@ def test_classes_are_compared_with_all_others_by_welch() -> None:
     kinds = {topic: {"kind": "a" if i < 12 else "b"} for i, topic in enumerate(topics)}
     result = failures(qrels, ranked(ranks), "RR", slicing=slice_topics(kinds, "kind"))
     loss, is_member = 1 - 1 / np.array(ranks), np.arange(30) < 12
-    test = find_test(result, CLASS, "kind=a")
+    test = find_test(result, SLICE_TEST, "kind=a")
     (expected,) = against_rest(loss, [is_member])
     assert (test.n, test.difference) == (12, pytest.approx(loss[is_member].mean() - loss[~is_member].mean()))
     assert (test.p, test.interval) == (expected.p / 2, expected.interval)
     assert test.recoverable == pytest.approx(test.difference * 12 / 30)
-    assert find_test(result, CLASS, "kind=b").p == pytest.approx(1 - expected.p / 2)
+    assert find_test(result, SLICE_TEST, "kind=b").p == pytest.approx(1 - expected.p / 2)
     assert test.members == frozenset(topics[:12])
     small = {topic: {"kind": "a" if i < 9 else "b"} for i, topic in enumerate(topics)}
     too_few = failures(qrels, ranked(ranks), "RR", slicing=slice_topics(small, "kind"))

@@ -12,7 +12,7 @@ import pytest
 
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.pipelines.traces import Document, Failures, Span, Traces, failures
-from judged.pipelines.traces.failure_tests import CLASS, FailureTest, ScoreBand, Untested
+from judged.pipelines.traces.failure_tests import SLICE_TEST, FailureTest, ScoreBand, Untested
 from judged.pipelines.traces.failures import FAILURES
 
 NAN = math.nan
@@ -127,18 +127,18 @@ def test_sentences_of_tests_over_topics() -> None:
     assert failures_of(tests=(UNLIKELY,)).sentences[1:] == (
         "Tests over topics (1, false-discovery rate 0.05) show nothing.",
     )
-    class_result = failures_of(tests=(SIGNIFICANT._replace(failure=CLASS),), untested=untested[:1])
-    assert f"{CLASS} (which could also be feedback): kind=b" in class_result.sentences[1]
+    class_result = failures_of(tests=(SIGNIFICANT._replace(failure=SLICE_TEST),), untested=untested[:1])
+    assert f"{SLICE_TEST} (which could also be feedback): kind=b" in class_result.sentences[1]
     assert class_result.alternatives == ("feedback",)
     assert failures_of(tests=(FRESHNESS._replace(found=False), SUBTOPICS)).alternatives == ()
-    assert failures_of(tests=(SIGNIFICANT._replace(failure=CLASS),)).alternatives == ()
+    assert failures_of(tests=(SIGNIFICANT._replace(failure=SLICE_TEST),)).alternatives == ()
 
 
 def test_the_table_of_tests() -> None:
     """Significant tests come first, then by adjusted p-value; other significant kinds are alternatives of a class."""
     untested = (Untested("feedback", "clicks", "no-data", "none"),)
     result = failures_of(
-        tests=(UNLIKELY, FRESHNESS, SUBTOPICS, SIGNIFICANT, UNLIKELY._replace(failure=CLASS, adjusted=0.8)),
+        tests=(UNLIKELY, FRESHNESS, SUBTOPICS, SIGNIFICANT, UNLIKELY._replace(failure=SLICE_TEST, adjusted=0.8)),
         untested=untested,
     )
     table = result.table("tests")
@@ -149,7 +149,7 @@ def test_the_table_of_tests() -> None:
         ("intent", "kind=b", "100", "+0.5000 [+0.250, +0.750]", "0.003 *", "-0.1250", alternatives, "loss"),
         ("freshness", "all topics", "10", "+0.2500 [+0.125, +0.375]", "0.025 *", "-", "", "pairs"),
         ("intent", "subtopics", "12", "+0.3750", "0.03 *", "-", "", "share"),
-        (CLASS, "kind=a", "25", "-0.5000", "0.8", "+0.1250", alternatives, "loss"),
+        (SLICE_TEST, "kind=a", "25", "-0.5000", "0.8", "+0.1250", alternatives, "loss"),
         ("intent", "kind=a", "25", "-0.5000", "0.9", "+0.1250", alternatives, "loss"),
     ]
     rows = table.records()
@@ -159,7 +159,7 @@ def test_the_table_of_tests() -> None:
     assert [(1 - row["missed"]) ** row["n"] for row in rows] == pytest.approx([0.05] * 5)
     assert [row["remedy"] for row in rows] == [
         FAILURES[kind].remedy if kind in FAILURES else None
-        for kind in ("intent", "freshness", "intent", CLASS, "intent")
+        for kind in ("intent", "freshness", "intent", SLICE_TEST, "intent")
     ]
     assert rows[1]["cost"] == FAILURES["freshness"].cost
     assert rows[3]["cost"] is None

@@ -89,9 +89,10 @@ def parse_judges(sources: Sequence[Any], rel: float | Mapping[str, float] | None
         codes = np.array([all_pairs.index.codes[name] for name in index.topics], dtype=np.int64)
         rows = all_pairs.index.rows_of(codes[index.topic], pa.array(index.row_names, pa.string()))
         grades[rows, i] = index.grade if level is None else (index.grade >= level) & (index.grade >= 0)
-    pairs = zip(names, judgments, strict=True)
     origins = tuple(
-        replace(note, subject=name, of="judges") for name, qrels in pairs for note in origin_notes(qrels.origin)
+        replace(note, subject=name, of="judges")
+        for name, qrels in zip(names, judgments, strict=True)
+        for note in origin_notes(qrels.origin)
     )
     return Judges(names, all_pairs, grades, levels, origins)
 
@@ -289,37 +290,39 @@ def system_effects(
     lists = [judge(judges.all_pairs, run, **policies) for run in runs_of(runs)]
     names = tuple(judged.run.name for judged in lists)
     effects: list[SystemEffect] = []
-    topic, count = judges.all_pairs.index.topic, len(judges.all_pairs.topics)
+    topic, n_topics = judges.all_pairs.index.topic, len(judges.all_pairs.topics)
     for first, second in combinations(range(len(judges.names)), 2):
         shared = judges.shared_pairs(first, second)
-        topics = np.bincount(topic[shared], minlength=count) > 0
+        topic_mask = np.bincount(topic[shared], minlength=n_topics) > 0
         if own_documents:
             masks = (~np.isnan(judges.grades[:, i]) for i in (first, second))
-            topics = np.logical_and(*(np.bincount(topic[mask], minlength=count) > 0 for mask in masks))
-        if not topics.any():
+            topic_mask = np.logical_and(*(np.bincount(topic[mask], minlength=n_topics) > 0 for mask in masks))
+        if not topic_mask.any():
             continue
-        documents = None if own_documents else shared
-        scores = [_system_scores(lists, judges.grades[:, i], documents, topics, measures) for i in (first, second)]
+        shared_pairs = None if own_documents else shared
+        scores = [
+            _system_scores(lists, judges.grades[:, i], shared_pairs, topic_mask, measures) for i in (first, second)
+        ]
         effects += [
-            _system_effect(judges.names[first], judges.names[second], measure, int(topics.sum()), names, *columns)
+            _system_effect(judges.names[first], judges.names[second], measure, int(topic_mask.sum()), names, *columns)
             for measure, *columns in zip(measures, scores[0], scores[1], strict=True)
         ]
     return tuple(effects)
 
 
 def _system_scores(
-    lists: list[Judged], grades: Floats, shared: Bools | None, topics: Bools, measures: tuple[Measure, ...]
+    lists: list[Judged], grades: Floats, shared_pairs: Bools | None, topic_mask: Bools, measures: tuple[Measure, ...]
 ) -> Floats:
     """Compute the aggregate of each measure and run: (M, R)."""
     # documents without a grade of this judge count as unjudged, not as not relevant
-    unused = np.isnan(grades) if shared is None else ~shared
+    unused = np.isnan(grades) if shared_pairs is None else ~shared_pairs
     table = np.full((len(measures), len(lists)), np.nan)
     for column, judged in enumerate(lists):
         remaining = remove_judgments(judged, unused)
         label_grade = grades[remaining.label_row]  # grades of this judge replace those of the list
         remaining = replace(remaining, grade=label_grade[remaining.row], label_grade=label_grade)
         for row, measure in enumerate(measures):
-            values = measure(remaining)[topics]
+            values = measure(remaining)[topic_mask]
             table[row, column] = aggregate(measure.entry.aggregate, values[~np.isnan(values)])
     return table
 

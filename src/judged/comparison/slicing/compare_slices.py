@@ -146,9 +146,9 @@ def _quantities(overall: Comparison) -> Quantities:
         family = "" if overall.choices.family == "all" else compared.name
         for pair in compared.pairs:
             first, second = scores.run_names.index(pair.first), scores.run_names.index(pair.second)
-            reach = math.inf if geometric else compared.measure.properties.score_range
+            max_difference = math.inf if geometric else compared.measure.properties.score_range
             values = scores.values[first, column], scores.values[second, column]
-            quantities[column, first, second] = ValuePair(*values, geometric, family, reach)
+            quantities[column, first, second] = ValuePair(*values, geometric, family, max_difference)
     return quantities
 
 

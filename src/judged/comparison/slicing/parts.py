@@ -257,7 +257,7 @@ class ValuePair(NamedTuple):
     second: Floats
     geometric: bool = False  # whether to compare means of logarithms
     family: Hashable = ""  # p-values of the same family are corrected together; all topics and slices are separate
-    reach: float = math.inf  # largest possible absolute difference; intervals are clipped to it
+    max_difference: float = math.inf  # largest possible absolute difference; intervals are clipped to it
 
     @property
     def differences(self) -> Floats:
@@ -280,15 +280,17 @@ def compare_subsets(
 
         def batch_key(key: Key) -> tuple[int, bool, float]:
             quantity = quantities[key[1]]
-            return key[0], quantity.geometric, quantity.reach
+            return key[0], quantity.geometric, quantity.max_difference
 
         # quantities of one subset with equal options are tested in one call
-        for i, geometric, reach in dict.fromkeys(map(batch_key, keys)):
-            group = [key for key in keys if batch_key(key) == (i, geometric, reach)]
+        for i, geometric, max_difference in dict.fromkeys(map(batch_key, keys)):
+            group = [key for key in keys if batch_key(key) == (i, geometric, max_difference)]
             rows, mask = [quantities[j] for _, j in group], subsets[i].mask
             table = np.stack([*(row.first[mask] for row in rows), *(row.second[mask] for row in rows)])
             pairs = [(j, len(rows) + j) for j in range(len(rows))]
-            results = run_paired_tests(table, pairs, choices, geometric=geometric, reach=reach, level=level).differences
+            results = run_paired_tests(
+                table, pairs, choices, geometric=geometric, max_difference=max_difference, level=level
+            ).differences
             if not subsets[i].is_all:
                 # subsets are small and often skewed, where the tests alone reject too often
                 results = with_hall_tests([row.differences[mask] for row in rows], results)
@@ -311,8 +313,10 @@ def compare_subsets(
 
 def _clip_interval(result: Difference, quantity: ValuePair) -> Difference:
     # intervals from a t distribution can exceed the possible range of differences
-    reach = quantity.reach
-    if result.interval is None or math.isinf(reach):
+    max_difference = quantity.max_difference
+    if result.interval is None or math.isinf(max_difference):
         return result
-    low, high = (min(max(limit, -reach), reach) if math.isfinite(limit) else limit for limit in result.interval)
+    low, high = (
+        min(max(limit, -max_difference), max_difference) if math.isfinite(limit) else limit for limit in result.interval
+    )
     return replace(result, interval=(low, high))

@@ -89,8 +89,8 @@ _NUMBER = Show(format_number, "float64")
 _CHECK_COLUMNS = (
     "owner", "left_out", "min_topics", "level", "kind", "lower_is_better", "p", "adjusted", "p_safe", "detectable",
     "power", "correction", "test", "strict", "note", "family", "smallest_p", "large_loss", "max_share_of_large_losses",
-    "identical", "unseen_loss", "unseen_gain", "sensitive", "few_topics", "bounded_p", "loss", "blocks", "sentence",
-    "name", "line",
+    "identical", "unsampled_loss", "unsampled_gain", "sensitive", "few_topics", "bounded_p", "loss", "blocks",
+    "sentence", "name", "line",
 )  # fmt: skip
 
 
@@ -223,7 +223,7 @@ class GateResult(Answer):
         """Return the decision, the runs, the configuration, and the provenance of the scores."""
         names = ("status", "passed", "exit_code", "baseline", "candidate")
         provenance = self.scores.provenance.to_dict()
-        excluded = {"checks", "guardrails", "places"}
+        excluded = {"checks", "guardrails", "source_lines"}
         config = {name: value for name, value in vars(self.config).items() if name not in excluded}
         config["path"] = self.config.path
         return provenance | {name: getattr(self, name) for name in names} | {"config": config, "caption": self.caption}

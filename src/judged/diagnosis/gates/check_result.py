@@ -79,11 +79,11 @@ class CheckResult:
     identical: bool = False  # whether both runs have the same score on each topic
     # Loss per topic that would exceed the margin even on a share of all topics so small that this sample may contain
     # none of them. No test of the sample rules this out. NaN if no topic can lose as much.
-    unseen_loss: float = math.nan
+    unsampled_loss: float = math.nan
     # Counterpart for a failure: mean difference on such a small share of topics above which (below which, if lower is
     # better) the overall loss is within the margin. NaN if no topic can gain as much, with 100 topics or more, and if
     # the bounded test confirms the failure.
-    unseen_gain: float = math.nan
+    unsampled_gain: float = math.nan
     # sensitivity of a tested failure or pass to a few topics; its p-value is one-sided
     sensitivity: Sensitivity | None = None
     few_topics: tuple[str, ...] = ()  # topics whose uncertain share of all topics could reverse the decision
@@ -170,11 +170,11 @@ def _sensitivity_note(check: CheckResult) -> str:
     text = ""
     if check.sensitivity is not None and check.sensitive:
         text += f" {sensitive_sentence(check.sensitivity, check.few_topics)}"
-    if not math.isnan(check.unseen_gain):
+    if not math.isnan(check.unsampled_gain):
         share, direction = share_bound(0, check.n, 1 - check.alpha), "below" if check.lower_is_better else "above"
         text += (
             f" Up to {share:.1%} of all topics may be of a kind that is not among these {check.n}: with a mean"
-            f" difference {direction} {decimal(check.unseen_gain, 2, '+')} there, no more than the margin is lost."
+            f" difference {direction} {decimal(check.unsampled_gain, 2, '+')} there, no more than the margin is lost."
         )
     return text
 
@@ -183,12 +183,12 @@ def _large_loss_note(check: CheckResult) -> str:
     # `share_bound` is a one-sided upper confidence limit of the share of all topics.
     if not check.largest_losses:
         return ""
-    lost_count = f"{check.large_losses or 'None'} of {topics_text(check.n)}"
+    lost_text = f"{check.large_losses or 'None'} of {topics_text(check.n)}"
     bound = share_bound(check.large_losses, check.n, 1 - check.alpha)
     losses = check.largest_losses
     listed = ", ".join(f"{loss.query_id} {_score(loss.baseline)} to {_score(loss.candidate)}" for loss in losses)
     return (
-        f" {lost_count} lost more than {format_loss(check.large_loss)}; of all topics up to {bound:.1%} may"
+        f" {lost_text} lost more than {format_loss(check.large_loss)}; of all topics up to {bound:.1%} may"
         f" ({100 * (1 - check.alpha):g}% bound). Most was lost on {listed}."
     )
 
@@ -228,9 +228,9 @@ def _direction_note(check: CheckResult) -> str:
 
 def _unseen_loss_note(check: CheckResult) -> str:
     # With 0 of n topics, the limit is 1 - alpha^(1/n), about 3/n at alpha = 0.05 (the "rule of three").
-    if math.isnan(check.unseen_loss):
+    if math.isnan(check.unsampled_loss):
         return ""
-    share, loss = share_bound(0, check.n, 1 - check.alpha), format_loss(check.unseen_loss)
+    share, loss = share_bound(0, check.n, 1 - check.alpha), format_loss(check.unsampled_loss)
     return f", but for losses of {loss} and more on up to {share:.1%} of all topics, which may show in none of these"
 
 

@@ -215,7 +215,7 @@ class GateConfig:
         without a test, so it has no error rate.
     topics, ties, depth, dialect, exclude_self
         As for `evaluate`.
-    places
+    source_lines
         Line numbers of the tables and keys in the configuration file.
 
     Raises
@@ -248,7 +248,7 @@ class GateConfig:
     depth: int | None = None
     dialect: str | None = None
     exclude_self: bool | None = None
-    places: SourceLines = field(default_factory=SourceLines, compare=False, repr=False)
+    source_lines: SourceLines = field(default_factory=SourceLines, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("checks", "guardrails", "slices"):
@@ -261,18 +261,18 @@ class GateConfig:
         checks = [(check.measure, check.slice) for check in self.checks]
         slice_names = [ALL, *(topic_slice.name for topic_slice in self.slices)]
         for i, check in enumerate(self.checks):
-            with self.places.locate_errors("check", i):
+            with self.source_lines.locate_errors("check", i):
                 if checks[i] in checks[:i]:
                     raise InputError(f"duplicate check of {check.name}", fix="remove one of the two")
         for i, name in enumerate(slice_names[1:]):
-            with self.places.locate_errors("slice", i):
+            with self.source_lines.locate_errors("slice", i):
                 if name in slice_names[: i + 1]:
                     raise InputError(f"the slice name {name!r} is already used", fix="use another name")
 
     @property
     def path(self) -> str:
         """Path of the configuration file, or empty text."""
-        return self.places.path
+        return self.source_lines.path
 
 
 def validate_settings(settings: Check | Guardrail | GateConfig, *required: str) -> None:
@@ -340,7 +340,9 @@ _VALIDATORS: dict[str, Callable[[Any], str]] = {
 
 _FILES = ("attributes", "queries")
 _KEYS = {
-    table: [key.name for key in fields(kind) if key.name not in {"checks", "guardrails", "slices", "places", "line"}]
+    table: [
+        key.name for key in fields(kind) if key.name not in {"checks", "guardrails", "slices", "source_lines", "line"}
+    ]
     for table, kind in {"gate": GateConfig, "check": Check, "guardrail": Guardrail, "slice": Slice}.items()
 }
 _TABLE_ARRAYS = ("check", "guardrail", "slice")
@@ -436,22 +438,22 @@ def parse_config(text: str, *, path: str = "") -> GateConfig:
     return _parse_mapping(parse_toml(text, path, "[[check]]"), SourceLines.of(text, path))
 
 
-def _parse_mapping(raw: Mapping[str, Any], places: SourceLines) -> GateConfig:
-    options = _gate_settings(raw, places)
+def _parse_mapping(raw: Mapping[str, Any], source_lines: SourceLines) -> GateConfig:
+    options = _gate_settings(raw, source_lines)
     checks, guardrails, slices = (
-        tuple(places.map_tables(table, enumerate(raw.get(table, [])), partial(_parse_table, table, places)))
+        tuple(source_lines.map_tables(table, enumerate(raw.get(table, [])), partial(_parse_table, table, source_lines)))
         for table in _TABLE_ARRAYS
     )
-    with places.locate_errors():
-        config = GateConfig(checks, guardrails, slices, **options, places=places)
+    with source_lines.locate_errors():
+        config = GateConfig(checks, guardrails, slices, **options, source_lines=source_lines)
     rules = dialect_of(config.dialect)
-    places.map_tables("check", config.checks, lambda check: parse_measure(check.measure, rules))
+    source_lines.map_tables("check", config.checks, lambda check: parse_measure(check.measure, rules))
     return config
 
 
-def _gate_settings(raw: Mapping[str, Any], places: SourceLines) -> dict[str, Any]:
+def _gate_settings(raw: Mapping[str, Any], source_lines: SourceLines) -> dict[str, Any]:
     """Return the keys of ``[gate]``, and the file paths, which may also be above it. Check the layout of all tables."""
-    with places.locate_errors():
+    with source_lines.locate_errors():
         for key in raw:
             if key in _KEYS["gate"] and key not in _FILES:
                 raise SettingError(key, f"no table or key {key!r}", "write it under [gate]")
@@ -465,7 +467,7 @@ def _gate_settings(raw: Mapping[str, Any], places: SourceLines) -> dict[str, Any
             rows = raw.get(table, [])
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise SettingError(table, f"{table} is not a list of tables", f"write [[{table}]]")
-    with places.locate_errors("gate"):
+    with source_lines.locate_errors("gate"):
         _check_keys(settings, _KEYS["gate"])
         for name in _FILES:
             if name in raw and name in settings:
@@ -473,12 +475,12 @@ def _gate_settings(raw: Mapping[str, Any], places: SourceLines) -> dict[str, Any
     return settings | {name: raw[name] for name in _FILES if name in raw}
 
 
-def _parse_table(table: str, places: SourceLines, numbered: tuple[int, dict[str, Any]]) -> Any:
+def _parse_table(table: str, source_lines: SourceLines, numbered: tuple[int, dict[str, Any]]) -> Any:
     i, keys = numbered
     _check_keys(keys, _KEYS[table])
     if table == "slice":
         return parse_slices([keys])[0]
-    line = places.lines.get((table, i, ""))
+    line = source_lines.lines.get((table, i, ""))
     if table == "guardrail":
         return Guardrail(**keys, line=line)
     # Without this None, a missing measure would be a TypeError instead of a message with the line.

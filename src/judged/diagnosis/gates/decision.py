@@ -13,7 +13,7 @@ from judged.results.types import cached_property
 from judged.scoring.measures.aggregates import aggregate, logarithms
 from judged.stats.bounded import BoundedMean, bounded_mean
 from judged.stats.correction import adjust
-from judged.stats.effect import unseen_loss
+from judged.stats.effect import unsampled_loss
 from judged.stats.inputs import ROUNDING, paired_differences, spread, topics_text
 from judged.stats.paired import paired_test
 from judged.stats.sample_size import detectable, smallest_p
@@ -142,7 +142,7 @@ def _describe_check(scores: CheckScores, config: GateConfig) -> CheckResult:
     max_loss = abs(baseline) if lower is None or upper is None else upper - lower
     large_loss = _first_set(check.large_loss, config.large_loss) * max_loss
     losses = scores.sign * (scores.baseline - scores.candidate)[is_paired]
-    unseen = unseen_loss(margin, n, 1 - config.alpha) if n and not scores.is_geometric else math.nan
+    unseen = unsampled_loss(margin, n, 1 - config.alpha) if n and not scores.is_geometric else math.nan
     return CheckResult(
         check=check,
         measure=str(scores.measure),
@@ -165,7 +165,7 @@ def _describe_check(scores: CheckScores, config: GateConfig) -> CheckResult:
         largest_losses=_largest_losses(scores),
         large_loss=large_loss,
         large_losses=int(np.count_nonzero(losses > large_loss * (1 + ROUNDING))),
-        unseen_loss=unseen if upper is None or lower is None or unseen <= max_loss else math.nan,
+        unsampled_loss=unseen if upper is None or lower is None or unseen <= max_loss else math.nan,
     )
 
 
@@ -243,7 +243,7 @@ def _with_sensitivity(result: CheckResult, scores: CheckScores, config: GateConf
         gain = reversing_difference(float(scores.differences.mean()), result.n, limit, 1 - config.alpha)
         gain = scores.sign * gain if abs(gain) <= max_difference else math.nan
     one_sided = replace(outcome, bounded_p=outcome.bounded_p / 2)
-    return replace(result, sensitivity=one_sided, few_topics=few_topics, unseen_gain=gain)
+    return replace(result, sensitivity=one_sided, few_topics=few_topics, unsampled_gain=gain)
 
 
 def _detectable(result: CheckResult, scores: CheckScores, config: GateConfig) -> float:

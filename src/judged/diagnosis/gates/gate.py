@@ -171,21 +171,21 @@ def _check_slice_names(config: GateConfig, slicing: Slicing | None) -> None:
             fix = suggest_name(check.slice, names) if names else "add a [[slice]] with this name"
             raise InputError(f"no slice {check.slice!r}", fix=fix)
 
-    config.places.map_tables("check", config.checks, check_slice_name)
+    config.source_lines.map_tables("check", config.checks, check_slice_name)
 
 
 def _decide(scores: Scores, pair: list[int], config: GateConfig, slicing: Slicing | None) -> GateResult:
     """Decide between two runs, given by their positions in `scores`."""
     slices = None if slicing is None else align_slicing(slicing, scores.query_ids, config)
     _check_missing_topics(scores, pair, config)
-    places = config.places
-    all_scores = places.map_tables(
+    source_lines = config.source_lines
+    all_scores = source_lines.map_tables(
         "check", config.checks, lambda check: _select_scores(scores, pair, check, slices, config)
     )
-    _check_measured(all_scores, scores, pair, places)
+    _check_measured(all_scores, scores, pair, source_lines)
     checks = decide_checks(all_scores, config)
     folder = config_folder(config)
-    guardrails = places.map_tables(
+    guardrails = source_lines.map_tables(
         "guardrail", config.guardrails, lambda rail: check_guardrail(rail, scores, pair, folder)
     )
     baseline, candidate = (scores.run_names[run] for run in pair)
@@ -194,7 +194,7 @@ def _decide(scores: Scores, pair: list[int], config: GateConfig, slicing: Slicin
 
 
 def _check_measured(
-    all_scores: Sequence[CheckScores], scores: Scores, pair: Sequence[int], places: SourceLines
+    all_scores: Sequence[CheckScores], scores: Scores, pair: Sequence[int], source_lines: SourceLines
 ) -> None:
     """Raise InputError if a check measures nothing, for example because the ids do not match."""
     # Otherwise such runs would pass, as a baseline of 0 cannot lose. In a hard slice, scores of 0 are legitimate: they
@@ -219,7 +219,7 @@ def _check_measured(
         if is_all_topics and not check_scores.is_paired.any():
             raise InputError(f"no topic has a score in {name} for both runs", fix=f"{_CHECK_IDS}, and of topics")
 
-    places.map_tables("check", all_scores, check_is_measured)
+    source_lines.map_tables("check", all_scores, check_is_measured)
 
 
 def _single_run(source: Any, role: str) -> Run:

@@ -199,7 +199,7 @@ def config_slicing(config: GateConfig, attributes: Any = None, qrels: Qrels | No
     files = {key: _attribute_file(config, key) for key in file_keys}
     if not config.slices:
         return None
-    places = config.places
+    places = config.source_lines
     places.map_tables("slice", config.slices, check_slice)
     table = files["attributes"] if attributes is None else attributes
     with places.locate_errors():
@@ -220,7 +220,7 @@ def _attribute_file(config: GateConfig, name: str) -> Path | None:
     path = getattr(config, name)
     if path is None:
         return None
-    with config.places.locate_errors():
+    with config.source_lines.locate_errors():
         if not (config_folder(config) / path).is_file():
             fix = "correct the path, which is relative to the folder of the configuration file"
             raise SettingError(name, f"{name}: there is no file {config_folder(config) / path}", fix)

@@ -329,7 +329,7 @@ class Matrix(AnswerOfScores):
             facet="run",
             subtitle=f"cuts (dashed): {origin}; bars: intervals; gray: topics",
             corners=QUADRANTS,
-            reach=axis_ranges,
+            includes=axis_ranges,
             lines=(ReferenceLine("x", self.cuts[0]), ReferenceLine("y", self.cuts[1])),
             width=380,
             height=380,

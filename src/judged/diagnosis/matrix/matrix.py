@@ -144,7 +144,9 @@ def matrix_of_scores(
         points += run_points(name, values[name], topic_sets, axis_cuts, ranges, options, classified_runs=classified)
     compared_names = [name for name in run_names if name != baseline_name]
     quantities = {
-        (name, str(axis)): ValuePair(values[baseline_name][row], values[name][row], reach=axis.properties.score_range)
+        (name, str(axis)): ValuePair(
+            values[baseline_name][row], values[name][row], max_difference=axis.properties.score_range
+        )
         for name in compared_names
         for row, axis in enumerate(axes)
     }

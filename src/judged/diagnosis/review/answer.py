@@ -196,7 +196,7 @@ class ReviewItem:
     # by run: change of its score on the topic by the other grade; NaN if a score is undefined
     change: Mapping[str, float]
     difference: float | None = None  # change of the second run's difference from the first; None for one run
-    turns: bool = False  # whether the change reverses the order of the first two runs on the topic
+    reverses_order: bool = False  # whether the change reverses the order of the first two runs on the topic
     slices: tuple[str, ...] = ()  # slices of the topic
     # query, title, text: empty if unknown
     query: str = ""
@@ -275,7 +275,7 @@ class ReviewList(Answer):
         Labels to review.
     counts_by_kind : dict of str to int
         Number of labels of each kind, listed or not.
-    turning : int
+    n_reversed : int
         Number of labels that would reverse the order of the first two runs on their topic.
     rates : tuple of ReviewRates
         By run and slice.
@@ -307,7 +307,7 @@ class ReviewList(Answer):
     kinds: tuple[ReviewKind, ...]
     items: tuple[ReviewItem, ...]
     counts_by_kind: Mapping[ReviewKind, int]
-    turning: int
+    n_reversed: int
     rates: tuple[ReviewRates, ...]
     provenance: Provenance
     notes: tuple[Note, ...] = ()
@@ -320,7 +320,7 @@ class ReviewList(Answer):
     def facts(self) -> dict[str, Any]:
         """Return the options, and the number of labels of each kind."""
         facts = {name: getattr(self, name) for name in ("measure", "cutoff", "rel", "highest", "kinds")}
-        return facts | {"found": self.counts_by_kind, "turning": self.turning}
+        return facts | {"found": self.counts_by_kind, "n_reversed": self.n_reversed}
 
     def blocks(self) -> tuple[Block, ...]:
         """Return rates, items with texts, and sentences."""
@@ -347,8 +347,9 @@ class ReviewList(Answer):
             run_texts = [f"{count} of {counted(len(self.runs), 'run')}" for count in in_top]
             columns.append(Column("shown", run_texts, TEXT, f"in first {self.cutoff} of", only="people"))
             columns.append(Column("largest", [item.largest for item in items], CHANGE, "largest change", only="people"))
-        yes = Show(lambda turns: "yes" if turns else "", "bool")
-        columns += columns_of(items, *(("difference", "turns") if single else (("difference", CHANGE), ("turns", yes))))
+        yes = Show(lambda is_true: "yes" if is_true else "", "bool")
+        formats = ("difference", "reverses_order") if single else (("difference", CHANGE), ("reverses_order", yes))
+        columns += columns_of(items, *formats)
         columns += columns_of(items, *(() if query_column in text_columns else ("query",)), "title", "text", "missed")
         return Table("items", tuple(columns), labels=3 + has_slices + len(text_columns))
 
@@ -381,9 +382,9 @@ class ReviewList(Answer):
         if has_several_runs:
             first, second = self.runs[:2]
             texts.append(
-                f"{counted(self.turning, 'label')} would, each by itself, turn which of {first} and {second} has the"
-                f" better {self.measure} on its topic{'; these stand first' if self.turning else ''}. The difference is"
-                f" {second} minus {first}."
+                f"{counted(self.n_reversed, 'label')} would each reverse the order of {first} and {second}"
+                f" by {self.measure} on its topic{'; these are listed first' if self.n_reversed else ''}."
+                f" The difference is {second} minus {first}."
             )
         texts.append(
             f"The change is that of the topic's {self.measure}, if the label were the other grade: {self.highest:g} for"

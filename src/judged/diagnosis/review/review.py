@@ -107,7 +107,7 @@ def review(
     --------
     >>> old, new = {"q": ["a", "b"]}, {"q": ["b", "a"]}
     >>> result = review({"q": {"a": 1, "b": 0}}, {"old": old, "new": new}, measure="P@1", kinds="false positive")
-    >>> [(item.doc_id, dict(item.change), item.difference, item.turns) for item in result.items]
+    >>> [(item.doc_id, dict(item.change), item.difference, item.reverses_order) for item in result.items]
     [('b', {'old': 0.0, 'new': 1.0}, 1.0, False)]
     """
     measure = parse(measure)
@@ -139,12 +139,14 @@ def review(
     other = np.where(relevant[pairs], 0.0, max(highest, rel))
     results = [score_changes(judged, measure, extended.unjudged, pairs, other) for judged in extended.lists]
     change = np.stack([by_run for _, by_run in results])
-    turns = np.zeros(len(pairs), dtype=np.bool_)
+    reverses_order = np.zeros(len(pairs), dtype=np.bool_)
     if len(results) > 1 and measure.properties.higher_is_better is not None:
         topics = extended.qrels.index.topic[pairs]
-        turns = order_turns(results[0][0][topics], results[1][0][topics], change[0], change[1])
-    order = _order(extended, pairs, change, turns)[:limit]
-    items = _items(extended, kind[pairs[order]], pairs[order], other[order], change[:, order], turns[order], sliced)
+        reverses_order = is_order_reversed(results[0][0][topics], results[1][0][topics], change[0], change[1])
+    order = _order(extended, pairs, change, reverses_order)[:limit]
+    items = _items(
+        extended, kind[pairs[order]], pairs[order], other[order], change[:, order], reverses_order[order], sliced
+    )
     if queries is not None:
         topic_texts = Topics.of(queries)
         items = [replace(item, query=topic_texts.text(item.query_id)) for item in items]
@@ -160,7 +162,7 @@ def review(
         kinds=selected_kinds,
         items=tuple(items),
         counts_by_kind={name: int(np.count_nonzero(kind == i)) for i, name in enumerate(KINDS)},
-        turning=int(turns.sum()),
+        n_reversed=int(reverses_order.sum()),
         rates=_rates(extended, relevant, cutoff, sliced),
         provenance=provenance,
         notes=(*filter_notes, *provenance.notes),
@@ -186,13 +188,13 @@ def _kinds_of_pairs(extended: ExtendedRuns, relevant: Bools, cutoff: int) -> Int
     return kinds
 
 
-def _order(extended: ExtendedRuns, pairs: Ints, changes: Floats, turns: Bools) -> Ints:
+def _order(extended: ExtendedRuns, pairs: Ints, changes: Floats, reverses_order: Bools) -> Ints:
     """Sort pairs by descending effect, (N,)."""
     index = extended.qrels.index
     effects = np.abs(changes).round(_ORDER_DIGITS)
     largest_effect = np.where(np.isnan(effects), -1.0, effects).max(axis=0)
     doc_places = index.doc_position[index.doc[pairs]]
-    return np.lexsort((doc_places, index.topic[pairs], -largest_effect, ~turns))
+    return np.lexsort((doc_places, index.topic[pairs], -largest_effect, ~reverses_order))
 
 
 def _items(
@@ -201,7 +203,7 @@ def _items(
     pairs: Ints,
     others: Floats,
     change: Floats,
-    turns: Bools,
+    reverses_order: Bools,
     slicing: Slicing | None,
 ) -> list[ReviewItem]:
     index, run_names = extended.qrels.index, [judged.run.name for judged in extended.lists]
@@ -219,7 +221,7 @@ def _items(
                 ranks={name: rank or None for name, rank in zip(run_names, ranks, strict=True)},
                 change=dict(zip(run_names, changes, strict=True)),
                 difference=changes[1] - changes[0] if len(changes) > 1 else None,
-                turns=bool(turns[i]),
+                reverses_order=bool(reverses_order[i]),
                 slices=tuple(name for name, is_member in memberships if is_member),
             )
         )
@@ -332,10 +334,11 @@ def score_changes(
     return scores, change
 
 
-def order_turns(first: Floats, second: Floats, first_change: Floats, second_change: Floats) -> Bools:
+def is_order_reversed(first: Floats, second: Floats, first_change: Floats, second_change: Floats) -> Bools:
     """Return a mask (N,) of the changes that reverse the order of two scores. A tie before or after is no reversal.
 
-    >>> order_turns(np.array([0.5, 0.5]), np.array([0.4, 0.5]), np.array([0.0, 0.0]), np.array([0.2, 0.1])).tolist()
+    >>> first, second = np.array([0.5, 0.5]), np.array([0.4, 0.5])
+    >>> is_order_reversed(first, second, np.array([0.0, 0.0]), np.array([0.2, 0.1])).tolist()
     [True, False]
     """
     before = second - first

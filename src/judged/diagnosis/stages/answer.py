@@ -139,9 +139,13 @@ class Stages(Answer):
             return ()
         trace, baseline, options = self.trace, self.baseline, self.choices
         max_difference = self.measure.properties.score_range
-        quantities = {(trace.name, SCORE): ValuePair(baseline.score, trace.score, family=SCORE, reach=max_difference)}
+        quantities = {
+            (trace.name, SCORE): ValuePair(baseline.score, trace.score, family=SCORE, max_difference=max_difference)
+        }
         for name, baseline_part, part in zip(PARTS, baseline.parts, trace.parts, strict=True):
-            quantities[trace.name, name] = ValuePair(-baseline_part, -part, family="parts", reach=max_difference)
+            quantities[trace.name, name] = ValuePair(
+                -baseline_part, -part, family="parts", max_difference=max_difference
+            )
         test_options = Choices(alpha=options.alpha, resamples=options.resamples, seed=options.seed)
         return changes_of_quantities(quantities, topic_subsets(len(trace.score), self.slicing), test_options)
 

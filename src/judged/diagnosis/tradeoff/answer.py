@@ -38,11 +38,13 @@ class TradeoffRow:
     cost_change: Mapping[str, float | None]  # cost minus that of the baseline; None if one is unknown
     # gain per unit of cost; None unless the run is better and dearer, or worse and cheaper
     per_unit: Mapping[str, float | None]
-    front: bool | None  # whether no other run dominates it and it is not useless; None if a cost is unknown
+    front: (
+        bool | None
+    )  # whether no other run dominates it and it its score is above that of an empty result; None if a cost is unknown
     sure: bool  # whether the paired tests confirm `front`
     rivals: tuple[str, ...]  # best first; on the front: runs that may be as good; off the front: runs that dominate it
     equivalent: tuple[str, ...]  # runs with the same scores on every topic, and costs that are equal within the noise
-    useless: bool  # whether its score is not above that of an empty result
+    scores_as_empty: bool  # whether its score is not above that of an empty result
     fronts: Mapping[str, bool]  # by cost: whether no run dominates it by the measure and this cost only
 
 
@@ -194,7 +196,7 @@ class Tradeoff(Answer):
             Column("front", [row.front for row in rows], YES_NO, details=doubts),
             Column("sure", [row.sure for row in rows], YES_NO, only="data"),
             *columns_of(rows, "rivals", "equivalent"),
-            Column("useless", [row.useless for row in rows], YES_NO, only="data"),
+            Column("scores_as_empty", [row.scores_as_empty for row in rows], YES_NO, only="data"),
         ]
         return Table("results", tuple(columns), one_piece=True)
 
@@ -220,7 +222,7 @@ class Tradeoff(Answer):
             ),
             *self._equivalent_sentences(),
             *self._dominated_sentences(),
-            *self._useless_sentences(),
+            *self._empty_score_sentences(),
             *self._unplaced_sentences(),
             *(self._gain_sentence(row) for row in front if row.run != self.baseline),
             (
@@ -238,7 +240,7 @@ class Tradeoff(Answer):
             (False, "Dominated by the means, which is not sure", "that test finds no difference"),
         ):
             names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows
-                     if row.front is False and row.sure == is_certain and not row.useless]  # fmt: skip
+                     if row.front is False and row.sure == is_certain and not row.scores_as_empty]  # fmt: skip
             if names:
                 texts.append(f"{text}, no better in {self.measure} and no cheaper: {join_names(names)}; {reason}.")
         return texts
@@ -248,8 +250,8 @@ class Tradeoff(Answer):
         return [f"Equivalent within the noise: {join_names([row.run for row in self.rows if row.run in group])}."
                 for group in groups]  # fmt: skip
 
-    def _useless_sentences(self) -> list[str]:
-        names = [row.run for row in self.rows if row.useless]
+    def _empty_score_sentences(self) -> list[str]:
+        names = [row.run for row in self.rows if row.scores_as_empty]
         return [f"Not on the front, as {self.measure} is no higher than that of an empty result: {join_names(names)}."
                 ] if names else []  # fmt: skip
 

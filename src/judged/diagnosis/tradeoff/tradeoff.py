@@ -285,7 +285,7 @@ class _DominanceData:
     same: Bools
     low: Floats  # low, high: (R, C): limits of costs, lower is better; NaN if unknown
     high: Floats
-    useless: Bools  # (R,): whether the score is not above that of an empty result
+    scores_as_empty: Bools  # (R,): whether the score is not above that of an empty result
 
     def not_dearer(self, row: int, costs: Any = slice(None)) -> Bools:
         """Return a mask of the other runs that are not dearer beyond the noise; False if a cost is unknown."""
@@ -297,7 +297,7 @@ class _DominanceData:
         """Return a mask of the runs that are better or cheaper beyond the noise, and not worse otherwise."""
         is_cheaper = np.any(self.high[:, costs] < self.low[row, costs], axis=1)
         is_worse = self.values[row] - self.values > ROUNDING * np.maximum(np.abs(self.values), abs(self.values[row]))
-        return self.not_dearer(row, costs) & ~is_worse & (self.better[row] | is_cheaper) & ~self.useless
+        return self.not_dearer(row, costs) & ~is_worse & (self.better[row] | is_cheaper) & ~self.scores_as_empty
 
 
 def _pairwise_tests(values: Floats, test: str, level: float, resamples: int, seed: int) -> _PairwiseTests:
@@ -358,7 +358,7 @@ def _rows(
     rows: list[TradeoffRow] = []
     for row in np.lexsort((-values, signed_costs[:, 0])).tolist():  # runs with an unknown cost (NaN) are last
         estimate, gain, is_base = estimates[row], float(difference[baseline, row]), row == baseline
-        not_dearer, useless = dominance.not_dearer(row), bool(dominance.useless[row])
+        not_dearer, scores_as_empty = dominance.not_dearer(row), bool(dominance.scores_as_empty[row])
         dominators = best_first[dominance.dominators(row)[best_first]]
         confirmed = dominators[(dominance.better | dominance.same)[row, dominators]]
         as_cheap = np.array([dominance.not_dearer(other)[row] for other in range(len(values))])
@@ -366,7 +366,9 @@ def _rows(
         rivals = (
             (confirmed if len(confirmed) else dominators)
             if len(dominators)
-            else best_first[(not_dearer & ~dominance.better[:, row] & ~equivalent & ~dominance.useless)[best_first]]
+            else best_first[
+                (not_dearer & ~dominance.better[:, row] & ~equivalent & ~dominance.scores_as_empty)[best_first]
+            ]
         )
         is_placed = not np.isnan([*signed_costs[row], values[row]]).any()
         matrices = cost_matrix, signed_costs
@@ -374,7 +376,7 @@ def _rows(
         per_unit = [abs(gain / cost) if sign * gain * cost > 0 else math.nan for cost in increase.tolist()]
         interval = float(low[baseline, row]), float(high[baseline, row])
         equals = best_first[equivalent[best_first]].tolist()
-        on_fronts = [not useless and not dominance.dominators(row, [i]).any() for i in range(len(cost_names))]
+        on_fronts = [not scores_as_empty and not dominance.dominators(row, [i]).any() for i in range(len(cost_names))]
         rows.append(
             TradeoffRow(
                 run=estimate.run,
@@ -386,11 +388,11 @@ def _rows(
                 gain_interval=None if is_base or math.isnan(interval[0]) else interval,
                 cost_change=_none_for_nan(cost_names, change.tolist()),
                 per_unit=_none_for_nan(cost_names, per_unit),
-                front=not len(dominators) and not useless if is_placed else None,
-                sure=is_placed and (useless or bool(len(confirmed) if len(dominators) else not len(rivals))),
-                rivals=tuple(estimates[i].run for i in rivals.tolist()) if is_placed and not useless else (),
+                front=not len(dominators) and not scores_as_empty if is_placed else None,
+                sure=is_placed and (scores_as_empty or bool(len(confirmed) if len(dominators) else not len(rivals))),
+                rivals=tuple(estimates[i].run for i in rivals.tolist()) if is_placed and not scores_as_empty else (),
                 equivalent=tuple(estimates[i].run for i in equals) if is_placed else (),
-                useless=useless,
+                scores_as_empty=scores_as_empty,
                 fronts=dict(zip(cost_names, on_fronts, strict=True)),
             )
         )

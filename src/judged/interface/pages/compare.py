@@ -116,7 +116,7 @@ def _scores(page: ComparePage, table: Table, omitted: str) -> Chart:
         legend=False,
         faint="many",
         diagonal=True,
-        reach={"x": extent, "y": extent},
+        includes={"x": extent, "y": extent},
         x_title=f"{page.measure} of {first}",
         y_title=f"{page.measure} of {second}",
     )

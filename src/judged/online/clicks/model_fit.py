@@ -227,7 +227,7 @@ def examination_blocks(
     chart = Chart(
         "looks", title, table, description, kind="lines", x="rank", y="looked_at",
         color="model" if len(names) > 1 else "", y_title="looked at", spread="cutoff", from_zero=True,
-        reach={"y": (0.0, 1.0)}, subtitle="results looked at",
+        includes={"y": (0.0, 1.0)}, subtitle="results looked at",
         numbers=table,
     )  # fmt: skip
     return (table, chart)

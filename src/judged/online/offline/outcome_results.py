@@ -243,7 +243,7 @@ class OfflineOnline(JudgedPages):
             f"The mean outcome of pages in ranges of {self.measures[0]}, with {interval_text}.",
             kind="points", x="score", x_title=f"{self.measures[0]}, mean of the range", y="mean",
             facet="outcome" if len(self.outcomes) > 1 else "", path="drawn", steps="linear",
-            reach={"x": (0.0,), "y": (0.0,)}, subtitle=interval_text, height=280,
+            includes={"x": (0.0,), "y": (0.0,)}, subtitle=interval_text, height=280,
         )  # fmt: skip
 
     def _topic_table(self) -> Table:

@@ -62,7 +62,7 @@ class EventSummary:
         Number of events with unknown action names, and the most frequent of these names.
     programs, propensities, values
         Number of events from programs, with a propensity, and with a value.
-    dwell_everywhere
+    dwell_is_page_age
         Whether most events that do not open a result have a dwell time too, which is then the age of the page or
         session.
     dwelling
@@ -80,13 +80,13 @@ class EventSummary:
     programs: int
     propensities: int
     values: int
-    dwell_everywhere: bool
+    dwell_is_page_age: bool
     dwelling: int
 
     @property
     def extras(self) -> tuple[str, ...]:
         """Optional columns that the log has: a column of nulls is as expensive as any other."""
-        dwell_count = 0 if self.dwell_everywhere else self.dwelling
+        dwell_count = 0 if self.dwell_is_page_age else self.dwelling
         counts = (("dwell_ms", dwell_count), ("value", self.values), ("propensity", self.propensities))
         return tuple(name for name, count in counts if count)
 
@@ -119,7 +119,7 @@ def summarize_events(work: Work, actions: Mapping[str, str]) -> EventSummary:
         programs=programs,
         propensities=propensities,
         values=values,
-        dwell_everywhere=other_dwelling > 0 and 2 * other_dwelling >= other,
+        dwell_is_page_age=other_dwelling > 0 and 2 * other_dwelling >= other,
         dwelling=dwelling,
     )
 

@@ -158,7 +158,7 @@ def _iter_convention_findings(work: Work, summary: EventSummary) -> Iterator[Log
     if summary.unknown:
         details = f" ({summary.unknown_names})"
         yield _finding(work, "event", "unknown-action", summary.unknown, summary.rows, "action = 'other'", details)
-    if summary.dwell_everywhere:
+    if summary.dwell_is_page_age:
         yield _finding(work, "event", "dwell-on-every-event", summary.dwelling, summary.rows, "dwell_ms > 0", raw=True)
 
 

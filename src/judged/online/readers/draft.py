@@ -159,26 +159,26 @@ class _Draft:
                 marker = action if are_separate else results
                 condition = {"where": {marker.path: {"filled": not are_separate}}}
             is_page_per_row = not action or "query_id" not in roles
-            page_id = self._queries(condition, ("hit_ids", "ranks"), is_page_per_row=is_page_per_row)
-            self._clicks(page_id, action)
+            page_id_line = self._queries(condition, ("hit_ids", "ranks"), is_page_per_row=is_page_per_row)
+            self._clicks(page_id_line, action)
         elif {"click", "object_id"} <= roles:
             if "position" not in roles:
                 self.doubt("no column gives the ranks: only the clicks are read")
             row_kind = {"rows": "results" if "position" in roles else "clicks"}
             result_roles = ("object_id", "position", "propensity") if "position" in roles else ()
-            page_id = self._queries(row_kind, result_roles, is_page_per_row=False)
+            page_id_line = self._queries(row_kind, result_roles, is_page_per_row=False)
             click = self.roles["click"]
             true_values = sorted({text for text in click.texts if text.lower() in {"1", "true", "yes", "1.0"}}) or ["1"]
-            self._section("events", {"where": {click.path: true_values}}, _EVENT_ROLES, page_id, _CLICK_ACTION)
+            self._section("events", {"where": {click.path: true_values}}, _EVENT_ROLES, page_id_line, _CLICK_ACTION)
         elif action and "search" in self.names_by_action:
-            page_id = self._queries(self._action_condition("search"), (), is_page_per_row="query_id" not in roles)
+            page_id_line = self._queries(self._action_condition("search"), (), is_page_per_row="query_id" not in roles)
             self.doubt("no list of results: which results were shown is not known")
-            self._actions(action, page_id)
+            self._actions(action, page_id_line)
         elif "object_id" in roles and (action or "query" in roles):
             self.doubt("no row says what was shown: pages without a click are not in the log, if all rows are clicks")
             keys = {"rows": "clicks", **self._action_condition("click")}
-            page_id = self._queries(keys, (), is_page_per_row=False)
-            self._actions(action, page_id)
+            page_id_line = self._queries(keys, (), is_page_per_row=False)
+            self._actions(action, page_id_line)
         else:
             self.doubt("nothing looks like results, clicks or actions: this is no mapping yet. Columns:")
             self.lines += [f"# {profile.path}: {profile.examples}" for profile in self.profiles]
@@ -214,8 +214,8 @@ class _Draft:
 
     def _queries(self, keys: Mapping[str, Any], roles: Sequence[str], *, is_page_per_row: bool) -> str:
         """Add the section of queries. Return the line with the id of a page, which events share."""
-        page_id = self._page_id(is_page_per_row=is_page_per_row)
-        self._section("queries", keys, (*_PAGE_ROLES, *roles), page_id)
+        page_id_line = self._page_id_line(is_page_per_row=is_page_per_row)
+        self._section("queries", keys, (*_PAGE_ROLES, *roles), page_id_line)
         used_paths = [profile.path for profile in self.roles.values()]
         unused = [profile for profile in self.profiles if profile.path not in used_paths and "[]" not in profile.path]
         scalars = [profile for profile in unused if not profile.is_list]
@@ -225,9 +225,9 @@ class _Draft:
         for profile in attributes:
             name = re.sub(r"[^A-Za-z0-9]", "_", profile.path)
             self.lines.append(f"own_{name} = {_toml(profile.path)}  # {profile.examples}")
-        return page_id
+        return page_id_line
 
-    def _page_id(self, *, is_page_per_row: bool) -> str:
+    def _page_id_line(self, *, is_page_per_row: bool) -> str:
         query_id = self.roles.get("query_id")
         if query_id and (not is_page_per_row or query_id.distinct == len(query_id.texts)):
             return ""
@@ -243,7 +243,7 @@ class _Draft:
         keys = ("session_id", "query") if has_both else ("session_id", "user_id", "query", "time")
         return f"query_id = {_toml({'join': [self.roles[role].path for role in keys if role in self.roles]})}"
 
-    def _clicks(self, page_id: str, action: ColumnProfile | None) -> None:
+    def _clicks(self, page_id_line: str, action: ColumnProfile | None) -> None:
         """Add the section of clicks on pages with a list of results."""
         results, clicks = self.roles["hit_ids"], self.roles.get("clicks")
         if self.click_members:
@@ -253,7 +253,7 @@ class _Draft:
             roles, _ = assign_roles(members, member_roles)
             page_roles = [role for role in _KEYS if role not in roles]
             list_path = next(iter(self.click_members)).split("[]")[0]
-            self._section("events", {"each": list_path}, page_roles, page_id, _CLICK_ACTION)
+            self._section("events", {"each": list_path}, page_roles, page_id_line, _CLICK_ACTION)
             for role, profile in roles.items():
                 self._column(role, profile, f"@.{profile.path}")
             self.ranks = roles.get("position", self.ranks)
@@ -272,16 +272,16 @@ class _Draft:
             else:
                 columns = ['object_id = "@"']
             keys = {"each": each} | ({"where": {"@": [1, True]}} if self.clicks_by_index else {})
-            self._section("events", keys, _KEYS, page_id, _CLICK_ACTION, *columns)
+            self._section("events", keys, _KEYS, page_id_line, _CLICK_ACTION, *columns)
         elif action:
-            self._actions(action, page_id)
+            self._actions(action, page_id_line)
         else:
             self.lines.append("")
             self.doubt("nothing tells of clicks")
 
-    def _actions(self, column: ColumnProfile | None, page_id: str) -> None:
+    def _actions(self, column: ColumnProfile | None, page_id_line: str) -> None:
         if column is None:
-            return self._section("events", {}, _EVENT_ROLES, page_id, _CLICK_ACTION)
+            return self._section("events", {}, _EVENT_ROLES, page_id_line, _CLICK_ACTION)
         actions = {name: action for action, names in self.names_by_action.items() for name in names}
         renamed = {name: action for name, action in actions.items() if action not in {name, "search"}}
         lines = [f"{_toml(name)} = {_toml(action)}" for name, action in renamed.items()]
@@ -289,7 +289,7 @@ class _Draft:
         self.lines += ["", "[actions]", *lines] if lines else []
         searches = self.names_by_action.get("search")
         condition = {column.path: {"not": searches} if searches else {"filled": True}}
-        return self._section("events", {"where": condition}, ["action", *_EVENT_ROLES, "query"], page_id)
+        return self._section("events", {"where": condition}, ["action", *_EVENT_ROLES, "query"], page_id_line)
 
 
 def _names_by_action(column: ColumnProfile) -> dict[str, list[str]]:

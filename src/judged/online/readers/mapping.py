@@ -35,7 +35,7 @@ class SectionTable:
     name: str
     attributes: AttributeColumns
     source: str
-    is_typed: bool
+    is_native: bool
 
 
 @dataclass(frozen=True)
@@ -198,20 +198,20 @@ class _RecordReader:
         keys = [f"{records.file} AS file", f"{records.row} AS row", f"{row_kind} AS _kind", f"{record_hash} AS record"]
         sql = select.query(records.table, keys)
         # A view avoids a copy of Parquet files, if reading them again needs no parsing.
-        is_typed = records.table.startswith("read_parquet") and select.is_typed and not select.finder.layers
+        is_native = records.table.startswith("read_parquet") and select.is_native and not select.finder.layers
         name = raw.unique_name("stage")
-        raw.run_sql(self._engine, f"CREATE {'VIEW' if is_typed else 'TABLE'} {name} AS {sql}")
+        raw.run_sql(self._engine, f"CREATE {'VIEW' if is_native else 'TABLE'} {name} AS {sql}")
         records.release()
-        sections = tuple(self._create(query, attributes, name, is_typed) for query, attributes in queries)
-        row_count = raw.run_sql(self._engine, f"SELECT count(*) FROM {records.table if is_typed else name}")[0][0]
+        sections = tuple(self._create(query, attributes, name, is_native) for query, attributes in queries)
+        row_count = raw.run_sql(self._engine, f"SELECT count(*) FROM {records.table if is_native else name}")[0][0]
         return MappedTable(name, row_count, sections, base_column, convention_column)
 
-    def _create(self, query: SectionQuery, attributes: AttributeColumns, source: str, is_typed: bool) -> SectionTable:
+    def _create(self, query: SectionQuery, attributes: AttributeColumns, source: str, is_native: bool) -> SectionTable:
         name = raw.unique_name(query.kind)
         columns = [*attributes.columns.values(), *([attributes.json_column] if attributes.json_column else [])]
         sql = query.sql(source, has_time=self._has_time, more_columns=columns)
         raw.run_sql(self._engine, f"CREATE {'TABLE' if query.items else 'VIEW'} {name} AS {sql}")
-        return SectionTable(query, name, attributes, source, is_typed)
+        return SectionTable(query, name, attributes, source, is_native)
 
 
 def _file_format(log_file: LogFile, mapping: MappingFile) -> str:
@@ -402,8 +402,10 @@ def _absent_columns(sections: Sequence[SectionTable], mapping: MappingFile, engi
         names = [RENAMED.get(name, name) for name, source in query.section.columns.items() if source.expected]
         if not names:
             continue
-        counts = ", ".join(str(int(query.has_values(name))) if section.is_typed else f"count({name})" for name in names)
-        grouping = " GROUP BY ALL" if section.is_typed else ""
+        counts = ", ".join(
+            str(int(query.has_values(name))) if section.is_native else f"count({name})" for name in names
+        )
+        grouping = " GROUP BY ALL" if section.is_native else ""
         row_count, *filled = raw.run_sql(engine, f"SELECT count(*), {counts} FROM {section.name}{grouping}")[0]
         row_counts[query.kind] += row_count
         value_counts.update({(query.kind, name): count for name, count in zip(names, filled, strict=True)})

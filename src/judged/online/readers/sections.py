@@ -123,7 +123,7 @@ class SelectBuilder:
         self._columns: dict[str, str] = {}
         self._inner_columns: dict[str, str] = {}
         self._failures: dict[str, int] = {}
-        self.is_typed = True
+        self.is_native = True
 
     def column_for(self, sql: str) -> str:
         """Return the name of the column for an expression. The same expression gets the same column."""
@@ -139,7 +139,7 @@ class SelectBuilder:
             outer_locations = self.outer.locations(path)
             return [replace(outer, sql=self.outer.column_for(outer.sql), level=0) for outer in outer_locations]
         locations = self.finder.find(path)
-        self.is_typed = self.is_typed and not any(location.is_parsed for location in locations)
+        self.is_native = self.is_native and not any(location.is_parsed for location in locations)
         return [self._with_nulls(location) for location in locations]
 
     def _with_nulls(self, location: Location) -> Location:
@@ -164,7 +164,7 @@ class SelectBuilder:
         texts = [_coalesce([_as_text(location) for location in self.locations(path)]) for path in source.paths]
         if not source.is_join:
             return _coalesce(texts)
-        self.is_typed = False
+        self.is_native = False
         glue = literal("/" if source.between is None else source.between)
         return f" || {glue} || ".join(f"({text})" for text in texts)
 
@@ -174,7 +174,7 @@ class SelectBuilder:
 
     def json_items(self, source: ValueSource) -> str:
         """Return SQL of a value as a list of JSON."""
-        self.is_typed = False
+        self.is_native = False
         lists: list[str] = []
         for location in self._all_locations(source):
             if isinstance(location.shape, tuple):
@@ -258,7 +258,7 @@ class SelectBuilder:
         locations = list({location.sql: location for location in locations}.values())
         # Parsing a time as text is slow, so the result is stored in a table, not computed by a view.
         if any(location.type in {"varchar", "json"} for location in locations) and name == "time_ms":
-            self.is_typed = False
+            self.is_native = False
         value = column_value(locations, "filled" if source.filled else kind, source)
         if kind == "text":
             texts = [text for location in locations if location.is_parsed and (text := text_sql(location))]

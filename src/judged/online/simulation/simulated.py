@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judged.errors import InputError
-from judged.online.simulation import world as damage
 from judged.online.simulation.clicks import PositionBased
 from judged.online.simulation.plan import LogDamage, SimulatedCollection, SimulationPlan
 from judged.online.simulation.rows import LogIds, Sample, assign_ids, event_columns, query_columns, sample_log
 from judged.online.simulation.sessions import STEPS
 from judged.online.simulation.truth import Truth, by_rank, ratio_terms
-from judged.online.simulation.world import make_world
+from judged.online.simulation.world import FileFormat, event_table, make_world, query_table, write_tables
 from judged.results.files import remove_folder
 from judged.results.types import cached_property
 
@@ -97,8 +96,8 @@ def write_large(
             sample = sample_log(plan, world, people, (seed, batch))
             ids, rows = assign_ids(sample), sample.written_rows()
             tables = (
-                damage.query_table(query_columns(sample, ids, rows, packed=True)),
-                damage.event_table(event_columns(sample, ids, rows, packed=True)),
+                query_table(query_columns(sample, ids, rows, packed=True)),
+                event_table(event_columns(sample, ids, rows, packed=True)),
             )
             # Without the Arrow schema, texts are read as strings and not as dictionaries.
             writers = writers or [
@@ -153,12 +152,12 @@ class SimulatedLog:
     @cached_property
     def queries(self) -> Table:
         """Queries in the format of UBI, with damage."""
-        return damage.query_table(query_columns(self.sample, self._ids, self._written))
+        return query_table(query_columns(self.sample, self._ids, self._written))
 
     @cached_property
     def events(self) -> Table:
         """Events in the format of UBI, with damage."""
-        return damage.event_table(event_columns(self.sample, self._ids, self._written))
+        return event_table(event_columns(self.sample, self._ids, self._written))
 
     @cached_property
     def truth(self) -> Truth:
@@ -169,7 +168,7 @@ class SimulatedLog:
         """Return the same log without damage."""
         return SimulatedLog(replace(self.sample, plan=replace(self.plan, damage=LogDamage())))
 
-    def write(self, folder: str | Path, form: damage.Form = "parquet") -> tuple[Path, ...]:
+    def write(self, folder: str | Path, form: FileFormat = "parquet") -> tuple[Path, ...]:
         """Write the log in UBI 1.3.0.
 
         Parameters
@@ -186,7 +185,7 @@ class SimulatedLog:
             Written files, queries first.
         """
         truncated = self.plan.damage.truncated
-        return damage.write(Path(folder), self.queries, self.events, form, truncated=truncated)
+        return write_tables(Path(folder), self.queries, self.events, form, truncated=truncated)
 
     def log(self, **options: Any) -> InteractionLog:
         """Write the log to a temporary folder and read it; `options` are those of `judged.online.read_log`."""
@@ -194,7 +193,7 @@ class SimulatedLog:
 
         read_log = importlib.import_module("judged.online.storage").read_log
         folder = tempfile.mkdtemp()
-        form: damage.Form = "ndjson" if self.plan.damage.truncated else "parquet"
+        form: FileFormat = "ndjson" if self.plan.damage.truncated else "parquet"
         log: InteractionLog = read_log([str(path) for path in self.write(folder, form)], **options)
         weakref.finalize(log.engine, remove_folder, folder)  # Shown results are read lazily from the files.
         return log

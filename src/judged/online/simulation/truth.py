@@ -124,16 +124,16 @@ def _page_probabilities(plan: SimulationPlan, world: World) -> tuple[float, Floa
     """Return the share of pages with results, and their probability by topic and version."""
     collection = plan.collection
     topics = np.arange(collection.topics)
-    answered = np.zeros(world.zero.shape)
+    results_probability = np.zeros(world.zero.shape)
     queries = first_queries()
     # Each first query of a task has the same probability.
     for extras, modifier in queries:
-        version = world.version(*(np.full_like(topics, part) for part in (extras, modifier, 0)))
+        list_version = world.version(*(np.full_like(topics, part) for part in (extras, modifier, 0)))
         for misspelt, share in ((False, 1 - collection.misspelt), (True, collection.misspelt)):
-            no_results = world.has_no_results(topics, version, np.full(len(topics), misspelt))
+            no_results = world.has_no_results(topics, list_version, np.full(len(topics), misspelt))
             answer_probability = np.where(no_results, collection.rescue, 1.0)
-            answered[topics, version] += world.popularity * share * answer_probability / len(queries)
-    return float(answered.sum()), answered
+            results_probability[topics, list_version] += world.popularity * share * answer_probability / len(queries)
+    return float(results_probability.sum()), results_probability
 
 
 def _propensities(plan: SimulationPlan) -> tuple[Floats, Floats]:

@@ -273,7 +273,7 @@ def _written_rows(kinds: NDArray[np.int8]) -> tuple[Ints, NDArray[np.int8]]:
     return rows, np.where(is_doubled[rows] & is_first, UNDAMAGED, kinds[rows]).astype(np.int8)
 
 
-Form: TypeAlias = Literal["parquet", "ndjson", "bulk", "csv"]
+FileFormat: TypeAlias = Literal["parquet", "ndjson", "bulk", "csv"]
 _INVALID_TIMES = ("yesterday", "31/02/2026 25:61", "")
 _TIMESTAMP = pa.timestamp("ms", "UTC")
 
@@ -307,7 +307,7 @@ def _named(columns: Mapping[str, Any], names: str) -> dict[str, Any]:
     return {name: columns[raw_name or name] for name, _, raw_name in pairs}
 
 
-def write(folder: Path, queries: Table, events: Table, form: Form, *, truncated: bool) -> tuple[Path, ...]:
+def write_tables(folder: Path, queries: Table, events: Table, form: FileFormat, *, truncated: bool) -> tuple[Path, ...]:
     """Write both tables in a format; see `SimulatedLog.write`."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = {"ubi_queries": queries, "ubi_events": events}

@@ -177,8 +177,8 @@ class Conclusions(Answer):
             "optimism": choice.optimism,
             "may_be_best": self.may_be_best,
             "front": self.tradeoff.front,
-            "assumed": self.effects.assumed,
-            "full": self.effects.full,
+            "omitted_interactions": self.effects.omitted_interactions,
+            "full_factorial": self.effects.is_full_factorial,
         }
 
     def blocks(self) -> tuple[Block, ...]:
@@ -326,9 +326,10 @@ class Conclusions(Answer):
                     f"{effect.factor} ({effect.change}) is what changes at {listed(effect.held_levels)}: {factor_noun}"
                     " that only one of the two has."
                 )
-        if self.effects.assumed:
+        if self.effects.omitted_interactions:
             is_partly_estimated = any(
-                effect.estimate and effect.factor in self.effects.assumed for effect in self.effects.interactions
+                effect.estimate and effect.factor in self.effects.omitted_interactions
+                for effect in self.effects.interactions
             )
             other_text = ", nor others of the same factors" if is_partly_estimated else ""
             yield (

@@ -251,9 +251,9 @@ def _notes(
     aliased = [f"{effect.factor} ({effect.change})" for effect in effects.main if effect.estimate is None]
     if aliased:
         yield Note("aliased", f"effects that these configurations cannot show: {first_few(aliased)}")
-    if effects.assumed:
+    if effects.omitted_interactions:
         text = "interactions that the main effects assume to be absent, as some combinations were not run"
-        yield Note("no-interaction-assumed", f"{text}: {first_few(effects.not_estimated)}")
+        yield Note("no-interaction-omitted_interactions", f"{text}: {first_few(effects.not_estimated)}")
     if sensitive_exclusions := _sensitive_exclusions(scores, oriented, is_candidate, choices):
         text = "configurations that may not be the best by a difference that is sensitive to a few topics"
         yield Note("sensitive", f"{text}: {first_few(sensitive_exclusions)}")

@@ -60,7 +60,7 @@ class Effect(ReadOnly):
         For each factor: the level of the baseline, and the new level.
     values
         (T,): effect on each topic; NaN if a configuration has no score.
-    reach
+    max_difference
         Largest possible absolute value, from the bounds of the measure; infinite without bounds.
     held_levels
         Levels of factors that do not apply to both sides of the change.
@@ -87,7 +87,7 @@ class Effect(ReadOnly):
     factors: tuple[str, ...]
     changes: tuple[tuple[str, str], ...]
     values: Floats
-    reach: float = math.inf
+    max_difference: float = math.inf
     held_levels: tuple[str, ...] = ()
     estimate: Difference | None = None
     wins: Wins | None = None
@@ -130,27 +130,27 @@ class FactorEffects(ReadOnly):
         Each level of each factor against the baseline's, averaged over the levels of the others.
     interactions
         Of each pair of factors.
-    assumed
+    omitted_interactions
         Pairs of factors that `main` assumes not to interact, because combinations are missing.
-    full
+    is_full_factorial
         Whether all combinations of levels were run.
     """
 
     main: tuple[Effect, ...]
     interactions: tuple[Effect, ...]
-    assumed: tuple[str, ...]
-    full: bool
+    omitted_interactions: tuple[str, ...]
+    is_full_factorial: bool
 
     @property
     def not_estimated(self) -> tuple[str, ...]:
-        """Pairs of `assumed`, or changes of a pair, that cannot be estimated."""
+        """Pairs of `omitted_interactions`, or changes of a pair, that cannot be estimated."""
         estimated = {effect.factor for effect in self.interactions if effect.estimate}
         partially_estimated = [
             f"{effect.factor} ({effect.change})"
             for effect in self.interactions
-            if effect.factor in estimated and effect.factor in self.assumed and not effect.estimate
+            if effect.factor in estimated and effect.factor in self.omitted_interactions and not effect.estimate
         ]
-        return (*(pair for pair in self.assumed if pair not in estimated), *partially_estimated)
+        return (*(pair for pair in self.omitted_interactions if pair not in estimated), *partially_estimated)
 
 
 def join_names(names: Sequence[str]) -> str:
@@ -168,7 +168,7 @@ def factor_effects(
     baseline: int,  # index of the configuration that the others are compared with
     choices: Choices,
     slicing: Slicing | None = None,
-    reach: float = math.inf,  # largest possible difference of two scores
+    max_difference: float = math.inf,  # largest possible difference of two scores
 ) -> FactorEffects:
     """Estimate and test all effects. Main effects, interactions, and effects on slices are a family each."""
     names = list(dict.fromkeys(name for row in (levels[baseline], *levels) for name in row))
@@ -193,7 +193,7 @@ def factor_effects(
         ]
         aliased = [join_names([names[factor] for factor in term]) for term in contrast.aliased]
         topic_effects = contrast.of(values) if contrast.estimable else np.full(values.shape[1], np.nan)
-        max_effect = reach * float(np.abs(contrast.weights).sum()) / 2 if contrast.estimable else math.inf
+        max_effect = max_difference * float(np.abs(contrast.weights).sum()) / 2 if contrast.estimable else math.inf
         compared_levels = [(factor, code) for factor, level in zip(contrast.factors, contrast.levels, strict=True)
                 for code in (0, level)]  # fmt: skip
         held_factors = sorted({held for factor_level in compared_levels for held in inapplicable.get(factor_level, ())})
@@ -204,8 +204,10 @@ def factor_effects(
     return FactorEffects(
         main=_test_effects([build_effect(effect) for effect in contrasts.main], choices, slicing),
         interactions=_test_effects([build_effect(effect) for effect in contrasts.interactions], choices, None),
-        assumed=tuple(join_names([names[factor] for factor in pair]) for pair in contrasts.assumed),
-        full=contrasts.full,
+        omitted_interactions=tuple(
+            join_names([names[factor] for factor in pair]) for pair in contrasts.omitted_interactions
+        ),
+        is_full_factorial=contrasts.is_full_factorial,
     )
 
 
@@ -242,7 +244,10 @@ def _test_effects(effects: Sequence[Effect], choices: Choices, slicing: Slicing 
     if not estimable:
         return tuple(effects)
     subsets = topic_subsets(len(estimable[0].values), slicing)
-    pairs = [ValuePair(np.zeros(len(effect.values)), effect.values, reach=effect.reach) for effect in estimable]
+    pairs = [
+        ValuePair(np.zeros(len(effect.values)), effect.values, max_difference=effect.max_difference)
+        for effect in estimable
+    ]
     untested = {(row, column) for row, subset in enumerate(subsets) if subset.small for column in range(len(estimable))}
     tests = compare_subsets(pairs, subsets, choices, untested)
     between: list[Heterogeneity | None] = [None] * len(estimable)
@@ -280,7 +285,9 @@ def _sensitivity(effect: Effect, estimate: Difference, choices: Choices) -> Sens
     if not estimate.significant or not estimate.difference:
         return None
     zeros = np.zeros(len(effect.values))
-    return sensitivity(zeros, effect.values, alpha=choices.alpha, max_difference=effect.reach, seed=choices.seed)
+    return sensitivity(
+        zeros, effect.values, alpha=choices.alpha, max_difference=effect.max_difference, seed=choices.seed
+    )
 
 
 def _detectable_effect(values: Floats, estimate: Difference, choices: Choices, family: int) -> float:
@@ -344,24 +351,24 @@ class EstimableEffects(ReadOnly):
         Each level of each factor against level 0, averaged with equal weights over all levels of the other factors.
     interactions
         For each pair of factors: the effect of two changes above the sum of both, averaged in the same way.
-    assumed
+    omitted_interactions
         Pairs of factors that are assumed not to interact.
-    full
+    is_full_factorial
         Whether every combination of levels occurs equally often. Main effects are then differences of marginal means,
         and interactions of all orders average out.
     """
 
     main: tuple[ConfigurationContrast, ...]
     interactions: tuple[ConfigurationContrast, ...]
-    assumed: tuple[Term, ...]
-    full: bool
+    omitted_interactions: tuple[Term, ...]
+    is_full_factorial: bool
 
 
 def estimable_effects(codes: ArrayLike, inapplicable: Exclusions | None = None) -> EstimableEffects:
     """Determine which effects configurations can estimate, and their contrasts.
 
-    An interaction of two factors is in the model if all of it can be estimated beside all others, else in `assumed`.
-    The main effects are then those of the least-squares fit without it.
+    An interaction of two factors is in the model if all of it can be estimated together with all others,
+    else in `omitted_interactions`. The main effects are then those of the least-squares fit without it.
 
     Parameters
     ----------
@@ -382,13 +389,13 @@ def estimable_effects(codes: ArrayLike, inapplicable: Exclusions | None = None) 
     >>> full = estimable_effects([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> [(effect.factors, effect.weights.tolist()) for effect in full.main]
     [((0,), [-0.5, -0.5, 0.5, 0.5]), ((1,), [-0.5, 0.5, -0.5, 0.5])]
-    >>> full.interactions[0].weights.tolist(), full.full
+    >>> full.interactions[0].weights.tolist(), full.is_full_factorial
     ([1.0, -1.0, -1.0, 1.0], True)
     >>> one_at_a_time = estimable_effects([[0, 0], [0, 1], [1, 0]])
-    >>> one_at_a_time.main[0].weights.tolist(), one_at_a_time.assumed
+    >>> one_at_a_time.main[0].weights.tolist(), one_at_a_time.omitted_interactions
     ([-1.0, 0.0, 1.0], ((0, 1),))
     >>> nested = estimable_effects([[0, 0], [0, 1], [1, 0]], {(0, 1): {1}})
-    >>> nested.main[0].weights.tolist(), nested.assumed
+    >>> nested.main[0].weights.tolist(), nested.omitted_interactions
     ([-1.0, 0.0, 1.0], ())
     """
     table = np.asarray(codes)
@@ -401,8 +408,8 @@ def estimable_effects(codes: ArrayLike, inapplicable: Exclusions | None = None) 
     full_model = _EffectModel(table, levels, [*varying, *pairs], inapplicable)
     interactions = [full_model.contrast(pair, new_levels) for pair, new_levels in full_model.changes if len(pair) > 1]
     inestimable = {contrast.factors for contrast in interactions if not contrast.estimable}
-    assumed = tuple(pair for pair in pairs if pair in inestimable)
-    terms = [*varying, *(pair for pair in pairs if pair not in assumed)]
+    omitted_interactions = tuple(pair for pair in pairs if pair in inestimable)
+    terms = [*varying, *(pair for pair in pairs if pair not in omitted_interactions)]
     model = _EffectModel(table, levels, terms, inapplicable)
     main = [model.contrast(factor, (level,)) for factor in varying for level in levels[factor[0]][1:]]
     for i, contrast in enumerate(main):  # an alias is a term without which the effect can be estimated
@@ -411,10 +418,12 @@ def estimable_effects(codes: ArrayLike, inapplicable: Exclusions | None = None) 
             reduced = _EffectModel(table, levels, [term for term in terms if term != alias], inapplicable)
             aliases += [alias] if reduced.contrast(contrast.factors, contrast.levels).estimable else []
         main[i] = replace(contrast, aliased=tuple(aliases) or contrast.aliased)
-    interactions = [c if c.factors in assumed else model.contrast(c.factors, c.levels) for c in interactions]
+    interactions = [
+        c if c.factors in omitted_interactions else model.contrast(c.factors, c.levels) for c in interactions
+    ]
     cells, counts = np.unique(table, axis=0, return_counts=True)
-    full = len(cells) == np.prod([len(column) for column in levels]) and bool((counts == counts[:1]).all())
-    return EstimableEffects(tuple(main), tuple(interactions), assumed, full)
+    is_full = len(cells) == np.prod([len(column) for column in levels]) and bool((counts == counts[:1]).all())
+    return EstimableEffects(tuple(main), tuple(interactions), omitted_interactions, is_full)
 
 
 class _EffectModel:

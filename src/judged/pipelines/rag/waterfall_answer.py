@@ -136,7 +136,7 @@ class Waterfall(Answer):
         final_shares = {step.run: f"{step.run} {percent(step.overall.value)}" for step in main_steps}
         caption = f"Behind the last step: {', '.join(final_shares.values())}."
         options: dict[str, Any] = {"kind": "dots", "color": "run"} if self.several else {"kind": "bars"}
-        options |= {"percent": "x", "from_zero": True, "reach": {"x": (0.0, 1.0)}}
+        options |= {"percent": "x", "from_zero": True, "includes": {"x": (0.0, 1.0)}}
         return (
             Sentences(self.sentences),
             Chart("waterfall", f"What comes through, of {unit}", main_table, caption, x="overall", y="step", **options),

@@ -94,12 +94,12 @@ class TraceDiff(Answer):
     def changes(self) -> tuple[TestedChange, ...]:
         """Tested changes of the score and of each part, over all topics and by slice; higher is better."""
         run, score_range = self.other.traces.name, self.other.measure.properties.score_range
-        scores = ValuePair(self.baseline.score, self.other.score, family=SCORE, reach=score_range)
+        scores = ValuePair(self.baseline.score, self.other.score, family=SCORE, max_difference=score_range)
         quantities = {(run, SCORE): scores}
         for name in self._names:
             sides = (self.baseline, self.other)
             before, after = (-np.where(self.complete, self._lost(side, name), np.nan) for side in sides)
-            quantities[run, name] = ValuePair(before, after, family="parts", reach=2 * score_range)
+            quantities[run, name] = ValuePair(before, after, family="parts", max_difference=2 * score_range)
         changes = changes_of_quantities(quantities, topic_subsets(len(self.complete), self.other.slicing), self.choices)
         return tuple(map(_sufficient, changes))
 

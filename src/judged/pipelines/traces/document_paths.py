@@ -115,7 +115,7 @@ class DocumentPaths(Answer):
         sentences = [Sentences(self.sentences)] if self.sentences else []
         actions = [Sentences(self.user_actions, "did", "What users did")] if self.user_actions else []
         ranks = [self._rank_table()] if len(self.paths) > _MAX_DETAILED else []
-        features = [self._feature_table()] if len(self.paths) <= _MAX_DETAILED and self._features else []
+        features = [self._feature_table()] if len(self.paths) <= _MAX_DETAILED and self._feature_gap_rows else []
         return (*sentences, *ranks, self._visit_table(), *features, *actions, self._stage_table())
 
     @property
@@ -204,7 +204,7 @@ class DocumentPaths(Answer):
         return Table("ranks", (doc_ids, grades, *ranks, outcomes), "Documents", note=note, only="people")
 
     @cached_property
-    def _features(self) -> tuple[tuple[str, str, list[Any], float], ...]:
+    def _feature_gap_rows(self) -> tuple[tuple[str, str, list[Any], float], ...]:
         """Stage, feature, values of one or two documents, and their gap in standard deviations.
 
         The last stages come first, and within a stage the largest gaps.
@@ -226,11 +226,11 @@ class DocumentPaths(Answer):
         documents = self.traces.spans_of(self.query_id)[stage].documents or ()
         all_values = [document.features.get(name) for document in documents]
         spread = pstdev([value for value in all_values if isinstance(value, (int, float))] or [0.0])
-        is_numeric = len(values) == _MAX_DETAILED and all(isinstance(value, (int, float)) for value in values)
+        is_numeric = len(values) == 2 and all(isinstance(value, (int, float)) for value in values)
         return (values[0] - values[1]) / spread if is_numeric and spread else math.nan
 
     def _feature_table(self) -> Table:
-        rows, is_pair = self._features, len(self.paths) == _MAX_DETAILED
+        rows, is_pair = self._feature_gap_rows, len(self.paths) == 2
         columns = [
             Column("stage", [stage for stage, *_ in rows], TEXT),
             Column("feature", [name for _, name, *_ in rows], TEXT),
@@ -245,9 +245,9 @@ class DocumentPaths(Answer):
 
     def _feature_gaps(self) -> Iterator[str]:
         """Yield a sentence with the features that differ most at the last stage that recorded them."""
-        rows = [(stage, f"{name} ({gap:+.2f})") for stage, name, _, gap in self._features if gap]
+        rows = [(stage, f"{name} ({gap:+.2f})") for stage, name, _, gap in self._feature_gap_rows if gap]
         largest = [text for stage, text in rows if stage == rows[0][0]][:_MAX_FEATURES]
-        if largest and len(self.paths) == _MAX_DETAILED:
+        if largest and len(self.paths) == 2:
             first, second = self.paths
             text = f"What sets {first} most apart from {second} at {rows[0][0]}, in standard deviations"
             yield f"{text}: {', '.join(largest)}."

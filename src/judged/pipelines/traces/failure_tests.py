@@ -35,7 +35,7 @@ Clicks = Mapping[str, Mapping[str, float]]
 """Numbers of clicks by topic and document; an empty mapping for an abandoned list."""
 MIN_TOPICS = 10
 """Minimum number of topics for a test of a kind of failure."""
-CLASS = "class of queries"
+SLICE_TEST = "class of queries"
 """Kind of a slice with a higher loss, if other possible causes were not tested."""
 NO_DATA = "no-data"
 """Code of tests that lack data."""
@@ -92,7 +92,7 @@ def run_tests(
     """Run all tests with data, and return reasons for the others.
 
     The false discovery rate is over all tests. A slice with a higher loss is *intent* only if missing content,
-    freshness, and feedback were tested as well: otherwise its kind is `CLASS`, as they are possible causes.
+    freshness, and feedback were tested as well: otherwise its kind is `SLICE_TEST`, as they are possible causes.
     """
     grades = _grades_of(qrels)
     traced = clicks_of(funnel.traces, funnel.losses[-1].stage.name)
@@ -114,7 +114,7 @@ def run_tests(
         results.insert(0, Untested("missing content", "corpus", NO_DATA, reason))
     untested = tuple(result for result in (*results, *disagreement) if isinstance(result, Untested))
     if alternatives(untested, tests):
-        tests = [test._replace(failure=CLASS) if test.members is not None else test for test in tests]
+        tests = [test._replace(failure=SLICE_TEST) if test.members is not None else test for test in tests]
     adjusted = adjust([test.p for test in tests], "bh").tolist() if tests else []
     return tuple(test._replace(adjusted=p, found=p <= fdr) for test, p in zip(tests, adjusted, strict=True)), untested
 

@@ -13,7 +13,7 @@ from judged.comparison.slicing.parts import topic_subsets
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.diagnosis.changes import mean_of
-from judged.pipelines.traces.failure_tests import CLASS, alternatives, missed_share, run_tests, score_curves
+from judged.pipelines.traces.failure_tests import SLICE_TEST, alternatives, missed_share, run_tests, score_curves
 from judged.pipelines.traces.funnel import funnel
 from judged.pipelines.traces.funnel_answer import SCORE
 from judged.pipelines.traces.steps import CORPUS
@@ -224,12 +224,12 @@ class Failures(Answer):
     @property
     def alternatives(self) -> tuple[str, ...]:
         """Other possible causes of a higher loss of a class of queries: kinds not tested, or found as well."""
-        significant = (test.failure for test in self.tests if test.found and test.failure not in ("intent", CLASS))
+        significant = (test.failure for test in self.tests if test.found and test.failure not in ("intent", SLICE_TEST))
         return tuple(dict.fromkeys((*alternatives(self.untested, self.tests), *significant)))
 
     def _with_alternatives(self, kind: str) -> str:
         """Return the name of a kind, with other possible causes."""
-        if kind not in ("intent", CLASS) or not self.alternatives:
+        if kind not in ("intent", SLICE_TEST) or not self.alternatives:
             return kind
         return f"{kind} (which could also be {listed(self.alternatives, 'or')})"
 
@@ -300,8 +300,10 @@ class Failures(Answer):
 
     def _tests_table(self) -> Table:
         tests = sorted(self.tests, key=lambda test: (not test.found, test.adjusted))
-        is_class = [test.failure == CLASS or (test.failure == "intent" and test.members is not None) for test in tests]
-        others, definitions = ", ".join(self.alternatives), [FAILURES.get(test.failure) for test in tests]
+        is_slice_test = [
+            test.failure == SLICE_TEST or (test.failure == "intent" and test.members is not None) for test in tests
+        ]
+        alternatives_text, definitions = ", ".join(self.alternatives), [FAILURES.get(test.failure) for test in tests]
         recoverable = [test.recoverable for test in tests]
         p = p_value(self.fdr)
         return Table(
@@ -316,8 +318,8 @@ class Failures(Answer):
                 *columns_of(tests, "found"),
                 Column("missed", [missed_share(test.n) for test in tests], SHARE, only="data"),
                 Column("recoverable", recoverable, CHANGE, f"recoverable {self.funnel.measure}"),
-                Column("alternatives", [others if of_class else "" for of_class in is_class], TEXT, "could also be",
-                       only="" if others and any(is_class) else "data"),
+                Column("alternatives", [alternatives_text if flag else "" for flag in is_slice_test], TEXT,
+                       "could also be", only="" if alternatives_text and any(is_slice_test) else "data"),
                 Column("of", [test.what for test in tests], TEXT, "difference of", below=True),
                 Column("remedy", [failure.remedy if failure else None for failure in definitions], TEXT, only="data"),
                 Column("cost", [failure.cost if failure else None for failure in definitions], TEXT, only="data"),

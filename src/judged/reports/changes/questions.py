@@ -11,7 +11,7 @@ import numpy as np
 
 from judged.diagnosis.gates.guardrails import find_lost_topics, numbers_by_run
 from judged.errors import InputError
-from judged.pipelines.traces.failure_tests import CLASS
+from judged.pipelines.traces.failure_tests import SLICE_TEST
 from judged.pipelines.traces.failures import FAILURES
 from judged.pipelines.traces.steps import compare_with_rest
 from judged.reports.report_data import embed_block, shorten_line
@@ -370,7 +370,7 @@ def _answer_fixed_over_topics(
     before: Failures, after: Failures, meant: str, shifts: Sequence[_Shift]
 ) -> tuple[QuestionState, str]:
     """Answer whether a kind of failure that only tests over topics detect was detected before, and is less after."""
-    kinds = {meant} | ({CLASS} if meant == "intent" else set())
+    kinds = {meant} | ({SLICE_TEST} if meant == "intent" else set())
     relevant = [shift for shift in shifts if shift.failure in kinds]
     if not relevant:
         return "not tested", f"{meant} was not tested: {_untested_reasons(before, after, meant)}."
@@ -382,8 +382,8 @@ def _answer_fixed_over_topics(
     if not detected:
         tests = counted(len(relevant), "test")
         return "undecided", f"Before, {meant} is not shown ({tests}), so nothing shows it mended.{caveat}"
-    if all(shift.failure == CLASS for shift in relevant):
-        meant = f"a loss of a {CLASS}"
+    if all(shift.failure == SLICE_TEST for shift in relevant):
+        meant = f"a loss of a {SLICE_TEST}"
     changes = [f"{shift.where} {decimal(shift.difference, 3, '+')} (p = {shift.adjusted:.2g})" for shift in detected]
     is_lower, remaining = all(shift.is_lower for shift in detected), [row.where for row in relevant if row.found_after]
     state: QuestionState = ("look" if is_lower else "bad") if remaining else "good" if is_lower else "undecided"

@@ -268,7 +268,7 @@ class Curves(ReadOnly, Answer):
             color="run",
             spread="cutoff" if by_cutoff else "",
             from_zero=True,
-            reach={"x": (0.0, 1.0)} if self.how == "interpolated" else {},
+            includes={"x": (0.0, 1.0)} if self.how == "interpolated" else {},
             height=300,
         )
 

@@ -214,9 +214,9 @@ def _run_notes(judged: Judged, topics: TopicPolicy, left_out: Sequence[Measure])
     if (share := _returned_share(judged)) < _MIN_KNOWN_RETURNED:
         text = f"it returned {share:.1%} of the judged documents that it could have; do the ids mean the same?"
         add("few-judged", text, -share)
-    if judged.self_first * 2 >= np.count_nonzero(judged.present) and judged.self_first >= _MIN_SELF_TOPICS:
-        text = f"the first document has the id of the topic in {counted(judged.self_first, 'topic')}: did these queries"
-        add("self-first", f"{text} find themselves? exclude_self leaves such documents out", judged.self_first)
+    if judged.n_self_top * 2 >= np.count_nonzero(judged.present) and judged.n_self_top >= _MIN_SELF_TOPICS:
+        text = f"the first document has the id of the topic in {counted(judged.n_self_top, 'topic')}: did these queries"
+        add("self-first", f"{text} find themselves? exclude_self leaves such documents out", judged.n_self_top)
     if judged.ranked:
         constant = (judged.tie_first == 1) & (judged.tie_last >= judged.returned[judged.topic]) & (judged.tie_last > 1)
         if topic_count := len(distinct(judged.topic[constant])):

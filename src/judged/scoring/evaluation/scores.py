@@ -273,13 +273,13 @@ class Scores(Answer, ReadOnly):
         """Aggregate the ranges of one estimate over its topics."""
         from judged.scoring.evaluation.summary import aggregate_range
 
-        run, row = divmod(index, len(self.measures))
-        kind = self.measures[row].entry.aggregate
-        scores = self.values[run, row]
+        run, measure_index = divmod(index, len(self.measures))
+        kind = self.measures[measure_index].entry.aggregate
+        scores = self.values[run, measure_index]
         return tuple(
-            aggregate_range(ranges, (run, row), scores, kind)
+            aggregate_range(ranges, (run, measure_index), scores, kind)
             for ranges in self.ranges
-            if not np.isnan(ranges.low[run, row]).all()
+            if not np.isnan(ranges.low[run, measure_index]).all()
         )
 
     def _limits(self, flat: Floats, method: IntervalMethod) -> Floats:

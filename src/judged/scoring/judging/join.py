@@ -190,7 +190,7 @@ def judged_of(qrels: Qrels, run: Run, ranking: RankingRules, hits_and_hash: Hits
         qrels=qrels,
         run=run,
         file_hash=file_hash,
-        self_first=hits.self_first,
+        n_self_top=hits.n_self_top,
     )
 
 

@@ -81,7 +81,7 @@ class JudgedHits(ReadOnly):
     run: Run = field(repr=False)
     file_hash: FileHash = field(default=FileHash(), repr=False)  # hash of the files from which the run was read
     # topics in which no document has a higher score than the one with the id of the topic
-    self_first: int = field(default=0, repr=False)
+    n_self_top: int = field(default=0, repr=False)
     # attributes of documents, for the measures that need them
     documents: Documents | None = field(default=None, repr=False)
     # whether this is another ranking than the run's: an ideal one, or one without unjudged documents

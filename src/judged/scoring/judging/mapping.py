@@ -68,7 +68,7 @@ def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ra
         tie_last=stop - start,
         score=score,
         row=row,
-        self_first=sum(docs.get(topic) == highest for (topic, docs), highest in zip(non_empty, best, strict=True)),
+        n_self_top=sum(docs.get(topic) == highest for (topic, docs), highest in zip(non_empty, best, strict=True)),
     )
 
 

@@ -118,7 +118,7 @@ class RunHits:
     tie_last: Ints
     score: Floats
     row: Ints | None = None  # for each row: its position among the judged pairs, if it was looked up already
-    self_first: int = 0  # topics in which no document has a higher score than the one with the id of the topic
+    n_self_top: int = 0  # topics in which no document has a higher score than the one with the id of the topic
 
 
 def no_hits() -> RunHits:
@@ -134,7 +134,7 @@ def concatenate_hits(pieces: Sequence[RunHits]) -> RunHits:
     return RunHits(
         names=tuple(name for piece in pieces for name in piece.names),
         doc=pa.concat_arrays([piece.doc for piece in pieces]),
-        self_first=sum(piece.self_first for piece in pieces),
+        n_self_top=sum(piece.n_self_top for piece in pieces),
         **{name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in _ARRAY_COLUMNS},
     )
 
@@ -253,7 +253,7 @@ def rank_topics(
         tie_first=first - start + 1,
         tie_last=stop - start,
         score=scores[rows],
-        self_first=int(np.count_nonzero(scores[self_rows] == best)),
+        n_self_top=int(np.count_nonzero(scores[self_rows] == best)),
     )
 
 

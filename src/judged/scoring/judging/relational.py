@@ -87,10 +87,11 @@ def hits_sql(table: EngineTable, ranking: RankingRules) -> str:
     earlier = "<" if ranking.ties == "docid-rising" else ">"
     return f"""
         WITH returned AS (
-            SELECT {table.text("run_id")} AS run, {table.text("query_id")} AS query, {table.text("doc_id")} AS doc,
+            SELECT {table.id_bytes_sql("run_id")} AS run, {table.id_bytes_sql("query_id")} AS query,
+                {table.id_bytes_sql("doc_id")} AS doc,
                 {_score(table, ranking)} AS score
             FROM judged_rows
-            WHERE {table.text("query_id")} IN (SELECT encode(query) FROM judged_input)
+            WHERE {table.id_bytes_sql("query_id")} IN (SELECT encode(query) FROM judged_input)
         ), hits AS MATERIALIZED (
             SELECT r.run, r.query, r.doc, r.score, q.row
             FROM returned AS r JOIN judged_input AS q ON r.query = encode(q.query) AND r.doc = encode(q.doc)

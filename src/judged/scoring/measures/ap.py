@@ -214,8 +214,8 @@ class InfAP(Measure):
         judged.column("r", relevant_above, "relevant above", where=is_relevant)
         judged.column("n", nonrelevant_above, "judged not relevant above", where=is_relevant)
         judged.column("p", pooled_above, "r, n and what else above is from the pool", where=is_relevant)
-        share = f"(r + {_EPSILON:.5f}) / (r + n + {2 * _EPSILON:.5f})"
-        how = f"1 / rank + (rank - 1) / rank * (p / (rank - 1)) * {share}"
+        share_formula = f"(r + {_EPSILON:.5f}) / (r + n + {2 * _EPSILON:.5f})"
+        how = f"1 / rank + (rank - 1) / rank * (p / (rank - 1)) * {share_formula}"
         parts = {"r": relevant_above, "n": nonrelevant_above, "p": pooled_above}
         judged.column("expected precision", expected, how, where=is_relevant, **parts)
         total = judged.total("sum of expected precision", expected, "expected precision", where=is_relevant)

@@ -128,12 +128,12 @@ def _found_as(entry: Entry, search_text: str, *, is_best: bool) -> str:
 
 def _suits(entry: Entry, query: CatalogQuery) -> bool:
     properties = entry.properties
-    needs_more = properties.uses_all_labels or entry.family == "facts about documents"
+    needs_extra_labels = properties.uses_all_labels or entry.family == "facts about documents"
     return (
         (not query.grades or properties.graded == (query.grades == "graded"))
         and (not query.order or properties.needs_ranking == (query.order == "ranking"))
         and (not query.unjudged or properties.ignores_unjudged_tail == (query.unjudged == "ignored"))
-        and (not query.needs or needs_more == (query.needs == "more"))
+        and (not query.needs or needs_extra_labels == (query.needs == "more"))
     )
 
 

@@ -284,8 +284,8 @@ def truncate_grades(qrels: Qrels) -> tuple[Qrels, str]:
     """Truncate grades to integers like C's ``atol``. Return also a warning if that changed a grade, or ""."""
     truncated = qrels.regraded(np.trunc(qrels.grades) + 0.0)
     num_changed = np.count_nonzero(truncated.grades != qrels.grades)
-    changed = f"{num_changed} of {len(qrels)} grades are no whole numbers; their fractions are ignored"
-    return truncated, f"warning: {qrels.where}: {changed}" if num_changed else ""
+    problem = f"{num_changed} of {len(qrels)} grades are not integers; their fractions are ignored"
+    return truncated, f"warning: {qrels.where}: {problem}" if num_changed else ""
 
 
 def open_run(path: str) -> Run:
