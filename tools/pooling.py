@@ -82,7 +82,7 @@ def pool_rows(source: Collection, depths: Sequence[int] = DEPTHS) -> Iterator[li
     full_pool = candidates(source.runs, 100, queries=queries)
     relevant = lambda topic, doc: source.grades.get((topic, doc), 0) >= source.rel  # noqa: E731
     by_topic: defaultdict[str, list[tuple[int, bool]]] = defaultdict(list)
-    for code, doc, best_rank in zip(full_pool.topic.tolist(), full_pool.doc, full_pool.best.tolist(), strict=True):
+    for code, doc, best_rank in zip(full_pool.topic.tolist(), full_pool.doc, full_pool.best_rank.tolist(), strict=True):
         topic = full_pool.query_ids[code]
         by_topic[topic].append((best_rank, relevant(topic, doc)))
     n_relevant = sum(is_relevant for rows in by_topic.values() for _, is_relevant in rows)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judged.pipelines.traces.failure_tests import CLASS, FailureTest, Untested
+from judged.pipelines.traces.failure_tests import SLICE_TEST, FailureTest, Untested
 from judged.pipelines.traces.steps import compare_with_rest
 from judged.reports.changes.questions import _answer_fixed_over_topics, _loss_change, _Shift, _shifts, answer_fixed
 from judged.stats.paired import paired_test
@@ -158,16 +158,16 @@ UNCLEAR = shift("feedback", "popularity", adjusted=0.2)
         ("intent", [shift("intent", "a")], "good",
          ("Before, intent is shown; after, it is not shown. Change: a -0.250 (p = 0.012)."
           " It could also be freshness or feedback.")),
-        ("intent", [shift(CLASS, "a")], "good",
-         (f"Before, a loss of a {CLASS} is shown; after, it is not shown. Change: a -0.250 (p = 0.012)."
+        ("intent", [shift(SLICE_TEST, "a")], "good",
+         (f"Before, a loss of a {SLICE_TEST} is shown; after, it is not shown. Change: a -0.250 (p = 0.012)."
           " It could also be freshness or feedback.")),
-        ("intent", [shift(CLASS, "a"), shift("intent", "subtopics", before=False)], "good",
+        ("intent", [shift(SLICE_TEST, "a"), shift("intent", "subtopics", before=False)], "good",
          ("Before, intent is shown; after, it is not shown. Change: a -0.250 (p = 0.012)."
           " It could also be freshness or feedback.")),
         ("intent", [shift("intent", "a", before=False), shift("intent", "b", before=False)], "undecided",
          ("Before, intent is not shown (2 tests), so nothing shows it mended."
           " It could also be freshness or feedback.")),
-        ("calibration", [shift(CLASS, "a")], "not tested",
+        ("calibration", [shift(SLICE_TEST, "a")], "not tested",
          "calibration was not tested: there are not the same tests before and after."),
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from command_line import process
 from judged.comparison.slicing.topic_slices import slice_topics
 from judged.pipelines.traces import Document, Failures, Span, Traces, failures, write_traces
-from judged.pipelines.traces.failure_tests import CLASS
+from judged.pipelines.traces.failure_tests import SLICE_TEST
 from judged.reports.changes import review
 from judged.reports.changes.questions import answer_fixed
 
@@ -163,11 +163,11 @@ def classes(broken: bool) -> tuple[Failures, Failures]:
 def test_a_class_of_queries_is_intent_only_if_other_reasons_were_looked_for() -> None:
     alone, with_causes = classes(broken=True)
     findings = {test.where: (test.failure, test.found) for test in alone.tests}
-    assert findings == {"class=a": (CLASS, True), "class=b": (CLASS, False)}
+    assert findings == {"class=a": (SLICE_TEST, True), "class=b": (SLICE_TEST, False)}
     assert alone.alternatives == ("missing content", "freshness", "feedback")
     # dates and clicks were given, but no two relevant documents of a topic could be compared: still untested
     assert with_causes.alternatives == ("freshness", "feedback")
-    assert {test.failure for test in with_causes.tests} == {CLASS}
+    assert {test.failure for test in with_causes.tests} == {SLICE_TEST}
     rows = {row["where"]: row for row in alone.table("tests").records()}
     assert rows["class=a"]["alternatives"] == "missing content, freshness, feedback"
     # RR of 1/4 and 1/5 against 1 and 1/2, 8 and 7 topics of 15 each: losses of .7767 and .2333
