@@ -13,9 +13,9 @@ from judged.online.ab_tests.differences import Inference
 from judged.online.interleaving_analysis.credit import read_mixed_lists, read_outcomes
 from judged.online.mixed_lists import METHODS
 from judged.online.simulation import (
-    InterleavingPlan,
     SimulatedArm,
     SimulatedCollection,
+    SimulatedInterleaving,
     SimulationPlan,
     Users,
     simulate,
@@ -47,7 +47,7 @@ def error_rates(groups: int) -> None:
                 collection=collection,
                 arms=arms(first, second),
                 users=Users(number=round(1.05 * GROUP * groups)),
-                interleaving=InterleavingPlan(method, "longer"),
+                interleaving=SimulatedInterleaving(method, "longer"),
             )
             log = simulate(plan, seed=3).log()
             outcomes = read_outcomes(
@@ -76,7 +76,7 @@ def sensitivity(users: int) -> None:
         ab_log = simulate(replace(plan, users=Users(number=10 * users)), seed=1).log()
         tests = [abtest(ab_log, name, metrics=(), baseline="old") for name in METRICS]
         for method in METHODS:
-            log = simulate(replace(plan, interleaving=InterleavingPlan(method)), seed=2).log()
+            log = simulate(replace(plan, interleaving=SimulatedInterleaving(method)), seed=2).log()
             result = interleaving(log)
             pairs = plan_interleaving(log, past=[(result, test) for test in tests]).pairs
             needed = " | ".join(f"{pair.users_abtest:,.0f} ({pair.gain:+.1%})" for pair in pairs)

@@ -9,7 +9,7 @@ import pytest
 
 from judged.data.toml_files import SettingError
 from judged.errors import InputError
-from judged.studies.design import Condition, Design, Group, System, Task, Variant, first_design, parse_design
+from judged.studies.design import Condition, Design, Group, StudySystem, Task, Variant, first_design, parse_design
 from judged.studies.design_check import check_design
 from judged.studies.questionnaires import Item, Questionnaire
 from studies.study_designs import make_design
@@ -22,7 +22,7 @@ def test_usual_values() -> None:
     assert Variant() == Variant(name="", marks=True, snippets=160, weights=False, results=10)
     assert Group("x").participants == 12
     assert Condition("s").variant == ""
-    row, two = System("a", "d", "a.run"), System("b", "d", endpoint="b.toml")
+    row, two = StudySystem("a", "d", "a.run"), StudySystem("b", "d", endpoint="b.toml")
     tasks = (Task("t", "q", "i", 5.0, 2), Task("u", "q", "i", 5.0, 2))
     design = Design("x", (row, two), tasks)
     usual = {
@@ -52,9 +52,9 @@ def test_the_least_numbers(kind: Any, fields: dict[str, Any], key: str, allowed:
 
 def test_a_system_has_a_run_or_an_endpoint() -> None:
     with pytest.raises(InputError, match="either a run or an endpoint, and has both"):
-        System("s", "d", "s.run", "s.toml")
+        StudySystem("s", "d", "s.run", "s.toml")
     with pytest.raises(InputError, match="either a run or an endpoint, and has neither"):
-        System("s", "d")
+        StudySystem("s", "d")
 
 
 def test_what_must_be_there_to_compare() -> None:
@@ -74,7 +74,7 @@ def test_what_must_be_there_to_compare() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"systems": tuple(System(name, "d", "r") for name in "abcb")}, "names of systems .*'b'"),
+        ({"systems": tuple(StudySystem(name, "d", "r") for name in "abcb")}, "names of systems .*'b'"),
         ({"interfaces": tuple(Variant(name) for name in "vwv"), "variants": "between"}, "names of variants .*'v'"),
         ({"questionnaires": (Questionnaire("ease"), Questionnaire("tlx"), Questionnaire("tlx"))},
          "names of questionnaires .*'tlx'"),

@@ -24,7 +24,7 @@ from judged.studies.assignment import (
     trials,
     williams,
 )
-from judged.studies.design import Design, Group, System, Task
+from judged.studies.design import Design, Group, StudySystem, Task
 from studies.study_designs import make_design
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ def test_lists_of_runs_and_of_an_engine(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(lists, "find_engine", lambda name: Engine if name == "http" else None)
     design = make_design(2, 2, practice=1, path=str(tmp_path / "study.toml"))
-    engine = System("s1", "docs.jsonl", endpoint="engine.toml")
+    engine = StudySystem("s1", "docs.jsonl", endpoint="engine.toml")
     system_lists = lists.StudyLists.of(Design("x", (design.systems[0], engine), design.tasks, design.practice,
                                        path=design.path)).systems  # fmt: skip
     run, engine_lists = system_lists["s0"], system_lists["s1"]

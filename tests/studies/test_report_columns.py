@@ -11,7 +11,7 @@ import pytest
 
 from judged import Qrels
 from judged.studies.assignment import assignments
-from judged.studies.design import Design, Group, System
+from judged.studies.design import Design, Group, StudySystem
 from judged.studies.effects import LearningEffect, SystemEffect, VarianceComponents, variance_components
 from judged.studies.outcomes import MeasureAgreement, find_outcome, outcomes
 from judged.studies.preference import FEATURES, PairPreference, SearchBehavior, Strength, pair_preferences
@@ -292,7 +292,7 @@ def test_judgments_are_given_or_those_of_the_design(tmp_path: Path) -> None:
 
 def test_systems_without_a_run_have_no_measure(tmp_path: Path) -> None:
     pilot, design = study(tmp_path)
-    engine = System("s1", "docs.jsonl", endpoint="engine.toml")
+    engine = StudySystem("s1", "docs.jsonl", endpoint="engine.toml")
     answer = report(pilot, replace(design, systems=(design.systems[0], engine)), measure="P@1")
     assert answer.offline == ()
     (ease,) = (agreement for agreement in answer.agreements if agreement.outcome == "ease")

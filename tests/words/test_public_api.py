@@ -119,3 +119,7 @@ OBJECTS = public_objects()
 @pytest.mark.parametrize("name", OBJECTS)
 def test_public_objects_are_documented(name: str) -> None:
     assert missing_sections(name, OBJECTS[name]) == []
+
+
+def test_no_class_name_is_defined_twice() -> None:
+    assert {name for name, count in CLASS_NAMES.items() if count > 1} == RANX_CLASSES

@@ -65,9 +65,9 @@ def williams(n: int) -> tuple[tuple[int, ...], ...]:
 def block_sizes(design: Design) -> tuple[int, int]:
     """Return the participants per group that balance systems, and those that balance topics and positions as well.
 
-    >>> from judged.studies.design import Design, System, Task
+    >>> from judged.studies.design import Design, StudySystem, Task
     >>> tasks = tuple(Task(f"t{i}", "", "", 5, 0) for i in range(6))
-    >>> block_sizes(Design("", (System("a", "docs", "a.run"), System("b", "docs", "b.run")), tasks))
+    >>> block_sizes(Design("", (StudySystem("a", "docs", "a.run"), StudySystem("b", "docs", "b.run")), tasks))
     (2, 12)
     """
     between = len(design.interfaces) if design.variants == "between" else 1

@@ -277,8 +277,8 @@ def _cluster_variance(
     """
     shares = members.T * weights  # (clusters, n)
     if correlated:
-        errors = shares @ _residuals_of(basis, members)
-        covariance, nominal = errors @ errors.T, float(((shares @ members).sum(axis=1) ** 2).sum())
+        loadings = shares @ _residuals_of(basis, members)
+        covariance, nominal = loadings @ loadings.T, float(((shares @ members).sum(axis=1) ** 2).sum())
     else:
         projected = shares @ basis
         covariance, nominal = np.diag((shares**2).sum(axis=1)) - projected @ projected.T, float(weights @ weights)

@@ -40,7 +40,7 @@ class Condition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class System:
+class StudySystem:
     """System of a study: a frozen run, or a search engine that is queried during the study.
 
     Parameters
@@ -190,7 +190,7 @@ class Design:
     """
 
     title: str
-    systems: tuple[System, ...]
+    systems: tuple[StudySystem, ...]
     tasks: tuple[Task, ...]
     practice: tuple[Task, ...] = ()
     language: str = "en"
@@ -235,7 +235,7 @@ class Design:
         names = [variant.name for variant in self.interfaces] if self.variants == "crossed" else [""]
         return tuple(Condition(system.name, name) for system in self.systems for name in names)
 
-    def system(self, name: str) -> System:
+    def system(self, name: str) -> StudySystem:
         """Return the system with this name."""
         return next(system for system in self.systems if system.name == name)
 
@@ -272,7 +272,7 @@ class _TaskOverrides:
 
 
 _LISTS: Mapping[str, type] = {
-    "system": System, "variant": Variant, "task": _TaskOverrides, "questionnaire": Questionnaire, "group": Group,
+    "system": StudySystem, "variant": Variant, "task": _TaskOverrides, "questionnaire": Questionnaire, "group": Group,
 }  # fmt: skip
 _TABLES = ("study", "topics", *_LISTS)
 # Fields of Design that are not keys of [study]: they have tables of their own, or come from the caller.

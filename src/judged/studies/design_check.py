@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged.results import Block
-    from judged.studies.design import System
+    from judged.studies.design import StudySystem
 
 ITEMS_A_MINUTE = 8
 """Assumed number of questionnaire items with values that a person answers per minute. A text answer, and a comparison
@@ -172,7 +172,7 @@ def _missing_data_notes(design: Design) -> Iterator[Note]:
                 yield Note("missing-judgments", text)
 
 
-def _missing_system_data(design: Design, system: System, topics: set[str]) -> Iterator[Note]:
+def _missing_system_data(design: Design, system: StudySystem, topics: set[str]) -> Iterator[Note]:
     if system.endpoint:
         # Results of an engine are unknown before the study: check that its files can be read.
         Http().build({}, {"file": str(design.file(system.endpoint))}, Path())

@@ -292,11 +292,11 @@ def _jackknife_interval(sums: Floats, level: float) -> tuple[tuple[float, float]
 
 
 def _kendall_tau_b(x: Floats, y: Floats, person: Ints) -> float:
-    concordance, untied_pairs = 0.0, np.zeros(2)
+    concordant_minus_discordant, untied_pairs = 0.0, np.zeros(2)
     for code in range(int(person.max()) + 1):
         is_person = person == code
         signs = [np.sign(values[is_person][:, None] - values[is_person]) for values in (x, y)]
-        concordance += float((signs[0] * signs[1]).sum())
+        concordant_minus_discordant += float((signs[0] * signs[1]).sum())
         untied_pairs += [np.count_nonzero(sign) for sign in signs]
     denominator = math.sqrt(float(untied_pairs.prod()))  # numerator and denominator count each pair twice
-    return concordance / denominator if denominator else math.nan
+    return concordant_minus_discordant / denominator if denominator else math.nan

@@ -17,10 +17,10 @@ from judged.online import InteractionLog, interleaving, plan_interleaving, read_
 from judged.online.interleaving_analysis.credit import win_probabilities
 from judged.online.mixed_lists import METHODS, Interleaved, interleave
 from judged.online.simulation import (
-    InterleavingPlan,
     PositionBased,
     SimulatedArm,
     SimulatedCollection,
+    SimulatedInterleaving,
     SimulationPlan,
     Users,
     simulate,
@@ -173,7 +173,7 @@ def plan(method: str, users: int, *, noises: tuple[float, float], position_only:
     arms = tuple(SimulatedArm(name, name, noise, 0.5) for name, noise in zip(("old", "new"), noises, strict=True))
     return SimulationPlan(
         collection=collection, arms=arms, browsing=PositionBased(), users=Users(number=users),
-        interleaving=InterleavingPlan(method, "longer"),
+        interleaving=SimulatedInterleaving(method, "longer"),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from judged.comparison.agreement.answer import JudgeAgreement, PairAgreement, SystemEffect, TopicAgreement
+from judged.comparison.agreement.answer import JudgeAgreement, JudgeEffect, PairAgreement, TopicAgreement
 from judged.data.index import id_text
 from judged.data.objects import is_id_list
 from judged.data.qrels import Qrels
@@ -278,7 +278,7 @@ def _notes(judges: Judges, pairs: tuple[PairAgreement, ...]) -> Iterator[Note]:
 
 def system_effects(
     judges: Judges, runs: Any, measures: Any, policies: Mapping[str, Any], *, own_documents: bool
-) -> tuple[SystemEffect, ...]:
+) -> tuple[JudgeEffect, ...]:
     """Score all runs by the judgments of each pair of judges, on topics that both judged."""
     # Joining runs is expensive: each run is joined once with all pairs, then the grades of each judge are substituted.
     measures = measures_of(measures)
@@ -289,7 +289,7 @@ def system_effects(
             raise MeasureError(f"{measure} uses judgments of other topics. Fix: remove it")
     lists = [judge(judges.all_pairs, run, **policies) for run in runs_of(runs)]
     names = tuple(judged.run.name for judged in lists)
-    effects: list[SystemEffect] = []
+    effects: list[JudgeEffect] = []
     topic, n_topics = judges.all_pairs.index.topic, len(judges.all_pairs.topics)
     for first, second in combinations(range(len(judges.names)), 2):
         shared = judges.shared_pairs(first, second)
@@ -329,9 +329,9 @@ def _system_scores(
 
 def _system_effect(
     first: str, second: str, measure: Measure, topics: int, runs: tuple[str, ...], scores: Floats, other_scores: Floats
-) -> SystemEffect:
+) -> JudgeEffect:
     sign = -1.0 if measure.properties.higher_is_better is False else 1.0
     # rounding: means of equal values can differ in the last bits, depending on the order of summation
     a, b = (np.round(sign * aggregates, 12) for aggregates in (scores, other_scores))
     correlations = kendall_tau(a, b), tau_ap(a, b, "b"), spearman(a, b)
-    return SystemEffect(first, second, str(measure), topics, runs, scores, other_scores, *correlations)
+    return JudgeEffect(first, second, str(measure), topics, runs, scores, other_scores, *correlations)

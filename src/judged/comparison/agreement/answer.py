@@ -76,7 +76,7 @@ class PairAgreement:
 
 
 @dataclass(frozen=True, eq=False)
-class SystemEffect(ReadOnly):
+class JudgeEffect(ReadOnly):
     """Effect on the scores of systems by one measure of replacing the first judge by the second."""
 
     first: str
@@ -125,7 +125,7 @@ class JudgeAgreement(Answer):
         Krippendorff's alpha of all judges.
     fleiss : Agreement
         Fleiss' kappa on the documents that all judges judged.
-    systems : tuple of SystemEffect
+    systems : tuple of JudgeEffect
         By pair and measure; empty without runs or shared topics.
     notes : tuple of Note
     """
@@ -137,7 +137,7 @@ class JudgeAgreement(Answer):
     pairs: tuple[PairAgreement, ...]
     alpha: Agreement
     fleiss: Agreement
-    systems: tuple[SystemEffect, ...]
+    systems: tuple[JudgeEffect, ...]
     notes: tuple[Note, ...] = ()
 
     @property

@@ -9,7 +9,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.labels.asking.client": ("Endpoint",),
         "judged.labels.asking.prompts": ("injection_signs", "expected_grade", "expected_grades"),
         "judged.labels.asking.questions": (
-            "Preferences",
+            "ModelPreferences",
             "ask_preferences",
             "prepare_preferences",
             "Questions",

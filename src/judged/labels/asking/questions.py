@@ -245,7 +245,7 @@ _PREFERENCES = ("A", "B", "C")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Preferences(AskResult):
+class ModelPreferences(AskResult):
     """Pairwise preferences of a model.
 
     Attributes
@@ -318,7 +318,7 @@ def ask_preferences(
     budget_calls: int | None = None,
     budget_money: float | None = None,
     progress: Callable[[Tally], None] | None = None,
-) -> Preferences:
+) -> ModelPreferences:
     """Send the requests of `prepare_preferences`; see `ask` for the parameters."""
     tally = Tally(Budget(prepared.endpoint, budget_calls, budget_money))
     answers_by_pair: dict[tuple[str, str, str], list[int | None]] = {}
@@ -334,4 +334,4 @@ def ask_preferences(
         for *pair, order in targets:
             answers_by_pair[tuple(pair)][order] = 3 - preferred if order and preferred else preferred
     pairs = tuple((*pair, *replies) for pair, replies in answers_by_pair.items())
-    return Preferences(prepared, tally, request_notes(prepared, tally), pairs)  # pyright: ignore[reportArgumentType]
+    return ModelPreferences(prepared, tally, request_notes(prepared, tally), pairs)  # pyright: ignore[reportArgumentType]

@@ -243,23 +243,23 @@ def _uneven_fields(exposure: Exposure, arms: tuple[str, ...]) -> Iterator[str]:
     If the allocation changed, differences are means over its periods, because logging may change over time too.
     """
     log, unit = exposure.log, identifier(exposure.unit)
-    sums = ", ".join(f"count({field}) AS {field}" for field in _TELEMETRY)
+    counts = ", ".join(f"count({field}) AS {field}" for field in _TELEMETRY)
     # Moments of the ratio n / d by user, for the delta method: n pages with the field, of d pages.
     products = ", ".join(
         f"sum({field}) AS n_{field}, sum({field} * {field}) AS nn_{field}, sum({field} * pages) AS nd_{field}"
         for field in _TELEMETRY
     )
-    slices = [str(i + 1) for i in range(len(exposure.period_starts) + 1)] if exposure.period_starts else [""]
+    periods = [str(i + 1) for i in range(len(exposure.period_starts) + 1)] if exposure.period_starts else [""]
     pages = exposure.pages(exposure.periods() if exposure.period_starts else None)
     rows = log.engine.rows(
         f"""
         SELECT slice, count(*) AS users, sum(pages) AS d, sum(pages * pages) AS dd, {products} FROM (
-            SELECT s.slice, count(*) AS pages, {sums} FROM {pages} AS s
+            SELECT s.slice, count(*) AS pages, {counts} FROM {pages} AS s
             JOIN {log.serp} AS p ON p.serp = s.serp GROUP BY s.slice, p.{unit}) GROUP BY slice"""
     )
     row_of_slice = {row["slice"]: row for row in rows}
     for field in _TELEMETRY:
-        if any(abs(_uneven_z(row_of_slice, field, arms[0], arm, slices)) > _Z for arm in arms[1:]):
+        if any(abs(_uneven_z(row_of_slice, field, arms[0], arm, periods)) > _Z for arm in arms[1:]):
             yield field
 
 

@@ -294,10 +294,10 @@ def _sum_gains(
         run_ranks[r, hits.grade.astype(np.int64)] = hits.rank
         run_topics = pa.array(list(compress(hits.query_ids, hits.present)), pa.string())
         has_run |= np.asarray(pc.is_in(columns["query_id"], value_set=run_topics))
-    first_pair = patterns.pair.max(axis=1)
+    any_pair = patterns.pair.max(axis=1)
     # Pages of topics that no run has are excluded.
-    is_counted = has_run[first_pair][patterns.pattern]  # all results of a page have the same topic
-    clicked = patterns.clicked & (patterns.pair >= 0) & has_run[first_pair][:, None]
+    is_counted = has_run[any_pair][patterns.pattern]  # all results of a page have the same topic
+    clicked = patterns.clicked & (patterns.pair >= 0) & has_run[any_pair][:, None]
     page, rank = np.nonzero(clicked[patterns.pattern])
     pair, unit = patterns.pair[patterns.pattern[page], rank], patterns.unit[page]
     max_rank = max(int(run_ranks.max()), 1)

@@ -105,8 +105,8 @@ def read(log_files: Sequence[LogFile], engine: Database, *, progress: ProgressCa
     for file, log_file in enumerate(log_files):
         if progress:
             progress(f"reading {log_file.name}", file / len(log_files))
-        for track, element in _elements(log_file):
-            rows.add(element, track, file, log_file.name)
+        for year, element in _elements(log_file):
+            rows.add(element, year, file, log_file.name)
     return RawLog(
         pages.finish(), events.finish(), "trec-session", tuple(log_file.name for log_file in log_files),
         rank_base=1, actions={"click": "click"}, lines=rows.records, findings=rows.findings.to_tuple(), dated=False,
@@ -117,7 +117,7 @@ def _elements(log_file: LogFile) -> Iterator[tuple[str, _Element]]:  # noqa: C90
     """Yield the children of the root, each when it is complete, with the year in the name of the root."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    track, open_elements, complete = "", list[_Element](), list[_Element]()
+    year, open_elements, complete = "", list[_Element](), list[_Element]()
 
     def parse_error(problem: str, fix: str) -> InputError:
         return InputError(problem, fix=fix, path=log_file.name, line=parser.CurrentLineNumber)
@@ -128,14 +128,14 @@ def _elements(log_file: LogFile) -> Iterator[tuple[str, _Element]]:  # noqa: C90
         raise parse_error(problem, "remove the declarations: no log of the track has any")
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal track
+        nonlocal year
         root = re.fullmatch(r"sessiontrack(\d*)\w*", tag)
         if not open_elements and root is None:
             problem = f"not a log of the TREC Session Track: the XML begins with <{tag[:40]}>"
             raise parse_error(problem, "use sessiontrack2012.xml or that of another year")
         if len(open_elements) > _MAX_DEPTH:
             raise parse_error("the XML is damaged: its elements are nested too deeply", "download the file again")
-        track = root[1] if root else track
+        year = root[1] if root else year
         open_elements.append(_Element(tag, attributes, parser.CurrentLineNumber))
 
     def text(text: str) -> None:
@@ -162,7 +162,7 @@ def _elements(log_file: LogFile) -> Iterator[tuple[str, _Element]]:  # noqa: C90
                 if isinstance(error, InputError):
                     raise
                 raise parse_error(f"the XML is damaged or truncated ({error})", "download the file again") from None
-            yield from ((track, element) for element in complete)
+            yield from ((year, element) for element in complete)
             complete.clear()
 
 
@@ -183,7 +183,7 @@ class _SessionRows:
         self.last_rows[table, file] = max(line, self.last_rows.get((table, file), 0) + 1)
         return self.last_rows[table, file]
 
-    def add(self, element: _Element, track: str, file: int, file_name: str) -> None:
+    def add(self, element: _Element, year: str, file: int, file_name: str) -> None:
         """Add a session. Clicks and pages outside of a session are lost."""
         is_session = element.tag == "session"
         pages = [element] if element.tag == "interaction" else list(element.find_all("interaction"))
@@ -199,13 +199,13 @@ class _SessionRows:
         number = element.attributes.get("num") or str(self.sessions + 1)
         keys = {
             "file": file,
-            "session_id": f"{track or file}-{number}" if self.has_several_files else number,
+            "session_id": f"{year or file}-{number}" if self.has_several_files else number,
             "user_id": element.attributes.get("userid") or None,
         }
         clock = _SessionClock(FIRST_DAY + self.sessions * DAY)
         clock.time(element.attributes.get("starttime"))
         self.sessions += 1
-        attributes = {"track": track} if track else {}
+        attributes = {"track": year} if year else {}
         for topic in element.find_all("topic"):
             names = [name for name in ("product", "goal", "tasktype") if topic.attributes.get(name)]
             attributes |= {name: topic.attributes[name] for name in names}

@@ -94,8 +94,8 @@ class SimulatedArm:
 
 
 @dataclass(frozen=True)
-class InterleavingPlan:
-    """InterleavingPlan of the lists of the two arms for all users.
+class SimulatedInterleaving:
+    """Interleaving of the lists of the two arms for all users.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ class SimulationPlan:
     experiment
         Name of the experiment.
     interleaving
-        InterleavingPlan of first pages; None: users see the lists of their arm.
+        Interleaving of first pages; None: users see the lists of their arm.
     applications
         Shares of pages by application.
     days, start
@@ -374,7 +374,7 @@ class SimulationPlan:
     visits: Visits = field(default_factory=Visits)
     page: PageBehavior = field(default_factory=PageBehavior)
     experiment: str = "ranking"
-    interleaving: InterleavingPlan | None = None
+    interleaving: SimulatedInterleaving | None = None
     applications: Mapping[str, float] = field(default_factory=lambda: {"primary-search": 1.0})
     days: float = 28.0
     start: int = 1_735_689_600_000  # 2025-01-01

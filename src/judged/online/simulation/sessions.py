@@ -13,7 +13,7 @@ from scipy import special
 
 from judged.online.mixed_lists import Interleaved, interleave
 from judged.online.simulation.clicks import ArrayTable, PageInteractions, browse
-from judged.online.simulation.plan import KINDS, InterleavingPlan, SimulationPlan
+from judged.online.simulation.plan import KINDS, SimulatedInterleaving, SimulationPlan
 from judged.online.simulation.world import DEPARTMENTS, EXTRAS, MODIFIERS, World
 
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ def interleaved_lists(
     plan: SimulationPlan, world: World, topic: Ints, version: Ints, sizes: Ints, coin: Ints
 ) -> Iterator[Interleaved]:
     """Interleave the lists of both arms for each page; documents are numbered within their topic."""
-    options = plan.interleaving or InterleavingPlan()
+    options = plan.interleaving or SimulatedInterleaving()
     names = plan.arms[0].name, plan.arms[1].name
     for page_topic, page_version, size, key in zip(topic, version, sizes, coin, strict=True):
         first, second = (list(map(str, world.lists[page_topic, arm, page_version, :size])) for arm in (0, 1))

@@ -247,7 +247,7 @@ class Truth:
 
 
 @dataclass(frozen=True, eq=False)
-class RatioTerms:
+class UserRatioTerms:
     """Terms of the numerator and denominator of a ratio, with the user of each row."""
 
     user: Ints
@@ -259,7 +259,7 @@ class RatioTerms:
         return Ratio(float(self.numerator.sum()), float(self.denominator.sum()))
 
 
-def ratio_terms(plan: SimulationPlan, pages: Pages, sales: Sales, people: Bools) -> dict[str, RatioTerms]:
+def ratio_terms(plan: SimulationPlan, pages: Pages, sales: Sales, people: Bools) -> dict[str, UserRatioTerms]:
     """Compute the terms of all ratios; `people` marks the pages that count."""
     user = pages.user[people]
     ones = np.ones(len(user))
@@ -289,7 +289,7 @@ def ratio_terms(plan: SimulationPlan, pages: Pages, sales: Sales, people: Bools)
         "Conversion": (bought.any(axis=1), ones),
         "Latency": (pages.latency[people] / 1000, ones),
     }
-    terms = {name: RatioTerms(user, *map(_float, pair)) for name, pair in columns.items()}
+    terms = {name: UserRatioTerms(user, *map(_float, pair)) for name, pair in columns.items()}
     return terms | _reformulation_terms(pages, people) | _session_terms(pages, people)
 
 
@@ -306,7 +306,7 @@ def by_rank(plan: SimulationPlan, pages: Pages, people: Bools) -> tuple[tuple[Ra
     return tuple(clicked), tuple(examined)
 
 
-def _reformulation_terms(pages: Pages, people: Bools) -> dict[str, RatioTerms]:
+def _reformulation_terms(pages: Pages, people: Bools) -> dict[str, UserRatioTerms]:
     """Return the terms of reformulations within five minutes after a first page."""
     session = session_numbers(pages)
     first_page = np.flatnonzero(people & (pages.page == 1))
@@ -316,13 +316,13 @@ def _reformulation_terms(pages: Pages, people: Bools) -> dict[str, RatioTerms]:
     step = np.where(same_session, pages.step[next_page - 1], len(STEPS))
     is_soon = same_session & (pages.time[next_page] - pages.time[first_page] <= SOON_MS)
     user, ones = pages.user[first_page], np.ones(len(first_page))
-    terms = {"Reformulation": RatioTerms(user, _float(is_soon & (step < len(KINDS))), ones)}
+    terms = {"Reformulation": UserRatioTerms(user, _float(is_soon & (step < len(KINDS))), ones)}
     for i, kind in enumerate(KINDS):
-        terms[f"{kind.capitalize()}Reformulation"] = RatioTerms(user, _float(is_soon & (step == i)), ones)
+        terms[f"{kind.capitalize()}Reformulation"] = UserRatioTerms(user, _float(is_soon & (step == i)), ones)
     return terms
 
 
-def _session_terms(pages: Pages, people: Bools) -> dict[str, RatioTerms]:
+def _session_terms(pages: Pages, people: Bools) -> dict[str, UserRatioTerms]:
     """Return the terms of sessions with a click, queries of sessions, and sessions of users."""
     session = session_numbers(pages)
     _, first, inverse = np.unique(session[people], return_index=True, return_inverse=True)
@@ -333,9 +333,9 @@ def _session_terms(pages: Pages, people: Bools) -> dict[str, RatioTerms]:
     is_first_of_user = np.zeros(len(first))
     is_first_of_user[np.unique(user, return_index=True)[1]] = 1
     return {
-        "SessionCTR": RatioTerms(user, _float(clicks > 0), ones),
-        "QueriesPerSession": RatioTerms(user, _float(queries), ones),
-        "SessionsPerUser": RatioTerms(user, ones, is_first_of_user),
+        "SessionCTR": UserRatioTerms(user, _float(clicks > 0), ones),
+        "QueriesPerSession": UserRatioTerms(user, _float(queries), ones),
+        "SessionsPerUser": UserRatioTerms(user, ones, is_first_of_user),
     }
 
 

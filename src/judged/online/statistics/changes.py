@@ -69,13 +69,13 @@ def change_points(
         raise InputError(f"`resamples` must be at least 1 / alpha - 1, got {resamples}", fix=f"use {needed}")
     valid = np.flatnonzero(np.isfinite(values) & np.isfinite(weights) & (weights > 0))
     x, w = values[valid], weights[valid]
-    level = _replace_outliers(x)
+    filtered = _replace_outliers(x)
     p_values: dict[int, float] = {}
     segments = [(0, len(x))]
     while segments:
         start, end = segments.pop()
         rng = np.random.default_rng((seed, start, end))
-        cut, p = _best_split(level[start:end], w[start:end], shortest, resamples, rng)
+        cut, p = _best_split(filtered[start:end], w[start:end], shortest, resamples, rng)
         if p <= alpha:
             p_values[start + cut] = p
             segments += [(start, start + cut), (start + cut, end)]

@@ -112,12 +112,12 @@ class SurvivalCurve:
             return exact_share_interval(math.floor(units * share_at_risk), level, 1)
         if value > 0:
             return ratio_interval(value, error, units, level, share=True, effective=effective)
-        last = int(np.flatnonzero(self.survival[: step + 1] <= 0)[0])
-        if not self.censored[:last].any():
+        zero_step = int(np.flatnonzero(self.survival[: step + 1] <= 0)[0])
+        if not self.censored[:zero_step].any():
             return exact_share_interval(units, level, 0)
-        if self.survival[last - 1] >= 1:
+        if self.survival[zero_step - 1] >= 1:
             return 0.0, 1.0
-        time = float(self.times[last - 1])
+        time = float(self.times[zero_step - 1])
         value, error = self.survival_at(time), self.greenwood(time)
         return 0.0, ratio_interval(value, error, units, level, share=True, effective=effective)[1]
 

@@ -110,7 +110,7 @@ class SearchRecord(NamedTuple):
     refused: str = ""  # reason of a rejection; empty if the query was accepted
 
 
-class System(Protocol):
+class SearchSystem(Protocol):
     """An engine or pipeline that can be searched."""
 
     def build(self, documents: Mapping[str, Text], folder: Path) -> None:
@@ -125,7 +125,7 @@ class System(Protocol):
         ...
 
 
-def create_system(node: Node, systems: dict[str, System] | None = None) -> System:
+def create_system(node: Node, systems: dict[str, SearchSystem] | None = None) -> SearchSystem:
     """Create the search system of a node; nodes with the same name share one system."""
     systems = {} if systems is None else systems
     if node.name not in systems:
@@ -170,7 +170,7 @@ class _EngineSystem:
 class _PipelineSystem:
     """Common methods of operators on lists."""
 
-    def __init__(self, node: Node, child_systems: Sequence[System]) -> None:
+    def __init__(self, node: Node, child_systems: Sequence[SearchSystem]) -> None:
         self._node, self._child_systems = node, child_systems
 
     def build(self, documents: Mapping[str, Text], folder: Path) -> None:

@@ -30,7 +30,7 @@ from judged.results.types import cached_property
 if TYPE_CHECKING:
     from judged.diagnosis.diff import Diff
     from judged.pipelines.experiments.engines.base import Setting
-    from judged.pipelines.experiments.pipelines import Node, System
+    from judged.pipelines.experiments.pipelines import Node, SearchSystem
     from judged.results import Block
     from judged.results.blocks import Note
     from judged.scoring.evaluation.facts import Provenance
@@ -178,7 +178,7 @@ class TrialEngines:
         )
         self._folders: list[str] = []
         weakref.finalize(self, _remove_folders, self._folders)
-        self._systems: dict[str, System] = {}
+        self._systems: dict[str, SearchSystem] = {}
         self._lock = Lock()
 
     @cached_property

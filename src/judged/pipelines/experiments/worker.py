@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from judged.data.texts import Text
     from judged.pipelines.experiments.engines.base import Hit
     from judged.pipelines.experiments.limits import Clock
-    from judged.pipelines.experiments.pipelines import System
+    from judged.pipelines.experiments.pipelines import SearchSystem
     from judged.pipelines.rag.generation import TimedAnswer
 
 RUN, TRACES, COSTS, FAILURE = "run.parquet", "traces.jsonl", "costs.json", "failure.json"
@@ -87,7 +87,9 @@ def describe_failure(error: Exception, files: Collection[str] = ()) -> dict[str,
     return {"problem": ": ".join(parts), "fix": fix, "traceback": traceback_text}
 
 
-def _search(system: System, query: str, text: str, depth: int, records: list[SearchRecord] | None = None) -> list[Hit]:
+def _search(
+    system: SearchSystem, query: str, text: str, depth: int, records: list[SearchRecord] | None = None
+) -> list[Hit]:
     """Search one query; the ID of the query is added to an error."""
     try:
         return system.search(text, depth, records)
@@ -144,7 +146,7 @@ def run_job(job: Mapping[str, Any], folder: Path, clock: Clock = time.perf_count
 
 def _build_measured(
     node: Node, documents: Mapping[str, Text], folder: Path, clock: Clock, cleanup: ExitStack
-) -> tuple[System, dict[str, float | None]]:
+) -> tuple[SearchSystem, dict[str, float | None]]:
     """Build the indexes, and return the system with the costs of the build."""
     warm_up_documents = dict(list(documents.items())[:_WARM_UP_DOCUMENTS])
     # The folder is inside `folder`, which is removed if this process is killed. Errors are ignored: the build below
@@ -174,14 +176,14 @@ def _build_measured(
     }
 
 
-def _close(system: System) -> None:
+def _close(system: SearchSystem) -> None:
     for engine in system.engines():
         with suppress(Exception):  # the engine may be half built
             engine.close()
 
 
 def _search_all(
-    system: System,
+    system: SearchSystem,
     queries: Mapping[str, str],
     depth: int,
     folder: Path,

@@ -177,7 +177,7 @@ def waterfall(
 
 
 def _relevant_docs(qrels: Qrels, rel: float) -> dict[str, list[str]]:
-    docs_of: dict[str, dict[str, None]] = {}  # dicts as ordered sets: runs may repeat a document
+    docs_of: dict[str, dict[str, None]] = {}  # dicts as ordered sets: a source may list a document twice
     for row in qrels.table.select(["query_id", "doc_id", "relevance"]).to_pylist():
         docs_of.setdefault(row["query_id"], {}).update({row["doc_id"]: None} if row["relevance"] >= rel else {})
     return {topic: list(docs) for topic, docs in docs_of.items()}

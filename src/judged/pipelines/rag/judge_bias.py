@@ -55,7 +55,7 @@ def judge_bias(people: Floats, model: Floats, others: Floats, *, margin: float, 
     ----------
     people, model
         (n,) scores of the topics that both scored.
-    rest
+    others
         Scores of all other topics by the model.
     margin
         Largest bias that does not matter, in units of the measure.

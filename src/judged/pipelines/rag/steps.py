@@ -229,7 +229,7 @@ def weakest(steps: Sequence[ChainStep]) -> Weakest | None:
 
 
 def differences(
-    names: Sequence[str], counts: Sequence[ChainCounts], units: Ints, level: float
+    names: Sequence[str], counts: Sequence[ChainCounts], sampling_units: Ints, level: float
 ) -> Iterator[StepDifference]:
     """Compare each system with the first one, chain by chain."""
     counts_of = {(chain_counts.chain.run, chain_counts.chain.unit): chain_counts for chain_counts in counts}
@@ -238,10 +238,10 @@ def differences(
         first, other = counts_of.get((names[0], unit)), counts_of.get((run, unit))
         if first is not None and other is not None:
             in_both = (first.remaining[0] > 0) & (other.remaining[0] > 0)
-            base = {step.step: step for step in first.steps(in_both, units, level)}
+            base = {step.step: step for step in first.steps(in_both, sampling_units, level)}
             rows += [
                 (step, step.share.minus(base[step.step].share), step.overall.minus(base[step.step].overall))
-                for step in other.steps(in_both, units, level)
+                for step in other.steps(in_both, sampling_units, level)
                 if step.step in base
             ]
     adjusted = adjust([share.p for _, share, _ in rows], "holm") if rows else ()

@@ -215,8 +215,8 @@ class DocumentPaths(Answer):
             features = [visit.document.features for visit in visits if visit.document]
             if len(features) < len(self.paths):
                 continue
-            shared = [name for name in features[0] if all(name in document for document in features)]
-            values_of = {name: [document[name] for document in features] for name in shared}
+            shared = [name for name in features[0] if all(name in document_features for document_features in features)]
+            values_of = {name: [document_features[name] for document_features in features] for name in shared}
             gaps = [(stage, name, values, self._gap(stage, name, values)) for name, values in values_of.items()]
             rows += sorted(gaps, key=lambda row: -abs(np.nan_to_num(row[3])))
         return tuple(rows)

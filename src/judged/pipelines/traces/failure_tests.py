@@ -97,13 +97,13 @@ def run_tests(
     grades = _grades_of(qrels)
     traced = clicks_of(funnel.traces, funnel.losses[-1].stage.name)
     clicked, expected = (traced, dict[str, dict[str, float]]()) if clicks is None else read_clicks(clicks)
-    paired = {"level": level, "seed": seed}
+    test_options = {"level": level, "seed": seed}
     results: list[Result] = [
-        *_calibration(funnel, qrels, grades, paired),
-        *_freshness(funnel, grades, documents, date, today, paired),
-        *_subtopics(funnel, qrels, paired),
+        *_calibration(funnel, qrels, grades, test_options),
+        *_freshness(funnel, grades, documents, date, today, test_options),
+        *_subtopics(funnel, qrels, test_options),
         *_classes(funnel, clicked, level, seed),
-        *_feedback(funnel, grades, clicked, expected, paired),
+        *_feedback(funnel, grades, clicked, expected, test_options),
     ]
     tests = [result for result in results if isinstance(result, FailureTest)]
     tests = [test if test.failure == "calibration" else test._replace(p=_one_sided_p(test)) for test in tests]
@@ -142,7 +142,7 @@ def _one_sided_p(test: FailureTest) -> float:
 
 
 def mean_test(
-    failure: str, where: str, quantity: str, values: Mapping[str, float], gain: float = math.nan, **paired: Any
+    failure: str, where: str, quantity: str, values: Mapping[str, float], gain: float = math.nan, **test_options: Any
 ) -> Iterator[Result]:
     """Test whether the mean over topics is 0, by sign flips and by Hall's test."""
     valid = {topic: value for topic, value in values.items() if not math.isnan(value)}
@@ -150,7 +150,7 @@ def mean_test(
         yield Untested(failure, where, shortage.code, shortage.sentence("topic"))
         return
     differences = np.array(list(valid.values()))
-    test = paired_test(np.zeros(len(differences)), differences, **paired)
+    test = paired_test(np.zeros(len(differences)), differences, **test_options)
     (test,) = with_hall_tests([differences], [test])
     interval = None if insufficiency(len(differences), variance=spread(differences)) else test.interval
     yield FailureTest(failure, where, quantity, len(differences), test.difference, interval, test.p, gain, valid)
@@ -172,17 +172,19 @@ def _rankings(traces: Traces, stage: str, topics: Sequence[str]) -> dict[str, li
     return {topic: [document.doc_id for document in docs] for topic, docs in documents_of.items() if docs is not None}
 
 
-def _calibration(funnel: TraceFunnel, qrels: Qrels, grades: Grades, paired: Mapping[str, Any]) -> Iterator[Result]:
+def _calibration(
+    funnel: TraceFunnel, qrels: Qrels, grades: Grades, test_options: Mapping[str, Any]
+) -> Iterator[Result]:
     """Compare documents of only one source with those of only others, at the same rank of the merged list."""
     merging_stages = [loss.stage for loss in funnel.losses if len(loss.stage.parents) > 1]
     for stage in merging_stages:
-        yield from _merged(funnel, stage, qrels, grades, paired)
+        yield from _merged(funnel, stage, qrels, grades, test_options)
     if not merging_stages:
         yield Untested("calibration", "merged sources", NO_DATA, "no stage has two parents or more")
 
 
 def _merged(
-    funnel: TraceFunnel, stage: Stage, qrels: Qrels, grades: Grades, paired: Mapping[str, Any]
+    funnel: TraceFunnel, stage: Stage, qrels: Qrels, grades: Grades, test_options: Mapping[str, Any]
 ) -> Iterator[Result]:
     from scipy.optimize import isotonic_regression
 
@@ -217,7 +219,7 @@ def _merged(
         }
         rivals = ", ".join(other for other in stage.parents if other != name)
         quantity = f"share relevant at the same place of {stage.name}, {name} alone less {rivals} alone"
-        yield from mean_test("calibration", f"{name} at {stage.name}", quantity, differences, gain, **paired)
+        yield from mean_test("calibration", f"{name} at {stage.name}", quantity, differences, gain, **test_options)
 
 
 class ScoreBand(NamedTuple):
@@ -259,7 +261,7 @@ def _gain_of_rrf(funnel: TraceFunnel, stage: Stage, qrels: Qrels) -> float:
 
 
 def _freshness(
-    funnel: TraceFunnel, grades: Grades, documents: Any, date: str, today: Any, paired: Mapping[str, Any]
+    funnel: TraceFunnel, grades: Grades, documents: Any, date: str, today: Any, test_options: Mapping[str, Any]
 ) -> Iterator[Result]:
     """Compare pairs of documents of the same grade: how often the newer one is lower, minus how often it is higher."""
     if documents is None:
@@ -288,10 +290,10 @@ def _freshness(
         ]
         differences[topic] = float(np.mean(signs)) if signs else math.nan
     quantity = f"pairs of one grade with the newer below the older, less the other way round; today is {latest}"
-    yield from mean_test("freshness", "all topics", quantity, differences, **paired)
+    yield from mean_test("freshness", "all topics", quantity, differences, **test_options)
 
 
-def _subtopics(funnel: TraceFunnel, qrels: Qrels, paired: Mapping[str, Any]) -> Iterator[Result]:
+def _subtopics(funnel: TraceFunnel, qrels: Qrels, test_options: Mapping[str, Any]) -> Iterator[Result]:
     """Count subtopics that the list lacks, compared with a random sample of relevant documents of the same size."""
     if "iteration" not in qrels.table.column_names:
         yield Untested("intent", "subtopics", NO_DATA, "the judgments have no subtopics")
@@ -314,7 +316,7 @@ def _subtopics(funnel: TraceFunnel, qrels: Qrels, paired: Mapping[str, Any]) -> 
             expected = [math.comb(n - len(docs), n_listed) / math.comb(n, n_listed) for docs in doc_sets]
             differences[topic] = (sum(not docs & listed_relevant for docs in doc_sets) - sum(expected)) / len(doc_sets)
     quantity = "share of subtopics left out, less that of as many relevant documents drawn by lot"
-    yield from mean_test("intent", "subtopics", quantity, differences, **paired)
+    yield from mean_test("intent", "subtopics", quantity, differences, **test_options)
 
 
 def _classes(funnel: TraceFunnel, clicks: Clicks, level: float, seed: int) -> Iterator[Result]:
@@ -350,7 +352,7 @@ def _classes(funnel: TraceFunnel, clicks: Clicks, level: float, seed: int) -> It
 
 
 def _feedback(
-    funnel: TraceFunnel, grades: Grades, clicks: Clicks, expected: Clicks, paired: Mapping[str, Any]
+    funnel: TraceFunnel, grades: Grades, clicks: Clicks, expected: Clicks, test_options: Mapping[str, Any]
 ) -> Iterator[Result]:
     """Test for pairs of documents whether clicks follow grades, and for equal grades whether they follow position.
 
@@ -390,15 +392,15 @@ def _feedback(
             signed = [(excess * sign, total) for (*_, excess, total), sign in zip(equal, signs, strict=True) if sign]
             by_popularity[topic] = _share_of_sums(signed)
     text = "pairs with the better document lower in which the worse has more clicks, less those in which it has fewer"
-    yield from mean_test("feedback", "all topics", text, inverted, **paired)
+    yield from mean_test("feedback", "all topics", text, inverted, **test_options)
     if not expected:
         reason = "no expected clicks are given (a column expected of --clicks)"
         yield Untested("feedback", "position and popularity", NO_DATA, reason)
         return
     quantity = "pairs of one grade: clicks of the upper less those of the lower, of all, at equal expected clicks"
-    yield from mean_test("feedback", "position", quantity, by_position, **paired)
+    yield from mean_test("feedback", "position", quantity, by_position, **test_options)
     quantity = "pairs of one grade: the same of the document that is clicked more for other topics"
-    yield from mean_test("feedback", "popularity", quantity, by_popularity, **paired)
+    yield from mean_test("feedback", "popularity", quantity, by_popularity, **test_options)
 
 
 class _ClickedDocument(NamedTuple):

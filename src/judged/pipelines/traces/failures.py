@@ -333,10 +333,12 @@ class Failures(Answer):
         )  # fmt: skip
 
     def _curves_table(self) -> Table:
-        limits = (("low", NUMBER, "scores from"), ("high", NUMBER, "to"))
+        score_range_columns = (("low", NUMBER, "scores from"), ("high", NUMBER, "to"))
         return Table(
             "curves",
-            columns_of(self.curves, ("where", TEXT), *limits, ("n", COUNT, "documents"), ("relevant", SHARE)),
+            columns_of(
+                self.curves, ("where", TEXT), *score_range_columns, ("n", COUNT, "documents"), ("relevant", SHARE)
+            ),
             "How often a score is relevant",
             note="fifths of the scores of each source that is merged, over all topics; unjudged counts as not relevant",
         )
