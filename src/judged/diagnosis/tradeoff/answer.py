@@ -38,9 +38,8 @@ class TradeoffRow:
     cost_change: Mapping[str, float | None]  # cost minus that of the baseline; None if one is unknown
     # gain per unit of cost; None unless the run is better and dearer, or worse and cheaper
     per_unit: Mapping[str, float | None]
-    front: (
-        bool | None
-    )  # whether no other run dominates it and it its score is above that of an empty result; None if a cost is unknown
+    # whether no other run dominates it, and its score is above that of an empty result; None if a cost is unknown
+    front: bool | None
     sure: bool  # whether the paired tests confirm `front`
     rivals: tuple[str, ...]  # best first; on the front: runs that may be as good; off the front: runs that dominate it
     equivalent: tuple[str, ...]  # runs with the same scores on every topic, and costs that are equal within the noise
