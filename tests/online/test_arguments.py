@@ -115,7 +115,7 @@ def test_options_of_a_series(log: InteractionLog, options: dict[str, Any], messa
         ({"bins": 2.5}, "bins is 2.5. Fix: use an integer"),
         ({"least_pages": None}, "least_pages is None"),
         ({"level": "x"}, "level is 'x'. Fix: use a number"),
-        ({"topics": 3}, "topics is 3"),
+        ({"topics": 3}, "invalid topics 3"),
     ],
 )
 def test_options_against_qrels(log: InteractionLog, options: dict[str, Any], message: str) -> None:
@@ -135,7 +135,7 @@ def test_values_that_are_not_judgments(log: InteractionLog, qrels: Any) -> None:
     [
         ({"rules": 3}, "rules is 3"),
         ({"rules": [["above"]]}, r"rules is \['above'\]. Fix: use a name or a list of names"),
-        ({"rules": []}, "no rule is given"),
+        ({"rules": []}, "`rules` is empty"),
         ({"depth": "x"}, "depth is 'x'. Fix: use an integer"),
         ({"depth": 1}, "2 or more"),
     ],

@@ -175,7 +175,7 @@ def test_counts_are_shown_and_not_tested(small: TestClient) -> None:
         "NumRet is a sum over the topics: it is shown, and not tested",
         "NumQ is a count over the topics: it is shown, and not tested",
     ]
-    assert data["sentences"][2].startswith("Nothing is tested; [95% interval")
+    assert data["sentences"][2].startswith("No significance test; [95% interval")
     assert " twin compare twin with bad · take twin as baseline · topics of twin 8 " in text_of(
         small, measures="NumRelRet,NumRet"
     )
