@@ -381,7 +381,7 @@ def test_a_full_disk_is_no_failure_of_a_configuration(
     tmp_path: Path, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_files(tmp_path)
-    monkeypatch.setattr(runner, "_worked", lambda *_: worker.NO_SPACE)
+    monkeypatch.setattr(runner, "_run_worker", lambda *_: worker.NO_SPACE)
     done = run("experiment", "run", str(tmp_path / "experiment.toml"), "--to", str(tmp_path / "new"))
     assert (done.code, done.err.splitlines()[-1]) == (74, f"error: {tmp_path / 'new'}: {SAID}")
     assert names(tmp_path / "new" / "configurations") == []
@@ -390,7 +390,7 @@ def test_a_full_disk_is_no_failure_of_a_configuration(
 def test_a_worker_on_a_full_disk_says_so_with_its_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "job.json").write_text(json.dumps({"modules": {}}))
     monkeypatch.setattr(sys, "argv", ["worker", str(tmp_path / "job.json")])
-    monkeypatch.setattr(worker, "work", fails)
+    monkeypatch.setattr(worker, "run_job", fails)
     monkeypatch.setattr(worker, "_end_with_parent", time.time)
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     assert worker.main() == worker.NO_SPACE
@@ -407,7 +407,7 @@ def test_a_worker_that_is_killed_leaves_no_temporary_folder(tmp_path: Path, monk
 
     monkeypatch.setattr(worker, "create_system", lambda _: SimpleNamespace(build=build, engines=list, close=list))
     with pytest.raises(ValueError, match="no index"), ExitStack() as stack:
-        worker._built(None, {}, tmp_path, time.perf_counter, stack)  # type: ignore[arg-type]
+        worker._build_measured(None, {}, tmp_path, time.perf_counter, stack)  # type: ignore[arg-type]
     assert [folder.parent for folder in folders] == [tmp_path, tmp_path]
 
 
