@@ -12,6 +12,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ RESULTS = """\
 
 What the functions return. Each is an `Answer`: it can be printed, shown in a notebook, and had in every form by the
 methods of `Answer`. Beside these it has the attributes and methods that are listed with it."""
+SEARCH = tomllib.loads((ROOT / "tools" / "website" / "search.toml").read_text(encoding="utf-8"))
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 _TESTS = re.compile(r"\[[^\]]*\]\((tests/[^)]*)\)")
 _EXAMPLES = "Examples\n--------\n"
@@ -87,6 +89,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+    """Set the weight of a page in the search, and add its keywords as a last section."""
+    name = page.file.src_uri
+    boosts = [boost for prefix, boost in SEARCH["boost"].items() if name.startswith(prefix)]
+    keywords = SEARCH["keywords"].get(name)
+    page.meta["search"] = {"boost": boosts[0] if boosts else 1}
+    return markdown + (f"\n\n<!-- -->\n\n*Keywords: {', '.join(keywords)}.*\n" if keywords else "")
 
 
 def on_page_content(content: str, *, page: Page, **_: Any) -> str:
