@@ -33,8 +33,8 @@ UNJUDGED = {
     "ICT-CKNRM_B50": "dl19_passage/runs_unmodified/ICT-CKNRM_B50.run.gz",
     "idst_bert_p1": "dl19_passage/runs_fulldepth_judged/idst_bert_p1.run.gz",
 }
-MEASURES = ("nDCG@10", "P@10", "AP", "RR")
-GRADED = ("nDCG@10", "P(rel=2)@10", "AP(rel=2)", "RR(rel=2)", "R(rel=2)@100")
+MEASURES = ("nDCG@10", "AP")
+GRADED = ("nDCG@10", "AP(rel=2)", "R(rel=2)@100")
 
 
 def main() -> int:
@@ -68,11 +68,11 @@ def ties(data: Path) -> str:
             rows.append(
                 (name, row.measure, f"{row.value:.4f}", f"{low:.3f} to {high:.3f}", f"{expected:.4f}", range_text)
             )
-    head = ("run", "measure", "by document id", "interval over topics", "mean over all orders", "least to greatest")
+    head = ("run", "measure", "by document id", "95% CI over topics", "mean over all orders", "lowest to highest")
     return (
-        "Two runs with ties. " + " ".join(shares) + "\n\n" + TextTable(head, tuple(rows), labels=2).markdown() + "\n\n"
-        "Where nearly everything is tied, the order of the ids matters more than the choice of topics. Where 1 % is,"
-        " and far down, it does not matter at all."
+        "Ties of two runs. " + " ".join(shares) + "\n\n" + TextTable(head, tuple(rows), labels=2).markdown() + "\n\n"
+        "If nearly all documents are tied, the order of the ids matters more than the choice of topics. If 1% are tied,"
+        " at low ranks, the order has no effect."
     )
 
 
@@ -92,15 +92,15 @@ def unjudged(data: Path) -> str:
                 "" if score_range.kind == "exact" else f" ({score_range.kind})"
             )
             rows.append((run, row.measure, f"{row.value:.4f}", f"{condensed[row.measure]:.4f}", range_text))
-    head = ("run", "judged of the first 10", "of the first 50", "of all that it returned")
-    names = ("run", "measure", "unjudged as not relevant", "judged documents only", "least to greatest")
+    head = ("run", "judged: top 10", "top 50", "all returned documents")
+    names = ("run", "measure", "unjudged = not relevant", "judged documents only", "lowest to highest")
     return (
-        "Two runs of TREC Deep Learning 2019 (passages), and how much of them is judged:\n\n"
+        "Judged documents of two runs of TREC Deep Learning 2019 (passages):\n\n"
         + TextTable(head, tuple(shares)).markdown()
-        + "\n\nWhat that leaves open:\n\n"
+        + "\n\nScores of these runs, with bounds for the unjudged documents:\n\n"
         + TextTable(names, tuple(rows), labels=2).markdown()
-        + "\n\nThe first ten are judged, so nDCG@10 could only fall: better documents further down would make the ideal"
-        " better. AP and recall look where little is judged."
+        + "\n\nThe top 10 are judged, so nDCG@10 can only be lower: relevant documents at lower ranks would improve the"
+        " ideal ranking. AP and recall include ranks where few documents are judged."
     )
 
 

@@ -189,7 +189,7 @@ def test_python_objects_and_dicts_say_the_same() -> None:
 
 
 def test_the_configuration_in_the_documentation_is_accepted() -> None:
-    page = Path(__file__).parents[3] / "docs" / "gate.md"
+    page = Path(__file__).parents[3] / "docs" / "gate-rules.md"
     (text,) = re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     config = parse_config(text)
     assert [check.slice for check in config.checks] == ["all", "long queries"]

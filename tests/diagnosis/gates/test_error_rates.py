@@ -1,4 +1,4 @@
-"""Rate at which rare large losses pass the gate: small runs of tools/calibration/losses.py (docs/gate.md)."""
+"""Rate at which rare large losses pass the gate: small runs of tools/calibration/losses.py (docs/gate-rules.md)."""
 
 from __future__ import annotations
 

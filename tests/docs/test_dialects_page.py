@@ -1,4 +1,4 @@
-"""docs/catalog-of-peers.md: each of our names exists and means what the other tool's name means here."""
+"""docs/dialects.md: each of our names exists and means what the other tool's name means here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judged.scoring.measures import Measure, parse
 from judged.scoring.measures.registry import REGISTRY
 from judged.scoring.peers.trec_eval import ALL, expand
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "catalog-of-peers.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "dialects.md"
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -22,11 +22,11 @@ _CODE = re.compile(r"`([^`]+)`")
 def tables() -> dict[str, list[tuple[str, str]]]:
     """Return the rows of each section's table: their name and ours."""
     tables_by_section: dict[str, list[tuple[str, str]]] = {}
-    for section in PAGE.read_text().split("\n## ")[1:]:
+    for section in PAGE.read_text().partition("\n## Names of measures\n")[2].split("\n### ")[1:]:
         title, _, text = section.partition("\n")
         rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
         assert all(len(row) == 2 for row in rows), title
-        tables_by_section[title] = [(theirs, ours) for theirs, ours in rows if ours != "here"]
+        tables_by_section[title] = [(theirs, ours) for theirs, ours in rows if ours != "judged"]
     return tables_by_section
 
 
@@ -48,9 +48,10 @@ def test_every_name_is_ours_or_the_reason_stands_there(tool: str, theirs: str, o
     if ours.startswith("left out: "):
         assert len(ours) > len("left out: ") + 15, (tool, theirs)
         return
-    measures = [parse(name) for name in names(ours)]
+    our_names = names(theirs if ours == "the same names" else ours)
+    measures = [parse(name) for name in our_names]
     assert measures, (tool, theirs)
-    assert [str(measure) for measure in measures] == names(ours)  # as we write it ourselves, without defaults
+    assert [str(measure) for measure in measures] == our_names  # as we write it ourselves, without defaults
 
 
 def ours_of(tool: str) -> dict[str, Measure]:
@@ -98,7 +99,7 @@ def test_a_dialect_reads_the_tools_names_so(dialect: str, tool: str) -> None:
 
 def test_the_tools_are_all_there() -> None:
     assert len(tables()) == 14
-    assert len(EVERY) > 215
+    assert len(EVERY) > 200
     words = PAGE.read_text()
     for tool in (
         *("trec_eval", "pytrec_eval", "ir_measures", "ranx", "trectools", "cwl_eval", "ndeval", "gdeval"),
@@ -118,12 +119,13 @@ def test_aliases_mean_the_same_in_the_catalog() -> None:
             match is None
             or match[1].lower() not in aliases
             or ours.startswith("left out")
+            or ours == "the same names"
             or match[1].lower() in _NEED_MORE
         ):
             continue
         assert parse(name).entry.name == parse(names(ours)[0]).entry.name, (tool, name)
         num_compared += 1
-    assert num_compared > 60
+    assert num_compared > 50
     for name in _NEED_MORE:
         with pytest.raises(MeasureError, match="needs"):
             parse(name)
