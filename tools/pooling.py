@@ -288,8 +288,8 @@ run furthest from 95%; its own 95% margin is {noise}. For recall and AP, the cov
 interval."""
 COVERED = """Lowest and highest coverage over five sums (P@10, DCG@10, RBP, NumRelRet, and NumRel), by documents per
 topic:"""
-INFERRED = """The same 100 topics, with one stratum per topic. For InfAP, documents outside the sample have negative grades;
-it has no interval here."""
+INFERRED = """The same 100 topics, with one stratum per topic. For InfAP, documents outside the sample have negative
+grades; it has no interval here."""
 
 if __name__ == "__main__":
     raise SystemExit(main())
