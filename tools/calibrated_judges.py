@@ -69,8 +69,8 @@ def judges(people: judged.Qrels, models: dict[str, judged.Qrels], runs: list[Pat
     introduction = (
         f"`calibrate` with {len(runs)} runs and seed 0. *Tau* compares the order of the runs. *Within topics* is the"
         " correlation of the runs' scores, centered by topic. *Largest error* is that of a run's mean. *Value* is the"
-        " number of additional topics judged by people that would narrow an interval equally: median over the runs, with"
-        " a bootstrap interval."
+        " number of additional topics judged by people that would narrow an interval equally: median over the runs,"
+        " with a bootstrap interval."
         " If the interval includes 0, the value is not significant. EXAM has grades up to 5; those above 3 are omitted."
     )
     return f"## Agreement with people\n\n{introduction}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
