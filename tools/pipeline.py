@@ -44,11 +44,11 @@ judged traces why traces/traces.jsonl --topic 143 --doc 1043 --qrels qrels.txt
 FOLLOWED = {
     "cranfield": {
         ("116", "922"): """
-            Correct: no source returned it. The document is about *slender bodies of revolution* and shares only *lift* and
-            *distribution* with the query. The cause is vocabulary: slightly more candidates would not help.""",
+            Correct: no source returned it. The document is about *slender bodies of revolution* and shares only *lift*
+            and *distribution* with the query. The cause is vocabulary: slightly more candidates would not help.""",
         ("218", "24"): """
-            Correct: the fusion keeps 100 documents and dropped it, because it has a low rank in one list and is missing in
-            the other. It shares only *heat transfer* and *body* with the query, as do hundreds of documents.""",
+            Correct: the fusion keeps 100 documents and dropped it, because it has a low rank in one list and is missing
+            in the other. It shares only *heat transfer* and *body* with the query, as do hundreds of documents.""",
         ("143", "1043"): """
             Correct, and `--doc 1043 --doc 930` shows more: the reranker moved the best candidate to rank 14, and one
             difference from the first document is that its title shares fewer words with the query. The title is wrong:
@@ -56,11 +56,11 @@ FOLLOWED = {
     },
     "sample": {
         ("t28", "time.perf_counter"): """
-            Correct: no source returned it. *Performance counter for benchmarking* shares no word with the query, and the
-            dense source ranks hundreds of documents above it.""",
+            Correct: no source returned it. *Performance counter for benchmarking* shares no word with the query, and
+            the dense source ranks hundreds of documents above it.""",
         ("t41", "open"): """
-            Correct: BM25 ranks it fourth, and the reranker moved it far below the first ten. The reranker had only 38 topics
-            to learn from.""",
+            Correct: BM25 ranks it fourth, and the reranker moved it far below the first ten. The reranker had only 38
+            topics to learn from.""",
     },
 }
 TAIL = """## Conclusion
