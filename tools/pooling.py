@@ -255,7 +255,7 @@ def measured(data: Path, times: int) -> Iterator[str]:
     yield INFERRED
     full_pool = full(robust)
     yield estimates_table(
-        row for size in SIZES for row in simulated_rows(full_pool, size, ("AP", "InfAP"), times, (), (1.0,))
+        row for size in SHOWN_SIZES for row in simulated_rows(full_pool, size, ("AP", "InfAP"), times, (), (1.0,))
     )
 
 
