@@ -154,9 +154,9 @@ TAIL = """## Conclusion
 
 ## Correction
 
-The correction is prediction-powered inference with a tuned weight (Angelopoulos et al. 2023). The estimate is the
-weighted mean of the model on the topics without people's labels, plus the mean difference between people and the
-weighted model on the topics with them. With a fixed weight, it is unbiased for any model, if the labeled topics are a
+The correction is prediction-powered inference with a tuned weight (Angelopoulos et al. 2023). The estimate has two
+parts: the weighted mean of the model on topics without people's labels, and the mean difference between people and the
+weighted model on the other topics. With a fixed weight, it is unbiased for any model, if the labeled topics are a
 random sample and people judged them completely.
 
 The weight, between 0 and 1, minimizes the variance. It is estimated from the same topics, which adds a bias that

@@ -135,7 +135,7 @@ def follow(name: str, docs: Path, queries: Path, judgments: Path) -> Followed:
 
 def stages(followed: Followed) -> str:
     """Show the funnel."""
-    return "\n\n".join(_blocks(funnel(followed.qrels, followed.traces, corpus=followed.corpus), "stages", "parts"))
+    return "\n\n".join(_blocks(funnel(followed.qrels, followed.traces, corpus=followed.corpus), "stages"))
 
 
 def kinds(followed: Followed) -> str:
