@@ -154,10 +154,10 @@ TAIL = """## Conclusion
 
 ## Correction
 
-The correction is prediction-powered inference with a tuned weight (Angelopoulos et al. 2023). The estimate has two
-parts: the weighted mean of the model on topics without people's labels, and the mean difference between people and the
-weighted model on the other topics. With a fixed weight, it is unbiased for any model, if the labeled topics are a
-random sample and people judged them completely.
+The correction is prediction-powered inference with a tuned weight (Angelopoulos et al. 2023). The estimate is the sum
+of two parts: the weighted mean of the model on topics without people's labels, and the mean difference between people
+and the weighted model on the other topics. With a fixed weight, it is unbiased for any model, if the labeled topics are
+a random sample and people judged them completely.
 
 The weight, between 0 and 1, minimizes the variance. It is estimated from the same topics, which adds a bias that
 decreases as 1/n. It is near 0 for a model that does not predict people's scores. The intervals use the bounds of the
