@@ -1,4 +1,4 @@
-"""Write the table of docs/collections.md on decisive labels: ``deciding.py DATA [--pairs N]``.
+"""Write the table of docs/pooling.md on decisive labels: ``deciding.py DATA [--pairs N]``.
 
 DATA is a folder of TREC DL 2019 passages, with qrels and runs. All labels are hidden, and revealed one by one on
 request, until it is decided which of two runs has the higher mean. Passages that NIST did not judge have grade 0.
@@ -20,12 +20,12 @@ from judged.labels.deciding import OpenComparison, build_comparison, labels_need
 if TYPE_CHECKING:
     from judged.results.types import Ints
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "collections.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "pooling.md"
 _TABLE_MARKERS = re.compile(
     r"(<!-- written by tools/deciding.py: begin -->\n).*?(<!-- written by tools/deciding.py: end -->)", re.DOTALL
 )
 MEASURES = ("nDCG@10", "P(rel=2)@10")
-ORDERS = ("those asked for", "by rank", "random")
+ORDERS = ("by priority", "by rank", "random")
 
 
 def main(data: Path, pairs: int) -> None:
@@ -34,7 +34,7 @@ def main(data: Path, pairs: int) -> None:
     all_pairs = list(itertools.combinations(runs, 2))
     selected_pairs = [all_pairs[i] for i in np.sort(np.random.default_rng(0).permutation(len(all_pairs))[:pairs])]
     lines = [
-        "| measure | pairs | order | decided after, median | quartiles | fewer than both others |",
+        "| measure | pairs | order | decided after, median | quartiles | fewer labels than both others |",
         "|---|--:|---|--:|--:|--:|",
     ]
     for measure in MEASURES:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,10 +27,11 @@ from judged.scoring.measures import parse
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "pooling.md"
 MARK = "<!-- below: written by tools/pooling.py -->"
-DEPTHS = (1, 2, 3, 5, 10, 20, 50)
+DEPTHS = (1, 5, 20, 50)
 SIZES = (10, 20, 50, 100)
 STRATA, RATES = (10, 30), (4.0, 2.0, 1.0)
 MEASURES = ("P@10", "DCG@10", "RBP(p=0.8)", "NumRelRet", "NumRel", "R@100", "AP")
+SHOWN_SIZES, SHOWN_MEASURES = (10, 50), ("P@10", "RBP(p=0.8)", "NumRel", "R@100", "AP")
 RUNS = ("InexpC2", "SABIR03BASE", "UIUC03Rd1", "pircRBa1", "rutcor03100")  # of various ranks among the 17
 
 
@@ -236,52 +237,59 @@ def main() -> int:
 def measured(data: Path, times: int) -> Iterator[str]:
     """Yield the measured part of the page."""
     robust, dl19 = (collection(name, data) for name in ("Robust03", "DL19"))
-    yield "## Measured: MaxMean against depth"
+    yield "## Measured: MaxMean and pools by depth"
     yield FOUND
     header = ("collection", "depth", "labels", "pool by depth", "MaxMean, retention 1", "MaxMean, retention 0", "ratio")
     yield markdown_table(header, [row for source in (robust, dl19) for row in pool_rows(source)])
     yield "## Measured: estimates from samples"
     yield ESTIMATED.format(times=f"{times:,}", noise=f"{1.96 * (0.95 * 0.05 / times) ** 0.5:.1%}")
-    header = (
-        "topics", "documents a topic", "measure", "form", "bias, largest", "in standard errors", "spread",
-        "covered, mean", "covered, worst",
-    )  # fmt: skip
     rows: list[list[str]] = []
     for topics in (None, 10):
         full_pool = full(robust, topics)
         for size in SIZES:
             rows += simulated_rows(full_pool, size, MEASURES, times)
-    yield markdown_table(header, rows)
-    yield from covered(rows)
-    yield "## Measured: AP from uniform samples, against InfAP"
+    yield estimates_table(row for row in rows if int(row[1]) in SHOWN_SIZES and row[2] in SHOWN_MEASURES)
+    yield COVERED
+    yield coverage_table(rows)
+    yield "## Measured: AP and InfAP from uniform samples"
     yield INFERRED
     full_pool = full(robust)
-    rows = [row for size in SIZES for row in simulated_rows(full_pool, size, ("AP", "InfAP"), times, (), (1.0,))]
-    yield markdown_table(header, rows)
+    yield estimates_table(
+        row for size in SHOWN_SIZES for row in simulated_rows(full_pool, size, ("AP", "InfAP"), times, (), (1.0,))
+    )
 
 
-def covered(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the coverage of intervals of sums by number of judged documents: minimum and maximum over measures."""
-    texts: list[str] = []
+def estimates_table(rows: Iterable[Sequence[str]]) -> str:
+    """Format the main columns of `simulated_rows`."""
+    header = ("topics", "documents per topic", "measure", "bias", "spread", "coverage")
+    return markdown_table(header, [[row[i] for i in (0, 1, 2, 4, 6, 8)] for row in rows])
+
+
+def coverage_table(rows: Sequence[Sequence[str]]) -> str:
+    """Format the coverage of intervals of sums by sample size: minimum and maximum over measures."""
+    ranges: defaultdict[str, list[str]] = defaultdict(list)
     for topics, size in dict.fromkeys((row[0], row[1]) for row in rows):
         coverages = [int(row[-1].rstrip("%")) for row in rows if (row[0], row[1], row[3]) == (topics, size, "sum")]
-        texts.append(f"{topics} topics with {size} documents each, {min(coverages)} to {max(coverages)} %")
-    yield "Of sums, intervals held the truth, in the run furthest from 95 % of each measure: " + "; ".join(texts) + "."
+        ranges[topics].append(f"{min(coverages)}% to {max(coverages)}%")
+    header = ("topics", *(f"{size} documents" for size in SIZES))
+    return markdown_table(header, [[topics, *cells] for topics, cells in ranges.items()])
 
 
-FOUND = """The same number of labels for each topic as the pool by depth has; relevant documents found, and their share
-of those in the pool of depth 100 (Robust03: 17 runs, 100 topics, grades from 1; DL19: 37 runs, 43 topics, grades from
-2). The ratio is MaxMean with retention 1 over the pool by depth."""
-ESTIMATED = """The pool of depth 100 of Robust03 (17 runs, some 495 documents a topic) is taken as fully judged, what
-has no judgment as not relevant. Of it {times} samples were drawn in strata of best ranks 1-10, 11-30 and 31-100, whose
-documents come in four times, twice and once as often, of each two at least; five runs; all topics, or 10 of them. Bias:
-the mean of the estimates minus the truth, as a share of the truth, of the run where it is largest; and the largest of
-any run in standard errors of the simulation. Spread: the standard deviation of the estimates over the truth. Covered:
-how often 95 % intervals held the truth, over the runs and for the run furthest from 95 %; of one run this is known to
-{noise}. Of ratios it is why `estimate` gives no interval.
-All sizes are drawn with the same random numbers, so their errors go the same way."""
-INFERRED = """The same, with each topic one stratum. InfAP is given the documents that were not drawn with a negative
-grade, as it wants them; it has no interval here."""
+FOUND = """Relevant documents found, and their share of those in the depth-100 pool, with the same number of labels per
+topic as the pool by depth. Robust03 has 17 runs, 100 topics, and relevant grades from 1; DL19 has 37 runs, 43 topics,
+and relevant grades from 2. The ratio compares MaxMean with retention 1 and the pool by depth."""
+ESTIMATED = """The depth-100 pool of Robust03 (17 runs, about 495 documents per topic) counts as fully judged. {times}
+samples were drawn, for all 100 topics and for 10 of them, and five runs were estimated. Strata are best ranks 1-10,
+11-30, and 31-100, sampled at rates 4, 2, and 1. All rows use the same random numbers, so their errors are correlated.
+
+Bias is the relative error of the mean estimate, for the run with the largest one. Spread is the standard deviation of
+the estimates relative to the true value. Coverage is the share of 95% intervals that contain the true value, for the
+run furthest from 95%; its own 95% margin is {noise}. For recall and AP, the coverage is so low that `estimate` shows no
+interval."""
+COVERED = """Lowest and highest coverage over five sums (P@10, DCG@10, RBP, NumRelRet, and NumRel), by documents per
+topic:"""
+INFERRED = """The same 100 topics, with one stratum per topic. For InfAP, documents outside the sample have negative
+grades; it has no interval here."""
 
 if __name__ == "__main__":
     raise SystemExit(main())

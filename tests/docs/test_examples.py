@@ -81,7 +81,7 @@ def test_answerers_are_run_behind_searches(tmp_path: Path) -> None:
     assert found.scores.value("nDCG@10", control) == found.scores.value("nDCG@10", other)
     texts = [found.responses.of_run(name)["answers"]["text"].to_pylist() for name in (control, other)]
     assert texts[0] != texts[1]
-    page = (EXAMPLES.parent / "docs" / "rag-chain.md").read_text(encoding="utf-8")
+    page = (EXAMPLES.parent / "docs" / "rag.md").read_text(encoding="utf-8")
     scores = experiments.load(tmp_path, "CitationRecall").scores
     for name, levels in found.levels.items():
         answerer = levels["generator"].partition(":")[2]
