@@ -52,7 +52,7 @@ a  a_b             +0.242 *  +0.555 *
 b  50%|x  0.016 *            +0.314 *
 c  old    0.006 *   0.006 *
 
-RR: above the diagonal row minus column, below it p; significant ones are marked *
+RR: above the diagonal row minus column, below it p; significant values are marked *
 
 run    baseline                difference  adjusted p     dz  won-tied-lost  detectable
 a_b    50%|x     +0.2417 [0.021, 0.500] *       0.016  +1.05          7-3-0       0.272

@@ -258,7 +258,7 @@ def test_a_topic_of_which_nothing_was_returned() -> None:
     assert [explain_list(judged, name, "q").score for name in ("AWRF", "TBG", "UMeasure(L=9)", "NERR8(max=1)@3")] == [
         0.0
     ] * 4
-    assert explain_list(judged, "AWRF", "q").sheets[-1].lines[-1].how == "nothing was returned"
+    assert explain_list(judged, "AWRF", "q").sheets[-1].lines[-1].how == "no documents returned"
     read = explain_list(judged, "NERR8(max=1)@3", "q").sheets[0]
     assert [(line.name, line.how, line.value) for line in read.lines] == [
         ("to rank 1", "sum of reached", 1.0),
