@@ -24,7 +24,7 @@ from judged.online.clicks import against_people, evaluate_uncertain, judge_click
 from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "implicit-judgments.md"
-MODELS = ("PBM", "UBM", "DBN") if find_spec("judged.online.clicks.model_fit") else ()
+MODELS = ("PBM", "DBN") if find_spec("judged.online.clicks.model_fit") else ()
 LEAST = 2  # impressions of a pair of the real logs, of which most have one
 
 
@@ -94,8 +94,8 @@ def orders(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
             share, gain = (interval(*two) for two in ((row.value, row.ci, ""), (row.gain, row.gain_ci, "+")))
             tau = "" if bias is None else interval(bias.partial, bias.ci, "+")
             gain = "" if name.startswith("clicks") else gain
-            rows.append((log.name, name, f"{row.compared:,}", share, gain, tau))
-    head = ("log", "source", "pairs", "agreement", "gain over clicks per impression", "partial tau")
+            rows.append((log.name, name, share, gain, tau))
+    head = ("log", "source", "agreement", "gain over clicks per impression", "partial tau")
     said = (
         "*Agreement*: of two documents of a topic with different human grades, the share that the source orders"
         " correctly (0.5 is chance; ties count half). *Partial tau*: Kendall's tau with the logged rank within topics,"
@@ -114,8 +114,8 @@ def curves(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
     for log, *_ in logs:
         try:
             made = propensities(log)
-        except InputError as error:
-            said.append(f"- {log.name}: refused. {error.problem[0].upper()}{error.problem[1:]}.")
+        except InputError:
+            said.append(f"- {log.name}: refused, because no chain of clicked documents connects all ranks.")
         else:
             known = ", ".join(interval(row.value, row.ci, "") for row in made.ranks[1:5])
             said.append(f"- {log.name}: users examine ranks 2 to 5 {known} times as often as rank 1.")

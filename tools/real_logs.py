@@ -90,12 +90,12 @@ def overview(logs: tuple[InteractionLog, ...]) -> str:
 def problems(logs: tuple[InteractionLog, ...]) -> str:
     """Return the table of the rules that apply to many rows."""
     rows = tuple(
-        (log.name, found.rule, found.table, found.done, f"{found.rows:,}", f"{found.of:,}", f"{found.share:.1%}")
+        (log.name, found.rule, found.done, f"{found.rows:,}", f"{found.share:.1%}")
         for log in logs
         for found in log.findings
         if found.share >= LEAST_SHARE
     )
-    return TextTable(("log", "rule", "table", "action", "rows", "of rows", "share"), rows, labels=4).markdown()
+    return TextTable(("log", "rule", "action", "rows", "share"), rows, labels=3).markdown()
 
 
 def metrics(logs: tuple[InteractionLog, ...], scores: list[OnlineScores]) -> str:
