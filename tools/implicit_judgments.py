@@ -131,10 +131,10 @@ def systems(log: InteractionLog) -> str:
     by_people = evaluate_means(people.over(shown), runs)
     found, agreed = evaluate_uncertain(judgments, runs, "nDCG@10"), against_people(judgments, people, runs)
     rows = tuple(
-        (row.run, f"{by_people[row.run]:.3f}", f"{row.plain:.3f}", interval(row.value, row.ci, ""), f"{row.share:.0%}")
+        (row.run, f"{by_people[row.run]:.3f}", f"{row.plain:.3f}", interval(row.value, row.ci, ""))
         for row in found.rows
     )
-    head = ("run", "human grades", "clicks, shrunk grades", "clicks, corrected", "variance by judgments")
+    head = ("run", "human grades", "clicks, shrunk grades", "clicks, corrected")
     said = (
         "nDCG@10 of the sample's runs on the searched topics, by human grades and by COEC of simulated clicks."
         f" Kendall's tau of both orders is {agreed.tau:.3f}. The means are on different scales, because attraction is"

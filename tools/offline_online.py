@@ -25,7 +25,6 @@ from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog
 from judged.online.offline import OfflineOnline, PreferenceAgreement, against_qrels, preference_agreement
 from judged.online.storage import read_log
 from judged.results import Table
-from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "offline-online.md"
 OUTCOMES = ("satisfied", "clicked")
@@ -67,8 +66,6 @@ def session_2012(folder: Path) -> list[str]:
         wrapped(introduction),
         relations(pages).markdown(),
         wrapped(verdict(pages)),
-        wrapped("Share of pages with a click, and of satisfied pages, by nDCG@10 of the page:"),
-        calibrated(pages).markdown(),
         wrapped(means(pages)),
         "Preferences between results:",
         agreements(preferences).markdown(),
@@ -142,17 +139,6 @@ def relations(result: OfflineOnline) -> Table:
     return replace(result.table("relations").take(rows), labels=2).showing(
         "measure", "outcome", "probability", "within"
     )
-
-
-def calibrated(result: OfflineOnline) -> TextTable:
-    """Return the table of two outcomes by nDCG@10."""
-    rows = tuple(
-        (f"{clicked.low:.3f} to {clicked.high:.3f}", str(clicked.pages), str(clicked.mean), str(satisfied.mean))
-        for clicked, satisfied in zip(
-            result.bins("nDCG@10", "clicked"), result.bins("nDCG@10", "satisfied"), strict=True
-        )
-    )
-    return TextTable(("nDCG@10", "pages", "clicked", "satisfied"), rows)
 
 
 def agreements(result: PreferenceAgreement) -> Table:

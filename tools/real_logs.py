@@ -118,9 +118,7 @@ def of_esci(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]:
     listed = [row["query_response_hit_ids"] for row in queries if row.get("query_response_hit_ids") is not None]
     clicks = Counter(row.get("client_id") for row in raw if row.get("action_name") == "click")
     max_clicks = clicks.most_common(1)[0][1]
-    scores_by_application = online_metrics(
-        log, ["PageCTR", "ZeroResults", "SatisfiedClicks", "ObservedVisits"], by="application"
-    )
+    scores_by_application = online_metrics(log, ["PageCTR", "SatisfiedClicks", "ObservedVisits"], by="application")
     zero, naive = scores.of("ZeroResults"), sum(not hit_ids for hit_ids in listed)
     satisfied = scores.of("SatisfiedClicks")
     num_unknown_ids, application = finding(log, "unknown-query-id"), "esci_ubi_sample"
