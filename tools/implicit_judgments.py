@@ -1,7 +1,7 @@
 """Write docs/implicit-judgments.md, how near clicks come to people's judgments: ``implicit_judgments.py DATA``.
 
-DATA is a folder with ``logs/trec_session`` and ``logs/session2014_graphcm``. Beside these real logs stands the one of
-simulated users that ships with judged. The tests compare the page with what this makes where the data is at hand.
+DATA is a folder with ``logs/trec_session`` and ``logs/session2014_graphcm``. The third log is of simulated users, and
+ships with judged. The tests compare the page with the output where the data is available.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judged.online.clicks import against_people, evaluate_uncertain, judge_click
 from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "implicit-judgments.md"
-MODELS = ("PBM", "UBM", "DBN") if find_spec("judged.online.clicks.model_fit") else ()
+MODELS = ("PBM", "DBN") if find_spec("judged.online.clicks.model_fit") else ()
 LEAST = 2  # impressions of a pair of the real logs, of which most have one
 
 
@@ -40,12 +40,12 @@ def page(data: Path) -> str:
     first = read_log(folder / "sessiontrack2012.xml.gz", name="TREC Session 2012", bots="keep")
     second, labels = labeled(data / "logs" / "session2014_graphcm" / "normalized_with_labels.jsonl.gz")
     second = replace(second, name="TREC Session 2014", has=frozenset({"shown", "clicks", "ranks", "unclicked"}))
-    simulated = replace(read_log(sample.LOG), name="the sample (simulated users)")
+    simulated = replace(read_log(sample.LOG), name="sample (simulated)")
     people = Qrels.read(folder / "qrels" / "session2012.qrels")
     logs = ((first, people, LEAST), (second, labels, LEAST), (simulated, sample.qrels(), 10))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
-        parts = [HEAD, evidence(logs), orders(logs), positions(logs), curves(logs), systems(simulated)]
+        parts = [HEAD, evidence(logs), orders(logs), curves(logs), systems(simulated)]
     return "\n\n".join([*parts, TAIL]) + "\n"
 
 
@@ -61,12 +61,11 @@ def evidence(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
         rows.append((log.name, f"{pages:,}", f"{shown:,}", f"{clicks:,}", pairs, f"{len(kept.grade):,}", own))
     head = ("log", "pages", "results", "clicks", "pairs", "shown often enough", "own evidence")
     said = (
-        "*Own evidence* is how much of a shrunk COEC, in the mean over pairs, comes from the clicks of the pair; the"
-        " rest is what pairs are in general. Pairs shown fewer than twice (of the sample ten times) are left out below."
-        " At 0 % clicks differ between documents no more than chance would have them: every COEC is 1, and such a log"
-        " makes no judgments."
+        "*Own evidence* is the mean weight of a pair's own clicks in its shrunk COEC. At 0%, documents differ in clicks"
+        " no more than by chance: every COEC is 1, and the log gives no judgments. The tables below exclude pairs shown"
+        " fewer than twice (in the sample, ten times)."
     )
-    return f"## How much there is\n\n{wrapped(said)}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
+    return f"## Data\n\n{wrapped(said)}\n\n" + TextTable(head, tuple(rows), labels=1).markdown()
 
 
 def sources(log: InteractionLog, people: Qrels, least: int) -> list[tuple[str, Any]]:
@@ -75,7 +74,7 @@ def sources(log: InteractionLog, people: Qrels, least: int) -> list[tuple[str, A
     if log.has_time:
         ways.append(("COEC of satisfied clicks", {"by": "sat"}))
     with suppress(InputError):  # of ranks that nothing joins: the page says so
-        ways.append(("COEC by harvested propensities", {"propensities": propensities(log)}))
+        ways.append(("COEC with propensities", {"propensities": propensities(log)}))
     ways += [(name, {"by": name}) for name in MODELS]
     made: list[tuple[str, Any]] = []
     for name, how in ways:
@@ -85,59 +84,43 @@ def sources(log: InteractionLog, people: Qrels, least: int) -> list[tuple[str, A
 
 
 def orders(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
-    """Compare orders of documents."""
+    """Compare orders of documents, and report the position bias that remains."""
     rows: list[tuple[str, ...]] = []
     for log, people, least in logs:
         made = sources(log, people, least)
         _, raw, rank = made[0][1].orders
-        named = [("rank alone", rank), ("clicks an impression", raw), *((name, one.orders[0]) for name, one in made)]
-        for name, row in named:
+        named = [("rank only", rank, None), ("clicks per impression", raw, made[0][1].feedback[1])]
+        for name, row, bias in [*named, *((name, one.orders[0], one.feedback[0]) for name, one in made)]:
             share, gain = (interval(*two) for two in ((row.value, row.ci, ""), (row.gain, row.gain_ci, "+")))
-            rows.append(
-                (log.name, name, str(row.n), f"{row.compared:,}", share, "" if name.startswith("clicks") else gain)
-            )
-    head = ("log", "judgments by", "topics", "pairs", "ordered as people do", "more than clicks an impression")
+            tau = "" if bias is None else interval(bias.partial, bias.ci, "+")
+            gain = "" if name.startswith("clicks") else gain
+            rows.append((log.name, name, share, gain, tau))
+    head = ("log", "source", "agreement", "gain over clicks per impression", "partial tau")
     said = (
-        "Of two documents of one topic that people grade differently: how often a source puts the better one first (0.5"
-        " is a coin; what a source ties counts half). Intervals of 95 % are by a jackknife over topics."
+        "*Agreement*: of two documents of a topic with different human grades, the share that the source orders"
+        " correctly (0.5 is chance; ties count half). *Partial tau*: Kendall's tau with the logged rank within topics,"
+        " given the human grades. Above 0, position bias remains; below 0, the correction is too strong. Shrinkage"
+        " explains a part of the latter, because pairs at low ranks have less evidence. 95% intervals are by a"
+        " jackknife over topics."
     )
     return (
-        f"## Does debiasing bring clicks nearer to the judges?\n\n{wrapped(said)}\n\n"
-        + TextTable(head, tuple(rows), labels=2).markdown()
+        f"## Agreement with human judgments\n\n{wrapped(said)}\n\n" + TextTable(head, tuple(rows), labels=2).markdown()
     )
-
-
-def positions(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
-    """Say what is left of position."""
-    rows: list[tuple[str, ...]] = []
-    for log, people, least in logs:
-        made = sources(log, people, least)
-        raw = made[0][1].feedback[1]
-        for name, row in [("clicks an impression", raw), *((name, one.feedback[0]) for name, one in made)]:
-            rows.append((log.name, name, interval(row.tau, None, "+"), interval(row.partial, row.ci, "+")))
-    head = ("log", "judgments by", "tau with the rank", "partial tau, grades held fast")
-    said = (
-        "Kendall's tau of a source with the logged rank, within topics: above 0 where what stood higher comes out"
-        " better. With people's grades held fast, what is left above 0 is a *feedback failure*; what is below 0 is"
-        " taken out too much. A little of the latter is how shrinkage works: what stood low has less evidence, and is"
-        " drawn towards the mean from below."
-    )
-    return f"## What is left of position\n\n{wrapped(said)}\n\n" + TextTable(head, tuple(rows), labels=2).markdown()
 
 
 def curves(logs: tuple[tuple[InteractionLog, Qrels, int], ...]) -> str:
-    """Say how often ranks are looked at, or why that cannot be known."""
+    """Report how often users examine each rank, or why it cannot be estimated."""
     said: list[str] = []
     for log, *_ in logs:
         try:
             made = propensities(log)
-        except InputError as error:
-            said.append(f"- {log.name}: refused. {error.problem[0].upper()}{error.problem[1:]}.")
+        except InputError:
+            said.append(f"- {log.name}: refused, because no chain of clicked documents connects all ranks.")
         else:
             known = ", ".join(interval(row.value, row.ci, "") for row in made.ranks[1:5])
-            said.append(f"- {log.name}: ranks 2 to 5 are looked at {known} times as often as rank 1.")
+            said.append(f"- {log.name}: users examine ranks 2 to 5 {known} times as often as rank 1.")
     listed = "\n".join(wrapped(one).replace("\n", "\n  ") for one in said)
-    return f"## How often ranks are looked at\n\n{listed}"
+    return f"## Examination by rank\n\n{listed}"
 
 
 def systems(log: InteractionLog) -> str:
@@ -148,18 +131,17 @@ def systems(log: InteractionLog) -> str:
     by_people = evaluate_means(people.over(shown), runs)
     found, agreed = evaluate_uncertain(judgments, runs, "nDCG@10"), against_people(judgments, people, runs)
     rows = tuple(
-        (row.run, f"{by_people[row.run]:.3f}", f"{row.plain:.3f}", interval(row.value, row.ci, ""), f"{row.share:.0%}")
+        (row.run, f"{by_people[row.run]:.3f}", f"{row.plain:.3f}", interval(row.value, row.ci, ""))
         for row in found.rows
     )
-    head = ("run", "people", "clicks, grades as they stand", "clicks, corrected", "variance by judgments")
+    head = ("run", "human grades", "clicks, shrunk grades", "clicks, corrected")
     said = (
-        "nDCG@10 of the sample's runs on the topics that were searched, by people's grades and by COEC of simulated"
-        " clicks."
-        f" Both order the runs alike with a tau of {agreed.tau:.3f}. Means are on other scales: what is attractive to a"
-        " click is no grade. Grades as they stand are drawn towards their mean, and make runs look alike and good; the"
-        " corrected means and their intervals allow for noise in the judgments as well as for the choice of topics."
+        "nDCG@10 of the sample's runs on the searched topics, by human grades and by COEC of simulated clicks."
+        f" Kendall's tau of both orders is {agreed.tau:.3f}. The means are on different scales, because attraction is"
+        " not a grade. Shrunk grades make runs look similar and good. The corrected means and their intervals allow for"
+        " noise in the judgments and for the choice of topics."
     )
-    return f"## What both say of systems\n\n{wrapped(said)}\n\n" + TextTable(head, rows, labels=1).markdown()
+    return f"## Scores of systems\n\n{wrapped(said)}\n\n" + TextTable(head, rows, labels=1).markdown()
 
 
 def evaluate_means(qrels: Qrels, runs: Any) -> dict[str, float]:
@@ -176,48 +158,36 @@ def interval(value: float, ci: tuple[float, float] | None, sign: str) -> str:
     return f"{value:{sign}.3f}" + ("" if ci is None else f" [{ci[0]:{sign}.3f}, {ci[1]:{sign}.3f}]")
 
 
-HEAD = """# Judgments made of clicks
+HEAD = """# Judgments from clicks: a case study
 
-Made by `tools/implicit_judgments.py` from two logs of TREC with judgments, and from the log of simulated users that
-ships with judged, whose clicks follow the sample's grades. With your own log:
+How well do judgments from clicks agree with human judgments, and does a correction for position bias help? `judged
+clicks against` compares both on two TREC logs, and on the simulated log that ships with judged. On that log, users
+click by the sample's grades. [Relevance from clicks](click-models.md) shows the commands for your own log."""
 
-```sh
-judged clicks propensities LOG -o propensities.csv       # how often each rank is looked at
-judged clicks judge LOG --propensities propensities.csv -o judgments.csv
-judged clicks against LOG people.qrels bm25.run new.run  # how near they come to people, and what they are worth
-judged clicks evaluate judgments.csv bm25.run new.run    # intervals that hold topics and judgments
-judged clicks ips LOG bm25.run new.run                   # by propensities that LOG gives, and their error
-judged labels import labels.db judgments.csv             # as labels of the kind click
-```
+TAIL = """## Conclusions
 
-`judgments.csv` is a table that every command reads as qrels. Each row has the *value* that was measured of the pair
-without bias, its standard error *se* and interval, the *grade*, which is drawn towards what pairs are in general, with
-the standard deviation *sd* of the true one around it, and *weight*: how much of the grade is the pair's own evidence.
-Pairs of results, of which clicks prefer one (skip above and others), are what `judged online offline --preferences`
-compares with judgments ([another page](offline-online.md))."""
+- The two real logs are too small to judge documents: most pairs were shown once or twice. All intervals of the gain
+  include 0, so the logs do not show whether the correction helps.
+- On the simulated log, corrections change the agreement by at most 0.029, and all intervals of the gain include 0.
+- Without propensities, COEC corrects too strongly, because better documents are at higher ranks. Check the partial
+  tau before you train a ranker on the grades.
+- A click shows that a result looked attractive. Satisfied clicks and purchases are closer to user needs, but rarer.
+- Documents that were never shown have no judgment and count as not relevant, so runs that find new documents look
+  worse than they are. IPS is a lower bound for them.
 
-TAIL = """## What may not be concluded
+## Error rates in simulations
 
-- The two real logs are too small to judge documents: most pairs were shown once or twice. That an interval of a gain
-  holds 0 says that they cannot tell, not that debiasing is of no use.
-- The sample's users were made to look at ranks and to like what people graded well. That debiasing helps there shows
-  that the code does what it says; it says nothing of your users.
-- COEC expects of a rank what it gets, and what stands high is often better: without propensities it takes out too much.
-  Compare *what is left of position* before grades are used to train a ranker.
-- A click says that a result looked attractive. Satisfied clicks and purchases are nearer to what people wanted, and
-  rarer.
-- Documents that were never shown have no judgment, and unjudged documents count as not relevant: runs that find new
-  ones look worse than they are. The same holds of IPS, which is a lower bound for them.
+With 300,000 pages of three rankers, estimated propensities have a root mean square error of at most 0.005; that of
+click rates is above 0.1. Their 95% intervals hold the truth in 92% to 98.5% of cases. Noisy judgments make the ideal
+ranking look better: a mean nDCG is wrong by up to 0.14 with two expected clicks per pair, and by 0.04 with eight. The
+correction reduces this to 0.03 and 0.001 ([decision 022](decisions/022-clicks.md)). Intervals of corrected means held
+the truth in 93 to 97% of 240 logs. Calibration has the rates for [COEC](calibration.md#clicks-over-expected-clicks)
+and [IPS](calibration.md#values-by-inverse-propensities).
 
-## How far the statistics hold
+## Repeat
 
-By simulation, in the tests: harvested propensities are off by at most 0.005 (root of the mean square) with 300,000
-pages of three rankers, where rates of clicks are off by more than 0.1; their intervals of 95 % hold the truth in 92 %
-to 98.5 % of cases. How often those of [COEC](calibration.md#clicks-over-expected-clicks), of
-[IPS](calibration.md#values-by-inverse-propensities) and of [click models](calibration.md#click-models) hold stands on
-another page. Those of means by uncertain judgments held in 93 to 97 % of 240 logs. A mean of nDCG by noisy values is
-wrong by up to 0.14 with two expected clicks a pair, by 0.04 with eight: noise makes the ideal ranking look better. The
-correction leaves 0.03 and 0.001 of that ([decision 022](decisions/022-clicks.md)).
+`python tools/implicit_judgments.py DATA` writes this page. `DATA` holds the logs and qrels of the TREC Session tracks
+of 2012 and 2014.
 """
 
 if __name__ == "__main__":

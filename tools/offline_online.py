@@ -25,9 +25,9 @@ from judged.online.log import EVENT, SERP, SESSION, SHOWN, InteractionLog
 from judged.online.offline import OfflineOnline, PreferenceAgreement, against_qrels, preference_agreement
 from judged.online.storage import read_log
 from judged.results import Table
-from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "offline-online.md"
+OUTCOMES = ("satisfied", "clicked")
 MEASURES = ("nDCG@10", "P@10", "RR", "ERR(max=4)@10")
 TYPES = {"int64": pa.int64(), "int32": pa.int32(), "array<int32>": pa.list_(pa.int32()),
           "float64": pa.float64(), "string": pa.string(),
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def page(data: Path) -> str:
-    """Build the page."""
+    """Return the page."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
         logs = data / "logs"
@@ -53,30 +53,22 @@ def session_2012(folder: Path) -> list[str]:
     """Return the section on searchers with a topic each, full judgments, and times."""
     log = read_log(folder / "sessiontrack2012.xml.gz", name="TREC 2012 Session", bots="keep")
     qrels = Qrels.read(folder / "qrels" / "session2012.qrels", name="its judgments")
-    pages = against_qrels(log, qrels, measures=MEASURES, by="goal", unit="session")
+    pages = against_qrels(log, qrels, outcomes=OUTCOMES, measures=MEASURES, unit="session")
     preferences = preference_agreement(log, qrels, rules=["above", "last-above", "earlier", "next"], unit="session")
     introduction = (
-        "The TREC 2012 Session track recorded people who were given a topic, queried a web search engine and read what"
-        f" they opened: small ({pages.units} sessions), but with times. {pages.sentences[0]} A page satisfied where a"
-        f" result was opened for 30 seconds or longer: {pages.of('nDCG@10', 'satisfied').mean:.0%} of the pages. In the"
-        " first column of results 0.5 is chance: the probability that of two pages with different outcomes the one with"
-        " the better outcome has the better score. The second compares pages of one topic alone."
+        f"People got a topic, queried a web search engine, and read the results. The log has {pages.units} sessions"
+        f" with times. {pages.joined} of {pages.pages} pages have results and a judged topic, and {pages.judged:.1%} of"
+        " their first 10 results are judged. A page is *satisfied* if the user viewed an opened result for 30 seconds:"
+        f" {pages.of('nDCG@10', 'satisfied').mean:.0%} of the pages."
     )
-    slices = "By the goal of the topic, with intervals about 1.4 times as wide for half as many sessions (nDCG@10):"
     return [
         "## TREC 2012 Session: searchers with a topic",
         wrapped(introduction),
         relations(pages).markdown(),
         wrapped(verdict(pages)),
-        wrapped(slices),
-        sliced(pages).markdown(),
-        wrapped("How often something was opened, and how often it satisfied, by nDCG@10 of the page:"),
-        calibrated(pages).markdown(),
         wrapped(means(pages)),
-        "### What clicks prefer",
-        wrapped(PREFERENCES),
-        preferences.table().markdown(),
-        wrapped(told(preferences)),
+        "Preferences between results:",
+        agreements(preferences).markdown(),
     ]
 
 
@@ -84,22 +76,23 @@ def session_2014(folder: Path) -> list[str]:
     """Return the section on a larger log, with judgments of displayed results only, and without times."""
     log, qrels = labeled(folder / "normalized_with_labels.jsonl.gz")
     measures = ("P@10", "DCG@10", "ERR(max=4)@10", "nDCG@10")
-    pages = against_qrels(log, qrels, measures=measures, unit="session")
+    pages = against_qrels(log, qrels, measures=measures, outcomes=["clicked"], unit="session")
     preferences = preference_agreement(log, qrels, rules=["above", "previous", "next"], unit="session")
     introduction = (
-        "Of the 2014 track a set of pages is available with a label from -2 to 4 for each of the ten results, and no"
-        f" times: {pages.joined} pages of {pages.units} sessions, {pages.of('P@10', 'clicked').mean:.0%} of them with a"
-        " click. Nothing is known about results that were not shown. The ideal of nDCG is then made of what was shown"
-        " for the query: a page with one fair result has nDCG 1 if that comes first. It tells the order of a page, not"
-        " how good it is, and is here as a warning; P, DCG and ERR need no ideal. What is judged is a query: pages"
-        " within topics are of one query, and their lists hardly differ, so that this column can show nothing here."
+        f"These {pages.joined} pages of {pages.units} sessions have a label from -2 to 4 for each of the ten results,"
+        f" and no times. {pages.of('P@10', 'clicked').mean:.0%} of them have a click. The ideal ranking of nDCG"
+        " contains only results that were shown for the query. It therefore measures the order of a page, not its"
+        " quality; use P, DCG, or ERR instead. Topics are single queries with almost identical pages, so the column"
+        " *within topics* cannot show an effect."
     )
-    parts = [
-        "## TREC 2014 Session: labels of what was shown",
+    return [
+        "## TREC 2014 Session: labels of displayed results",
         wrapped(introduction),
         relations(pages).markdown(),
+        wrapped(verdict(pages)),
+        "Preferences between results:",
+        agreements(preferences).markdown(),
     ]
-    return [*parts, wrapped(verdict(pages)), preferences.table().markdown(), wrapped(told(preferences))]
 
 
 def labeled(path: Path) -> tuple[InteractionLog, Qrels]:
@@ -144,66 +137,40 @@ def relations(result: OfflineOnline) -> Table:
     """Return the table of relations over all pages."""
     rows = [row for row, relation in enumerate(result.relations) if relation.slice is None]
     return replace(result.table("relations").take(rows), labels=2).showing(
-        "measure", "outcome", "probability", "within", "tau"
+        "measure", "outcome", "probability", "within"
     )
 
 
-def sliced(result: OfflineOnline) -> Table:
-    """Return the table of one measure by slice."""
-    rows = [
-        row
-        for row, relation in enumerate(result.relations)
-        if relation.slice is not None and relation.measure == "nDCG@10"
-    ]
-    return replace(result.table("relations").take(rows), labels=2).showing(
-        "sliced", "outcome", "pages", "units", "mean", "probability"
-    )
-
-
-def calibrated(result: OfflineOnline) -> TextTable:
-    """Return the table of two outcomes by nDCG@10."""
-    rows = tuple(
-        (f"{clicked.low:.3f} to {clicked.high:.3f}", str(clicked.pages), str(clicked.mean), str(satisfied.mean))
-        for clicked, satisfied in zip(
-            result.bins("nDCG@10", "clicked"), result.bins("nDCG@10", "satisfied"), strict=True
-        )
-    )
-    return TextTable(("nDCG@10", "pages", "clicked", "satisfied"), rows)
+def agreements(result: PreferenceAgreement) -> Table:
+    """Return the table of agreement by rule."""
+    return result.table().showing("rule", "decided", "units", "agreement", "expected", "gain")
 
 
 def verdict(result: OfflineOnline) -> str:
     """Describe which measures predict which outcomes."""
     sentences: list[str] = []
     for outcome in result.outcomes:
-        predictive = [measure for measure in result.measures if result.of(measure, outcome).probability.excludes(0.5)]
-        predictive_within_topics = [
-            measure for measure in result.measures if result.of(measure, outcome).within.excludes(0.5)
-        ]
-        count, total = len(predictive), len(result.measures)
-        names = f" ({', '.join(predictive)})" if 0 < count < total else ""
-        over_all_text = f"Of {total} measures the intervals of {count} exclude chance for {outcome}{names}"
-        sentences.append(f"{over_all_text}, within topics those of {len(predictive_within_topics)}.")
+        over_all, within = (
+            sum(getattr(result.of(measure, outcome), column).excludes(0.5) for measure in result.measures)
+            for column in ("probability", "within")
+        )
+        sentences.append(
+            f"For *{outcome}*, {over_all} of {len(result.measures)} intervals exclude chance, within topics {within}."
+        )
     tests = 2 * len(result.measures) * len(result.outcomes)
-    return " ".join(
-        [*sentences, f"These are {tests} intervals of {result.level:.0%}, none corrected for their number."]
-    )
+    return " ".join([*sentences, f"The {tests} intervals of {result.level:.0%} are not corrected for their number."])
 
 
 def means(result: OfflineOnline) -> str:
     """Describe the correlation of topic means."""
     rho_texts = [
-        f"{topic_row.rho} for {topic_row.outcome}" for topic_row in result.topics if topic_row.measure == "nDCG@10"
+        f"{topic_row.rho} for *{topic_row.outcome}*" for topic_row in result.topics if topic_row.measure == "nDCG@10"
     ]
     topics = result.topics[0]
     return (
-        f"Over means of {topics.n} topics with at least {result.least_pages} pages, Spearman's rho of nDCG@10 is"
-        f" {', '.join(rho_texts)}."
+        f"Spearman's rho of the means of {topics.n} topics with at least {result.least_pages} pages is, for nDCG@10,"
+        f" {' and '.join(rho_texts)}."
     )
-
-
-def told(result: PreferenceAgreement) -> str:
-    """Describe what preferences agree with."""
-    return " ".join(sentence for sentence in result.sentences if sentence.split(":")[0] in result.rules)
 
 
 def wrapped(text: str) -> str:
@@ -211,40 +178,47 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, 120, break_on_hyphens=False)
 
 
-HEAD = """# Do judgments predict what users do?
+HEAD = """# Do judgments predict clicks? A case study
 
-Made by `tools/offline_online.py` from two logs of TREC with judgments. What users saw is scored by the judgments, page
-by page, with the same measures that score runs; then the scores are held against what was done on the pages. Intervals
-are 95 % and over whole sessions, since pages of one session are not independent. They are about these topics; only that
-of Spearman's rho takes the topics for a sample. With your own log:
+Do pages with better scores get more clicks and more satisfied users? This study scores the pages of two TREC logs with
+their judgments, and compares the scores with the outcomes of the pages. It also tests whether preferences from clicks
+agree with the grades.
 
-```python
-from judged.online.offline import against_qrels, preference_agreement
+- **better page, better outcome**: of two pages with different outcomes, the probability that the page with the better
+  outcome has the better score. Chance is 0.5.
+- **within topics**: the same for pages of one topic. Easy topics have no effect on it.
+- **agreement**: share of preferences between two results with different grades that agree with the grades. A click
+  prefers a result to others that the user passed over (Joachims et al. 2005).
+- **expected by rank**: agreement of pairs at the same ranks on all pages, regardless of clicks. Agreement without it is
+  misleading: with `above` and `last-above` the preferred result is always lower, with `next` always directly above.
+- **gain**: agreement minus expected agreement, the information in clicks beyond ranks.
 
-found = against_qrels(log, "my.qrels", topics="my-topics.tsv", measures=["nDCG@10", "P@10"], by="device")
-print(found.text())
-print(preference_agreement(log, "my.qrels", topics="my-topics.tsv").text())
+All 95% intervals are over sessions, because pages of a session are correlated. Only those of Spearman's rho are over
+topics."""
+
+TAIL = """## Conclusions
+
+- Over all pages, scores predict clicks on both logs. Within topics, and for satisfied pages, no relation is shown.
+- Clicks contain information beyond ranks: the gains of all rules except `earlier` and `next` in 2012 are above 0.
+
+## Limits
+
+- An interval that includes chance does not show that judgments are useless. One that excludes chance does not show that
+  a better system satisfies users more: one engine made the pages, and the searchers had given topics.
+- A page without a click may have answered the question. People with the task to find everything click more than others.
+- Clicks are more frequent at top ranks, so measures that emphasize top ranks predict clicks more easily.
+- Pages are scored only if most of their first ten results are judged.
+
+## Repeat
+
+`python tools/offline_online.py DATA` writes this page. For your own log:
+
+```sh
+judged online offline LOG my.qrels --topics my-topics.tsv
+judged online offline LOG my.qrels --topics my-topics.tsv --preferences
 ```
 
-or `judged online offline LOG my.qrels --topics my-topics.tsv`."""
-
-PREFERENCES = (
-    "A click says that a result is better than others that were passed over (Joachims et al. 2005). Of the preferences"
-    " between two judged results of different grades, how many agree with the grades? Under `above` and `last-above`"
-    " the preferred one always stands lower, under `next` always right above: where the click is right, the order on"
-    " the page is always wrong, or always right. The last two columns therefore tell whether clicks say more"
-    " than ranks: what pairs at the same ranks agree in whatever was clicked, and the gain of the clicks over that."
-)
-
-TAIL = """## Reading it
-
-- That an interval contains chance does not show that judgments are useless, nor does one that excludes it show that a
-  better system makes users happier: the pages were made by one engine, and the searchers were given their topics.
-- A page without a click may have answered already, and people who were told to find all there is click more than
-  others.
-- Clicks lean towards the top whatever is there. A measure that looks at the top more than others follows clicks
-  more easily; the rank of the first click most of all.
-- Pages are scored only where most of their first ten results are judged; the rest is counted, not scored as bad."""
+In Python, use `judged.online.offline.against_qrels` and `preference_agreement`."""
 
 
 if __name__ == "__main__":

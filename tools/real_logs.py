@@ -1,7 +1,7 @@
 """Write docs/real-logs.md, what four published logs can tell and what is wrong with them: ``real_logs.py DATA``.
 
 DATA is a folder with ``logs``: ``ubi_esci``, ``ubi_chorus``, ``trec_session`` and ``session2014_graphcm``. The tests
-compare the page with what this makes where the data is at hand.
+compare the page with the output where the data is available.
 """
 
 from __future__ import annotations
@@ -26,6 +26,14 @@ from judged.results.escaping import TextTable
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-logs.md"
 NOW = 1_767_225_600_000  # 2026-01-01: nothing in these logs is later, whenever this runs
+SHARED_NAMES = ("PageCTR", "SatisfiedClicks", "Abandonment", "ZeroResults")
+NAMES = (
+    SHARED_NAMES,
+    (*SHARED_NAMES, "TimeToFirstClick", "DwellOver"),
+    (*SHARED_NAMES, "SessionSuccess"),
+    SHARED_NAMES,
+)
+LEAST_SHARE = 0.05  # of the rows that a rule applies to, for a row in the table of problems
 Rows = list[dict[str, Any]]
 
 
@@ -44,13 +52,24 @@ def page(data: Path) -> str:
     graphcm = read_log(
         logs / "session2014_graphcm" / "normalized_with_labels.jsonl.gz", mapping="graphcm", name="TREC Session 2014"
     )
+    every = (esci, chorus, trec, graphcm)
+    scores = [online_metrics(log, list(names)) for log, names in zip(every, NAMES, strict=True)]
     parts = [
         HEAD,
-        overview((esci, chorus, trec, graphcm)),
-        *of_esci(esci, records(logs / "ubi_esci" / "ubi_queries_events.ndjson.gz")),
-        *of_chorus(chorus, records(logs / "ubi_chorus" / "log_events.zip")),
-        *of_trec(trec),
-        *of_graphcm(graphcm),
+        overview(every),
+        "## Problems",
+        wrapped("Rules that apply to at least 5% of the rows ([log checks](log-checks.md) describes them):"),
+        problems(every),
+        "## Metrics",
+        wrapped(
+            "Intervals are over users, or over sessions for logs without user IDs"
+            " ([definitions](online-metrics.md)). `-`: the log does not support the metric."
+        ),
+        metrics(every, scores),
+        *of_esci(esci, scores[0], records(logs / "ubi_esci" / "ubi_queries_events.ndjson.gz")),
+        *of_chorus(chorus, scores[1], records(logs / "ubi_chorus" / "log_events.zip")),
+        *of_trec(trec, scores[2]),
+        *of_graphcm(scores[3]),
         TAIL,
     ]
     return "\n\n".join(parts) + "\n"
@@ -68,17 +87,38 @@ def overview(logs: tuple[InteractionLog, ...]) -> str:
     return TextTable(("log", "layout", "pages", "events", "intervals over", "check"), tuple(rows), labels=2).markdown()
 
 
-def of_esci(log: InteractionLog, raw: Rows) -> list[str]:
-    """UBI's sample: three front ends in one file."""
+def problems(logs: tuple[InteractionLog, ...]) -> str:
+    """Return the table of the rules that apply to many rows."""
+    rows = tuple(
+        (log.name, found.rule, found.done, f"{found.rows:,}", f"{found.share:.1%}")
+        for log in logs
+        for found in log.findings
+        if found.share >= LEAST_SHARE
+    )
+    return TextTable(("log", "rule", "action", "rows", "share"), rows, labels=3).markdown()
+
+
+def metrics(logs: tuple[InteractionLog, ...], scores: list[OnlineScores]) -> str:
+    """Return the table of metrics that at least three logs support."""
+    rows = tuple(
+        (name, *(valued(log_scores.of(name)) if name in supported(log_scores) else "-" for log_scores in scores))
+        for name in SHARED_NAMES
+    )
+    return TextTable(("metric", *(log.name for log in logs)), rows).markdown()
+
+
+def supported(scores: OnlineScores) -> set[str]:
+    """Return the names of the metrics that have an estimate."""
+    return {str(estimate.metric) for estimate in scores.estimates}
+
+
+def of_esci(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]:
+    """Return the section on the UBI sample, in which three front ends are mixed."""
     queries = [row for row in raw if "action_name" not in row]
     listed = [row["query_response_hit_ids"] for row in queries if row.get("query_response_hit_ids") is not None]
     clicks = Counter(row.get("client_id") for row in raw if row.get("action_name") == "click")
     max_clicks = clicks.most_common(1)[0][1]
-    names = ("PageCTR", "ImpressionCTR@10", "ZeroResults", "SatisfiedClicks", "Abandonment", "AddToCart")
-    scores = online_metrics(log, list(names))
-    scores_by_application = online_metrics(
-        log, ["PageCTR", "ZeroResults", "SatisfiedClicks", "ObservedVisits"], by="application"
-    )
+    scores_by_application = online_metrics(log, ["PageCTR", "SatisfiedClicks", "ObservedVisits"], by="application")
     zero, naive = scores.of("ZeroResults"), sum(not hit_ids for hit_ids in listed)
     satisfied = scores.of("SatisfiedClicks")
     num_unknown_ids, application = finding(log, "unknown-query-id"), "esci_ubi_sample"
@@ -86,42 +126,37 @@ def of_esci(log: InteractionLog, raw: Rows) -> list[str]:
     return [
         "## UBI sample: three front ends in one file",
         wrapped(
-            "The sample log of OpenSearch's search-relevance plug-in: products and queries are those of Amazon's ESCI,"
-            " the behavior is of demonstrations. Three applications wrote it, each in a dialect of its own: ranks from"
-            " 0 and from 1, times as ISO 8601 and as milliseconds, lists with every query and with none."
-        ),
-        found_in(log),
-        measured(scores),
-        wrapped(
-            f"**Zero results.** Of the {len(listed)} query records that bring a list, {naive} bring an empty one:"
-            f" {naive / len(listed):.1%}, and that is what a count of empty lists gives. But"
-            f" {finding(log, 'facet-request')} of the {len(queries)} query records are the front end's requests for"
-            " facets: of size 0, or with an empty list under a query_id that has a full one too. Of the pages with a"
-            f" list {amount(zero.numerator)} of {amount(zero.denominator)} were empty: {value_of(zero)}"
-            f" {span_of(zero)}. The interval is wide, as these pages are those of {zero.units} users."
+            "The sample log of OpenSearch's search-relevance plug-in has products and queries of Amazon's ESCI, and"
+            " actions from demonstrations. Three applications wrote it with different conventions for ranks, times, and"
+            " lists."
         ),
         wrapped(
-            f"**Clicks.** One user made {max_clicks} of the {clicks.total()} events named `click`"
-            f" ({max_clicks / clicks.total():.0%}). {value_of(satisfied)} of the clicks satisfied, with an interval"
-            f" over users of {span_of(satisfied)}: one over clicks would be narrow, and about one person. By"
-            " application it is another number each time:"
+            f"**Zero results.** {naive} of the {len(listed)} query records with a list have an empty one:"
+            f" {naive / len(listed):.1%}. But {finding(log, 'facet-request')} of the {len(queries)} query records are"
+            f" facet requests. Of the pages with a list, {amount(zero.numerator)} of {amount(zero.denominator)} were"
+            f" empty: {value_of(zero)} {span_of(zero)}. The interval is wide, because these pages are from"
+            f" {zero.units} users."
+        ),
+        wrapped(
+            f"**Clicks.** One user made {max_clicks} of the {clicks.total()} `click` events"
+            f" ({max_clicks / clicks.total():.0%}). Therefore the interval of SatisfiedClicks, {value_of(satisfied)}"
+            f" {span_of(satisfied)}, is wide. An interval over clicks would be narrow and describe one person. The"
+            " applications differ:"
         ),
         sliced(scores_by_application),
         wrapped(
-            f"Only {value_of(observed_visits)} of the visits of `{application}` were seen to end, which is why nearly"
-            " all of its clicks satisfied: its sessions end with a click, and a click that nothing follows counts as"
-            " one that satisfied."
+            f"Only {value_of(observed_visits)} of the visits of `{application}` have an observed end. The others are"
+            " the last of their session, and count as satisfied."
         ),
         wrapped(
-            "**What to conclude.** Nothing about a mean over this file: it mixes front ends, and the check fails it, as"
-            f" {num_unknown_ids} events are on pages that nobody logged. What it is good for is testing a reader;"
-            " ours was tried on it."
+            f"**Conclusion.** Use this log to test a reader, not for means: {num_unknown_ids} events are on pages that"
+            " were not logged."
         ),
     ]
 
 
-def of_chorus(log: InteractionLog, raw: Rows) -> list[str]:
-    """Chorus: made by a program, and it shows."""
+def of_chorus(log: InteractionLog, scores: OnlineScores, raw: Rows) -> list[str]:
+    """Return the section on Chorus, the log of a program."""
     queries = [row for row in raw if "action_name" not in row]
     events = [row for row in raw if "action_name" in row]
     empty = {row["query_id"]: not row["query_response_object_ids"] for row in queries}
@@ -138,110 +173,80 @@ def of_chorus(log: InteractionLog, raw: Rows) -> list[str]:
         sum(emptiness == {True} for emptiness in texts.values()),
         sum(len(emptiness) == 2 for emptiness in texts.values()),
     )
-    mixed = f", but for {num_varying}" if num_varying else ""
-    names = ("PageCTR", "ClicksPerPage", "TimeToFirstClick", "SatisfiedClicks", "DwellOver", "ObservedVisits",
-             "ZeroResults", "Abandonment", "AddToCart", "Conversion")  # fmt: skip
-    scores = online_metrics(log, list(names))
-    zero, first_click, page_ctr = scores.of("ZeroResults"), scores.of("TimeToFirstClick"), scores.of("PageCTR")
-    clicks_per_page, satisfied, over = (scores.of(name) for name in ("ClicksPerPage", "SatisfiedClicks", "DwellOver"))
+    mixed = f", except for {num_varying}" if num_varying else ""
+    zero, first_click = scores.of("ZeroResults"), scores.of("TimeToFirstClick")
+    satisfied, over = scores.of("SatisfiedClicks"), scores.of("DwellOver")
     num_beyond_list = finding(log, "rank-beyond-list")
     return [
-        "## Chorus: a log that a program made",
+        "## Chorus: a generated log",
         wrapped(
-            f"The log of the Chorus demonstration shop, in a layout of UBI before 1.3. {sessions:,} sessions of {users}"
-            f" users lie in {minutes:.1f} minutes. The check finds little wrong, and so it should: a check sees whether"
-            " rows can be counted, not whether anybody did what they say."
-        ),
-        found_in(log),
-        measured(scores),
-        wrapped(
-            f"**Zero results.** {value_of(zero)} of the pages are empty. That is no artifact of facets: every one of"
-            f" the {len(queries):,} requests asks for {' or '.join(str(size) for size in sizes)} results, and in"
-            f" {agree:,} of {len(search_events):,} search events the number of results that the front end saw says the"
-            f" same. The log does say so. What it asked says why: of {len(texts):,} different texts"
-            f" {num_always_empty:,} never found anything, the other {len(texts) - num_always_empty - num_varying}"
-            f" always did{mixed}. The former are mostly phrases such as “syndicate visionary niches” or “iterate"
-            " granular supply-chains”, asked of a catalog of electronics by a generator of texts. The rate is true of"
-            " the log, and says nothing of any shop."
+            f"The log of the Chorus demonstration shop has {sessions:,} sessions of {users} users within"
+            f" {minutes:.1f} minutes. The check passes, because a check cannot detect generated rows."
         ),
         wrapped(
-            f"**Clicks.** The first click comes {value_of(first_click)} after the page, {span_of(first_click)}. No"
-            f" person is that fast. Of the pages that were not empty {value_of(page_ctr)} have a click; a page with one"
-            f" has {clicks_per_page.numerator / page_ctr.numerator:.2f} opened results in the mean. Positions are no"
-            f" better: {num_beyond_list:,} of them lie behind the end of the page's list, and name objects that are not"
-            f" in it. {amount(satisfied.numerator)} of {amount(satisfied.denominator)} clicks count as satisfied,"
-            f" though {value_of(over)} of the visits last 30 seconds: they are the last of their session, and nobody"
-            " saw their end."
+            f"**Zero results.** {value_of(zero)} of the pages are empty. Facet requests are not the reason: all"
+            f" {len(queries):,} requests ask for {' or '.join(str(size) for size in sizes)} results, and"
+            f" {agree:,} of {len(search_events):,} search events agree. Of {len(texts):,} different queries,"
+            f" {num_always_empty:,} never found anything, and {len(texts) - num_always_empty - num_varying} always"
+            f" did{mixed}. The former are generated phrases such as “syndicate visionary niches”, in a catalog of"
+            " electronics."
         ),
         wrapped(
-            "**What to conclude.** Use it to test that a pipeline runs. Its intervals are narrow because it is large,"
-            " and they are intervals for what the generator does. That an interval is narrow says nothing about where"
-            " the rows came from: the time to the first click, and the span of the times, say that within a minute of"
-            " looking."
+            f"**Clicks.** The mean time to the first click is {value_of(first_click)} {span_of(first_click)}, too fast"
+            f" for a person. {num_beyond_list:,} positions are after the end of the page's list."
+            f" {amount(satisfied.numerator)} of {amount(satisfied.denominator)} clicks count as satisfied because they"
+            f" are the last of their session, although {value_of(over)} of the visits last 30 seconds."
+        ),
+        wrapped(
+            "**Conclusion.** Use it to test that a pipeline runs. A narrow interval does not show that the rows are"
+            " from people; times usually reveal generated rows."
         ),
     ]
 
 
-def of_trec(log: InteractionLog) -> list[str]:
-    """TREC Session 2012: people, few of them."""
-    names = ("PageCTR", "CTRAtRank(r=1)", "SatisfiedClicks", "TimeToFirstClick(q=0.5)", "Abandonment", "Reformulation",
-             "ZeroResults", "SessionSuccess")  # fmt: skip
-    scores = online_metrics(log, list(names))
+def of_trec(log: InteractionLog, scores: OnlineScores) -> list[str]:
+    """Return the section on TREC Session 2012, a log of few people."""
     zero, session = scores.of("ZeroResults"), scores.of("SessionSuccess")
-    asked = finding(log, "current-query")
+    lost = finding(log, "current-query")
     return [
         "## TREC Session 2012: people with a task",
         wrapped(
-            "People were recruited, given a topic, and recorded while they searched the web and read. Small, clean, and"
-            " the only one of the four with real reading times: every visit has a beginning and an end."
-        ),
-        found_in(log),
-        measured(scores),
-        wrapped(
-            f"**What it can tell.** {asked} queries are no pages, as the track ends each session with a query that"
-            " participants were to answer. That is by design: the check lists them, and does not hold them against the"
-            " log, which is fit. The track of 2012 does not say who was who: each session is a user of its own, and"
-            " intervals are too narrow where one person had several. There is no number of results found, so that a"
-            f" page counts as empty where its list is: {amount(zero.numerator)} of {amount(zero.denominator)} pages."
+            "Recruited people got a topic, searched the web, and read. It is the only one of the four logs with real"
+            " reading times: every visit has a beginning and an end."
         ),
         wrapped(
-            f"**What to conclude.** About {session.units} sessions tell rates to within ten points: {value_of(session)}"
-            f" {span_of(session)} of the sessions came to a visit of 30 seconds. A change of five points would not be"
-            " seen. Whether judgments predict what these people did is on [another page](offline-online.md)."
+            f"**Details.** {lost} queries are not pages, because each session ends with a query for the participants"
+            " of the track. Sessions have no user IDs, so intervals are too narrow if one person had several. A page"
+            f" counts as empty if its list is empty: {amount(zero.numerator)} of {amount(zero.denominator)} pages."
+        ),
+        wrapped(
+            f"**Conclusion.** {session.units} sessions estimate rates to within ten points: {value_of(session)}"
+            f" {span_of(session)} of the sessions had a visit of 30 seconds. A change of five points is not detectable."
+            " [Another study](offline-online.md) compares these people's clicks with judgments."
         ),
     ]
 
 
-def of_graphcm(log: InteractionLog) -> list[str]:
-    """TREC Session 2014: pages with labels, without a clock."""
-    names = ("PageCTR", "CTRAtRank(r=1)", "FirstClickRR", "Abandonment", "Reformulation", "SatisfiedClicks",
-             "ZeroResults")  # fmt: skip
-    scores = online_metrics(log, list(names))
+def of_graphcm(scores: OnlineScores) -> list[str]:
+    """Return the section on TREC Session 2014: pages with labels, without a clock."""
     empty = scores.of("ZeroResults")
-    why = next(reason for metric, reason in scores.refused if metric.name == "SatisfiedClicks")
     return [
         "## TREC Session 2014: labeled pages without a clock",
         wrapped(
-            "The pages of the 2014 track for which a label is known for each result, as GraphCM published them."
-            " Sessions are in order; there are no times and no users."
-        ),
-        found_in(log),
-        measured(scores),
-        wrapped(
-            "**What it can tell.** Where clicks are, and what was asked next. Not how long anything was looked at:"
-            f" SatisfiedClicks is refused ({why}), it is not 0. And that {amount(empty.numerator)} of"
-            f" {amount(empty.denominator)} pages are empty is a property of the selection: a page without results has"
-            " no labels, and is not in the file."
+            "These are the pages of the 2014 track with a label for each result, as GraphCM published them. Sessions"
+            " are in order, without times and users."
         ),
         wrapped(
-            "**What to conclude.** Half as many of its pages have a click as in 2012. That is no finding about people:"
-            " the pages were chosen because they are labeled, and topics and engine are others."
+            "**Conclusion.** The log shows clicks and reformulations, but not dwell times, so SatisfiedClicks is"
+            f" refused. {amount(empty.numerator)} of {amount(empty.denominator)} pages are empty, because pages without"
+            " results have no labels and were not published. Half as many pages have a click as in 2012, but pages,"
+            " topics, and engine differ."
         ),
     ]
 
 
 def records(path: Path) -> Rows:
-    """Read the JSON of each line as it stands, without the lines of indexes."""
+    """Read the JSON record of each line, without the index lines of bulk files."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path) as packed:
             text = packed.read(packed.namelist()[0]).decode()
@@ -252,32 +257,12 @@ def records(path: Path) -> Rows:
 
 
 def finding(log: InteractionLog, rule: str) -> int:
-    """Give the rows that met a rule."""
+    """Return the number of rows to which a rule applies."""
     return sum(one.rows for one in log.findings if one.rule == rule)
 
 
-def found_in(log: InteractionLog) -> str:
-    """Lay out what is wrong with a log."""
-    if not log.findings:
-        return "The check finds nothing wrong."
-    rows = tuple(
-        (one.rule, one.table, one.done, f"{one.rows:,}", f"{one.of:,}", f"{one.share:.1%}") for one in log.findings
-    )
-    return TextTable(("rule", "of", "done", "rows", "of rows", "share"), rows, labels=3).markdown()
-
-
-def measured(scores: OnlineScores) -> str:
-    """Lay out metrics with their intervals."""
-    rows = tuple(
-        (str(one.metric), value_of(one), span_of(one), amount(one.numerator), amount(one.denominator), f"{one.units:,}")
-        for one in scores.estimates
-    )
-    header = ("metric", "value", "95 % interval", "numerator", "denominator", f"{scores.over}s")
-    return TextTable(header, rows).markdown()
-
-
 def sliced(scores: OnlineScores) -> str:
-    """Lay out metrics by slice."""
+    """Return the table of metrics by slice."""
     slices = [name for name, _ in scores.slices]
     rows = tuple(
         (str(metric), *(valued(one) for one in (scores.of(metric, name) for name in slices)))
@@ -287,29 +272,32 @@ def sliced(scores: OnlineScores) -> str:
 
 
 def valued(one: OnlineEstimate) -> str:
-    """Write an estimate with its interval, or that there is none."""
+    """Format an estimate with its interval; '-' if there is no value."""
     return "-" if math.isnan(one.value) else f"{value_of(one)} {span_of(one)}"
 
 
 def wrapped(text: str) -> str:
-    """Break a paragraph into lines."""
+    """Wrap a paragraph."""
     return textwrap.fill(text, 120, break_on_hyphens=False, break_long_words=False)
 
 
-HEAD = """# Four published logs: what is wrong with them, and what they can tell
+HEAD = """# Four published logs: a case study
 
-Made by `tools/real_logs.py` from logs that others published. None of them is in this repository; what each rule means
-stands under [log checks](log-checks.md), what each metric means under [online metrics](online-metrics.md). Intervals
-are 95 %, over users, or over sessions where a log names no users."""
+Which numbers of a published interaction log can you trust? This study checks four logs and computes their metrics. Each
+section has the problems of one log and a conclusion."""
 
-TAIL = """## Reading it
+TAIL = """## Conclusions
 
-- A rate is as good as what it divides by. The first number that a log gives, empty lists by records, was ten times the
-  true one in one of these logs, and true but meaningless in another.
-- Users, not clicks, are what there is many of. Where one user brings most of the clicks the interval over users says
-  so, and no interval over clicks can.
-- A check finds rows that cannot be counted. That rows were made up it cannot find; times usually give it away.
-- What a log does not hold is not 0. It is refused, with the reason."""
+- Check the denominator of a rate. The share of empty lists in the raw records was ten times the correct value in one
+  log, and correct but meaningless in another.
+- Use intervals over users. If one user has most of the clicks, an interval over users is wide; an interval over clicks
+  does not show it.
+- A check finds rows that cannot be counted, but not rows that a program generated.
+- A metric that a log does not support is refused with the reason. It is not 0.
+
+## Repeat
+
+`python tools/real_logs.py DATA` writes this page. `DATA` holds the logs, which are not in this repository."""
 
 
 if __name__ == "__main__":

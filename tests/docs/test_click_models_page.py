@@ -23,8 +23,9 @@ def test_the_sessions_of_2012_are_as_the_page_says() -> None:
     ranks, documents = rows["RCTR"].difference, rows["DCTR"].difference
     assert f"(difference {ranks.value:.3f} [{ranks.low:.3f}, {ranks.high:+.3f}])" in PAGE
     assert f"(DCTR, {documents.value:.3f} [{documents.low:.3f}, {documents.high:.3f}])" in PAGE
-    assert f"takes {rows['CM'].impossible} for impossible" in PAGE
+    assert f"{rows['CM'].impossible} pages are impossible for CM" in PAGE
     assert [name for name, _ in found.refused] == ["UBM"]
     assert "9 of 55 positions" in dict(found.refused)["UBM"]
+    assert "9 of its 55 positions are not connected" in PAGE
     by_text = compare_models(log, ["PBM", "RCTR"], by="query_norm", unit="session")
     assert [name for name, _ in by_text.refused] == ["PBM"]
