@@ -74,7 +74,7 @@ def test_the_page_names_what_needs_every_document() -> None:
         "sc://host:15002": "this names no table",
         "sc://:1/x": "this names no table",
         "sc://host:port/x": "this names no table",
-        "sc://127.0.0.1:1/x": r"nobody answers at 127\.0\.0\.1:1",
+        "sc://127.0.0.1:1/x": r"no server answers at 127\.0\.0\.1:1",
     }.items(),
 )
 def test_addresses(address: str, problem: str) -> None:
