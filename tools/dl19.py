@@ -145,6 +145,5 @@ TAIL = """## Conclusion and limits
 To repeat the study: `python tools/dl19.py DATA`, with runs and judgments in `DATA/dl19_passage`."""
 
 
-
 if __name__ == "__main__":
     sys.exit(main())
