@@ -169,9 +169,9 @@ MATRIX = (
     " of the best run compares Recall@100 and nDCG@10 with the means of the run:"
 )
 
-CODEC = """The reranker improves both parts over all topics. The nDCG@10 gain is significant for finance and history, but
-no significant difference between domains was found. With 14 topics, a domain has a detectable difference of
-0.18 to 0.21."""
+CODEC = """The reranker improves both parts over all topics. The nDCG@10 gain is significant for finance and history,
+but no significant difference between domains was found. With 14 topics, a domain has a detectable difference
+of 0.18 to 0.21."""
 
 WEB = """Over category A, the filtered runs have significantly higher scores. Over category B, no difference is
 significant. The split attributes all of the gain to the candidates, without evidence that the two parts
