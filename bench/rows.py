@@ -84,8 +84,8 @@ def _page(cells: Iterable[Cell]) -> str:
         if cell["rows"] >= 1_000_000
     ]
     introduction = (
-        f"Measured by `bench/rows.py` on {os.cpu_count()} shared cores, one process each; for Spark, the client without the"
-        " server. The chart also shows smaller runs."
+        f"Measured by `bench/rows.py` on {os.cpu_count()} shared cores, one process each; for Spark, the client without"
+        " the server. The chart also shows smaller runs."
     )
     return "\n".join((introduction, "", "![Rows against time and memory](images/rows.svg)", "", heads, *lines))
 
