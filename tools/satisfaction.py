@@ -15,7 +15,7 @@ from judged.studies import StudyRecords, StudyReport, measure_agreement, report
 from judged.studies.outcomes import Outcome, outcomes
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "satisfaction.md"
-ALPHA = 0.05
+N_PAIRS = 3  # in the table of layouts
 TEXT = """\
 # Case study: nDCG and satisfaction
 
@@ -46,9 +46,9 @@ pages of one person is {rank:.3f}.
 |---|---|---|---|---|---|---:|---:|
 {layouts}
 
-*These topics* is the interval for other people with these topics; *other topics* is that for other people and other
-topics. With {n} topics there are intervals but no verdict, since {least} topics are required. The smallest uncorrected
-p-value of the {pairs} pairs is {p:.3f} ({first} and {second}).
+The table shows the {shown} of {pairs} pairs with the smallest p-values. *These topics* is the interval for other people
+with these topics; *other topics* is that for other people and other topics. With {n} topics there are intervals but no
+verdict, since {least} topics are required.
 
 ## Conclusion and limits
 
@@ -79,7 +79,6 @@ def page(data: Path) -> str:
         layout_outcome = Outcome(name, "more", tuple(row for row in outcome.values if row.system == name))
         layout = measure_agreement(layout_outcome, lists, "nDCG@10")
         rows.append(f"| {name} | {layout.people} | {layout.trials} | {_r(layout.pooled, layout.ci)} |")
-    smallest = min(study_report.primary_effects, key=lambda pair: pair.p)
     return TEXT.format(
         trials=overall.trials,
         pooled=_r(overall.pooled, overall.ci),
@@ -92,9 +91,7 @@ def page(data: Path) -> str:
         n=study_report.n,
         least=MIN_UNITS["verdict"],
         pairs=len(study_report.primary_effects),
-        p=smallest.p,
-        first=smallest.first,
-        second=smallest.second,
+        shown=N_PAIRS,
     )
 
 
@@ -105,7 +102,7 @@ def _r(value: float, ci: tuple[float, float] | None) -> str:
 def _layouts(study_report: StudyReport) -> str:
     """Format the pairs of layouts, for new people with these topics, and for new people and topics."""
     rows = list[str]()
-    for pair in study_report.primary_effects:
+    for pair in sorted(study_report.primary_effects, key=lambda pair: pair.p)[:N_PAIRS]:
         limits = [f"[{low:+.2f}, {high:+.2f}]" for low, high in (pair.people_ci, pair.ci)]
         numbers = (", ".join(f"{mean:.2f}" for mean in pair.means), f"{pair.difference:+.2f}", *limits)
         rows.append(

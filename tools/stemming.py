@@ -39,9 +39,7 @@ QRELS = {"cranfield": "cranfield.graded.qrels", "cisi": "cisi.qrels", "cacm": "c
 BM25 = ("sqlite", "tantivy", "bm25s")
 MEASURES = ("nDCG@10", "R@100")
 STEMMED = "stemmer=english"
-FOLLOWED = 1  # topics in each direction
-TOP, DEPTH = 10, 100
-WORD = re.compile(r"[a-z]+")
+DEPTH = 100
 
 EARLIER = {
     ("sqlite", "unicode61"): ({"stemmer": "none"}, "title once", 0.3299, 0.692),
@@ -187,7 +185,6 @@ def stemming(collections: list[Collection]) -> list[str]:
         "\n".join(wrapped(item, "  ") for item in items),
         table.markdown(),
         ON_STEMMING[1],
-        *topics_of(collections),
         wrapped(conflated(collections[1])),
         ON_STEMMING[2],
     ]
@@ -211,61 +208,6 @@ def conflated(corpus: Collection, topic: str = "101") -> str:
 def effect_of(conclusions: Conclusions) -> Any:
     """Return the main effect of the stemmer."""
     return next(effect for effect in conclusions.effects.main if effect.factor == "stemmer")
-
-
-def topics_of(collections: list[Collection]) -> list[str]:
-    """Return the table of topics with the largest effects, the document that moved most, and the joined words."""
-    import Stemmer
-
-    stem = Stemmer.Stemmer("english").stemWord
-    lines: list[tuple[Any, ...]] = []
-    for data_set in collections:
-        results = data_set.stemming
-        effect = effect_of(conclude(results))
-        for topic_index in effect.topics(FOLLOWED):
-            topic = results.scores.query_ids[topic_index]
-            query = results.queries.text(topic)
-            sides = diff(
-                data_set.files["qrels"], results.run("bm25s"), results.run(f"bm25s {STEMMED}"), topic, cutoff=DEPTH
-            )
-            moved_rows = sides.topics[0].rows
-            if effect.values[topic_index] > 0:
-                row = max(moved_rows, key=lambda row: row.changes[0] or 0)
-            else:
-                risen_rows = [
-                    row for row in moved_rows if not (row.grade or 0) > 0 and 0 < (row.second_rank or 0) <= TOP
-                ]
-                row = max(risen_rows, key=lambda row: (row.first_rank or DEPTH + 1) - (row.second_rank or 0))
-            words = dict.fromkeys(WORD.findall(query.lower()))
-            document_words = set(WORD.findall(title_and_text(data_set.texts.documents[row.doc_id]).lower()))
-            joined_words = [
-                f"{word}: {', '.join(others)}"
-                for word in words
-                if (others := sorted(other for other in document_words - set(words) if stem(other) == stem(word)))
-            ]
-            ranks = " to ".join(str(rank or "-") for rank in (row.first_rank, row.second_rank))
-            short_query = query if len(query) <= 110 else f"{query[:110].rsplit(' ', 1)[0]}..."
-            lines.append(
-                (
-                    data_set.name,
-                    topic,
-                    short_query,
-                    float(effect.values[topic_index]),
-                    f"{row.doc_id}, {ranks}",
-                    "; ".join(joined_words),
-                )
-            )
-    names = ("collection", "topic", "query", "difference", "document, ranks", "conflated words")
-    formats = (TEXT, TEXT, TEXT, CHANGE, TEXT, TEXT)
-    columns = tuple(
-        Column(name, [line[topic_index] for line in lines], show)
-        for topic_index, (name, show) in enumerate(zip(names, formats, strict=True))
-    )
-    note = (
-        "difference: of nDCG@10, mean of the three engines; document: in bm25s, the one that gained most if the topic"
-        " gains, else the document without a positive grade that rose most into the first 10"
-    )
-    return [table_with_note(Table("topics", columns, labels=3, note=note))]
 
 
 def hybrid(collections: list[Collection]) -> list[str]:
@@ -373,10 +315,7 @@ ON_STEMMING = (
     """The control has no stemmer. The other level uses Porter's stemmer in SQLite and Snowball's English stemmer in
 the other engines. Change of nDCG@10 over the three engines with BM25:""",
     """PostgreSQL's `ts_rank` uses term frequencies without inverse document frequencies. Its results say little about
-the other engines.
-
-The table shows the topics with the largest gain and the largest loss in each collection. *Conflated words* have
-the same stem as a word of the query:""",
+the other engines.""",
     """**Conclusion.** On Cranfield, stemming improves nDCG@10 by about 0.02. On CISI and CACM the means increase too,
 but the intervals include relevant losses and gains, so the effect is not significant. Each collection has
 topics that lose.""",
