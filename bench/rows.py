@@ -81,10 +81,11 @@ def _page(cells: Iterable[Cell]) -> str:
             row=1e6 * cell["cpu"] / cell["rows"], **cell
         )
         for cell in sorted(cells, key=lambda cell: cell["rows"])
+        if cell["rows"] >= 1_000_000
     ]
     introduction = (
-        f"Made by `bench/rows.py`, on {os.cpu_count()} cores shared with other work; each line is one process, and "
-        "for Spark the one that asks, without the server."
+        f"Measured by `bench/rows.py` on {os.cpu_count()} shared cores, one process each; for Spark, the client without"
+        " the server. The chart also shows smaller runs."
     )
     return "\n".join((introduction, "", "![Rows against time and memory](images/rows.svg)", "", heads, *lines))
 

@@ -52,9 +52,9 @@ def table(name: str, trials: int) -> str:
     ]
     for method, situation in dict.fromkeys((cell.method, cell.situation) for cell in cells):
         cell_rates = (rates.get((method, situation, size)) for size in sizes)
-        values = " | ".join("" if rate is None else f"{100 * rate:.1f} %" for rate in cell_rates)
+        values = " | ".join("" if rate is None else f"{100 * rate:.1f}%" for rate in cell_rates)
         lines.append(f"| {method} | {situation} | {values} |")
-    return "\n".join(lines) + f"\n\n{max(cell.trials for cell in cells):,} trials a cell.\n"
+    return "\n".join(lines) + f"\n\n{max(cell.trials for cell in cells):,} trials per cell.\n"
 
 
 def replace_table(name: str, text: str) -> None:

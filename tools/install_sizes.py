@@ -33,19 +33,22 @@ def main() -> None:
     platform_text = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     parts = [
         f"Measured {datetime.now(tz=UTC).date()}, {platform_text}, unpacked and without compiled bytecode.",
-        "The base install:",
+        "Base install:",
         markdown_table(("package", "version", "MB"), [*rows, _row("all", "", sum(size for _, size in base.values()))]),
-        "What each extra adds to it:",
+        "Packages that each extra adds:",
     ]
     rows = []
-    for extra in project["optional-dependencies"]:
+    for extra, requirements in project["optional-dependencies"].items():
         added_packages = {
             name: version_and_size for name, version_and_size in installed(f"[{extra}]").items() if name not in base
         }
         added_names = sorted(added_packages, key=lambda name: -added_packages[name][1])
-        names = "all of these" if extra == "all" else ", ".join(added_names)
-        rows.append((f"`{extra}`", f"{sum(size for _, size in added_packages.values()):.1f}", names))
-    parts.append(markdown_table(("extra", "MB", "packages, biggest first"), rows))
+        required = {re.split(r"[^\w.-]", requirement)[0].lower() for requirement in requirements}
+        names = [name for name in added_names if name in required]
+        if n_dependencies := len(added_names) - len(names):
+            names.append("all of these" if extra == "all" else f"{n_dependencies} more")
+        rows.append((f"`{extra}`", f"{sum(size for _, size in added_packages.values()):.1f}", ", ".join(names)))
+    parts.append(markdown_table(("extra", "MB", "packages"), rows))
     tables = "\n\n" + "\n\n".join(parts) + "\n\n"
     PAGE.write_text(_TABLES.sub(lambda _: tables, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -15,44 +15,50 @@ from judged.studies import StudyRecords, StudyReport, measure_agreement, report
 from judged.studies.outcomes import Outcome, outcomes
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "satisfaction.md"
-ALPHA = 0.05
+N_PAIRS = 3  # in the table of layouts
 TEXT = """\
-# nDCG and satisfaction: a published study
+# Case study: nDCG and satisfaction
 
-165 people searched for one or two of four topics each, with one of five layouts of the result page, and rated
-{trials:,} pages of results from 1 to 6. Beside each rating stands nDCG@10 of its page (CHIIR 2024,
-KanaadPathak/presentation-performance-satisfaction, CC0). This page is made from these ratings by
-`tools/satisfaction.py`, which calls `judged.studies.report(records, measured=..., measure="nDCG@10")`.
+**Question**: does nDCG@10 of a result page correlate with the satisfaction of the people who see it? Do layouts of the
+page differ in satisfaction?
 
-## Does nDCG@10 go with satisfaction?
+**Data**: 165 people searched for one or two of four topics, with one of five layouts. They rated {trials:,} result
+pages from 1 to 6. The published ratings include nDCG@10 of each page (CHIIR 2024,
+KanaadPathak/presentation-performance-satisfaction, CC0).
 
-Somewhat. Over all ratings Pearson's r is {pooled}, drawing people again. Some people rate everything high,
-others everything low: of what differs from a person's own means r is {within}. It is above 0 in {above} of
-the {persons} people with three ratings or more that vary. Kendall's tau-b over all pairs of pages of one person
-is {rank:.3f}. So pages that are better by nDCG are liked better on average; of one person and one page that
-says little.
+**Method**: `tools/satisfaction.py` calls `judged.studies.report(records, measured=..., measure="nDCG@10")`. Intervals
+of correlations resample people. Each person saw one layout, so layouts are compared between people, and the ratings of
+a person are one cluster.
+
+## nDCG@10 and satisfaction
+
+Over all ratings, Pearson's r is {pooled}. Within people (each person's means subtracted), r is {within}. It is
+positive for {above} of the {persons} people with at least three ratings that vary. Kendall's tau-b over all pairs of
+pages of one person is {rank:.3f}.
 
 | layout | people | ratings | r, pooled |
 |---|---:|---:|---|
 {agreed}
 
-## Do layouts differ?
-
-Each person saw one layout, so layouts are compared between people, and a person's ratings are one cluster, however
-many there are. Of other topics four topics tell hardly anything.
+## Layouts
 
 | first | second | means | difference | these topics | other topics | p | Holm |
 |---|---|---|---|---|---|---:|---:|
 {layouts}
 
-No pair has a verdict, better or undecided, for other topics: with {n} topics there are intervals, but too little
-data to test ({least} topics are required). The smallest p of the {pairs} pairs, before Holm's correction, is {p:.3f},
-of {first} and {second}. Each difference within an interval is still possible.
+The table shows the {shown} of {pairs} pairs with the smallest p-values. *These topics* is the interval for other people
+with these topics; *other topics* is that for other people and other topics. With {n} topics there are intervals but no
+verdict, since {least} topics are required.
 
-## What is left open
+## Conclusion and limits
 
-People chose which pages to look at, one after another. Nothing here says what they would have said of the same results
-in another order, and whatever else differs between the layouts is in their differences too.
+On average, pages with a higher nDCG@10 satisfy people more. For a single person and page, nDCG@10 predicts little. No
+difference between layouts is significant, and all differences within an interval remain possible.
+
+People chose which pages to view, one after another. The study does not show how they would rate the same results in
+another order. Differences between layouts include everything in which the layouts differ.
+
+To repeat the study: `python tools/satisfaction.py DATA`, with the published files in `DATA/study_chiir24`.
 """
 
 
@@ -73,7 +79,6 @@ def page(data: Path) -> str:
         layout_outcome = Outcome(name, "more", tuple(row for row in outcome.values if row.system == name))
         layout = measure_agreement(layout_outcome, lists, "nDCG@10")
         rows.append(f"| {name} | {layout.people} | {layout.trials} | {_r(layout.pooled, layout.ci)} |")
-    smallest = min(study_report.primary_effects, key=lambda pair: pair.p)
     return TEXT.format(
         trials=overall.trials,
         pooled=_r(overall.pooled, overall.ci),
@@ -86,9 +91,7 @@ def page(data: Path) -> str:
         n=study_report.n,
         least=MIN_UNITS["verdict"],
         pairs=len(study_report.primary_effects),
-        p=smallest.p,
-        first=smallest.first,
-        second=smallest.second,
+        shown=N_PAIRS,
     )
 
 
@@ -99,7 +102,7 @@ def _r(value: float, ci: tuple[float, float] | None) -> str:
 def _layouts(study_report: StudyReport) -> str:
     """Format the pairs of layouts, for new people with these topics, and for new people and topics."""
     rows = list[str]()
-    for pair in study_report.primary_effects:
+    for pair in sorted(study_report.primary_effects, key=lambda pair: pair.p)[:N_PAIRS]:
         limits = [f"[{low:+.2f}, {high:+.2f}]" for low, high in (pair.people_ci, pair.ci)]
         numbers = (", ".join(f"{mean:.2f}" for mean in pair.means), f"{pair.difference:+.2f}", *limits)
         rows.append(

@@ -1,6 +1,6 @@
-"""Write docs/simulated-study.md: a study of two of the sample's rankers from design to report, with simulated people.
+"""Write docs/simulated-study.md, a user study of two rankers with simulated participants, from design to report.
 
-They go through the pages by the same forms as people do. The tests compare the page with what this makes.
+The participants use the same forms as people. The tests compare the page with the output.
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ from judged.studies.storage import StudyStore
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "simulated-study.md"
 PEOPLE = 12
 TEXT = """\
-# A small study, with simulated people
+# Case study: a simulated user study
 
-From a design to a report: two of the sample's rankers, {people} people. **The people are simulated** by
-`tools/simulated_study.py`, so nothing here says anything of these rankers, or of people; it shows what a study looks
-like, and that what was put in comes out. They go through the study's pages as people do, by its forms: they read down
-the list, open less of what stands lower, save most of what is relevant and a few documents that are not, and are
-content with what they saved, each on a level of their own. Times are made up with the rest.
+**Question**: does a user study recover the differences that are put into it? **Data**: two rankers of the sample and
+{people} simulated participants in two groups. The results say nothing about these rankers or about people.
+
+**Method**: `tools/simulated_study.py` takes part through the forms of the study's pages. A simulated participant reads
+down the list, opens fewer documents at lower ranks, and saves most relevant documents and a few others. Satisfaction
+depends on the saved relevant documents and on a level of the person; times are simulated too.
 
 ## Design
 
-`judged study init study.toml` writes a design that runs on the sample. This one has {people} people in two groups.
+`judged study init study.toml` writes a design that runs on the sample.
 
 ```text
 $ judged study check study.toml
 {check}
 ```
 
-## Running
+## Run the study
 
 ```sh
 judged study links study.toml --store study.db
@@ -62,8 +63,9 @@ $ judged study report recorded --design study.toml --outcome satisfaction
 {report}
 ```
 
-The first table says what systems did to each outcome. Satisfaction was chosen to decide before anybody was asked; the
-rest explores. The interval for other people and topics is the wider one: six topics are few.
+**Conclusion**: with six topics, the study is too small for a verdict about the primary outcome, satisfaction. The
+interval for other people and other topics is the wider one. Within people, nDCG@10 correlates with satisfaction, as
+simulated. [User studies](user-studies.md) describes each step.
 """
 
 

@@ -45,31 +45,23 @@ def robust(folder: Path) -> str:
     names = slicing.names
     means = {name: np.array([slice_scores.value(name, run, "AP") for run in scores.run_names]) for name in names}
     order = np.argsort(-scores.values[:, 0].mean(axis=1))
-    rows = tuple(
-        (
-            scores.run_names[run_index],
-            *(f"{slice_scores.value(name, scores.run_names[run_index], 'AP'):.4f}" for name in names),
-        )
-        for run_index in order.tolist()
-    )
+    best_runs = [scores.run_names[run_index] for run_index in order[:3].tolist()]
+    rows = [("mean of all runs", *(f"{means[name].mean():.3f}" for name in names))]
+    rows += [(run, *(f"{slice_scores.value(name, run, 'AP'):.4f}" for name in names)) for run in best_runs]
     tau = judged.stats.kendall_tau(*means.values())
     n_worse = sum(finding.significant and finding.part == "topic_set=old_hard" for finding in slice_scores.findings)
-    best_runs = [scores.run_names[run_index] for run_index in order[:2].tolist()]
-    pair = select_runs(scores, best_runs).compare_slices(slicing, best_runs[1])
     introduction = (
-        "TREC's Robust track of 2003 took 50 topics on which earlier systems had failed, and 50 new ones"
-        f" ({len(scores.runs)} runs, their first 100 documents). One mean over both hides two collections: on the old,"
-        f" hard topics average precision is {means[names[1]].mean():.3f} on average over the runs, on the new ones"
-        f" {means[names[0]].mean():.3f}. {n_worse} of {2 * len(scores.runs)} tests (two measures, {len(scores.runs)}"
-        " runs) find the old topics worse than the new ones after Holm's correction. How alike the two halves order the"
-        f" runs: {tau.sentence}"
+        "The TREC Robust track of 2003 used 50 topics on which earlier systems had failed, and 50 new ones"
+        f" ({len(scores.runs)} runs, the first 100 documents). A mean over all topics hides the difference. {n_worse}"
+        f" of {2 * len(scores.runs)} tests (two measures, {len(scores.runs)} runs, Holm's correction) find"
+        f" significantly lower scores on the old topics. Agreement of the two rankings of the runs: {tau.sentence}"
     )
-    table = TextTable(("run", *(f"AP, {name}" for name in names)), rows)
+    table = TextTable(("run", *(f"AP, {name}" for name in names)), tuple(rows))
     best_scores = judged.evaluate(
         qrels, [path for path in runs if path.name.startswith(f"{best_runs[0]}.")], ["R@100", "nDCG@10"]
     )
     matrix = best_scores.matrix(slicing=slicing)
-    parts = ["## Old and new topics", wrapped(introduction), table.markdown(), listed(pair.sentences), wrapped(MATRIX)]
+    parts = ["## Old and new topics", wrapped(introduction), table.markdown(), wrapped(MATRIX)]
     return "\n\n".join([*parts, matrix.table().markdown(), listed(matrix.sentences)])
 
 
@@ -92,21 +84,14 @@ def codec(folder: Path) -> str:
     qrels = judged.Qrels.read(folder / "qrels" / "document_ndcg.qrels")
     topics = judged.Topics.read(folder / "topics" / "topics.json")
     slicing = judged.slice_topics(topics, "domain")
-    comparison = judged.evaluate(qrels, [first, second], "nDCG@10").compare_slices(slicing, "BM25")
     loss_by_stage = judged.stages(qrels, second, baseline=first, slicing=slicing)
     introduction = (
-        "CODEC asks about finance, history and politics (14 essay-like questions each). BM25, and BM25 reranked by T5,"
-        " by domain. What a run loses against a perfect one splits exactly: into what is not among its first 100"
-        " documents, and what is there, but ranked badly."
+        "CODEC has 14 essay questions each about finance, history, and politics. T5 reranks the documents of BM25. The"
+        " loss of nDCG@10 splits exactly into two parts: relevant documents that are not among the first 100 documents"
+        " (candidates), and documents in a bad order (ranking)."
     )
-    parts = [
-        "## Three domains, two stages",
-        wrapped(introduction),
-        comparison.overview().markdown(),
-        listed(comparison.sentences),
-    ]
-    parts += [loss_by_stage.table().markdown(), loss_by_stage.table("changes").markdown()]
-    return "\n\n".join([*parts, listed(loss_by_stage.sentences)])
+    table = loss_by_stage.table("changes").markdown()
+    return "\n\n".join(["## Three domains, two stages", wrapped(introduction), table, CODEC])
 
 
 def dl19(folder: Path) -> str:
@@ -129,13 +114,12 @@ def dl19(folder: Path) -> str:
         for number, (row, test, p) in enumerate(zip(rows, tests, adjusted.tolist(), strict=True), 1)
         if test.interval
     )
-    head = ("judged by", "topics", "bm25base_p", "idst_bert_p1", "difference [95 % interval]", "p after Holm")
+    head = ("judge", "topics", "bm25base_p", "idst_bert_p1", "difference [95% interval]", "p after Holm")
     convinced = int((adjusted <= ALPHA).sum())
     introduction = (
-        "Eight people judged parts of TREC Deep Learning 2019 again, two people each part. Is a neural run better"
-        f" than BM25 whoever judges? nDCG@10 by each one's own grades, on their own topics: {convinced} of {len(tests)}"
-        " see the difference beyond luck. How far the eight agree about documents, and about all 37 systems, is on"
-        " [another page](dl19.md)."
+        "Eight assessors judged parts of TREC Deep Learning 2019 again, two assessors each part. The table compares a"
+        f" neural run with BM25 by the grades of each assessor. For {convinced} of {len(tests)} assessors, the neural"
+        " run is significantly better. [Another case study](dl19.md) compares the assessors."
     )
     return "\n\n".join(["## Eight assessors", wrapped(introduction), TextTable(head, table_rows).markdown()])
 
@@ -159,11 +143,11 @@ def web(folder: Path) -> str:
         judged_shares = " to ".join(f"{share['Judged@10']:.0%}" for share in shares.values())
         rows.append((stem, *changes, judged_shares))
     introduction = (
-        "Four Indri runs over ClueWeb09 for the Web track of 2012, before and after a spam filter: the change of"
-        " nDCG@10, and its exact split; then how much of the first 10 is judged, before and after. In parentheses the"
-        " p-value of the randomization test; of the parts after Holm."
+        "The table compares four Indri runs of the Web track of 2012 (ClueWeb09) before and after a spam filter: the"
+        " change of nDCG@10, its two parts, and the judged share of the first 10 documents. p-values are of"
+        " randomization tests, with Holm's correction for the parts."
     )
-    head = ("run", "nDCG@10", "by candidates", "by ranking", "judged of the first 10")
+    head = ("run", "nDCG@10", "by candidates", "by ranking", "judged share of the first 10")
     return "\n\n".join(
         ["## With and without spam", wrapped(introduction), TextTable(head, tuple(rows)).markdown(), WEB]
     )
@@ -174,42 +158,33 @@ def format_p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def select_runs(scores: judged.Scores, names: list[str]) -> judged.Scores:
-    """Select some runs."""
-    from dataclasses import replace
+HEAD = """# Case study: failures by slice, stage, judge, and spam filter
 
-    rows = [scores.run_names.index(name) for name in names]
-    return replace(
-        scores,
-        runs=tuple(scores.runs[row] for row in rows),
-        values=scores.values[rows],
-        counted=scores.counted[rows],
-    )
-
-
-HEAD = """# Where systems fail: four studies
-
-Generated by `tools/where.py` from real runs and judgments. Each study begins with one mean and ends with the topics,
-the documents or the stage that it hides. How to do the same with your own files:
-[slices and diagnosis](diagnosis.md)."""
+**Question**: which topics, stages, or judges explain a difference of means? **Data**: four collections with public
+runs and judgments. **Method**: [slices, matrix, and stages](diagnosis.md), with tests corrected for the number of
+slices. `tools/where.py` writes this page."""
 
 MATRIX = (
-    "Is the best run's trouble with the old topics that relevant documents are not found, or that they are ranked too"
-    " low? Recall@100 against nDCG@10, with the run's own means as cuts:"
+    "Do the old topics fail because relevant documents are not returned, or because they are ranked too low? The matrix"
+    " of the best run compares Recall@100 and nDCG@10 with the means of the run:"
 )
 
-WEB = """Over category A the filtered runs score higher, over category B no difference is shown. All of the gain is
-attributed to the candidates, but it is not shown that the two parts differ: they move against each other, since the
-more relevant documents are among the candidates, the more of them can be ranked badly. And the filter changes what is
-judged: of the unfiltered first 10 less than half is, and what is not judged counts as not relevant. Part of the gain
-may be due to that."""
+CODEC = """The reranker improves both parts over all topics. The nDCG@10 gain is significant for finance and history,
+but no significant difference between domains was found. With 14 topics, a domain has a detectable difference
+of 0.18 to 0.21."""
 
-TAIL = """## Reading it
+WEB = """Over category A, the filtered runs have significantly higher scores. Over category B, no difference is
+significant. The split attributes all of the gain to the candidates, without evidence that the two parts
+differ. The filter also changes the judged share: less than half of the unfiltered first 10 documents are
+judged, and unjudged documents count as not relevant. Part of the gain may be an artifact."""
 
-A slice that looks different is not a finding: with 14 topics a slice can only show differences that are large, and the
-more slices one looks at, the more of them look odd. What is called significant here was corrected for the number of
-slices that were looked at; what is not significant is not therefore equal: the tables say which difference would have
-been seen."""
+TAIL = """## Conclusion and limits
+
+Each mean hides a different cause: hard topics with low recall, a domain, a judge, or unjudged documents. A difference
+on one slice is not evidence of a difference between slices. Small slices detect only large differences, and a
+nonsignificant result does not mean that systems are equal.
+
+To repeat the study: `python tools/where.py DATA`, with folders `robust03`, `codec`, `dl19_passage`, and `web2012`."""
 
 
 if __name__ == "__main__":

@@ -1,15 +1,13 @@
-"""Share of simulated A/B tests that are wrong: errors of 5 % tests, and what intervals do not hold.
+"""Error rates of A/B tests at alpha = 0.05, with n users in each of two equal arms.
 
-*Differs*: share of tests of two equal arms, with n users each, whose difference is significant at 5 % on one day;
-*verdict*: the same, of the tests that have the users and the effective users that a verdict needs; *any day*: on any of
-15 days on which it was looked at, of n users each at the end; *CUPED*: adjusted for the time before. *Relative*: share
-of fixed-sample intervals of the relative difference that do not hold it, where there is one.
-*Ramp-up*: arm b has a tenth of the users of the first half and half of the second, when users do less (4 n in all);
-*pooled* ignores it, *stratified* is what `judged online abtest` does. *Allocation*: share of tests of constant
-allocation, over 14 days, that are called changed; *shares*: with a false sample ratio at p < 0.001 on any day.
+*Differs*: share of significant fixed-sample tests; *verdict*: the same for tests with enough users for a verdict; *any
+day*: significant on any of 15 days; *CUPED*: adjusted for the time before. *Relative*: share of intervals of the
+relative difference without the true value. *Ramp-up*: arm b has a tenth of the users, and half of them in the second
+half, when users do less. *Pooled* ignores this; *stratified* is the method of `judged online abtest`. *Allocation*:
+share of tests over 14 days with a false change of allocation. *Shares*: false sample ratio mismatch at p < 0.001.
 
-Users are normal, or spend log-normal money (sigma 1.5, one in five), or have 1 to 100 pages with a heavy tail (Pareto
-1.6) on which they click by a liking of their own, more or not more where they are active.
+Values are normal, log-normal money of one user in five (sigma 1.5), or clicks on 1 to 100 pages (Pareto 1.6). Click
+rates differ between users, and in one situation increase with activity.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Share of samples of n judged things whose 95 % interval holds the coefficient of the judges.
+"""Coverage of 95% intervals of coefficients of agreement, with n judged documents.
 
-Each judge copies a true grade with some probability, and draws one by its frequency otherwise: two judges for Cohen's
-kappa, three for Krippendorff's alpha (ordinal). *Rare* grades: 85 and 15 %. *Topics*: n topics with 1 to 30 things each
-(Pareto 1.2), on which judges copy less or more often; intervals are over topics. *None*: share of samples without an
-interval, which do not count otherwise; there is no coverage where fewer than a tenth have one.
+Each judge copies the true grade with some probability, and otherwise draws a grade by its frequency. There are two
+judges for Cohen's kappa and three for Krippendorff's alpha (ordinal). *A rare grade*: 85% and 15%. *Topics*: n topics
+with 1 to 30 documents each (Pareto 1.2) and different copy rates; intervals are over topics. *None*: share of samples
+without an interval, which the coverage excludes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
-"""How often intervals of answers hold the truth, and how often their tests and verdicts err.
+"""Coverage and error rates of statistics of RAG answers.
 
-*share* is that of sentences that are supported in a period, or of evidence that passes a step: 95 % is right.
-*weakest step* is the p-value of one of two steps that lose alike, and *systems* that of one step of two systems that
-are alike: 5 % at most. *bias* is the interval of a judge's error over labeled topics. *believed* is how often a judge
-whose bias is exactly the margin is believed (2.5 % at most), or not (2.5 % at most), where fewer than all topics carry
-it. If few topics carry it, a sample can lack them: of n topics, those with a share of 1 - 0.05^(1/n) in 5 of 100
-samples, which stands beside every *yes*. *own share* is the
-interval of the variance that a judge causes itself, over topics that were asked twice. Answers have 1 to 8 sentences
-each, and chances of their own.
+*Share*: coverage for the share of supported sentences, or of evidence that passes a step. *Weakest step* tests two
+steps with equal loss, and *systems* a step of two equal systems: 5% is the maximum. *Bias*: coverage for a judge's
+error. *Believed*, *not believed*: rates at which a judge whose bias equals the margin is accepted or rejected; 2.5% is
+the maximum of each. *Such a topic seen*: the sample contains a topic on which the judge errs. *Own share*: coverage for
+the variance between repeated answers of a judge. Answers have 1 to 8 sentences with different rates of support.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""What the best of many is worth: 95 % intervals that hold the true mean of the system that was picked, and bias.
+"""Coverage of 95% intervals of the true mean of the selected best system, and bias.
 
-Systems score a true mean, what is particular to the topic, and noise; all normal. *Equal*: all true means are the same;
-*close*: they vary by a seventh of the noise, which is the error of a mean of 50 topics. *Topics alike*: they do not
-differ; *as noisy*: topics vary as much as systems do on one; *far apart*: six times as much. *choose* deals topics
-twenty times into ten folds and estimates the error by nested cross-validation;
-*select* deals once, with Student's interval. *bias left* is the mean error of `choose`, as a share of that of the naive
-mean; with a thousand trials it is known to 5 points. *may be best* is how often the truly best system is among those
-that may be, at alpha 0.05. What all systems share of a topic changes neither.
+A score is a system mean, a topic effect, and normal noise. *Equal*: all system means are the same; *close*: they vary
+by a seventh of the noise. *Topics alike*: no topic effect; *as noisy*: it varies as much as the noise; *far apart*: six
+times as much. *choose* uses 20 repetitions of 10 folds and nested cross-validation for the error. *select* uses one
+repetition and Student's interval. *Bias left*: bias of `choose` relative to that of the naive mean, known to 5 points.
+*May be best*: share of samples in which the best system is among those that may be best, at alpha = 0.05.
 """
 
 from __future__ import annotations

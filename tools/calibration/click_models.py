@@ -1,11 +1,10 @@
-"""Share of parameters of click models whose 95 % interval holds the true value, over logs of n pages.
+"""Coverage of 95% intervals of the parameters of click models, over logs of n pages.
 
-Users of each model click on six of eight documents of 20 queries, in the orders of six rankers. With *equal queries*
-pages are spread evenly; with *heavy-tailed queries* by Zipf's law (exponent 1.2). Attractiveness is drawn from
-Beta(1.5, 3) and satisfaction of pairs from Beta(3, 3), anew for each log, so that coverage is averaged over the prior
-that shrinkage (*shrunk*, the default) assumes. *Not shrunk* is maximum likelihood. With *two kinds* of documents, of an
-attractiveness of 0.1 or 0.6, the prior is wrong. All parameters of a kind count, those of rare pairs too, if they have
-an interval.
+Users of each model click on six of eight documents of 20 queries, ordered by six rankers. *Equal queries* have the same
+number of pages; *heavy-tailed queries* follow Zipf's law (exponent 1.2). For each log, attractiveness is drawn from
+Beta(1.5, 3) and satisfaction from Beta(3, 3), so coverage is averaged over the prior that shrinkage (*shrunk*, the
+default) assumes. *Not shrunk* is maximum likelihood. With *two kinds* of documents (attractiveness 0.1 or 0.6), the
+prior is wrong. All parameters with an interval count.
 """
 
 from __future__ import annotations

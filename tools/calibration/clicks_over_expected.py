@@ -1,10 +1,9 @@
-"""Share of ratios of clicks to expected clicks whose 95 % interval holds the true ratio.
+"""Coverage of 95% intervals of the ratio of clicks to expected clicks.
 
-Of 40 queries with ten documents each, three rankers show five documents, on n pages a query in the mean. With *equal
-queries* every query has n pages; with *heavy-tailed queries* as many as a Pareto distribution of index 1.2 gives; *rare
-clicks* are a tenth of the usual ones; *navigational* is one document a query that is clicked on nine in ten looks. *Few
-pairs* is a log of two queries, in which a pair is a good part of what its rank shows. Expected clicks are by the rates
-of ranks; with *estimated propensities* by how often ranks are looked at, harvested from the same log.
+Three rankers show five of ten documents for 40 queries, with a mean of n pages a query. *Equal queries*: n pages each;
+*heavy-tailed queries*: Pareto 1.2. *Rare clicks* are a tenth of the usual ones. *Navigational*: one document a query is
+clicked in nine of ten examinations. *Few pairs*: two queries, so a pair is a large part of the data of its rank.
+Expected clicks use click rates by rank, or *estimated propensities* from the same log.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Share of samples whose 95 % interval holds the mean over topics, people having judged n of 5n topics and a model all.
+"""Coverage of 95% intervals of a mean over topics, if people judged n of 5n topics and a model judged all.
 
-*Collapses on 10 %*: a judge that errs by 0.02 says 0 on a tenth of the topics. *Nine of ten score 0*: the judge is
-perfect. *people* are the intervals of people's topics alone. All scores lie between 0 and 1, which intervals use.
+*Collapses on 10%*: a judge with errors of 0.02 returns 0 on a tenth of the topics. *Nine of ten score 0*: the judge is
+perfect. *People*: intervals from the topics that people judged. Scores are between 0 and 1, and intervals use this.
 """
 
 from __future__ import annotations

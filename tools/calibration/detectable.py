@@ -1,8 +1,8 @@
-"""How often a test finds a true difference as large as the one that is called detectable: 80 % is the aim.
+"""Power of a test at the reported detectable difference. 80% is nominal.
 
-Each trial draws topics, states the detectable difference from them, and draws other topics whose true difference is
-that large: in the direction in which it is found less often, and (`easier`) in the other. `formula` is what the formula
-for normal differences states. RR: one topic in four or ten gains, fewer lose.
+Each trial computes the detectable difference from a sample. It then tests another sample with this true difference, in
+the direction with less power and in the other one (`easier`). `formula` uses the formula for normal differences. RR:
+one topic in four or in ten gains, and fewer topics lose.
 """
 
 from __future__ import annotations

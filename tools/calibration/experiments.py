@@ -1,15 +1,12 @@
-"""How often conclusions of experiments are wrong, over n topics.
+"""Error rates of conclusions from experiments over n topics.
 
-Experiments have three factors of two levels, all 8 combinations. *Effects* is the share of experiments
-in which any main effect is significant at 5 % (Holm), and *interactions* any interaction, where configurations are
-alike; *interval* is the share of intervals of main effects and interactions that hold the true one, where one factor
-adds 0.3 standard deviations. *Not the best* is how often the best configuration is not among those that may be, where
-all are equal, or one is 0.3 standard deviations better; *dominated* is how often any is called dominated where all are
-alike, and so are their costs: 5 % at most each.
+Experiments have all 8 combinations of three factors with two levels. *Effects*, *interactions*: any is significant
+(Holm), although all configurations are equal. *Interval*: coverage for effects, if one factor adds 0.3 standard
+deviations. *Not the best*: the best configuration is not among those that may be best. *Dominated*: any configuration
+is called dominated, although scores and costs are equal. 5% is the maximum of each error.
 
-Scores are a topic's level and noise of the configuration: normal; of Student's t with 3 degrees of freedom (*heavy
-tails*); RR of a relevant document at a random rank, which one configuration in five changes (*many ties*); or
-exponential where documents are stemmed, and normal elsewhere (*skewed*).
+Scores are a topic effect and noise: normal, or t with 3 degrees of freedom (*heavy tails*). *Many ties*: RR of a
+relevant document at a random rank that one configuration in five changes. *Skewed*: exponential with stemming.
 """
 
 from __future__ import annotations

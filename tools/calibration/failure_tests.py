@@ -1,11 +1,10 @@
-"""How often tests of kinds of failure err at 5 % where there is no failure, and how often their intervals hold.
+"""False positive rate at alpha = 0.05 of tests of kinds of failure, and coverage of their intervals.
 
-*Over topics* is the one-sided test of freshness, feedback, and subtopics (sign flips and Hall's test), whose true
-mean is 0; *class* holds a class of n queries against 4n others with the same mean loss; *change* is the two-sided
-paired test of `judged change review --meant`. 5 % is right for errors, 95 % for *interval*. *fewer than 10* counts
-tests that are made of 9 topics: there are none. In the last situation 6 % of the topics lose 0.5 and all others gain
-0.03, so that most samples of a few dozen topics hold none of those that matter: no test of a mean can know. The table
-of tests says so.
+*Over topics* is the one-sided test of freshness, feedback, and subtopics (sign flips and Hall's test) for a true mean
+of 0. *Class* compares n queries with 4n others of the same mean loss. *Change* is the two-sided paired test of
+`judged change review --meant`. *Fewer than 10*: share of tests with only 9 topics; the program makes none. In the last
+situation, 6% of the topics lose 0.5 and the others gain 0.03. Most small samples contain none of the 6%, so no test of
+the mean can detect the loss.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Share of tests in which the 95 % interval of mixed lists holds the true preference.
+"""Coverage of 95% intervals of the preference in interleaved lists.
 
-Users click on 2 to 60 lists (Pareto 1.8) and lean to either side (*mild*), or on up to 3,000 (Pareto 1.2, *heavy
-tail*). *Skewed*: 8 % of the users lean far to one side, the rest a little to the other. *Active against the rest*:
-users with more than 10 of up to 200 lists lean to one side, the rest to the other. *One user*: all have 3 lists, one
-has 3,000. *Few ties broken*: 3 % of two lists each are decided. The truth is 0, save with *a preference*. *None*: share
-of tests without an interval; *any day*: the interval that may be looked at on any day, at the last look.
+Users click on 2 to 60 lists (Pareto 1.8) and slightly prefer either ranker (*mild*), or click on up to 3,000 lists
+(Pareto 1.2, *heavy tail*). *Skewed*: 8% of the users strongly prefer one ranker, the others slightly the other.
+*Active against the rest*: users with more than 10 of up to 200 lists prefer one ranker, the others the other. *One
+user*: one has 3,000 lists, all others 3. *Few ties broken*: 3% of two lists each are decided. The true preference is 0,
+except for *a preference*. *None*: share of tests without an interval. *Any day*: always-valid interval, last day.
 """
 
 from __future__ import annotations

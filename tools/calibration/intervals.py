@@ -1,9 +1,8 @@
-"""Share of samples of n topics whose 95 % interval holds the mean that they were drawn from.
+"""Coverage of 95% intervals of a mean over n topics.
 
-Populations are the scores of real runs by 23 measures, ceilings and sparse ones among them, drawn with replacement:
-those of the built-in sample and, where it is at hand, of the shared test data. *Median*: of all populations. *Worst
-tenth*: the mean of the tenth that is covered least. *Width*: the median over populations of the mean width, as a share
-of that of Student's t, both cut at the bounds.
+Samples are drawn with replacement from scores of real runs by 23 measures, including sparse measures and ceilings: runs
+of the sample and, if available, of the shared test data. *Median*: of all populations. *Worst tenth*: mean of the tenth
+with the lowest coverage. *Width*: median of the mean widths, relative to Student's t, both truncated at the bounds.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Share of logs of n users whose 95 % interval by inverse propensities holds the value of a ranking.
+"""Coverage of 95% intervals of the value of a ranking by inverse propensities, for n users.
 
-Three rankers order the five documents of each of 30 queries; rankings of good and of bad order are scored by DCG@5 and
-P@3 (*IPS*), by the share of clicks (*self-normalized*), and compared (*difference*). Propensities are harvested from
-the same log, and intervals are of a jackknife over users through both steps. *Equal users* have ten pages each;
-*heavy-tailed users* have 2 to 200 (Pareto 1.2); with *few shared documents* rankers agree so far that ranks are hard to
-compare.
+Three rankers order the five documents of each of 30 queries. Good and bad rankings are scored by DCG@5 and P@3 (*IPS*),
+by the share of clicks (*self-normalized*), and by their *difference*. Propensities come from the same log; intervals
+are a jackknife over users through both steps. *Equal users* have ten pages; *heavy-tailed users* have 2 to 200 (Pareto
+1.2). *Few shared documents*: the rankers largely agree, so ranks are hard to compare.
 """
 
 from __future__ import annotations

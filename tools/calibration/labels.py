@@ -1,17 +1,14 @@
-"""How often statistics of labels hold, or err at 5 %; n topics.
+"""Coverage, and error rates at alpha = 0.05, of statistics of labels on n topics.
 
-*Sampled* are intervals of P@10 of a run, and of relevant documents by topic, from a pool of two strata, of which 10 of
-20 and a fifth of 40 documents of each topic are labeled: they are for these topics. *Drift* is how often one of three
-judges who do not change is said to drift (Holm), *shift* the interval of a judge's mean difference from the others, and
-*known* that of the share of 20 known documents graded right. *Family* is the interval of a model's bias for some
-systems, and *difference* that of a corrected difference of two systems, of which people judged n of 6 n topics.
-*Decided wrong*: share of decisions between two runs, while labels come in, that all labels do not confirm. *None*:
-share of samples without an interval or a test, which count in no other row.
+*Sampled* P@10 and NumRel are estimates from a pool of two strata: 10 of 20 and a fifth of 40 documents of each topic
+are labeled. *Drift*: false positive rate for three judges (Holm). *Shift*: a judge's mean difference from the others.
+*Known*: accuracy on 20 known documents. *Family*: a model's bias for some systems. *Difference*: corrected difference
+of two systems; people judged n of 6n topics. *Decided wrong*: share of early decisions that all labels contradict.
+*None*: share of samples without a result.
 
-Grades are 0 to 3, and judges copy the true one with probability 0.7. *Heavy tails*: topics have 1 to 40 labels
-(Pareto 1.2), or 11 to 1,010 documents in the second stratum, and models' errors are Student's t with 3 degrees of
-freedom; *a rare grade*: 5 % of documents are relevant, and a model errs on 5 % of the topics only, by 0.8; *an order*:
-judges grade relevant documents first, as lists are sorted.
+Grades are 0 to 3, and judges copy the true one with probability 0.7. *Heavy tails*: topics have 1 to 40 labels, or 11
+to 1,010 documents in the second stratum, and errors of models follow t with 3 degrees of freedom. *A rare grade*: 5% of
+the documents are relevant, and a model errs by 0.8 on 5% of the topics. *An order*: relevant documents come first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How often a test says that less than a margin was lost, where exactly the margin was; it should be 5 % at most.
+"""Rate of results that claim a loss below the margin if the true loss equals the margin. 5% is the maximum.
 
-A share of all topics loses much, the others nothing but noise. Where none of the n topics is one of those, no test of
-their mean can know. *randomization* is the gate's test; *one more that lost* asks it again with another topic that
-lost so much, and *Hall's too* asks for the agreement of Hall's test: what each would cost is in the
-last rows, where the candidate is as good as the baseline and ought to pass. *equivalence* is the t-test of both sides.
+A share of the topics has a large loss, and the others have noise only. If the sample contains no topic with a large
+loss, no test of the mean can detect it. *randomization* is the test of the gate. *one more that lost* adds a topic with
+such a loss. *Hall's too* also requires Hall's test. The last rows are the power of these tests if the candidate is as
+good as the baseline. *equivalence* is the two one-sided t-test.
 """
 
 from __future__ import annotations

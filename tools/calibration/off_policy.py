@@ -1,10 +1,10 @@
-"""Share of logs of n users whose 95 % off-policy interval holds the other ranker's clicks a page.
+"""Coverage of 95% off-policy intervals of another ranker's clicks per page, for n users.
 
-Pages have two ranks, filled independently from five documents, or three, filled by a permutation of four. Users
-like clicking more or less. *Equal users* have three pages each; *heavy-tailed* ones have 1 to 100 (Pareto 1.5), and
-those with more pages click more; *rare clicks* are 1 in 25 of the usual ones; with *large weights* the other ranker
-prefers what is shown in 4 % of pages; *never shown* is a document with 15 % of the other ranker's first rank. *None*:
-share of logs without an interval, all methods together.
+Pages have two ranks filled independently from five documents, or three ranks with a permutation of four. Click rates
+differ between users. *Equal users* have three pages each; *heavy-tailed* users have 1 to 100 (Pareto 1.5), and active
+users click more. *Rare clicks* are 1 in 25 of the usual ones. *Large weights*: the other ranker prefers documents that
+are shown on 4% of the pages. *Never shown*: a document with 15% of the other ranker's first rank is never shown.
+*None*: share of logs without an interval, over all methods.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""How often a paired test finds a difference, at 5 %, between two systems that are alike: 5 % is right.
+"""False positive rate of paired tests at alpha = 0.05. 5% is nominal.
 
-`raw` is the bootstrap whatever the data; without it, the test that is offered: where fewer than 40 topics differ (for
-t: fewer than 6, where topics tie), or a few outweigh the others (an effective number below 12, for BCa and the
-studentized bootstrap), the randomization test takes its place. In `skewed` the true mean difference is 0
-and the differences lean: what signs and ranks find there is no difference of means.
+`raw` is the bootstrap without conditions. Otherwise the randomization test replaces it if fewer than 40 topics differ
+(for t: fewer than 6, with ties), or if the effective number of topics is below 12 (BCa and studentized bootstrap). In
+`skewed`, the true mean difference is 0, but the median is not: tests of signs and ranks have another null hypothesis.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""Share of logs whose 95 % interval of a difference, or of a survival curve, holds the truth; n users on each side.
+"""Coverage of 95% intervals of a difference within a log, or of a survival curve, with n users on each side.
 
-*Periods*: the difference of two periods of a log in which six users of ten appear in each; *slices*: a slice of n users
-and one of 3 n others; *twice as much*: the second ratio is about twice the first, else there is no difference, and
-100 % less the share is the error of the test at 5 %. *Arms* are those of an A/B test on one day: *winsorized* money,
-and *quantiles* of seconds. *Survival*: of visits that are watched for 5 to 60 s: the share that lasts 10 s, the mean up
-to 30 s, the median, and the quantile 0.9. *None*: share of logs without an interval, which count in no other row; a
-rate is shown where a tenth of the logs have one.
+*Periods*: two periods with six of ten users in each. *Slices*: a slice of n users and one of 3n others. *Twice as
+much*: the second ratio is about twice the first; otherwise they are equal. *Arms*: an A/B test on one day, *winsorized*
+money and *quantiles* of seconds. *Survival*: visits of up to 30 s, observed for 5 to 60 s: share longer than 10 s, mean
+up to 30 s, median, and 0.9 quantile. *None*: share of logs without an interval, which the coverage excludes.
 
-Users have 1 to 100 pages (Pareto 1.6), and like clicking more or less; they spend log-normal money (sigma 1 and 0.7).
-*Active users more*: the chance of a click grows with the number of pages.
+Users have 1 to 100 pages (Pareto 1.6), different click rates, and log-normal purchases (sigma 1 and 0.7). *Active users
+more*: the click rate increases with the number of pages.
 """
 
 from __future__ import annotations

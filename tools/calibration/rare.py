@@ -1,15 +1,12 @@
-"""How often systems with the same true mean are told apart as few topics carry the difference, and what is said then.
+"""False positive rate of paired tests if few topics cause the difference, and notes in the results.
 
-*randomization* is the default test, at 5 %; *bounded* is `--test bounded`. *Labeled*: of the false verdicts of the
-randomization test whose sample holds a topic of the rare kind, the share that is called sensitive to a few topics.
-*States what it may miss*: of the other false verdicts, the share that names the share of topics that the sample may
-have missed and the mean difference there that would reverse it. Empty where there are fewer than 20 such verdicts.
+*randomization* is the default test at alpha = 0.05; *bounded* is `--test bounded`. *Labeled*: share of the false
+positives with a rare topic in the sample that are labeled as sensitive to few topics. *States what it may miss*: share
+of the other false positives that state the share of topics that the sample can miss, and the mean difference there that
+would reverse the result; only below 100 topics. Cells with fewer than 20 cases are empty.
 
-Where topics tie, those that gain are the rare kind: 10 % and 17 % of all. The rules of the label were not changed for
-this table. With 100 topics or more, nothing is stated about what may be missed.
-
-The last rows are of true differences on shapes without a rare kind: how often the tests find them, and the share of
-these verdicts that is labeled all the same.
+If topics tie, the topics that gain are rare: 10% and 17% of all. The last rows are the power, and the label rate, for
+true differences without rare topics.
 """
 
 from __future__ import annotations

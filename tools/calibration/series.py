@@ -1,9 +1,9 @@
-"""Share of n days, or of series of n days, in which something is found though nothing but chance moves them.
+"""Share of n days, or of series of n days, with a false finding.
 
-*Days outside*: days beyond the limits; three sigmas leave out 0.27 %. *Series with one*: series with a day outside or a
-run, of the days that limits are made of, and of as many *later* ones. *Change*: series with a change point at 1 %; with
-a shift of that many sigmas in the middle it is the power. Days have about 1,000 pages; `autocorrelated` is that of
-normal values.
+*Days outside*: days beyond the control limits; 0.27% is nominal for three sigmas. *Series with one*: series with a day
+outside or a run, among the days from which the limits are computed, and among as many *later* days. *Change*: series
+with a change point at alpha = 0.01; with a shift of that many sigmas in the middle, it is the power. Days have about
+1,000 pages.
 """
 
 from __future__ import annotations

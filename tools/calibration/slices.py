@@ -1,10 +1,9 @@
-"""How often something is found between slices of topics where no slice differs from another, or from 0: 5 % is right.
+"""False positive rate of tests on slices and between slices at alpha = 0.05. 5% is nominal.
 
-*heterogeneity* asks whether groups of n, 4n and 8n topics have the same mean. The others look at five slices of n
-topics, each of which has a true mean of 0, and claim a difference on some slice, after Holm: by *the randomization
-test alone*, and as *compare_slices* does, with the agreement of Hall's test. Differences that are
-exponential are strongly skewed; rare losses hit few topics. The last rows are power: a mean of 0.8 standard
-deviations on one of the slices, found there.
+*heterogeneity* tests whether groups of n, 4n, and 8n topics have the same mean. The other methods test five slices of n
+topics with mean 0, with Holm's correction: *the randomization test alone*, and *compare_slices*, which also requires
+Hall's test. Exponential differences are strongly skewed. Rare losses affect few topics. The last rows are power: one
+slice has a mean of 0.8 standard deviations.
 """
 
 from __future__ import annotations

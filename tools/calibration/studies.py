@@ -1,17 +1,14 @@
-"""How often statistics of user studies hold, or err at 5 %; n people.
+"""Coverage, and error rates at alpha = 0.05, of statistics of user studies with n people.
 
-People try two systems on topics (8, or 16), each topic with one of them, in an order of their own. *Both* is the share
-of intervals, for other people and topics, that hold the true difference; *people* of those for other people with these
-topics; *verdict* how often one of two equal systems is called better. *Learning* is the interval of a change from task
-to task, *correlation* (and *within* people) of a measure and an outcome. *Preference* is how often one of two equal
-systems is found to be preferred by people who compare 1 to 20 pairs (Pareto 1.2) and lean to either, *sides* the same
-of the left side, and *strength* the coverage of the strengths of three systems. *None*: share of studies without a
-verdict, which count in no row of verdicts.
+People use two systems on 8 or 16 topics, each topic with one of them. *Both*: coverage of intervals for other people
+and other topics; *people*: for other people with these topics. *Verdict*: false positive rate of the comparison.
+*Learning*: coverage for the change from task to task. *Correlation* (and *within* people): coverage for a measure with
+an outcome. *Preference*: false positive rate for a preferred system, with 1 to 20 pairs a person (Pareto 1.2); *sides*:
+for the left side. *Strength*: coverage for three systems. *None*: share of studies without a verdict.
 
-People, topics, and trials vary by 1. *Topics favor systems*, *people favor systems*: a difference of the systems varies
-by 1 over topics, or people; *heavy tails*: trials vary as log-normal minutes (sigma 1); *ratings*: satisfaction from 1
-to 5, of which three of four are 5; *each person one system*: half of the people use each; *one topic*: a questionnaire
-about a system, once for each system.
+Standard deviations of people, topics, and trials are 1. *Topics favor systems*, *people favor systems*: the system
+difference has a standard deviation of 1 over topics, or people. *Heavy tails*: log-normal minutes. *Ratings*: 1 to 5,
+three of four are 5. *Each person one system*: half of the people use each. *One topic*: one questionnaire per system.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""In how many families of comparisons a test finds any difference, at 5 %, where all systems are alike: 5 % is right.
+"""Family-wise error rate at alpha = 0.05 if one system has a larger variance. 5% is nominal.
 
-The residuals of one system spread 1, 2 or 3 times as widely as those of the others; for Dunnett's test it is the
-baseline, or not. `noted` is how often the result of Tukey's and Dunnett's test says that differences vary unevenly.
+The residuals of one system have 1, 2, or 3 times the standard deviation of the others. For Dunnett's test, this system
+is the baseline or another one. `noted`: share of results of Tukey's and Dunnett's tests with a note about unequal
+variances.
 """
 
 from __future__ import annotations

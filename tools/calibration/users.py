@@ -1,8 +1,8 @@
-"""Share of logs of n users whose 95 % interval over users holds the true value, where the log has one.
+"""Coverage of 95% intervals over n users.
 
-Users have 1 to 100 pages, with a heavy tail (Pareto 1.6): 20 of them tell as much as 11 equally active ones. *None*:
-share of logs that are given no interval; *width*: the median, as a share of the true value. Purchases are log-normal
-(sigma 1 within a user, 0.7 between), at most 400; times are log-normal (1.2 and 0.5, for quantiles 1 and 0.5).
+Users have 1 to 100 pages with a heavy tail (Pareto 1.6), so that 20 users have an effective number of 11. *None*: share
+of logs without an interval. *Width*: median, relative to the true value. Purchases are log-normal (sigma 1 within and
+0.7 between users), at most 400. Times are log-normal (1.2 and 0.5, for quantiles 1 and 0.5).
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
-"""How often `judged watch` is wrong about series with a known truth; n is the number of pages a day.
+"""Error rates of `judged watch` on simulated series with n pages a day.
 
-*Alarms* is the number of false alarms in the year after a baseline of 84 days (or 28), as a share of the declared 0.5 a
-month: at most 100 % is right, up to some 5 points of chance. *Late*: share of drops of a share of 30 % by a fifth that
-are not detected within the days that the watch states; 20 % is right. *Rolled back* is how often a deployment that lost
-exactly the margin, 5 %, is ever called worse on any of the 14 days after it, and *kept* how often it is called not
-worse: 5 % at most each. *Rolled back, unchanged* is the first where nothing is lost, and *kept* there, as *rolled back*
-of a loss of a fifth, is power on day 14. *None*: share of series that are not watched; the others count.
+*Alarms*: false alarms in the year after a baseline of 84 days, relative to the declared 0.5 a month; the maximum is
+100%, plus about 5 points of chance. *Late*: share of 20% drops of a 30% rate that are not detected within the stated
+days; 20% is nominal. *Rolled back* and *kept*: a deployment that loses exactly the margin, 5%, is called worse, or not
+worse, on any of 14 days; 5% is the maximum of each. *Rolled back, unchanged* is the first rate without a loss. *Kept,
+unchanged* and *rolled back, a fifth lost* are power on day 14. *None*: share of series without a watch.
 
-Days have twice the noise of their pages, and fewer pages at weekends. *Heavy tails*: the noise of days is Student's t
-with 3 degrees of freedom; *users*: pages are of users with 1 to 100 of them (Pareto 1.6), who like clicking more or
-less, and the errors of days are over users; *money* is log-normal (sigma 1.5) of one page in ten. Points
-have as many days as bring ten events, or ten equal sums; deployments of such series have no verdict here.
+Days have twice the noise of their pages, and fewer pages at weekends. *Heavy tails*: t with 3 degrees of freedom.
+*Users* have 1 to 100 pages (Pareto 1.6) and different click rates. *Money* is log-normal (sigma 1.5) on one page in
+ten. Points combine days until they have ten events, or ten purchases of equal size.
 """
 
 from __future__ import annotations
