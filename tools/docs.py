@@ -146,7 +146,8 @@ def stub(package: str) -> str:
             imports.add(f"from {value.__name__.rpartition('.')[0]} import {name} as {name}")
         elif hasattr(value, "__signature__") and hasattr(value, "__wrapped__"):
             imports |= _imports(value.__wrapped__) | _imports(judged.evaluate)
-            signature_text = re.sub(r": '([^']*)'", r": \1", str(inspect.signature(value)))
+            signature = inspect.signature(value).replace(return_annotation=inspect.Signature.empty)
+            signature_text = re.sub(r": '([^']*)'", r": \1", str(signature))
             definitions.append(f"def {name}{signature_text} -> {value.__wrapped__.__annotations__['return']}: ...")
         else:
             imports.add(f"from {getattr(value, '__module__', '') or _home(module, name)} import {name} as {name}")

@@ -16,8 +16,8 @@ from judged.online.log_overview import overview as overview
 from judged.online.metrics import ONLINE_METRICS as ONLINE_METRICS
 from judged.online.metrics import OnlineMetric as OnlineMetric
 from judged.online.metrics import online_metric as online_metric
-from judged.online.offline.outcome_prediction import against_qrels as against_qrels
 from judged.online.offline.agreement import preference_agreement as preference_agreement
+from judged.online.offline.outcome_prediction import against_qrels as against_qrels
 from judged.online.offline.preference_rules import click_preferences as click_preferences
 from judged.online.query_lists import queries as queries
 from judged.online.readers.draft import draft_mapping as draft_mapping
