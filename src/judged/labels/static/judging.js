@@ -1,5 +1,5 @@
 /* Judging page: shows the next task without waiting, sends labels in order, and stores them until the server confirms. */
-import { ask as request, marked } from "./elements.js";
+import { highlightMatches, requestJson } from "./elements.js";
 
 const byId = (id) => document.getElementById(id);
 const batch = JSON.parse(byId("batch").textContent);
@@ -67,7 +67,7 @@ const showState = (text = "") => {
   if (byId("live-status").textContent !== announcement) byId("live-status").textContent = announcement;
 };
 
-const callApi = (path, body) => request(path, { body, signal: AbortSignal.timeout(TIMEOUT) });
+const callApi = (path, body) => requestJson(path, { body, signal: AbortSignal.timeout(TIMEOUT) });
 
 let sending = false;
 let retryNow = () => {};
@@ -176,7 +176,7 @@ const showNext = (previous = null) => {
     byId(name).textContent = current?.[name] ?? "";
     byId(name).hidden = !current?.[name];
   }
-  for (const name of ["title", "text"]) byId(name).replaceChildren(...marked(current?.[name] ?? []));
+  for (const name of ["title", "text"]) byId(name).replaceChildren(...highlightMatches(current?.[name] ?? []));
   form.elements.task.value = current?.task ?? 0;
   showProgress();
   if (narrow.matches && labelCount) byId("judging").scrollIntoView();

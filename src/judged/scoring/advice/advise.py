@@ -158,7 +158,7 @@ class Advice(Answer):
         _, condition = infer_task(self.profile)
         others = ", ".join(task.name for task in self.other_tasks)
         inferred = f"No task was given; this one is taken from the data, as {condition}."
-        return (f"{head} {inferred} The data do not show the purpose of the system. Other tasks, with --task: {others}.",)
+        return (f"{head} {inferred} The data do not show the purpose of the system. Other tasks, by --task: {others}.",)
 
     def facts(self) -> dict[str, Any]:
         """Return task, measures, measures to avoid, profile, and command."""
