@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,6 @@ from website.pages import MODULES, anchor, is_measure, public
 from browsing import lacking
 
 ROOT = Path(__file__).resolve().parents[2]
-QUERIES = Path(__file__).with_name("search_queries.tsv")
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +65,3 @@ def test_a_page_opened_as_a_file_can_be_searched(site: Path, browser: Any) -> No
     page.wait_for_selector(".md-search-result__item")
     assert all(address.startswith("file:") for address in asked)
     page.close()
-
-
-def test_everyday_queries_find_their_page(site: Path, browser: Any) -> None:
-    queries = [line.split("\t") for line in QUERIES.read_text(encoding="utf-8").splitlines()]
-    page = browser.new_page()
-    page.goto((site / "index.html").as_uri())
-    wrong: list[str] = []
-    for query, expected in queries:
-        page.fill("input[name=query]", "")
-        page.wait_for_function("!document.querySelector('.md-search-result__item')")
-        page.fill("input[name=query]", query)
-        page.wait_for_selector(".md-search-result__item")
-        first = page.locator(".md-search-result__item a.md-search-result__link").first.get_attribute("href")
-        name = re.sub(r".*/([^/?#]+)[?#].*|.*/", r"\1", first)
-        wrong += [] if name == expected else [f"{query}: {name} instead of {expected}"]
-    page.close()
-    assert wrong == []
