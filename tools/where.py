@@ -49,7 +49,7 @@ def robust(folder: Path) -> str:
     rows = [("mean of all runs", *(f"{means[name].mean():.3f}" for name in names))]
     rows += [(run, *(f"{slice_scores.value(name, run, 'AP'):.4f}" for name in names)) for run in best_runs]
     tau = judged.stats.kendall_tau(*means.values())
-    n_worse = sum(finding.significant and finding.part == "topic_set=old_hard" for finding in slice_scores.findings)
+    n_worse = sum(finding.significant and finding.part == "topic_set=old_hard" for finding in slice_scores.tested)
     introduction = (
         "The TREC Robust track of 2003 used 50 topics on which earlier systems had failed, and 50 new ones"
         f" ({len(scores.runs)} runs, the first 100 documents). A mean over all topics hides the difference. {n_worse}"
