@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import os
 import subprocess
@@ -65,3 +66,27 @@ def test_a_page_opened_as_a_file_can_be_searched(site: Path, browser: Any) -> No
     page.wait_for_selector(".md-search-result__item")
     assert all(address.startswith("file:") for address in asked)
     page.close()
+
+
+def test_everyday_queries_find_their_page_among_the_first_three(site: Path, browser: Any) -> None:
+    page = browser.new_page()
+    page.goto((site / "index.html").as_uri())
+    results = page.locator(".md-search-result__list")
+    missed = []
+    with (Path(__file__).parent / "search_queries.tsv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t"))
+    for row in rows:
+        before = results.inner_text()
+        page.fill("input[name=query]", row["query"])
+        page.dispatch_event("input[name=query]", "keyup")
+        link = f".md-search-result__item:nth-child(-n+3) > a[href*='/{row['page'].replace('.md', '.html')}']"
+        try:
+            page.wait_for_function(
+                "text => document.querySelector('.md-search-result__list').innerText !== text", arg=before
+            )
+            page.wait_for_selector(link, state="attached", timeout=5000)
+        except Exception as error:
+            missed.append((row["query"], row["page"], type(error).__name__))
+    page.close()
+    assert len(rows) >= 60
+    assert missed == []

@@ -91,13 +91,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Set the weight of a page in the search, and add its keywords as a last section."""
+def on_page_markdown(_: str, *, page: Page, **_events: Any) -> None:
+    """Set the weight of a page in the search, and its keywords, which rank above titles and texts there."""
     name = page.file.src_uri
     boosts = [boost for prefix, boost in SEARCH["boost"].items() if name.startswith(prefix)]
-    keywords = SEARCH["keywords"].get(name)
     page.meta["search"] = {"boost": boosts[0] if boosts else 1}
-    return markdown + (f"\n\n<!-- -->\n\n*Keywords: {', '.join(keywords)}.*\n" if keywords else "")
+    page.meta["tags"] = SEARCH["keywords"].get(name, [])
 
 
 def on_page_content(content: str, *, page: Page, **_: Any) -> str:
