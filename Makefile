@@ -59,9 +59,10 @@ fix: $(VENV)/.checked  ## Let the linter mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.checked  ## Write what is generated: README's output, the catalog, the command line's help
+docs: $(VENV)/.checked  ## Write generated pages, output in README and docs, notebooks, and pictures
 	$(BIN)/python tools/docs.py
 	$(BIN)/python tools/notebooks.py
+	$(BIN)/python tools/screenshots.py
 
 site: $(VENV)/.tested  ## Build the documentation as a site that needs no network: build/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
