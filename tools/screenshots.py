@@ -41,8 +41,8 @@ PAGES = IN_DOCS | {
     "open": "/open",
     "api": "/api",
 }
-# Largest difference between tiles of 16 x 16 pixels, of 255. Another version of a font or browser moves edges of letters;
-# another sentence, column or chart changes whole tiles.
+# Largest difference between tiles of 16 x 16 pixels, of 255. Another version of a font or browser changes the edges of
+# letters; another sentence, column, or chart changes whole tiles.
 TOLERANCE = 20
 _LARGEST_DIFFERENCE = """async sources => {
     const pixels = async source => {

@@ -1,6 +1,6 @@
-"""Check a built site: every link leads somewhere, to the letter of its anchor, and no page loads anything from a host.
+"""Check a built site: every link and anchor has a target, and no page loads anything from a host.
 
-It is called with the site's folder, by `make site`, and ends with 1 where something is wrong.
+`make site` calls it with the folder of the site. The exit code is 1 if there is a fault.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CSS = re.compile(r"""(?:@import\s+|url\()\s*["']?([^"')\s]+)""")
 
 @dataclass
 class Page(HTMLParser):
-    """What a page links to and loads, and the anchors that it has."""
+    """Links, loaded addresses, and anchors of a page."""
 
     links: set[str] = field(default_factory=set)
     loaded: set[str] = field(default_factory=set)
@@ -28,7 +28,7 @@ class Page(HTMLParser):
         super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take one element's addresses."""
+        """Collect the addresses and anchors of an element."""
         for name, value in attrs:
             if name == "id" or (name == "name" and tag == "a"):
                 self.anchors.add(value or "")
@@ -40,28 +40,28 @@ class Page(HTMLParser):
                 self.loaded.update(_CSS.findall(value or ""))
 
 
-def faults(site: Path) -> list[str]:
-    """Name what is wrong with a site, a line each."""
+def find_faults(site: Path) -> list[str]:
+    """Return the missing link targets and the addresses loaded from hosts, a line each."""
     pages = {path.resolve(): _read(path) for path in site.rglob("*.html")}
-    said = [
+    faults = [
         f"{path.relative_to(site)}: loads {address}"
         for path in site.rglob("*.css")
         for address in _CSS.findall(path.read_text(encoding="utf-8"))
-        if _is_elsewhere(address)
+        if _is_on_host(address)
     ]
     for path, page in pages.items():
         name = path.relative_to(site.resolve())
-        said += [f"{name}: loads {address}" for address in sorted(page.loaded) if _is_elsewhere(address)]
+        faults += [f"{name}: loads {address}" for address in sorted(page.loaded) if _is_on_host(address)]
         for address in sorted(page.links | page.loaded):
             if (
-                _is_elsewhere(address)
+                _is_on_host(address)
                 or urlsplit(address).scheme
                 or (path.name == "404.html" and address.startswith("/"))
             ):
                 continue
-            if not _leads_somewhere(address, path, pages):
-                said.append(f"{name}: {address} leads nowhere")
-    return said
+            if not _has_target(address, path, pages):
+                faults.append(f"{name}: {address}: no such target")
+    return faults
 
 
 def _read(path: Path) -> Page:
@@ -70,11 +70,11 @@ def _read(path: Path) -> Page:
     return page
 
 
-def _is_elsewhere(address: str) -> bool:
+def _is_on_host(address: str) -> bool:
     return urlsplit(address).scheme not in {"", "data"} or address.startswith("//")
 
 
-def _leads_somewhere(address: str, path: Path, pages: dict[Path, Page]) -> bool:
+def _has_target(address: str, path: Path, pages: dict[Path, Page]) -> bool:
     parts = urlsplit(address)
     target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
     target = target / "index.html" if target.is_dir() else target
@@ -86,9 +86,9 @@ def _leads_somewhere(address: str, path: Path, pages: dict[Path, Page]) -> bool:
 def main() -> int:
     """Print the faults of a site."""
     site = Path(sys.argv[1])
-    said = faults(site)
-    print("\n".join([*said, f"{site}: {len(list(site.rglob('*.html')))} pages, {len(said)} faults"]))
-    return 1 if said else 0
+    faults = find_faults(site)
+    print("\n".join([*faults, f"{site}: {len(list(site.rglob('*.html')))} pages, {len(faults)} faults"]))
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Hooks of MkDocs: the pages that are made, formulas, and docstrings as Markdown.
+"""Hooks of MkDocs: generated pages, formulas, docstrings as Markdown, and the search.
 
-The reference of the Python API is made from ``__all__`` of each public module, and that of results from the classes of
-answers, so that neither can lack a name. What stands at the root of the repository is taken from there.
+The reference of the Python API is generated from ``__all__`` of each public module, and the reference of results from
+the subclasses of `Answer`, so that no name is missing. Pages such as CHANGELOG.md are read from the root of the
+repository.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ CATALOGS = ("measures.md", "choosing.md")
 RESULTS = """\
 # Results
 
-What the functions return. Each is an `Answer`: it can be printed, shown in a notebook, and had in every form by the
-methods of `Answer`. Beside these it has the attributes and methods that are listed with it."""
+The functions return these results. Each is an `Answer`: it prints as text, displays in a notebook, and converts to
+other formats by the methods of `Answer`. In addition it has the attributes and methods listed below."""
 SEARCH = tomllib.loads((ROOT / "tools" / "website" / "search.toml").read_text(encoding="utf-8"))
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 _TESTS = re.compile(r"\[[^\]]*\]\((tests/[^)]*)\)")
@@ -60,7 +61,7 @@ _NAME = re.compile(r"(?<!`)`([A-Za-z]\w*)((?:\.\w+)?)(?:\(.*?\))?`(?!`)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Fill in the parts of the navigation that follow from what there is."""
+    """Add the generated and the numbered pages to the navigation."""
     folders = {
         "reference/": [f"reference/{page}.md" for page in (*MODULES, "results")],
         "decisions/": [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))],
@@ -79,13 +80,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made or stand elsewhere."""
+    """Add the generated pages, and those at the root of the repository."""
     pages = {f"reference/{module}.md": reference(module) for module in MODULES} | {"reference/results.md": results()}
     for name, source in FROM_ROOT.items():
         pages[name] = (ROOT / source).read_text(encoding="utf-8").replace("](docs/", "](")
         for other, written in FROM_ROOT.items():
             pages[name] = pages[name].replace(f"]({written})", f"]({other})")
-        pages[name] = _TESTS.sub(r"`\1`", pages[name])  # they are in the repository alone
+        pages[name] = _TESTS.sub(r"`\1`", pages[name])  # tests are not part of the site
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
@@ -100,30 +101,30 @@ def on_page_markdown(_: str, *, page: Page, **_events: Any) -> None:
 
 
 def on_page_content(content: str, *, page: Page, **_: Any) -> str:
-    """Turn formulas into MathML, which browsers draw without a script; list no more than the names of a catalog."""
+    """Convert formulas to MathML, which needs no script; keep only the names of a catalog in its table of contents."""
     if page.file.src_uri in CATALOGS:
         for title in page.toc.items:
             for entry in title.children:
                 entry.children = []
-    return _FORMULA.sub(lambda found: formula(html.unescape(found[2]).strip(), block=found[1] == "div"), content)
+    return _FORMULA.sub(lambda match: formula(html.unescape(match[2]).strip(), block=match[1] == "div"), content)
 
 
 class Docstrings(griffe.Extension):
-    """Turns the formulas and the code inside docstrings into those of Markdown, and public names into links."""
+    """Converts formulas and code in docstrings to Markdown, and public names to links."""
 
     def __init__(self) -> None:
-        self._done: dict[int, griffe.Docstring] = {}  # held, so that no other one takes its id
+        self._done: dict[int, griffe.Docstring] = {}  # keeps them alive: an id is unique only so long
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Rewrite one docstring, once: methods may share that of a function."""
+        """Convert a docstring once: a method may share the docstring of a function."""
         if obj.docstring and id(obj.docstring) not in self._done:
             self._done[id(obj.docstring)] = obj.docstring
             before, *after = obj.docstring.value.partition(_EXAMPLES)
-            before = _DOCTEST.sub(r"```python\n\g<0>\n```", as_markdown(_NAME.sub(_linked, before)))
+            before = _DOCTEST.sub(r"```python\n\g<0>\n```", as_markdown(_NAME.sub(_link, before)))
             obj.docstring.value = "".join([before, *after])
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Show the methods of scores that are functions of a layer above as these functions."""
+        """Document the methods of `Scores` that call a function of a higher layer like that function."""
         if pkg.name == "judged":
             scores = pkg["scoring.evaluation.scores.Scores"]
             for name in [name for name, value in vars(Scores).items() if isinstance(value, LazyMethod)]:
@@ -134,14 +135,14 @@ class Docstrings(griffe.Extension):
 
 
 def public(module: str) -> dict[str, Any]:
-    """Give what a module exports, but for other modules, which have pages of their own."""
+    """Return the public values of a module except submodules, which have their own pages."""
     home = importlib.import_module(module)
     values = {name: getattr(home, name) for name in home.__all__ if not name.startswith("__")}
     return {name: value for name, value in values.items() if not inspect.ismodule(value)}
 
 
 def reference(module: str) -> str:
-    """Write the page of a module: its functions and classes; its measures as links into the catalog."""
+    """Render the page of a module: functions, classes, and links to its measures in the catalog."""
     kinds: dict[str, list[str]] = {"Functions": [], "Classes": [], "Errors and warnings": [], "Values": []}
     measures: list[str] = []
     for name, value in sorted(public(module).items(), key=lambda item: item[0].lower()):
@@ -158,19 +159,21 @@ def reference(module: str) -> str:
 
 
 def results() -> str:
-    """Write the page of what the functions return."""
+    """Render the page of the results that functions return."""
     classes = sorted(set(_answers(Answer)), key=lambda answer: answer.__name__.lower())
-    shown = [answer for answer in classes if answer not in public("judged").values()]
-    return "\n\n".join([RESULTS, *(f"::: {answer.__module__}.{answer.__name__}" for answer in (Answer, *shown))]) + "\n"
+    others = [answer for answer in classes if answer not in public("judged").values()]
+    return (
+        "\n\n".join([RESULTS, *(f"::: {answer.__module__}.{answer.__name__}" for answer in (Answer, *others))]) + "\n"
+    )
 
 
 def is_measure(value: Any) -> bool:
-    """Tell whether something is a measure of the catalog."""
+    """Return whether a value is a measure of the catalog."""
     return inspect.isclass(value) and issubclass(value, Measure) and hasattr(value, "entry")
 
 
 def anchor(measure: type[Measure]) -> str:
-    """Give the anchor of a measure in the catalog."""
+    """Return the anchor of a measure in the catalog."""
     return slugify(page_of(measure.entry.name).partition("\n")[0].lstrip("# "), "-")
 
 
@@ -181,7 +184,7 @@ def _kind(value: Any) -> str:
 
 
 def _answers(base: type[Answer]) -> Iterator[type[Answer]]:
-    """Give all kinds of answers, but for the pages of the workbench."""
+    """Yield the subclasses of `Answer` except pages of the workbench."""
     if base is Answer:
         for module in pkgutil.walk_packages(judged.__path__, "judged."):
             if not module.name.startswith(("judged.web", "judged.scoring.compat", "judged.__main__")):
@@ -192,16 +195,16 @@ def _answers(base: type[Answer]) -> Iterator[type[Answer]]:
             yield answer
 
 
-def _linked(found: re.Match[str]) -> str:
-    """Link a name, or leave it as code where it is no public one; what is inherited stands with its owner."""
-    name, attribute = found[1], found[2][1:]
+def _link(match: re.Match[str]) -> str:
+    """Return a link to a public name, or the text unchanged; inherited attributes link to the class that defines them."""
+    name, attribute = match[1], match[2][1:]
     for module in MODULES:
         value = public(module).get(name)
         if value is None or is_measure(value):
             continue
         owner = next((base for base in getattr(value, "__mro__", ()) if attribute in vars(base)), None)
         if owner not in {Answer, value} or not inspect.isroutine(vars(owner)[attribute]):  # fields have no anchor
-            return f"[{found[0]}][{module}.{name}]"
+            return f"[{match[0]}][{module}.{name}]"
         home = f"{module}.{name}" if owner is value else f"{Answer.__module__}.{Answer.__name__}"
-        return f"[{found[0]}][{home}.{attribute}]"
-    return found[0]
+        return f"[{match[0]}][{home}.{attribute}]"
+    return match[0]
