@@ -196,7 +196,7 @@ def _answers(base: type[Answer]) -> Iterator[type[Answer]]:
 
 
 def _link(match: re.Match[str]) -> str:
-    """Return a link to a public name, or the text unchanged; inherited attributes link to the class that defines them."""
+    """Return a link to a public name, or the text unchanged; an inherited attribute links to its class."""
     name, attribute = match[1], match[2][1:]
     for module in MODULES:
         value = public(module).get(name)
