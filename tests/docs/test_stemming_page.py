@@ -1,4 +1,4 @@
-"""docs/stemming.md says what the engines give; docs/experiments.md names every engine and setting."""
+"""docs/stemming.md says what the engines give; docs/experiment-reference.md names every engine and setting."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_engines_asked_directly_give_the_page_s_numbers() -> None:
 
 
 def test_every_engine_and_setting_is_named() -> None:
-    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "experiment-reference.md").read_text(encoding="utf-8")
     for engine in (*ENGINES, *OPERATORS):
         assert f"| `{engine}` |" in page
         for setting in settings_of(engine):

@@ -352,7 +352,7 @@ def test_scores_agree_with_earlier_measurements(
 
 
 def test_the_page_documents_all_settings() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "experiment-reference.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.split(" | ")] for line in page.splitlines()]
     for engine in (*ENGINES, *OPERATORS):
         settings = {name: setting for name, setting in settings_of(engine).items() if name not in COMMON}
