@@ -129,10 +129,10 @@ def test_the_primary_outcome_always_has_its_row() -> None:
     (row,) = [record for record in answer.table("effects").records() if record["outcome"] == "satisfaction"]
     assert (row["first_mean"], row["second_mean"]) == pytest.approx((3.0, 3.5))  # 18/6 and 21/6
     assert (row["first_trials"], row["second_trials"]) == (6, 6)
-    assert row["says"] == "not tested"
+    assert row["verdict"] == "not tested"
     (effect,) = answer.primary_effects
     assert math.isnan(effect.difference)
-    assert "other topics" in effect.reason
+    assert "different topics" in effect.reason
 
 
 @pytest.mark.parametrize(
@@ -297,4 +297,4 @@ def test_six_people_whose_positions_are_not_balanced_have_a_verdict_that_errs_ra
 def test_a_full_study_has_verdicts_and_no_reasons() -> None:
     answer = report(records(effect=5.0))
     assert {effect.reason for effect in answer.primary_effects} == {""}
-    assert answer.table("effects").records()[0]["says"] == "better"
+    assert answer.table("effects").records()[0]["verdict"] == "better"
