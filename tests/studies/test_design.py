@@ -34,7 +34,7 @@ def test_the_first_design_can_be_read_and_run() -> None:
     assert [(questionnaire.name, questionnaire.after) for questionnaire in design.questionnaires] == [
         ("ease", "task"), ("satisfaction", "task"), ("umux-lite", "system"), ("remarks", "end"),
     ]  # fmt: skip
-    words = ("never", "some days a year", "some days a month", "most days")
+    words = ("never", "a few days a year", "a few days a month", "most days")
     assert design.questionnaires[3].items[0] == Item("often", "How often do you use Python?", (1.0, 4.0), words=words)
     assert design.questionnaires[3].items[1].open
 

@@ -286,12 +286,12 @@ def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
     assert "docs.jsonl has no text for 2 of 3 documents, such as b." in texts.text
     (tmp_path / "qrels.txt").write_text("t1 0 a 1\n")
     lacking = [note for note in check_design(design).notes if note.rule == "missing-judgments"]
-    assert [note.text.partition(":")[0] for note in lacking] == ["no judgments for t0, t2, t3, t4 and t9"]
+    assert [note.text.partition(", so ")[0] for note in lacking] == ["no judgments for t0, t2, t3, t4 and t9"]
     (tmp_path / "s0.run").write_text("t0 Q0 a 1 2 x\n")
     (tmp_path / "qrels.txt").write_text("t8 0 a 1\n")
     notes = check_design(design).notes
-    assert "s0.run has no result for t1, t2, t3, t4 and t9:" in notes[-2].text
-    assert notes[-1].text.startswith("no judgments for t0, t1, t2, t3 and t4:")  # five are named
+    assert "s0.run has no results for t1, t2, t3, t4 and t9." in notes[-2].text
+    assert notes[-1].text.startswith("no judgments for t0, t1, t2, t3 and t4, so ")  # five are named
 
 
 @pytest.mark.parametrize(("topics", "tables"), [('use = ["x"]', ""), ("", '[[task]]\ntopic = "x"\n')])

@@ -136,8 +136,8 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
     few = planned(make_design(2, 6, groups=(Group("", 24),)), 0.5)
     most = Contrast.max_power(0.5, SPREADS, 6)
     assert few.sentences[1] == (
-        f"With 6 topics, the power is at most {most:.0%} for any number of participants. A power of 80% requires at least"
-        " 8 topics."
+        f"With 6 topics, the power is at most {most:.0%} for any number of participants. A power of 80% requires at"
+        " least 8 topics."
     )
     certain = planned(design, 0.5, Spreads())
     assert len(certain.sentences) == 2  # there is no variance that could be divided
