@@ -109,13 +109,13 @@ def test_sentences_where_people_are_enough_and_where_they_are_not() -> None:
     power, most = Contrast(2).power(0.8, SPREADS, 24, 12), Contrast.max_power(0.8, SPREADS, 12)
     assert power_sentence == (
         f"With 24 participants and 12 topics, the power to detect a true difference of 0.8 is {power:.0%}"
-        " (alpha = 0.05, generalizing to other people and other topics)."
+        " (alpha = 0.05, generalizing to other participants and topics)."
     )
     assert most > 0.99
     needed = Contrast(2).people_needed(0.8, SPREADS, 12, step=2)
     assert takes == f"With these topics, a power of 80% requires {needed} participants."
     # 2 x 0.09 / 24, 2 x 0.09 / 12, 4 / 288: of 0.0363889 in all
-    assert "people (21%), topics (41%), and single trials (38%)." in shares
+    assert "participants (21%), topics (41%), and single trials (38%)." in shares
 
     fewest, most_topics = (Contrast(2).power(0.8, SPREADS, 24, topics) for topics in (6, 48))
     assert fewest < 0.9 < most_topics

@@ -117,7 +117,7 @@ def test_tables_of_preferences_and_strengths() -> None:
     assert visible_headings(table) == [
         "first",
         "second",
-        "people",
+        "participants",
         "comparisons",
         "wins",
         "losses",
@@ -130,8 +130,8 @@ def test_tables_of_preferences_and_strengths() -> None:
     )
     assert cells(table, 1)[-2:] == ["60%", "-"]
     assert answer.sentences == (
-        "Side by side, b was preferred 12 times and a 4 times in 18 comparisons by 9 people. p = 0.04.",
-        "Side by side, c was preferred 2 times and a 1 times in 3 comparisons by 2 people. Not tested. Few.",
+        "Side by side, b was preferred 12 times and a 4 times in 18 comparisons by 9 participants. p = 0.04.",
+        "Side by side, c was preferred 2 times and a 1 times in 3 comparisons by 2 participants. Not tested. Few.",
     )
     strengths = answer.table("strengths")
     assert strengths.records() == [
@@ -145,7 +145,7 @@ def test_tables_of_preferences_and_strengths() -> None:
         True,
     )
     alone = make_report(preferences=(rows[0]._replace(people=1),))
-    assert "by 1 person." in alone.sentences[0]
+    assert "by 1 participant." in alone.sentences[0]
     assert [block.name for block in alone.blocks() if hasattr(block, "columns")] == ["effects", "preferences"]
 
 
@@ -168,7 +168,7 @@ def test_the_table_of_judgments_beside_people() -> None:
     assert visible_headings(table) == [
         "measure", "first", "second", "difference", "p", "better by judgments", "better by o", "agree",
     ]  # fmt: skip
-    assert table.title == "Offline evaluation and people"
+    assert table.title == "Offline evaluation and participants"
     # where neither is better, people do not say which is
     neither = make_report(effects=(effect(better=""),), offline=offline[:1]).table("offline").records()
     assert (neither[0]["by_people"], neither[0]["agree"]) == ("", "undecided")
@@ -182,7 +182,9 @@ def test_the_table_of_measures_beside_people() -> None:
          "within": 0.25, "within_ci": [-0.1, 0.5], "tau": 0.125, "reason": "", "positive": 0.5}
     ]  # fmt: skip
     assert hidden(table) == ["reason"]
-    assert visible_headings(table)[4:] == ["pooled", "within people", "tau within people", "share of people with r > 0"]
+    assert visible_headings(table)[4:] == [
+        "pooled", "within participants", "tau within participants", "share of participants with r > 0",
+    ]  # fmt: skip
     assert cells(table, 0)[4:] == ["0.500 [0.100, 0.700]", "0.250 [-0.100, 0.500]", "0.125", "50%"]
     few = row._replace(ci=None, within_ci=None, persons=(), reason="Few.")
     table = make_report(agreements=(row, few)).table("agreements")
@@ -216,7 +218,7 @@ def test_tables_of_practice_searching_and_parts() -> None:
         }
         | {name.replace(" ", "_"): share for name, share in shares.items()}
     ]
-    assert visible_headings(searching)[5:] == ["effective strategies", "strategies per person", *FEATURES]
+    assert visible_headings(searching)[5:] == ["effective strategies", "strategies per participant", *FEATURES]
     assert cells(searching, 0)[5:9] == ["2.50", "1.50", "0%", "10%"]
     spreads = answer.table("components")
     assert spreads.records() == [
@@ -225,9 +227,9 @@ def test_tables_of_practice_searching_and_parts() -> None:
     ]  # fmt: skip
     assert visible_headings(spreads) == [
         "outcome",
-        "people",
+        "participants",
         "topics",
-        "people x systems",
+        "participants x systems",
         "topics x systems",
         "trials",
     ]

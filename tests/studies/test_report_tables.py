@@ -44,7 +44,11 @@ def effect(**changed: Any) -> SystemEffect:
 
 
 def sentence_of(result: str, change: str = "+1.00", p: str = "0.02", topics: int = 8) -> str:
-    population, units = ("people and topics", f"9 people, {topics} topics") if topics > 1 else ("people", "9 people")
+    population, units = (
+        ("participants and topics", f"9 participants, {topics} topics")
+        if topics > 1
+        else ("participants", "9 participants")
+    )
     numbers = f"{change}, 95% CI [+0.20, +1.80], p = {p}, n = {units}."
     return f"{result}, for other {population}: b minus a is {numbers}"
 
@@ -86,9 +90,9 @@ def test_sentences_of_an_effect(row_effect: SystemEffect, sentence: str) -> None
         ({"effects": (effect(adjusted=0.2),)}, ["No significant difference does not"]),
         ({"effects": (effect(reason="Few."),)}, ["A difference without a verdict"]),
         ({"effects": (effect(),), "n": 5}, ["With 5 topics"]),
-        ({"effects": (effect(),), "people": 5}, ["With 5 people"]),
+        ({"effects": (effect(),), "people": 5}, ["With 5 participants"]),
         ({"effects": (effect(), effect(second="c"))}, ["Each interval is for one pair"]),
-        ({"effects": (effect(design="between"),)}, ["Each person used one system"]),
+        ({"effects": (effect(design="between"),)}, ["Each participant used one system"]),
         ({"effects": (effect(outcome="x", adjusted=0.2, design="between", reason="r"), effect())}, []),
     ],
 )
@@ -109,7 +113,7 @@ def test_counts_of_a_study() -> None:
     assert (row["first"], row["second"], row["people"], row["wins"], row["losses"]) == ("a", "b", 9, 6, 0)
     assert row["value"] == pytest.approx((6 + 3 / 2) / 9)
     assert any(
-        text.startswith("Side by side, b was preferred 6 times and a 0 times in 9 comparisons by 9 people.")
+        text.startswith("Side by side, b was preferred 6 times and a 0 times in 9 comparisons by 9 participants.")
         for text in answer.sentences
     )
     learned = [(row["outcome"] == "satisfaction", row["system"]) for row in answer.table("learning").records()]
@@ -138,7 +142,7 @@ def test_notes_of_trials_and_sides() -> None:
     texts = {note.rule: note.text for note in answer.notes}
     assert texts["unfinished-trials"] == "1 trial of 6 not finished; their answers are included"
     assert texts["side-preferred"] == (
-        "position bias: people preferred the left list in 100% of their choices (p = 0.031)"
+        "position bias: participants preferred the left list in 100% of their choices (p = 0.031)"
     )
     tables = {"participants": people, "trials": trials[3:], "preferences": sides[:5]}
     few = report(StudyRecords.of(tables), outcome="minutes")
@@ -244,7 +248,7 @@ def test_a_plan_says_what_it_takes() -> None:
     power = Contrast(2).power(0.5, spreads, 24, 6)
     assert f"difference of 0.5 is {100 * power:.0f}%" in first
     people, topics, trials = (f"{100 * share / sum(shares):.0f}%" for share in shares)
-    assert f"people ({people}), topics ({topics}), and single trials ({trials})." in last
+    assert f"participants ({people}), topics ({topics}), and single trials ({trials})." in last
     sure = plan_study(parse_design(first_design()), 50.0, spreads)
     assert "is > 99%" in sure.sentences[0]
     assert "The maximum" not in sure.sentences[1]

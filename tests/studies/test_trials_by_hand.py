@@ -412,6 +412,6 @@ def test_a_pilot_of_fewer_than_eight_people_or_topics_is_small(people: int, topi
         f"the standard deviation of {name.replace('_', ' ')} is not above chance, so 0 is used" for name in zero
     } == {text for text in texts if "chance" in text}
     if small:
-        assert f"a pilot with {people} people and {topics} topics" in notes[0].text
+        assert f"a pilot with {people} participants and {topics} topics" in notes[0].text
     assert spreads.people > 1.0
     assert spreads.trials == pytest.approx(1.0, abs=0.4)

@@ -101,7 +101,7 @@ class Decision(Answer):
             remaining += (
                 f" In {_DRAWS} simulations of the missing grades, from ranks and existing labels, the first"
                 f" {self.labels_median} labels of the list decided half of the simulations, and the first"
-                f" {self.labels_q90} decided 90%. If you update the list after some labels, you need fewer."
+                f" {self.labels_q90} decided 90%. If you update the list after some labels, you usually need fewer."
             )
         return bounds, remaining
 

@@ -181,7 +181,7 @@ def _without_estimate(
             f"The systems were used with different {' and '.join(confounders)}, so their effects cannot be separated."
         )
     else:
-        reason = "The effects of systems cannot be separated from those of people, topics, and positions."
+        reason = "The effects of systems cannot be separated from those of participants, topics, and positions."
     is_used = np.isin(trials.system, used_codes)
     people, topics = (len(np.unique(levels[is_used])) for levels in (trials.person, trials.topic))
     no_interval, nan = (math.nan, math.nan), math.nan

@@ -228,7 +228,7 @@ class StudyPlan(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Power of the design, the numbers that reach the required power, and the shares of the variance."""
         sample = f"{counted(self.people, 'participant')} and {counted(self.n, 'topic')}"
-        rule = f"alpha = {self.alpha:g}, generalizing to other people and other topics"
+        rule = f"alpha = {self.alpha:g}, generalizing to other participants and topics"
         power = _format_power(self._power(self.people, self.n))
         sentences = [
             f"With {sample}, the power to detect a true difference of {self.difference:g} is {power} ({rule})."
@@ -250,9 +250,9 @@ class StudyPlan(Answer):
         if total := math.fsum(shares):
             people, topics, trials = (percent(share / total) for share in shares)
             sentences.append(
-                f"The variance of the difference comes from people ({people}), topics ({topics}), and single trials"
-                f" ({trials}). More people reduce the parts of people and trials; more topics reduce those of topics"
-                " and trials."
+                f"The variance of the difference comes from participants ({people}), topics ({topics}), and single"
+                f" trials ({trials}). More participants reduce the parts of participants and trials. More topics reduce"
+                " the parts of topics and trials."
             )
         return tuple(sentences)
 
@@ -394,7 +394,7 @@ def pilot_spreads(records: StudyRecords, design: Design, outcome: str) -> tuple[
     people, topics = (len({getattr(trial, name) for trial in pilot.values}) for name in ("participant", "query_id"))
     notes: list[Note] = []
     if min(people, topics) < _MIN_PILOT_UNITS:
-        size = f"{counted(people, 'person', 'people')} and {counted(topics, 'topic')}"
+        size = f"{counted(people, 'participant')} and {counted(topics, 'topic')}"
         text = f"estimates of standard deviations from a pilot with {size} are imprecise"
         notes.append(Note("small-pilot", f"{text}. Fix: also plan with larger standard deviations"))
     sds = {

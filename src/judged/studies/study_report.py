@@ -126,14 +126,14 @@ class StudyReport(Answer):
                 "" if math.isnan(effect.difference) else f"; the difference is {decimal(effect.difference, 2, '+')}"
             )
             return f"{effect.outcome}: the mean is {' and '.join(means)}{change}. Not tested. {effect.reason}"
-        population = "other people and topics" if effect.n > 1 else "other people"
+        population = "other participants and topics" if effect.n > 1 else "other participants"
         change, low, high = (decimal(value, 2, "+") for value in (effect.difference, *effect.ci))
         verdict = effect_verdict(effect, self.level)
         result = f"No significant difference in {effect.outcome}" if effect.has_verdict else effect.outcome
         if verdict in _VERDICTS:
             relation = "differs significantly from" if verdict == "different" else f"is significantly {verdict} than"
             result = f"{effect.second} {relation} {effect.first} in {effect.outcome}"
-        units = counted(effect.people, "person", "people") + (f", {effect.n} topics" if effect.n > 1 else "")
+        units = counted(effect.people, "participant") + (f", {effect.n} topics" if effect.n > 1 else "")
         numbers = f"{change}, {percent(self.level)} CI [{low}, {high}], p {p_text(effect.adjusted, 1 - self.level)}"
         reason = "" if effect.has_verdict else f" No verdict. {effect.reason}"
         return f"{result}, for {population}: {effect.second} minus {effect.first} is {numbers}, n = {units}.{reason}"
@@ -158,9 +158,7 @@ class StudyReport(Answer):
         return Sentences(self.sentences), self._effects(), *optional, Sentences(self._caveats())
 
     def _preferences(self) -> Table:
-        note = (
-            "Value: share of wins plus half of the ties, with equal weight per person. p: sign-flip test over people."
-        )
+        note = "Share preferred: wins plus half of the ties, averaged over participants. p: sign-flip test."
         return Table("preferences", columns_of(self.preferences, *_PREFERENCES), "Side-by-side preferences", note=note)
 
     def _strengths(self) -> Table:
@@ -198,8 +196,8 @@ class StudyReport(Answer):
             *(replace(column, only="data") for column in columns_of(rows, *_EFFECT_DATA)),
         )
         note = (
-            f"Differences are second minus first, with {percent(self.level)} CI for other people and topics, and for"
-            " other people with these topics. p is Holm-corrected. Only the primary outcome is confirmatory."
+            f"Differences are second minus first, with {percent(self.level)} CI for other participants and topics, and"
+            " for other participants with these topics. p is Holm-corrected. Only the primary outcome is confirmatory."
         )
         return Table("effects", columns, "Differences between systems", labels=3, note=note)
 
@@ -220,23 +218,27 @@ class StudyReport(Answer):
             Column("by_people", better_by_people, TEXT, f"better by {self.outcome}"),
             Column("agree", agree, TEXT),
         )
-        note = "Offline differences are over all topics with judgments; people saw only the topics of the study."
-        return Table("offline", columns, "Offline evaluation and people", note=note)
+        note = "Offline differences are over all topics with judgments; participants saw only the topics of the study."
+        return Table("offline", columns, "Offline evaluation and participants", note=note)
 
     def _agreements(self) -> Table:
         rows = self.agreements
         within, intervals = [row.within for row in rows], [row.within_ci for row in rows]
         columns = (
-            *columns_of(rows, ("measure", TEXT), ("outcome", TEXT), ("trials", COUNT), ("people", COUNT)),
+            *columns_of(
+                rows, ("measure", TEXT), ("outcome", TEXT), ("trials", COUNT), ("people", COUNT, "participants")
+            ),
             Column("pooled", [row.pooled for row in rows], _CORRELATION, ci=[row.ci for row in rows]),
-            Column("within", within, _CORRELATION, "within people", ci=intervals),
-            Column("tau", [row.tau for row in rows], _CORRELATION, "tau within people"),
+            Column("within", within, _CORRELATION, "within participants", ci=intervals),
+            Column("tau", [row.tau for row in rows], _CORRELATION, "tau within participants"),
             _reason_column(rows),
-            Column("positive", [_positive_share(row.persons) for row in rows], SHARE, "share of people with r > 0"),
+            Column(
+                "positive", [_positive_share(row.persons) for row in rows], SHARE, "share of participants with r > 0"
+            ),
         )
         note = (
-            "Pearson's correlation over trials: pooled, and within people (deviations from the means of each person)."
-            " Intervals are over people."
+            "Pearson's correlation over trials: pooled, and within participants (deviations from the means of each)."
+            " Intervals are over participants."
         )
         return Table("agreements", columns, "Correlation of the measure with outcomes", note=note)
 
@@ -251,7 +253,7 @@ class StudyReport(Answer):
             ),
             "Learning effects",
             labels=2,
-            note="The model includes people, topics, and systems. No system: all systems. Intervals are over people.",
+            note="The model includes participants, topics, and systems. No system: all systems. CI over participants.",
             folded=True,
         )
 
@@ -261,7 +263,7 @@ class StudyReport(Answer):
             "strategies_per_person",
             [row.strategies_per_person for row in rows],
             _TWO_DECIMALS,
-            "strategies per person",
+            "strategies per participant",
         )
         shares = (Column(name.replace(" ", "_"), [row.shares[name] for row in rows], SHARE, name) for name in FEATURES)
         return Table(
@@ -274,18 +276,18 @@ class StudyReport(Answer):
         )
 
     def _caveats(self) -> tuple[str, ...]:
-        rows, topics, people = self.primary_effects, counted(self.n, "topic"), counted(self.people, "person", "people")
+        rows, topics, people = self.primary_effects, counted(self.n, "topic"), counted(self.people, "participant")
         conditions = {
-            "No significant difference does not mean equal: any difference in the interval is possible.":
+            "No significant difference does not mean equality. The data is compatible with the whole interval.":
                 any(effect_verdict(row, self.level) == "undecided" for row in rows),
             "A difference without a verdict was not tested. This is not evidence of equality.":
                 not all(row.has_verdict for row in rows),
             f"With {topics}, intervals for other topics are unreliable.": self.n < _MIN_FOR_VERDICT,
-            f"With {people}, intervals for other people are unreliable, and permutation tests cannot reach p < 0.05.":
+            f"With {people}, intervals for other participants are unreliable. Permutation tests cannot reach p < 0.05.":
                 self.people < _MIN_FOR_VERDICT,
             "Each interval is for one pair. Only p and the verdict are corrected for multiple comparisons.":
                 len(rows) > 1,
-            "Each person used one system or variant, so differences between people widen the interval.":
+            "Each participant used one system or variant. Differences between participants widen the interval.":
                 any(row.design == "between" for row in rows),
         }  # fmt: skip
         exploratory = f"All outcomes except {self.outcome} are exploratory. Some of many outcomes differ by chance."
@@ -295,15 +297,15 @@ class StudyReport(Answer):
 _TWO_DECIMALS = Show(lambda value: f"{value:.2f}", "float64")
 _SIGNED = Show(lambda value: f"{value:+.2f}", "float64")
 _CORRELATION = Show(lambda value: f"{value:.3f}", "float64")
-_PREFERENCES = (("first", TEXT), ("second", TEXT), ("people", COUNT), ("comparisons", COUNT), ("wins", COUNT),
-              ("losses", COUNT), ("value", SHARE, "share preferred"), ("p", P_VALUE))  # fmt: skip
-_COMPONENTS = (("outcome", TEXT), ("by_person", NUMBER, "people"), ("by_topic", NUMBER, "topics"),
-          ("people_by_system", NUMBER, "people x systems"), ("topics_by_system", NUMBER, "topics x systems"),
+_PREFERENCES = (("first", TEXT), ("second", TEXT), ("people", COUNT, "participants"), ("comparisons", COUNT),
+              ("wins", COUNT), ("losses", COUNT), ("value", SHARE, "share preferred"), ("p", P_VALUE))  # fmt: skip
+_COMPONENTS = (("outcome", TEXT), ("by_person", NUMBER, "participants"), ("by_topic", NUMBER, "topics"),
+          ("people_by_system", NUMBER, "participants x systems"), ("topics_by_system", NUMBER, "topics x systems"),
           ("trials", NUMBER))  # fmt: skip
 
 
-_SEARCHING = (("system", TEXT), ("group", TEXT), ("people", COUNT), ("trials", COUNT), ("strategies", COUNT),
-              ("effective_strategies", _TWO_DECIMALS, "effective strategies"))  # fmt: skip
+_SEARCHING = (("system", TEXT), ("group", TEXT), ("people", COUNT, "participants"), ("trials", COUNT),
+              ("strategies", COUNT), ("effective_strategies", _TWO_DECIMALS, "effective strategies"))  # fmt: skip
 _EFFECT_DATA = (("design", TEXT), ("people", COUNT), ("n", COUNT), ("people_p", P_VALUE), ("topics_p", P_VALUE),
                     ("mixed", _SIGNED), ("mixed_error", _TWO_DECIMALS))  # fmt: skip
 
@@ -432,14 +434,14 @@ def _notes(trials: Sequence[Mapping[str, Any]], bias: SideBias | None) -> tuple[
         notes.append(Note("unfinished-trials", text))
     if bias is not None and bias.preferred:
         share = f"{percent(bias.left)} of their choices (p {p_text(bias.p, None)})"
-        text = f"position bias: people preferred the left list in {share}"
+        text = f"position bias: participants preferred the left list in {share}"
         notes.append(Note("side-preferred", text))
     return tuple(notes)
 
 
 def _preference_sentence(row: PairPreference) -> str:
     choices = f"{row.second} was preferred {row.wins} times and {row.first} {row.losses} times"
-    sizes = f"in {counted(row.comparisons, 'comparison')} by {counted(row.people, 'person', 'people')}"
+    sizes = f"in {counted(row.comparisons, 'comparison')} by {counted(row.people, 'participant')}"
     test = f"Not tested. {row.reason}" if row.reason else f"p {p_text(row.p, None)}."
     return f"Side by side, {choices} {sizes}. {test}"
 
