@@ -321,8 +321,8 @@ def effect(difference: float, adjusted: float, better: str = "more", reason: str
         (effect(-1, 0.05, "less"), "better"),
         (effect(1, 0.05, ""), "different"),
         (effect(1, 0.0501), "undecided"),
-        (effect(1, math.nan), "not tested"),
-        (effect(1, 0.01, reason="few"), "not tested"),
+        (effect(1, math.nan), "no verdict"),
+        (effect(1, 0.01, reason="few"), "no verdict"),
     ],
 )
 def test_what_is_said_of_a_difference(row: SystemEffect, expected: str) -> None:

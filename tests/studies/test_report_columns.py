@@ -91,7 +91,7 @@ def test_the_table_of_effects() -> None:
     assert table.records()[1]["verdict"] == "undecided"
     assert table.records()[0]["reason"] == ""
     few = make_report(effects=(record, effect(reason="Few."))).table("effects")
-    assert visible_headings(few)[9:] == ["reason for missing result"]
+    assert visible_headings(few)[9:] == ["reason"]
     assert [row["reason"] for row in few.records()] == ["", "Few."]
     assert "90% CI" in make_report(effects=(record,), level=0.9).table("effects").note
 
@@ -183,12 +183,12 @@ def test_the_table_of_measures_beside_people() -> None:
     ]  # fmt: skip
     assert hidden(table) == ["reason"]
     assert visible_headings(table)[4:] == [
-        "pooled", "within participants", "tau within participants", "share of participants with r > 0",
+        "pooled", "within participants", "tau within participants", "participants with r > 0",
     ]  # fmt: skip
     assert cells(table, 0)[4:] == ["0.500 [0.100, 0.700]", "0.250 [-0.100, 0.500]", "0.125", "50%"]
     few = row._replace(ci=None, within_ci=None, persons=(), reason="Few.")
     table = make_report(agreements=(row, few)).table("agreements")
-    assert "reason for missing result" in visible_headings(table)
+    assert "reason" in visible_headings(table)
     assert table.records()[1]["positive"] is None
     assert table.title == "Correlation of the measure with outcomes"
 

@@ -250,8 +250,9 @@ def search_behavior(records: StudyRecords) -> tuple[SearchBehavior, ...]:
 def search_strategy(events: list[Any]) -> frozenset[str]:
     """Return the features of one trial from its actions.
 
-    The first query is short (up to two words), a question, or has operators; it was changed; a result beyond rank 10
-    was opened, or a further page was requested; a document was saved unread; nothing was opened or saved.
+    Features: the first query is short (up to two words), is a question, or has operators; the query changed; a result
+    beyond rank 10 was opened or a further page was requested (deep results); a document was saved without opening it;
+    no document was opened or saved.
 
     >>> query = {"action": "query", "query": "who wrote Faust?", "page": 1, "doc_id": None, "rank": None}
     >>> sorted(search_strategy([query, {**query, "action": "click", "doc_id": "d", "rank": 12}]))

@@ -232,9 +232,7 @@ class StudyReport(Answer):
             Column("within", within, _CORRELATION, "within participants", ci=intervals),
             Column("tau", [row.tau for row in rows], _CORRELATION, "tau within participants"),
             _reason_column(rows),
-            Column(
-                "positive", [_positive_share(row.persons) for row in rows], SHARE, "share of participants with r > 0"
-            ),
+            Column("positive", [_positive_share(row.persons) for row in rows], SHARE, "participants with r > 0"),
         )
         note = (
             "Pearson's correlation over trials: pooled, and within participants (deviations from the means of each)."
@@ -280,7 +278,7 @@ class StudyReport(Answer):
         conditions = {
             "No significant difference does not mean equality. The data is compatible with the whole interval.":
                 any(effect_verdict(row, self.level) == "undecided" for row in rows),
-            "A difference without a verdict was not tested. This is not evidence of equality.":
+            "A difference without a verdict is not evidence of equality.":
                 not all(row.has_verdict for row in rows),
             f"With {topics}, intervals for other topics are unreliable.": self.n < _MIN_FOR_VERDICT,
             f"With {people}, intervals for other participants are unreliable. Permutation tests cannot reach p < 0.05.":
@@ -313,13 +311,13 @@ _EFFECT_DATA = (("design", TEXT), ("people", COUNT), ("n", COUNT), ("people_p", 
 def _reason_column(rows: Sequence[SystemEffect | MeasureAgreement]) -> Column:
     """Return the column of reasons for missing results; it is shown if there is any reason."""
     reasons = [row.reason for row in rows]
-    return Column("reason", reasons, TEXT, "reason for missing result", only="" if any(reasons) else "data")
+    return Column("reason", reasons, TEXT, only="" if any(reasons) else "data")
 
 
 def effect_verdict(effect: SystemEffect, level: float) -> str:
-    """Return the verdict on the second system: better, worse, different, undecided, or not tested."""
+    """Return the verdict on the second system: better, worse, different, undecided, or no verdict."""
     if not effect.has_verdict:
-        return "not tested"
+        return "no verdict"
     # Without rounding, 1 - 0.95 is slightly above 0.05.
     if effect.adjusted > round(1 - level, 12):
         return "undecided"
