@@ -238,7 +238,7 @@ def test_twelve_at_once_with_reloads_and_a_killed_server(browser: Any, tmp_path:
         sides = {"left": row["left"], "right": row["right"], "neither": ""}
         person_answers = all_answers[row["participant"]]
         assert row["preferred"] == sides[person_answers["preference-1", "preferred"]]
-        assert row["why"] == person_answers["preference-1", "why"]
+        assert row["reason"] == person_answers["preference-1", "reason"]
     store.close()
 
 

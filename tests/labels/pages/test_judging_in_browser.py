@@ -252,7 +252,7 @@ def test_settling_a_disagreement_and_grading_on_the_topic_page(
         store.add(judge, "q1", "d1", grade)
     view = tab(serve(workspace_of(store)) + "/judging/disagreements")
     page = view.page
-    page.get_by_label("Why").fill("eve is right")
+    page.get_by_label("Reason").fill("eve is right")
     page.get_by_role("button", name="3").click()
     expect(page.locator(".final")).to_contain_text("3")
     assert counted(store, "adjudicator") == {"d1": 3.0}
@@ -263,6 +263,6 @@ def test_settling_a_disagreement_and_grading_on_the_topic_page(
     page.get_by_label("Judge", exact=True).fill("cleo")
     page.locator("#graded").focus()
     page.keyboard.press("s")
-    expect(page.get_by_text("Saved as per label")).to_be_visible()
+    expect(page.get_by_text("Saved as a label")).to_be_visible()
     assert counted(store, "cleo") == {"d2": 3.0}
     view.clean()
